@@ -140,6 +140,39 @@ fn waiting_ends_with_the_time_or_with_a_message() {
 }
 
 #[test]
+fn a_signal_ends_a_wait_for_the_descriptor_or_in_a_call() {
+    let node = Node::new();
+    assert!(!node.poll(10));
+    node.signal();
+    assert!(node.poll(60_000));
+    assert!(!node.wait(60_000), "a signal ends it, and there is no completion");
+    assert!(!node.poll(10));
+}
+
+/// Both processes sleep whenever there is nothing to do: a wake-up that got lost would end in the time limit.
+#[test]
+fn processes_that_wait_for_a_descriptor_are_woken_by_each_other() {
+    let node = Node::new();
+    let mut other = Other::start("sleeper");
+    let to = other.meet(&node);
+    for round in 0..200_u64 {
+        let size = SIZES[round as usize % 8];
+        let (bytes, mut back) = (pattern(size, round), vec![0; size]);
+        node.receive(&mut back, to, round + 1, 0, 3);
+        assert_eq!(node.send(&bytes, to, round, round, 4), 0);
+        let mut ends = 0;
+        while ends < 2 {
+            match node.read_now() {
+                Some(Said::Done(..)) => ends += 1,
+                Some(other) => panic!("{other:?}"),
+                None => assert!(node.poll(30_000), "round {round}: nobody woke this process"),
+            }
+        }
+        assert!(back == bytes, "round {round}");
+    }
+}
+
+#[test]
 fn every_error_of_the_interface_has_a_text() {
     let a = Node::new();
     assert_eq!(a.error_text(FI_ETRUNC), "Message longer than the buffer of its receive");
@@ -273,6 +306,17 @@ fn the_other_process() {
             node.read_now();
         }
     }
+    let next = || {
+        if role != "sleeper" {
+            return node.read();
+        }
+        loop {
+            match node.read_now() {
+                Some(said) => return said,
+                None => _ = node.poll(60_000),
+            }
+        }
+    };
     loop {
         node.receive(&mut buffer, to, 0, u64::MAX, 1);
         if role == "silent" {
@@ -280,9 +324,9 @@ fn the_other_process() {
             node.read();
             std::thread::sleep(std::time::Duration::from_secs(60));
         }
-        let Said::Done(1, _, len, data, tag, _) = node.read() else { panic!("a message") };
+        let Said::Done(1, _, len, data, tag, _) = next() else { panic!("a message") };
         assert_eq!(node.send(&buffer[..len], to, tag + 1, data + 1, 2), 0);
-        assert!(matches!(node.read(), Said::Done(2, ..)));
+        assert!(matches!(next(), Said::Done(2, ..)));
         if len == 1 && data == 99 {
             return;
         }

@@ -42,6 +42,7 @@ pub fn info(caps: u64) -> Result<*mut Info, c_int> {
 
 /// An endpoint with a completion queue and an address vector.
 pub struct Node {
+    fabric: *mut Fid,
     domain: *mut Fid,
     ep: *mut Fid,
     cq: *mut Fid,
@@ -103,6 +104,7 @@ impl Node {
             );
             let mut queue: CqAttr = std::mem::zeroed();
             queue.format = FI_CQ_FORMAT_TAGGED;
+            queue.wait_obj = FI_WAIT_FD;
             assert_eq!(
                 function::<Open<CqAttr>>(domain, 0, 1)(domain, &raw const queue, &raw mut cq, none),
                 0
@@ -116,7 +118,7 @@ impl Node {
                 transmute_copy(&ops.function(2));
             assert_eq!(control(ep, FI_ENABLE, none), 0);
         }
-        Node { domain, ep, cq, av }
+        Node { fabric, domain, ep, cq, av }
     }
 
     pub fn name(&self) -> String {
@@ -473,6 +475,36 @@ impl Node {
             }
             assert!(start.elapsed() < Duration::from_secs(60), "no completion within a minute");
         }
+    }
+
+    /// fi_trywait, and poll(2) of the queue's descriptor for so long if that says so. Returns whether there may be something to do.
+    pub fn poll(&self, milliseconds: c_int) -> bool {
+        let trywait: unsafe extern "C" fn(*mut Fid, *mut *mut Fid, c_int) -> c_int =
+            function(self.fabric, 0, 4);
+        let (mut cq, mut fd) = (self.cq, -1);
+        // SAFETY: one queue, which has a descriptor; one entry for poll.
+        unsafe {
+            let control: unsafe extern "C" fn(*mut Fid, c_int, *mut c_int) -> c_int =
+                transmute_copy(&(*(*cq).ops).function(2));
+            assert_eq!(control(cq, FI_GETWAIT, &raw mut fd), 0);
+            match trywait(self.fabric, &raw mut cq, 1) {
+                0 => {
+                    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+                    libc::poll(&raw mut poll, 1, milliseconds) == 1
+                }
+                error => {
+                    assert_eq!(error, -FI_EAGAIN);
+                    true
+                }
+            }
+        }
+    }
+
+    /// fi_cq_signal.
+    pub fn signal(&self) {
+        let signal: unsafe extern "C" fn(*mut Fid) -> c_int = function(self.cq, 0, 5);
+        // SAFETY: a queue.
+        assert_eq!(unsafe { signal(self.cq) }, 0);
     }
 
     /// fi_cq_sread: waits for a completion for so many milliseconds. Returns whether there was one.

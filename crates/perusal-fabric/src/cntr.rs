@@ -3,8 +3,8 @@
 use crate::api::*;
 use crate::domain::Domain;
 use crate::object::{Object, Tables, close, give, table, with};
-use crate::queue::Counter;
-use crate::wait::{left_of, pause};
+use crate::queue::{Awaited, Counter};
+use crate::wait::{control, left_of, pause};
 use libc::{c_int, c_void};
 use std::rc::Rc;
 use std::time::Instant;
@@ -12,8 +12,14 @@ use std::time::Instant;
 /// A counter.
 pub type Cntr = Object<Tables<1>, Rc<Counter>>;
 
-static FID: FidOps =
-    FidOps::new([close::<Tables<1>, Rc<Counter>> as *const (), NONE, NONE, NONE, NONE, NONE]);
+static FID: FidOps = FidOps::new([
+    close::<Tables<1>, Rc<Counter>> as *const (),
+    NONE,
+    control::<Counter> as *const (),
+    NONE,
+    NONE,
+    NONE,
+]);
 static CNTR: Table<7> = Table::new([
     read as *const (),
     readerr as *const (),
@@ -37,19 +43,24 @@ pub unsafe extern "C" fn open(
 ) -> c_int {
     // SAFETY: the interface promises null or a valid structure.
     let wait = unsafe { attr.as_ref() }.map_or(FI_WAIT_NONE, |attr| attr.wait_obj);
-    if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD].contains(&wait) {
+    if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait) {
         return -FI_ENOSYS;
+    }
+    let counter = Rc::new(Counter::default());
+    if let (FI_WAIT_FD, Err(error)) = (wait, counter.make_waker()) {
+        return -error;
     }
     // SAFETY: the interface promises a domain of ours, and a place for the object.
     unsafe {
         let lock = with(domain, |domain: &Domain| Rc::clone(&domain.lock));
-        give(FI_CLASS_CNTR, &FID, [table(&CNTR)], &lock, Rc::new(Counter::default()), context, out)
+        give(FI_CLASS_CNTR, &FID, [table(&CNTR)], &lock, counter, context, out)
     }
 }
 
 unsafe extern "C" fn read(cntr: *mut Fid) -> u64 {
     let read = |cntr: &Cntr| {
         cntr.value.bound.progress();
+        cntr.value.seen.set((cntr.value.value.get(), cntr.value.errors.get()));
         cntr.value.value.get()
     };
     // SAFETY: the interface promises a counter of ours.
@@ -59,34 +70,48 @@ unsafe extern "C" fn read(cntr: *mut Fid) -> u64 {
 unsafe extern "C" fn readerr(cntr: *mut Fid) -> u64 {
     let read = |cntr: &Cntr| {
         cntr.value.bound.progress();
+        cntr.value.seen.set((cntr.value.value.get(), cntr.value.errors.get()));
         cntr.value.errors.get()
     };
     // SAFETY: the interface promises a counter of ours.
     unsafe { with(cntr, read) }
 }
 
-unsafe extern "C" fn add(cntr: *mut Fid, value: u64) -> c_int {
-    // SAFETY: the interface promises a counter of ours.
-    unsafe { with(cntr, |cntr: &Cntr| cntr.value.value.set(cntr.value.value.get().wrapping_add(value))) };
+/// Changes the numbers of values and errors, and wakes who waits for them.
+///
+/// # Safety
+///
+/// `cntr` is a counter of ours.
+unsafe fn change(cntr: *mut Fid, change: impl FnOnce(&Counter)) -> c_int {
+    let change = |cntr: &Cntr| {
+        change(&cntr.value);
+        if let Some(waker) = cntr.value.waker().get() {
+            waker.completed();
+        }
+    };
+    // SAFETY: the caller promises it.
+    unsafe { with(cntr, change) };
     0
+}
+
+unsafe extern "C" fn add(cntr: *mut Fid, by: u64) -> c_int {
+    // SAFETY: the interface promises a counter of ours.
+    unsafe { change(cntr, |counter| counter.value.set(counter.value.get().wrapping_add(by))) }
 }
 
 unsafe extern "C" fn set(cntr: *mut Fid, value: u64) -> c_int {
     // SAFETY: the interface promises a counter of ours.
-    unsafe { with(cntr, |cntr: &Cntr| cntr.value.value.set(value)) };
-    0
+    unsafe { change(cntr, |counter| counter.value.set(value)) }
 }
 
-unsafe extern "C" fn adderr(cntr: *mut Fid, value: u64) -> c_int {
+unsafe extern "C" fn adderr(cntr: *mut Fid, by: u64) -> c_int {
     // SAFETY: the interface promises a counter of ours.
-    unsafe { with(cntr, |cntr: &Cntr| cntr.value.errors.set(cntr.value.errors.get().wrapping_add(value))) };
-    0
+    unsafe { change(cntr, |counter| counter.errors.set(counter.errors.get().wrapping_add(by))) }
 }
 
 unsafe extern "C" fn seterr(cntr: *mut Fid, value: u64) -> c_int {
     // SAFETY: the interface promises a counter of ours.
-    unsafe { with(cntr, |cntr: &Cntr| cntr.value.errors.set(value)) };
-    0
+    unsafe { change(cntr, |counter| counter.errors.set(value)) }
 }
 
 unsafe extern "C" fn wait(cntr: *mut Fid, threshold: u64, timeout: c_int) -> c_int {
@@ -105,7 +130,7 @@ unsafe extern "C" fn wait(cntr: *mut Fid, threshold: u64, timeout: c_int) -> c_i
         }
         let Some(left) = left_of(timeout, start) else { return -FI_ETIMEDOUT };
         // SAFETY: the same promise.
-        unsafe { pause::<Rc<Counter>>(cntr, tries, left, |counter| &counter.bound) };
+        unsafe { pause::<Counter>(cntr, tries, left) };
     }
     -FI_ETIMEDOUT
 }

@@ -3,8 +3,8 @@
 use crate::api::*;
 use crate::domain::Domain;
 use crate::object::{Object, Tables, close, give, table, with};
-use crate::queue::Queue;
-use crate::wait::{left_of, pause};
+use crate::queue::{Awaited, Queue};
+use crate::wait::{control, left_of, pause};
 use libc::{c_char, c_int, c_void};
 use std::rc::Rc;
 use std::time::Instant;
@@ -12,7 +12,14 @@ use std::time::Instant;
 /// A completion queue.
 pub type Cq = Object<Tables<1>, Rc<Queue>>;
 
-static FID: FidOps = FidOps::new([close::<Tables<1>, Rc<Queue>> as *const (), NONE, NONE, NONE, NONE, NONE]);
+static FID: FidOps = FidOps::new([
+    close::<Tables<1>, Rc<Queue>> as *const (),
+    NONE,
+    control::<Queue> as *const (),
+    NONE,
+    NONE,
+    NONE,
+]);
 static CQ: Table<7> = Table::new([
     read as *const (),
     readfrom as *const (),
@@ -36,14 +43,17 @@ pub unsafe extern "C" fn open(
 ) -> c_int {
     // SAFETY: the interface promises null or a valid structure.
     let (format, wait) = unsafe { attr.as_ref() }.map_or((0, 0), |attr| (attr.format, attr.wait_obj));
-    if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD].contains(&wait) {
+    if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait) {
         return -FI_ENOSYS;
     }
     if format > FI_CQ_FORMAT_TAGGED {
         return -FI_EINVAL;
     }
     let format = if format == FI_CQ_FORMAT_UNSPEC { FI_CQ_FORMAT_CONTEXT } else { format };
-    let queue = Rc::new(Queue { format, ..Queue::default() });
+    let queue = Rc::new(Queue::new(format));
+    if let (FI_WAIT_FD, Err(error)) = (wait, queue.make_waker()) {
+        return -error;
+    }
     // SAFETY: the interface promises a domain of ours, and a place for the object.
     unsafe {
         let lock = with(domain, |domain: &Domain| Rc::clone(&domain.lock));
@@ -129,14 +139,21 @@ unsafe extern "C" fn sreadfrom(
             return taken;
         };
         // SAFETY: the same promise.
-        unsafe { pause::<Rc<Queue>>(cq, tries, left, |queue| &queue.bound) };
+        unsafe { pause::<Queue>(cq, tries, left) };
     }
     -(FI_EAGAIN as isize)
 }
 
 unsafe extern "C" fn signal(cq: *mut Fid) -> c_int {
     // SAFETY: the interface promises a completion queue of ours.
-    unsafe { with(cq, |cq: &Cq| cq.value.signaled.set(true)) };
+    unsafe {
+        with(cq, |cq: &Cq| {
+            cq.value.signaled.set(true);
+            if let Some(waker) = cq.value.waker().get() {
+                waker.signal();
+            }
+        });
+    }
     0
 }
 

@@ -4,7 +4,7 @@ use crate::api::*;
 use crate::endpoint::Endpoint;
 use crate::object::{Lock, Object, Tables, close, give, table, with};
 use crate::region::Regions;
-use crate::{av, cntr, cq, ep, mr, rma};
+use crate::{av, cntr, cq, ep, mr, rma, wait};
 use libc::{c_int, c_void};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ static FABRIC: Table<6> = Table::new([
     NONE,
     eq_open as *const (),
     NONE,
-    trywait as *const (),
+    wait::trywait as *const (),
     domain2 as *const (),
 ]);
 
@@ -34,11 +34,6 @@ pub unsafe extern "C" fn fabric(attr: *mut FabricAttr, out: *mut *mut Fid, conte
     let lock = Rc::new(Lock::default());
     // SAFETY: the interface promises a place for the object.
     unsafe { give(FI_CLASS_FABRIC, &FABRIC_FID, (table(&FABRIC), version), &lock, (), context, out) }
-}
-
-/// No object has a descriptor to wait on: the caller may always wait.
-unsafe extern "C" fn trywait(_: *mut Fid, _: *mut *mut Fid, _: c_int) -> c_int {
-    0
 }
 
 type DomainHead = Tables<2>;

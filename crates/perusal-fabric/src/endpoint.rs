@@ -8,6 +8,9 @@ use perusal::internals::ring::{Consumer, MappedRing, Storage};
 use perusal::internals::shm::cpus;
 use perusal::internals::sync::{AsymmetricFence, Ordering};
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -64,6 +67,9 @@ pub struct Endpoint {
     idle: u32,
     cpus: Cpus,
     fence: AsymmetricFence,
+    /// What peers wake a thread with that waits for a descriptor: the end to read, the end to write.
+    pipe: Option<(File, File)>,
+    armed: bool,
     pub core: Core,
     /// Behind what points into it.
     segment: Segment,
@@ -87,6 +93,8 @@ impl Endpoint {
             idle: 0,
             cpus,
             fence,
+            pipe: None,
+            armed: false,
             core,
             segment,
         })
@@ -145,6 +153,9 @@ impl Endpoint {
         }
         if any {
             self.idle = 0;
+            if self.armed {
+                self.disarm();
+            }
         } else {
             self.wait_a_little();
         }
@@ -259,6 +270,48 @@ impl Endpoint {
         self.segment.close();
     }
 
+    /// Makes progress, and has peers write into a pipe when they have something from now on. Returns the end to wait for, or `None` if there is
+    /// something to do now.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error.
+    pub fn arm(&mut self) -> Result<Option<RawFd>, i32> {
+        if self.pipe.is_none() {
+            self.pipe = Some(new_pipe()?);
+        }
+        let Some((read, write)) = &self.pipe else { return Ok(None) };
+        let (mut read, pipe, wakes) = (read, read.as_raw_fd(), write.as_raw_fd());
+        let mut bytes = [0; 64];
+        while read.read(&mut bytes).is_ok_and(|taken| taken == bytes.len()) {}
+        if self.progress() {
+            return Ok(None);
+        }
+        self.look_for_the_dead();
+        // Pipe rule.
+        self.segment.arm(wakes);
+        self.armed = true;
+        self.incoming.iter().for_each(|one| one.consumer.enable_notification());
+        self.fence.heavy_barrier();
+        let waiting = !self.core.peers.with_waiting.is_empty();
+        let arrived = self.incoming.iter().any(|one| one.consumer.ready());
+        if waiting || arrived || self.segment.changes() != self.changes {
+            self.disarm();
+            return Ok(None);
+        }
+        Ok(Some(pipe))
+    }
+
+    /// No thread need be woken any more; one that waits already is: it shall look for itself.
+    #[cold]
+    fn disarm(&mut self) {
+        self.armed = false;
+        self.segment.disarm();
+        self.incoming.iter().for_each(|one| one.consumer.disable_notification());
+        // A full pipe wakes as well.
+        let _ = self.pipe.as_mut().map(|(_, write)| write.write(&[1]));
+    }
+
     /// Sleeps until something arrives, for at most so many milliseconds.
     pub fn sleep(&mut self, milliseconds: u64) {
         let bell = self.segment.doorbell();
@@ -275,6 +328,17 @@ impl Endpoint {
         self.incoming.iter().for_each(|one| one.consumer.disable_notification());
         self.look_for_the_dead();
     }
+}
+
+/// A pipe whose ends do not block.
+fn new_pipe() -> Result<(File, File), i32> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
+        return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO));
+    }
+    // SAFETY: descriptors that were just made and that nobody else has.
+    Ok(unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) })
 }
 
 impl Drop for Endpoint {

@@ -44,11 +44,12 @@ pub const IOV_LIMIT: usize = 64;
 const ORDERS: u64 =
     FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_ACCESSES;
 
-/// The modes of registration that the domain has, of those that the caller can do with: addresses and keys as the caller wants them.
+/// The modes of registration that the domain needs of the caller: none, unless the caller knows only the two old ones. A caller that sets others
+/// before it opens the domain has them.
 fn mr_mode(hinted: i32) -> i32 {
     match hinted {
         FI_MR_BASIC | FI_MR_SCALABLE => hinted,
-        _ => hinted & FI_MR_VIRT_ADDR,
+        _ => 0,
     }
 }
 

@@ -9,6 +9,8 @@ use perusal::internals::ring::{Header, MappedRing, Producer};
 use perusal::internals::shm::peer_memory::read_peer;
 use perusal::internals::sync::AsymmetricFence;
 use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::Write;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,10 @@ pub struct Outgoing {
     doorbell: Doorbell,
     fence: AsymmetricFence,
     slot: usize,
+    /// Who owns the memory.
+    owner: Address,
+    /// The owner's pipe, once it was needed.
+    pipe: Option<File>,
     segment: Segment,
 }
 
@@ -29,7 +35,10 @@ impl Outgoing {
         let slot = segment.claim(own)?;
         let producer = Producer::resume(segment.ring(slot));
         segment.publish(slot, segment::READY);
-        Ok(Self { producer, doorbell: segment.doorbell(), fence, slot, segment })
+        let doorbell = segment.doorbell();
+        let mut outgoing = Self { producer, doorbell, fence, slot, owner: to, pipe: None, segment };
+        outgoing.wake();
+        Ok(outgoing)
     }
 
     /// Pushes a record, and notifies the owner if it does not poll. False: there is no room.
@@ -41,8 +50,21 @@ impl Outgoing {
         self.fence.light_barrier();
         if self.producer.must_notify() {
             self.doorbell.ring(self.slot);
+            self.wake();
         }
         true
+    }
+
+    /// Wakes a thread that waits for the owner's pipe.
+    #[cold]
+    fn wake(&mut self) {
+        if self.segment.take_armed() {
+            if self.pipe.is_none() {
+                self.pipe = self.segment.open_pipe(self.owner);
+            }
+            // A pipe that is full, or whose owner is gone, wakes nobody more.
+            let _ = self.pipe.as_mut().map(|pipe| pipe.write(&[1]));
+        }
     }
 }
 
@@ -67,6 +89,7 @@ impl Drop for Outgoing {
     fn drop(&mut self) {
         self.producer.retire();
         self.segment.publish(self.slot, segment::CLOSED);
+        self.wake();
     }
 }
 

@@ -5,7 +5,10 @@
 //!
 //! - **Slot rule 1.** A slot goes from FREE to CLAIMED by a compare-exchange of the sender's, to READY by that sender, to CLOSED by it when it
 //!   leaves, and back to FREE by the owner, who has then drained the ring and retired its end.
-//! - **Slot rule 2 .** The sender writes the slot's address before the Release store of READY, and the owner reads it after its Acquire load.
+//! - **Slot rule 2.** The sender writes the slot's address before the Release store of READY, and the owner reads it after its Acquire load.
+//! - **Pipe rule.** A thread of the owner's that will wait for its pipe arms it and has every ring notify, passes a heavy barrier, and looks for records
+//!   and changed slots once more. A sender commits its record or changes its slot, passes a barrier, and then looks whether the pipe is armed: one
+//!   of both sees the other.
 
 use crate::address::Address;
 use crate::api::{FI_EHOSTUNREACH, FI_EIO, FI_ENOMEM};
@@ -15,7 +18,8 @@ use perusal::internals::limits::PAGE;
 use perusal::internals::ring::MappedRing;
 use perusal::internals::sync::{AsymmetricFence, AtomicU32, AtomicU64, Ordering};
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::ptr::NonNull;
 
 /// Senders that one endpoint can have at a time.
@@ -58,6 +62,10 @@ struct Head {
     changes: AtomicU32,
     /// How often the owner has taken a region away.
     generation: AtomicU32,
+    /// The descriptor in the owner's process of a pipe that wakes a thread of it, plus 1; 0: none.
+    pipe: AtomicU32,
+    /// 1: a thread of the owner's waits for the pipe, or is about to.
+    armed: AtomicU32,
     /// 1: the owner counts accesses of peers, and wants to hear of those that need no answer.
     counts_accesses: AtomicU32,
     slots: [Slot; SLOTS],
@@ -196,6 +204,39 @@ impl Segment {
         self.head().changes.load(Ordering::Acquire)
     }
 
+    /// A thread of the owner's is about to wait for this pipe.
+    pub fn arm(&self, pipe: RawFd) {
+        // Relaxed: stands beside `armed`, and is checked where it is used.
+        self.head().pipe.store(pipe.cast_unsigned() + 1, Ordering::Relaxed);
+        // Relaxed: the owner's heavy barrier follows (pipe rule).
+        self.head().armed.store(1, Ordering::Relaxed);
+    }
+
+    /// No thread of the owner's waits for the pipe.
+    pub fn disarm(&self) {
+        // Relaxed: a byte too many in the pipe is harmless.
+        self.head().armed.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether a thread of the owner's waits for the pipe: then whoever asks must wake it, and nobody else needs to.
+    pub fn take_armed(&self) -> bool {
+        let armed = &self.head().armed;
+        // Relaxed, both: the caller's barrier stands before it (pipe rule); whoever takes the word only writes a byte.
+        armed.load(Ordering::Relaxed) == 1 && armed.swap(0, Ordering::Relaxed) == 1
+    }
+
+    /// Opens the owner's pipe for writing.
+    pub fn open_pipe(&self, owner: Address) -> Option<File> {
+        let fd = self.head().pipe.load(Ordering::Relaxed).checked_sub(1)?;
+        let path = format!("/proc/{}/fd/{fd}", owner.pid);
+        // The link is read first: opening anything else could have effects.
+        let link = std::fs::read_link(&path).ok()?;
+        if !link.as_os_str().to_string_lossy().starts_with("pipe:") {
+            return None;
+        }
+        File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path).ok()
+    }
+
     /// Returns how often the owner has taken a region away.
     pub fn generation(&self) -> u32 {
         // Relaxed: whoever accesses a region that is being taken away has heard of it by a message (edge 1), or is in a race of its own.
@@ -268,6 +309,7 @@ impl Segment {
         self.slots()[at].state.store(state, Ordering::Release);
         // AcqRel: changes edge, pairs with Acquire in `changes`.
         self.head().changes.fetch_add(1, Ordering::AcqRel);
+        // Its fence stands before what the caller does about the pipe (pipe rule).
         self.doorbell().ring(at);
     }
 

@@ -1,8 +1,11 @@
 //! How a call of the interface waits.
 
-use crate::api::Fid;
+use crate::api::*;
 use crate::object::{Object, Tables, with};
-use crate::queue::Bound;
+use crate::queue::{Awaited, Counter, Queue};
+use crate::waker::{self, Waker};
+use libc::{c_int, c_void};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Tries in vain before a call that waits has its thread sleep.
@@ -20,16 +23,69 @@ pub fn left_of(timeout: i32, start: Instant) -> Option<u64> {
 /// # Safety
 ///
 /// As [`with`].
-pub unsafe fn pause<T>(object: *mut Fid, tries: u32, left: u64, bound: impl Fn(&T) -> &Bound) {
+pub unsafe fn pause<T: Awaited>(object: *mut Fid, tries: u32, left: u64) {
     if tries < SPINS {
         return std::hint::spin_loop();
     }
-    // SAFETY: the caller promises it; the lock is not held while this thread waits.
-    let shared = unsafe { (*object.cast::<Object<Tables<1>, T>>()).lock.is_needed() };
-    if shared {
-        std::thread::sleep(Duration::from_micros(50));
-    } else {
-        // SAFETY: the same promise.
-        unsafe { with(object, |object: &Object<Tables<1>, T>| bound(&object.value).sleep(left.min(100))) };
+    let left = Duration::from_millis(left.min(100));
+    let wait = |object: &Object<Tables<1>, Rc<T>>| {
+        let awaited = &object.value;
+        // Under a lock nobody may sleep: other threads bring what is waited for.
+        if !object.lock.is_needed() && awaited.bound().sleep(left.as_millis() as u64) {
+            return None;
+        }
+        awaited.try_wait().map(|()| awaited.waker().get().map(Waker::fd)).ok().flatten()
+    };
+    // SAFETY: the caller promises it.
+    if let Some(fd) = unsafe { with(object, wait) } {
+        waker::wait_for(fd, left);
     }
+}
+
+/// fi_control of what can be waited for: FI_GETWAIT gives the descriptor.
+///
+/// # Safety
+///
+/// As [`with`]; `out` is what the command wants.
+pub unsafe extern "C" fn control<T: Awaited>(object: *mut Fid, command: c_int, out: *mut c_void) -> c_int {
+    let get = |object: &Object<Tables<1>, Rc<T>>| object.value.waker().get().map(Waker::fd);
+    // SAFETY: the caller promises it.
+    match unsafe { (command, with(object, get)) } {
+        (FI_GETWAIT, Some(fd)) => {
+            // SAFETY: the caller promises a place for a descriptor.
+            unsafe { *out.cast::<c_int>() = fd };
+            0
+        }
+        (FI_GETWAITOBJ, fd) => {
+            // SAFETY: the caller promises a place for the kind of wait object.
+            unsafe { *out.cast::<u32>() = if fd.is_some() { FI_WAIT_FD } else { FI_WAIT_UNSPEC } };
+            0
+        }
+        (FI_GETWAIT, None) => -FI_ENODATA,
+        _ => -FI_ENOSYS,
+    }
+}
+
+/// `trywait` of a fabric: whether a thread may wait for the descriptors of all these objects.
+///
+/// # Safety
+///
+/// As fi_trywait(3) says.
+pub unsafe extern "C" fn trywait(_: *mut Fid, objects: *mut *mut Fid, count: c_int) -> c_int {
+    for at in 0..usize::try_from(count).unwrap_or(0) {
+        // SAFETY: the interface promises `count` objects of ours, and the class says which it is.
+        let ready = unsafe {
+            let object = *objects.add(at);
+            match (*object).class {
+                FI_CLASS_CQ => with(object, |cq: &Object<Tables<1>, Rc<Queue>>| cq.value.try_wait()),
+                FI_CLASS_CNTR => with(object, |cntr: &Object<Tables<1>, Rc<Counter>>| cntr.value.try_wait()),
+                // An event queue has no descriptor.
+                _ => Ok(()),
+            }
+        };
+        if let Err(error) = ready {
+            return -error;
+        }
+    }
+    0
 }

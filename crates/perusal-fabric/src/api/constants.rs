@@ -76,6 +76,7 @@ pub const FI_CLASS_CNTR: usize = 15;
 
 pub const FI_WAIT_NONE: u32 = 0;
 pub const FI_WAIT_UNSPEC: u32 = 1;
+pub const FI_WAIT_FD: u32 = 3;
 pub const FI_WAIT_YIELD: u32 = 5;
 
 pub const FI_CQ_FORMAT_UNSPEC: u32 = 0;
@@ -87,6 +88,7 @@ pub const FI_CQ_FORMAT_TAGGED: u32 = 4;
 pub const FI_GETWAIT: i32 = 5;
 pub const FI_ENABLE: i32 = 6;
 pub const FI_REFRESH: i32 = 14;
+pub const FI_GETWAITOBJ: i32 = 16;
 pub const FI_GETOPSFLAG: i32 = 2;
 pub const FI_OPT_ENDPOINT: i32 = 0;
 pub const FI_OPT_MIN_MULTI_RECV: i32 = 0;
