@@ -14,6 +14,7 @@ mod registry;
 mod request;
 mod ring;
 mod share;
+mod shared_lock;
 mod thread_slots;
 mod waiters;
 mod window;

@@ -51,6 +51,12 @@ impl Elements {
         self.addr
     }
 
+    /// Returns how many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     /// Returns the elements' type.
     #[must_use]
     pub fn datatype(&self) -> &Datatype {

@@ -12,6 +12,8 @@
 //! | [`transport`] | what algorithms send through |
 //! | [`nonblocking`] | operations in the background |
 //! | [`shared_memory`] | operations through memory that all members share |
+//! | [`signature`], `signature_table` | what the members must agree on, and where their calls are compared |
+//! | `memory` | the memory that an operation uses |
 //! | [`algorithms`] | algorithms over messages, a file each |
 //! | `kernel` | reduction kernels: the element-wise operation that reductions apply |
 //! | `bytes` | barrier, broadcast, allgather: bytes whose type does not matter |
@@ -32,11 +34,15 @@ mod event_span;
 pub mod intercomm;
 pub mod intracomm;
 mod kernel;
+mod memory;
 mod neighbor;
 pub mod nonblocking;
 mod scratch;
 pub mod selection;
 pub mod shared_memory;
+pub mod signature;
+#[cfg(not(perusal_loom))]
+pub mod signature_table;
 #[cfg(test)]
 mod tests;
 pub mod transport;

@@ -48,6 +48,29 @@ impl Engine {
         all.chain(own).map(|context| unsafe { context.as_ref() })
     }
 
+    /// Messages of the program that have come and that no receive has taken.
+    ///
+    /// # Safety
+    ///
+    /// No other thread is inside this engine.
+    #[must_use]
+    pub unsafe fn unexpected_messages(&self) -> Vec<MessageAbout> {
+        let mut all = vec![];
+        for context in self.contexts.all() {
+            // SAFETY: contexts are taken away by threads inside the engine, of which there is no other.
+            self.add_unexpected(unsafe { context.as_ref() }, &mut all);
+        }
+        all
+    }
+
+    /// Messages of the program that have come on a context and that no receive has taken.
+    #[must_use]
+    pub fn unexpected_messages_of(&self, context: &MatchContext) -> Vec<MessageAbout> {
+        let mut all = vec![];
+        self.add_unexpected(context, &mut all);
+        all
+    }
+
     fn add_unexpected(&self, context: &MatchContext, to: &mut Vec<MessageAbout>) {
         // Messages of the library's own have odd contexts, or tags below zero.
         if !context.id().is_multiple_of(2) {

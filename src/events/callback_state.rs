@@ -76,6 +76,11 @@ pub(crate) fn hold_fast_path(on: bool) {
     slow_path::count(on);
 }
 
+/// Makes the bindings take their slow path for as long as the process lives: for checks that must see every call.
+pub fn shut_fast_path() {
+    hold_fast_path(true);
+}
+
 /// Opens the bindings for the first user of MPI, and shuts them after the last.
 #[cfg(not(perusal_loom))]
 pub fn open_bindings(open: bool) {

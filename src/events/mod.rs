@@ -109,6 +109,7 @@ pub use callback_state::fast_path_is_open;
 #[cfg(not(perusal_loom))]
 #[doc(hidden)]
 pub use callback_state::open_bindings;
+pub use callback_state::shut_fast_path;
 #[cfg(not(perusal_loom))]
 #[doc(hidden)]
 pub use dispatch::inside_peruse_callback;

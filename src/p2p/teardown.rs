@@ -9,6 +9,9 @@ use crate::shm::telemetry::{Wait, Waiting};
 /// Tag of the farewell on the world's collective context: no collective uses the library's own tags from here down.
 const FAREWELL: i32 = i32::MIN;
 
+/// Looks at the rings for what has come.
+const LOOKS: usize = 64;
+
 fn leaving() -> Wait {
     Wait { kind: Waiting::Finalize, peer: None, tag: None, context: 0, since: now() }
 }
@@ -53,6 +56,25 @@ impl Engine {
             || Some(leaving()),
             || !self.freed_sends_under_way() && self.backlog.lock(self.shared).is_empty(),
         )
+    }
+
+    /// Waits until all that waits for room at a peer has left.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    pub fn send_backlog(&self) -> Result<()> {
+        self.progress().wait_until(|| Some(leaving()), || self.backlog.lock(self.shared).is_empty())
+    }
+
+    /// Takes what has come out of all rings.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    pub fn take_what_has_come(&self) -> Result<()> {
+        // One look finds what was there before it; the others, what a full receive path has left.
+        (0..LOOKS).try_for_each(|_| self.progress().poll_once())
     }
 
     /// Whether a send whose request was freed, or that left an attached buffer, is not over. (Of a receive that was freed

@@ -18,7 +18,7 @@ pub const VERSION: u32 = 8;
 pub const TUNING_WORDS: usize = 32;
 
 /// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20,
-/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, places 52, places in use 56, universe 60, number of collective segments 64, abort 128, next context 256, deaths 260, threads 264, block locks 272, tuning 384, collective segments 1024.
+/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, places 52, places in use 56, universe 60, number of collective segments 64, abort 128, next context 256, deaths 260, threads 264, block locks 272, signatures 280, tuning 384, collective segments 1024.
 #[derive(Debug)]
 #[repr(C)]
 pub struct JobHeader {
@@ -47,7 +47,9 @@ pub struct JobHeader {
     beside: AtomicU32,
     /// Where the locks of accumulates lie in the shared heap; 0 until there are any.
     pub block_locks: AtomicU64,
-    _apart2: [u8; 104],
+    /// Where the table of collective calls lies in the shared heap; 0 until there is one.
+    pub signatures: AtomicU64,
+    _apart2: [u8; 96],
     /// What one rank measures or chooses for the whole job. All zero at first.
     pub tuning: [AtomicU64; TUNING_WORDS],
     _apart3: [u8; 384],

@@ -10,6 +10,7 @@
 //! | [`inherited`] | the memory that this process has inherited from a launcher (process-wide) |
 //! | [`header`], [`roster`], [`telemetry`] | the first page; who has arrived and who has died; what a rank does right now |
 //! | [`contexts`], [`collective_segments`] | two tables of reference counts: context ids, and memory for the collectives of a communicator |
+//! | [`shared_lock`] | a lock for short work on shared memory |
 //! | [`cpus`], [`machine`] | CPUs and bytes of memory that the job may use |
 //!
 //! The launcher makes the memory ([`Memory::create`]) and the ranks inherit its descriptor ([`Job::from_environment`]). A program
@@ -39,6 +40,7 @@ pub mod memory;
 pub mod peer_memory;
 pub mod roster;
 pub mod segment;
+pub mod shared_lock;
 pub mod telemetry;
 
 pub use collective_segments::CollectiveSegments;
@@ -54,4 +56,5 @@ pub use layout::{Geometry, JobLayout, RingOffsets};
 pub use memory::{Memory, RingArea, Universe};
 pub use roster::{Exit, RankState, Roster, RosterEntry};
 pub use segment::Segment;
+pub use shared_lock::SharedLock;
 pub use telemetry::Telemetry;

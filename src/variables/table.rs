@@ -141,6 +141,9 @@ table! {
     ShareHeapFrom => "share_heap_from", Job, Local, BeforeInit, TunerBasic,
         Domain::Number(|_| (4096, NEVER)), |_| MALLOC,
         "bytes from which share_heap makes malloc give memory of the shared heap";
+    Check => "check", Job, AllEqual, BeforeInit, UserBasic,
+        Domain::Choice(&SWITCH), |_| 0,
+        "on: mistakes that no error shows are said at MPI_Finalize: what was never completed, received or freed, collective calls that differ, buffers used twice; the same as mpiexec --check";
     InlineLimit => "inline_limit", Protocols, Constant, Never, TunerDetail,
         Domain::Number(|_| (INLINE as u64, INLINE as u64)), |_| INLINE as u64,
         "largest payload in bytes that travels within one cell of a ring, with its envelope";

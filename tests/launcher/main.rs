@@ -4,6 +4,7 @@
 mod common;
 
 mod attach;
+mod checks;
 mod deadlocks;
 mod faults;
 mod jobs;

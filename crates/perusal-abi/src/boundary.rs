@@ -15,6 +15,7 @@
 //! `install_panic_text` makes the message name perusal, so that a user knows where to report it.
 
 use crate::abi;
+use crate::check;
 use crate::error::{Error, Result};
 use crate::events::{
     Event, EventPayload, EventRecord, Spec, fast_path_is_open, inside_callback, inside_peruse_callback,
@@ -178,10 +179,10 @@ pub fn enter_enquiry(function: &'static str) -> Result<()> {
 }
 
 /// Whether a call may go on although a listener keeps it from its fast path: the bindings are open, no callback runs on this thread,
-/// and no event waits for delivery.
+/// no event waits for delivery, and calls are not checked.
 #[inline(never)]
 pub fn may_go_on() -> bool {
-    is_open() && !inside_callback() && !delivery::waits()
+    is_open() && !inside_callback() && !delivery::waits() && !check::is_on()
 }
 
 #[cold]
@@ -195,6 +196,7 @@ fn enter_slow(function: &'static str) -> Result<()> {
         return Err(Error::NotInitialized(function));
     }
     outside_callback()?;
+    check::entered(function);
     // No lock of the engine is held here, and the function has not begun.
     delivery::deliver();
     Ok(())

@@ -4,6 +4,7 @@
 //! come and go.
 
 use crate::abi;
+use crate::check;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::handles::{HandleKind, HandleTable};
@@ -113,7 +114,15 @@ pub fn insert(comm: Arc<Comm>) -> Result<usize> {
         .insert(comm.clone())
         .ok_or_else(|| Error::NoMem("no communicator handle is left; free what is not needed".into()))?;
     comm.events.set_comm(handle);
+    if check::is_on() {
+        check::made(check::Kind::Comm, handle);
+    }
     Ok(handle)
+}
+
+/// The handles of communicators that are not predefined.
+pub fn made() -> Vec<usize> {
+    MADE.handles()
 }
 
 /// Puts `comm`, whose events have the handle already, in the place of what stood for it (MPI_Comm_idup).

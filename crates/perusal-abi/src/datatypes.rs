@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, PoisonError};
 
 use crate::abi;
+use crate::check;
 use crate::datatype::op::Op;
 use crate::datatype::{CONTIGUOUS_SIZES, Datatype, missing_optional};
 use crate::handles::{HandleKind, HandleTable};
@@ -128,7 +129,23 @@ pub fn insert(datatype: Datatype, committed: bool) -> Result<usize> {
 
 fn insert_new(datatype: Datatype, committed: bool) -> Result<usize> {
     let object = TypeObject { datatype, committed: AtomicBool::new(committed), name: Mutex::new(None) };
-    TYPES.insert(Arc::new(object)).ok_or_else(|| Error::NoMem("no datatype handle is left".into()))
+    let handle = TYPES.insert(Arc::new(object));
+    let handle = handle.ok_or_else(|| Error::NoMem("no datatype handle is left".into()))?;
+    if check::is_on() {
+        check::made(check::Kind::Datatype, handle);
+    }
+    Ok(handle)
+}
+
+/// The handles of derived types.
+pub fn made() -> Vec<usize> {
+    let is_derived = |handle: &usize| any(*handle).is_ok_and(|datatype| !datatype.is_predefined());
+    TYPES.handles().into_iter().filter(is_derived).collect()
+}
+
+/// The handles of users' operations.
+pub fn ops_made() -> Vec<usize> {
+    OPS.handles()
 }
 
 /// Takes the handle of a derived type away.
@@ -218,7 +235,12 @@ pub fn op(handle: usize) -> Result<Op> {
 /// # Errors
 /// [`Error::NoMem`] if there are no more handles.
 pub fn insert_op(op: Op) -> Result<usize> {
-    OPS.insert(Arc::new(op)).ok_or_else(|| Error::NoMem("no operation handle is left".into()))
+    let handle = OPS.insert(Arc::new(op));
+    let handle = handle.ok_or_else(|| Error::NoMem("no operation handle is left".into()))?;
+    if check::is_on() {
+        check::made(check::Kind::Op, handle);
+    }
+    Ok(handle)
 }
 
 /// Takes the handle of a user's operation away.

@@ -1,6 +1,7 @@
 //! Files by handle.
 
 use crate::abi;
+use crate::check;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::handles::{HandleKind, HandleTable};
@@ -50,8 +51,18 @@ pub fn get(handle: usize) -> Result<Arc<FileObject>> {
 /// # Errors
 /// [`Error::NoMem`] if no handle is left.
 pub fn insert(file: File, events: Arc<CommEvents>) -> Result<usize> {
-    OPEN.insert(Arc::new(FileObject { file: Arc::new(file), events }))
-        .ok_or_else(|| Error::NoMem("no file handle is left; close what is not needed".into()))
+    let handle = OPEN.insert(Arc::new(FileObject { file: Arc::new(file), events }));
+    let handle =
+        handle.ok_or_else(|| Error::NoMem("no file handle is left; close what is not needed".into()))?;
+    if check::is_on() {
+        check::made(check::Kind::File, handle);
+    }
+    Ok(handle)
+}
+
+/// The handles of all open files.
+pub fn made() -> Vec<usize> {
+    OPEN.handles()
 }
 
 /// Takes `handle` out of use.

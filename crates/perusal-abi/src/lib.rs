@@ -9,6 +9,7 @@
 //! | [`comms`] | communicators by handle |
 //! | [`datatypes`] | datatypes and operations by handle |
 //! | [`windows`], [`files`] | windows and files by handle |
+//! | `check` | checks for mistakes that no error shows |
 //! | [`strings`], [`errors`] | C strings; error codes and their texts |
 //! | [`peruse`] | the functions of PERUSE |
 //! | [`overrides`] | control variables before there is an engine |
@@ -31,6 +32,7 @@ pub mod bindings;
 mod load;
 
 pub mod boundary;
+pub(crate) mod check;
 pub(crate) mod collective;
 pub mod comms;
 pub mod datatypes;

@@ -12,7 +12,7 @@
 
 use super::boundary::{self, Hooks, Phase};
 use super::mpi::errhandler;
-use super::{comms, overrides};
+use super::{check, comms, overrides};
 use crate::abi;
 use crate::comm::Comm;
 use crate::engine::Engine;
@@ -170,6 +170,7 @@ pub fn close_session() -> Result<()> {
         }
     }
     engine.emit(Event::Finalizing, || EventPayload::None);
+    check::finish_session(engine);
     // Without the lock: meanwhile others may come, and then we are not the last.
     let departed = engine.depart();
     users().publish(engine);
@@ -218,7 +219,9 @@ fn make(level: c_int, settings: &Overrides) -> Result<&'static Process> {
     comms::install(Arc::new(world), Arc::new(itself));
     overrides::install(engine.config().in_force());
     install_hooks();
-    Ok(ENGINE.get_or_init(|| Process { engine, most: level, _recording: recording }))
+    let process = ENGINE.get_or_init(|| Process { engine, most: level, _recording: recording });
+    check::begin(&process.engine);
+    Ok(process)
 }
 
 fn own_rank() -> Option<u32> {
@@ -235,6 +238,9 @@ pub fn finish() -> Result<()> {
         engine.emit(Event::Finalizing, || EventPayload::None);
     }
     engine.job().advance(RankState::Finalizing);
+    if users().sessions == 0 {
+        check::finish_world(engine, comms::world()?);
+    }
     engine.leave(comms::world()?)?;
     let mut users = users();
     users.world = false;

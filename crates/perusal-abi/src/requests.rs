@@ -1,6 +1,7 @@
 //! Requests by handle: the engine's own, and operations that are made of several or are the user's.
 
 use super::boundary::{self, ErrorSource};
+use super::check;
 use super::mpi::part::PartitionedTask;
 use crate::abi;
 use crate::engine::Engine;
@@ -134,7 +135,11 @@ pub fn all_over(engine: &Engine, named: &[Named]) -> Result<bool> {
 /// The handle of a message's request.
 #[inline]
 pub fn handle_of(request: Request) -> usize {
-    request.id() as usize
+    let handle = request.id() as usize;
+    if check::is_on() {
+        check::noted(handle);
+    }
+    handle
 }
 
 /// Gives a task its handle.
@@ -143,7 +148,11 @@ pub fn handle_of(request: Request) -> usize {
 /// [`Error::NoMem`] if there are no more handles.
 pub fn insert_task(task: Box<dyn Task>) -> Result<usize> {
     let handle = TASKS.insert(Arc::new(TaskObject(task)));
-    Ok(handle.ok_or_else(|| Error::NoMem("no request handle is left".into()))? + TASK_OFFSET)
+    let handle = handle.ok_or_else(|| Error::NoMem("no request handle is left".into()))? + TASK_OFFSET;
+    if check::is_on() {
+        check::noted(handle);
+    }
+    Ok(handle)
 }
 
 /// The task of a handle, for functions that know what it must be.
@@ -182,6 +191,10 @@ impl Task for Over {
 /// # Errors
 /// [`Error::NoMem`] if there are no more handles.
 pub fn over() -> Result<usize> {
+    if check::is_on() {
+        // One of its own, so that it is known whether it is completed.
+        return insert_task(Box::new(Over));
+    }
     if let Some(handle) = OVER.get() {
         return Ok(*handle);
     }
@@ -210,6 +223,15 @@ impl Named {
         }
     }
 
+    /// Whether its handle stays after its completion.
+    fn persists(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Message(request) => request.is_persistent(),
+            Self::Task(task) => task.is_persistent(),
+        }
+    }
+
     /// Whether it is over; null and inactive ones are. Moves on what must be polled.
     ///
     /// # Errors
@@ -226,6 +248,9 @@ impl Named {
     /// Takes the outcome of what is over, and its handle out of use where it does not persist: `handle` then becomes
     /// MPI_REQUEST_NULL.
     pub fn take(&self, engine: &Engine, handle: &mut usize) -> (MessageStatus, Option<Error>) {
+        if check::is_on() {
+            check::ended(*handle, self.persists());
+        }
         match self {
             Self::Null => (MessageStatus::EMPTY, None),
             Self::Message(request) if request.is_inactive() => (MessageStatus::EMPTY, None),

@@ -1,6 +1,7 @@
 //! Windows by handle.
 
 use crate::abi;
+use crate::check;
 use crate::error::{Error, Result};
 use crate::handles::{HandleKind, HandleTable};
 use crate::rma::{Flavor, Window};
@@ -64,8 +65,18 @@ pub fn get(handle: usize) -> Result<Arc<WindowObject>> {
 /// # Errors
 /// [`Error::NoMem`] if no handle is left.
 pub fn insert(object: WindowObject) -> Result<usize> {
-    MADE.insert(Arc::new(object))
-        .ok_or_else(|| Error::NoMem("no window handle is left; free what is not needed".into()))
+    let handle = MADE.insert(Arc::new(object));
+    let handle =
+        handle.ok_or_else(|| Error::NoMem("no window handle is left; free what is not needed".into()))?;
+    if check::is_on() {
+        check::made(check::Kind::Win, handle);
+    }
+    Ok(handle)
+}
+
+/// The handles of all windows.
+pub fn made() -> Vec<usize> {
+    MADE.handles()
 }
 
 /// Takes `handle` out of use.

@@ -94,6 +94,9 @@ struct RunOptions {
     /// Write what is known of a deadlock, or of a job that has not ended in time, to this file as JSON
     #[arg(long = "deadlock-report", value_name = "FILE")]
     deadlock_report: Option<PathBuf>,
+    /// Say at MPI_Finalize what was never completed, received or freed, and at once where collective calls differ or two operations use a buffer
+    #[arg(long = "check")]
+    check: bool,
     /// Which rank gets standard input: a rank or "none" [default: 0]
     #[arg(long = "stdin", short = 's', value_name = "RANK")]
     stdin: Option<String>,
@@ -332,7 +335,8 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
         .flat_map(|block| std::mem::take(&mut block.genv))
         .map(|set| variable("-genv", &set))
         .collect::<Result<_, _>>()?;
-    let everywhere = [steering(&blocks), logging(&mut blocks).changes()?, everywhere].concat();
+    let everywhere =
+        [steering(&blocks), checking(&blocks), logging(&mut blocks).changes()?, everywhere].concat();
     let share_heap = blocks.iter().any(|block| block.share_heap);
     for block in blocks {
         take_globals(&mut plan, &block)?;
@@ -487,6 +491,13 @@ fn changes(
     }
     set.extend(preload::sharing(share_heap, &set)?);
     Ok(EnvironmentChanges { only, set })
+}
+
+/// The variable that makes the ranks check their calls, if one of the options asks for it.
+fn checking(blocks: &[RunOptions]) -> Vec<VariableChange> {
+    let name = VariableId::Check.variable().environment;
+    let asked = blocks.iter().any(|block| block.check);
+    asked.then(|| VariableChange::Set(name.into(), "on".into())).into_iter().collect()
 }
 
 /// Reads `VAR=VALUE` or `VAR`, the value of `option`.

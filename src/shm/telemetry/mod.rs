@@ -12,6 +12,7 @@
 //! be of different moments. With MPI_THREAD_MULTIPLE each thread counts messages in its thread slot ([`crate::sync::thread_slot`]),
 //! and readers add up; of these counts nothing is lost. Two threads that change another counter at once may lose a step.
 
+pub mod collective;
 pub mod counters;
 pub mod detail;
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod tests;
 pub mod waiting;
 
 pub use crate::events::CommAbout;
+pub use collective::CollectiveAbout;
 pub use counters::{Counter, QueueLength};
 pub use detail::{DetailWords, MessageAbout, WaitDetail};
 pub use waiting::{LastYield, Wait, Waiting, WaitingFor};

@@ -8,6 +8,7 @@ mod checks;
 pub(crate) mod fast;
 
 use super::boundary::ErrorSource;
+use super::check as check_calls;
 use super::process::engine;
 use super::requests::{Task, insert_task, over};
 use super::types::{MPI_Comm, MPI_Request};
@@ -74,6 +75,10 @@ pub(crate) fn check(transports: &Transports<BlockingTransport<'_>>) -> Result<()
 /// Performs a call at once.
 pub(crate) fn run(comm: &Comm, call: impl FnOnce(&Comm) -> Result<CollectiveOp>) -> Result<()> {
     let call = call(comm)?;
+    if check_calls::is_on() {
+        check_calls::blocking_operation(comm, &call);
+        check_calls::compare(comm, &call);
+    }
     let transports = blocking(engine()?, comm, purpose(&call));
     // SAFETY: argument rule 3: a call is made of buffers that are valid until it is over; the future is run to its end.
     let result = to_the_end(unsafe { call.perform(&transports, comm) });
@@ -154,6 +159,10 @@ pub(crate) fn start(
     call: impl FnOnce(&Comm) -> Result<CollectiveOp>,
 ) -> Result<MPI_Request> {
     let call = call(&comm)?;
+    if check_calls::is_on() {
+        check_calls::compare(&comm, &call);
+    }
+    let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
     let number = SequenceNumber::Once(comm.next_in_background());
     let (engine, room) = (engine()?, Box::new_uninit());
     // SAFETY: argument rule 3: the buffers are valid until the request is complete.
@@ -161,7 +170,11 @@ pub(crate) fn start(
     // Written to its place, it is not copied.
     let work = Box::into_pin(Box::write(room, work));
     // SAFETY: the work holds addresses, its transports, and what is `Send`.
-    unsafe { begin(comm, work) }
+    let handle = unsafe { begin(comm, work) }?;
+    if let Some((comm, call)) = checked {
+        check_calls::began_operation(handle, &comm, &call, false);
+    }
+    Ok(handle)
 }
 
 /// The work of a nonblocking operation.
@@ -237,5 +250,11 @@ pub(crate) fn prepare(
 ) -> Result<MPI_Request> {
     let call = Arc::new(call(&comm)?);
     let number = SequenceNumber::Persistent(comm.next_in_background());
-    insert_task(Box::new(PersistentTask { comm, call, number, current: Mutex::new(None) }))
+    let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
+    let handle = insert_task(Box::new(PersistentTask { comm, call, number, current: Mutex::new(None) }))?;
+    if let Some((comm, call)) = checked {
+        check_calls::compare(&comm, &call);
+        check_calls::began_operation(handle, &comm, &call, true);
+    }
+    Ok(handle)
 }

@@ -62,6 +62,9 @@ fn free(handle: MPI_Comm) -> Result<()> {
         return Err(Error::Comm("predefined communicators cannot be freed"));
     }
     attr::comm_freed(handle)?;
+    if crate::check::is_on() {
+        crate::check::comm_freed(&comm);
+    }
     super::dynamic::comm_freed(handle);
     engine()?.registry().detach(&comm.events);
     comms::remove(handle)?.emit_freed();

@@ -117,6 +117,11 @@ pub fn handle_of(handler: &Errhandler) -> Result<MPI_Errhandler> {
     Ok(handle)
 }
 
+/// The handles of users' error handlers.
+pub fn made() -> Vec<MPI_Errhandler> {
+    HANDLERS.handles()
+}
+
 /// MPI_X_create_errhandler.
 pub fn create(kind: ErrhandlerKind, function: Option<ErrhandlerFn>) -> Result<MPI_Errhandler> {
     let function = function.ok_or(Error::Arg("the error handler function is NULL"))?;

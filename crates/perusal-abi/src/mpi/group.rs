@@ -2,6 +2,7 @@
 
 use crate::abi::*;
 use crate::arguments::{Given, InOut, OrUndefined, Room};
+use crate::check;
 use crate::comm::{Comm, Group, Similarity};
 use crate::comms;
 use crate::error::{Error, Result};
@@ -32,9 +33,18 @@ pub fn insert(group: Group) -> Result<MPI_Group> {
     if group.size() == 0 {
         return Ok(MPI_GROUP_EMPTY);
     }
-    GROUPS
-        .insert(Arc::new(group))
-        .ok_or_else(|| Error::NoMem("no group handle is left; free what is not needed".into()))
+    let handle = GROUPS.insert(Arc::new(group));
+    let handle =
+        handle.ok_or_else(|| Error::NoMem("no group handle is left; free what is not needed".into()))?;
+    if check::is_on() {
+        check::made(check::Kind::Group, handle);
+    }
+    Ok(handle)
+}
+
+/// The handles of all groups.
+pub fn made() -> Vec<MPI_Group> {
+    GROUPS.handles()
 }
 
 /// How two groups compare, as C has it.

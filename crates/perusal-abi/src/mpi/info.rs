@@ -28,6 +28,11 @@ pub fn hand_out(info: Info) -> Result<MPI_Info> {
     TABLE.insert(Arc::new(Mutex::new(info))).ok_or_else(|| Error::NoMem("too many info objects".into()))
 }
 
+/// The handles of all info objects.
+pub fn made() -> Vec<MPI_Info> {
+    TABLE.handles()
+}
+
 /// What MPI_INFO_ENV holds, as MPI_Init found it; the first call wins (MPI 5.0 §11.2.1). Before it, only what the system knows.
 pub fn set_environment(info: Info) {
     let _ = STARTED.set(info);

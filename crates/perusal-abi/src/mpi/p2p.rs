@@ -4,6 +4,7 @@
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 use crate::arguments::{Buffer, BufferStart, Call, CommHandle, NO_RESULT, Out, StatusOut};
 use crate::boundary;
+use crate::check::{self, Access};
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::events::fast_path_is_open;
@@ -71,6 +72,9 @@ fn send_slow(
         boundary::enter(function)?;
         let found = comm.find()?;
         send_peer(found, dest, tag)?;
+        if check::is_on() {
+            check::blocking_message(found, dest, tag, &buf, Access::Read);
+        }
         // SAFETY: argument rule 3: the buffer holds its elements until the message has been sent.
         unsafe { engine()?.send(found, &send_buf(buf.with_peer(dest))?, dest, tag, mode) }
     };
@@ -142,6 +146,9 @@ fn isend_slow(
         send_peer(found, dest, tag)?;
         // SAFETY: argument rule 3: the buffer holds its elements until the request is complete.
         let started = unsafe { engine()?.isend(found, &send_buf(buf.with_peer(dest))?, dest, tag, mode) }?;
+        if check::is_on() {
+            check::began_message(started.id() as usize, found, dest, tag, &buf, Access::Read, false);
+        }
         request.put(handle_of(started))
     };
     boundary::outcome(comm.handle(), function, run())
@@ -151,7 +158,11 @@ fn isend_slow(
 pub fn send_init(mode: Mode, buf: Buffer<'_>, dest: c_int, tag: c_int, comm: &Comm) -> Result<MPI_Request> {
     send_peer(comm, dest, tag)?;
     // SAFETY: argument rule 3: the buffer holds its elements whenever the request is active.
-    unsafe { engine()?.send_init(comm, &send_buf(buf.with_peer(dest))?, dest, tag, mode) }.map(handle_of)
+    let made = unsafe { engine()?.send_init(comm, &send_buf(buf.with_peer(dest))?, dest, tag, mode) }?;
+    if check::is_on() {
+        check::began_message(made.id() as usize, comm, dest, tag, &buf, Access::Read, true);
+    }
+    Ok(handle_of(made))
 }
 
 /// Whether a receive from `source` with `tag` is one for the fast path, as far as these say.
@@ -221,6 +232,9 @@ fn recv_slow(
         boundary::enter(function)?;
         let found = comm.find()?;
         recv_peer(found, source, tag)?;
+        if check::is_on() {
+            check::blocking_message(found, source, tag, &buf, Access::Write);
+        }
         // SAFETY: argument rule 3: the buffer has room for its elements until the message has been received.
         let (got, error) =
             unsafe { engine()?.receive(found, &recv_buf(buf.with_peer(source))?, source, tag) }?;
@@ -292,9 +306,11 @@ fn irecv_slow(
         let found = comm.find()?;
         recv_peer(found, source, tag)?;
         // SAFETY: argument rule 3: the buffer has room for its elements until the request is complete.
-        request.put(handle_of(unsafe {
-            engine()?.irecv(found, &recv_buf(buf.with_peer(source))?, source, tag)
-        }?))
+        let started = unsafe { engine()?.irecv(found, &recv_buf(buf.with_peer(source))?, source, tag) }?;
+        if check::is_on() {
+            check::began_message(started.id() as usize, found, source, tag, &buf, Access::Write, false);
+        }
+        request.put(handle_of(started))
     };
     boundary::outcome(comm.handle(), function, run())
 }
@@ -303,5 +319,9 @@ fn irecv_slow(
 pub fn recv_init(buf: Buffer<'_>, source: c_int, tag: c_int, comm: &Comm) -> Result<MPI_Request> {
     recv_peer(comm, source, tag)?;
     // SAFETY: argument rule 3: the buffer has room for its elements whenever the request is active.
-    unsafe { engine()?.recv_init(comm, &recv_buf(buf.with_peer(source))?, source, tag) }.map(handle_of)
+    let made = unsafe { engine()?.recv_init(comm, &recv_buf(buf.with_peer(source))?, source, tag) }?;
+    if check::is_on() {
+        check::began_message(made.id() as usize, comm, source, tag, &buf, Access::Write, true);
+    }
+    Ok(handle_of(made))
 }

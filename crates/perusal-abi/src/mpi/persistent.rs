@@ -2,6 +2,7 @@
 
 use crate::abi::*;
 use crate::arguments::InOut;
+use crate::check;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::p2p::MessageStatus;
@@ -15,11 +16,15 @@ use crate::types::{
 use core::ffi::{c_int, c_void};
 
 fn start(handle: MPI_Request) -> Result<()> {
-    match requests::find(engine()?, handle)? {
+    let started = match requests::find(engine()?, handle)? {
         Named::Message(request) => engine()?.start(request),
         Named::Null => Err(Error::Request("MPI_REQUEST_NULL cannot be started")),
         Named::Task(task) => task.start(engine()?),
+    };
+    if check::is_on() && started.is_ok() {
+        check::started(handle);
     }
+    started
 }
 
 /// An operation that the program carries out by itself.
@@ -122,6 +127,9 @@ pub fn free(request: InOut<'_, MPI_Request>) -> Result<()> {
                 requests::remove_task(handle);
             }
         }
+    }
+    if check::is_on() {
+        check::freed(handle);
     }
     request.set(MPI_REQUEST_NULL);
     Ok(())

@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::arguments::{Buffer, InOut, Out, StatusOut};
 use crate::boundary::{self, ErrorSource};
+use crate::check;
 use crate::comm::Comm;
 use crate::comms;
 use crate::error::{Error, Result};
@@ -21,7 +22,16 @@ static MESSAGES: HandleTable<Mutex<Option<Message>>> = HandleTable::new(HandleKi
 
 fn keep(message: Message) -> Result<MPI_Message> {
     let handle = MESSAGES.insert(Arc::new(Mutex::new(Some(message))));
-    handle.ok_or_else(|| Error::NoMem("no message handle is left".into()))
+    let handle = handle.ok_or_else(|| Error::NoMem("no message handle is left".into()))?;
+    if check::is_on() {
+        check::made(check::Kind::Message, handle);
+    }
+    Ok(handle)
+}
+
+/// The handles of messages that no receive has taken.
+pub fn made() -> Vec<MPI_Message> {
+    MESSAGES.handles()
 }
 
 /// What a matched receive does with its message handle: `None` for MPI_MESSAGE_NO_PROC.

@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::arguments::{Call, InOut, NO_RESULT, Out, Room, StatusOut, Statuses};
 use crate::boundary;
+use crate::check;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::fast_path_is_open;
@@ -96,7 +97,12 @@ fn take_one_of<const OBSERVED: bool>(
     message: Request,
     look: impl FnOnce(&MessageStatus),
 ) -> bool {
-    if OBSERVED { engine.try_take_observed(message, look) } else { engine.try_take(message, look) }
+    if OBSERVED {
+        // What is checked is taken by `Named::take`.
+        !check::is_on() && engine.try_take_observed(message, look)
+    } else {
+        engine.try_take(message, look)
+    }
 }
 
 /// The fast path of a test of one message that is complete or becomes so at one poll: the flag; `None` if the complete
@@ -395,6 +401,7 @@ pub fn some(
 
 /// MPI_Request_get_status.
 pub fn status(request: MPI_Request, flag: Out<'_, c_int>, status: StatusOut<'_>) -> Result<()> {
+    check::seen();
     let engine = engine()?;
     let named = find(engine, request)?;
     let over = engine.look_for(|| named.is_over(engine))?;
@@ -406,6 +413,7 @@ pub fn status(request: MPI_Request, flag: Out<'_, c_int>, status: StatusOut<'_>)
 
 /// MPI_Request_get_status_all.
 pub fn status_all(handles: &[MPI_Request], flag: Out<'_, c_int>, statuses: Statuses<'_>) -> Result<()> {
+    check::seen();
     let engine = engine()?;
     let named = find_all(engine, handles)?;
     let over = engine.look_for(|| all_over(engine, &named))?;
@@ -422,6 +430,7 @@ pub fn status_any(
     flag: Out<'_, c_int>,
     status: StatusOut<'_>,
 ) -> Result<()> {
+    check::seen();
     let engine = engine()?;
     let named = find_all(engine, handles)?;
     let nothing = !named.iter().any(Named::counts);
@@ -446,6 +455,7 @@ pub fn status_some(
     indices: Room<'_, c_int>,
     statuses: Statuses<'_>,
 ) -> Result<()> {
+    check::seen();
     let engine = engine()?;
     let named = find_all(engine, handles)?;
     if !named.iter().any(Named::counts) {

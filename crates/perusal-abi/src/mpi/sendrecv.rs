@@ -1,6 +1,7 @@
 //! Combined send and receive; buffers of buffered sends (MPI 5.0 §3.10, §3.6).
 
 use crate::arguments::{Buffer, StatusOut};
+use crate::check::{self, Access};
 use crate::coll::Scratch;
 use crate::comm::{Comm, lock};
 use crate::engine::Engine;
@@ -24,6 +25,12 @@ pub struct End<'a> {
 fn start(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<&Scratch>) -> Result<(Request, Request)> {
     send_peer(comm, send.peer, send.tag)?;
     recv_peer(comm, recv.peer, recv.tag)?;
+    if check::is_on() {
+        if copy.is_none() {
+            check::blocking_message(comm, send.peer, send.tag, &send.buf, Access::Read);
+        }
+        check::blocking_message(comm, recv.peer, recv.tag, &recv.buf, Access::Write);
+    }
     let (mut from, to) = (send_buf(send.buf.with_peer(send.peer))?, recv_buf(recv.buf.with_peer(recv.peer))?);
     if let Some(copy) = copy {
         from = from.packed_at(copy);

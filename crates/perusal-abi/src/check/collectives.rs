@@ -1,0 +1,89 @@
+//! Collective calls, each compared with that of the member of the communicator that has come first (MPI 5.0 §6.14).
+
+use super::{function, report, with};
+use crate::coll::call::CollectiveOp;
+use crate::coll::signature::Difference;
+use crate::coll::signature_table::{Meeting, SignatureTable, TEXT_BYTES, TableCall};
+use crate::comm::Comm;
+use crate::process::engine;
+use std::collections::HashMap;
+
+/// Collective calls of this process.
+#[derive(Default)]
+pub struct Calls {
+    /// Calls on each communicator, by its context id.
+    numbers: HashMap<u32, u32>,
+    /// The job's table: unknown, not there, or there.
+    table: Option<Option<SignatureTable>>,
+    /// Calls that could not be compared.
+    pub unknown: u64,
+}
+
+impl Calls {
+    fn table(&mut self) -> Option<SignatureTable> {
+        *self.table.get_or_insert_with(|| SignatureTable::of(engine().ok()?.job()).ok())
+    }
+}
+
+impl Calls {
+    /// A communicator has been freed; another one may get its context id.
+    pub fn forget(&mut self, context: u32) {
+        self.numbers.remove(&context);
+    }
+}
+
+/// Compares a collective call that is about to begin with those of the other members.
+pub fn compare(comm: &Comm, op: &CollectiveOp) {
+    let Ok(engine) = engine() else { return };
+    let members = comm.size() + comm.remote().map_or(0, crate::comm::Group::size);
+    let signature = op.signature(function(), comm);
+    with(|state| {
+        let number = state.collectives.numbers.entry(comm.context).or_default();
+        *number += 1;
+        let (number, rank) = (*number, engine.rank());
+        let about = op.about(u64::from(number)).to_string();
+        let text = format!("{}|{about}", function());
+        let text = &text[..text.floor_char_boundary(TEXT_BYTES)];
+        let call = TableCall { context: comm.context, number, members, rank, signature, text };
+        let meeting = state.collectives.table().map_or(Meeting::Unknown, |table| table.meet(&call));
+        let place = || format!("no. {number} on {}", report::name_of(comm));
+        match meeting {
+            Meeting::Agrees => {}
+            Meeting::Unknown => state.collectives.unknown += 1,
+            Meeting::Unbalanced => state.findings.say_for_all(format!(
+                "{} {}: what some rank sends is not as long as what its receiver expects; compare the counts and types",
+                function(),
+                place()
+            )),
+            Meeting::Differs(first, other, text) => {
+                let (name, said) = text.split_once('|').unwrap_or((&text, ""));
+                let mut both = [(first, name, said), (rank, function(), &about)];
+                both.sort_unstable_by_key(|(rank, ..)| *rank);
+                let with_name = |(rank, name, said): &(u32, &str, &str)| {
+                    let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
+                    format!("rank {rank} {name}{said}")
+                };
+                let alone = |(rank, _, said): &(u32, &str, &str)| format!("rank {rank} {said}");
+                let differs = match signature.difference(&other) {
+                    Some(Difference::Function) | None => {
+                        state.findings.say_for_all(format!(
+                            "the ranks call different collective operations as {}: {}, {}",
+                            place(),
+                            with_name(&both[0]),
+                            with_name(&both[1])
+                        ));
+                        return;
+                    }
+                    Some(Difference::Root) => "roots",
+                    Some(Difference::Op) => "operations",
+                    Some(Difference::Length) => "lengths",
+                    Some(Difference::Type) => "types",
+                    Some(Difference::Lengths) => "lists of lengths",
+                };
+                let finding =
+                    format!("the {differs} of {} {} differ: {}; {}", function(), place(), alone(&both[0]), alone(&both[1]));
+                state.findings.say_for_all(finding);
+            }
+        }
+    });
+}

@@ -1,0 +1,87 @@
+//! Handles that the program has made and never freed.
+
+use super::function;
+use super::with;
+use crate::mpi::{errhandler, group, info, probe};
+use crate::{comms, datatypes, files, windows};
+use std::collections::BTreeMap;
+
+/// A kind of object that programs make and free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Communicators.
+    Comm,
+    /// Datatypes.
+    Datatype,
+    /// Groups.
+    Group,
+    /// Windows.
+    Win,
+    /// Files.
+    File,
+    /// Operations.
+    Op,
+    /// Error handlers.
+    Errhandler,
+    /// Info objects.
+    Info,
+    /// Messages of matched probes.
+    Message,
+}
+
+/// Kinds, what one is called, how it is freed, and which are there.
+type Row = (Kind, &'static str, &'static str, fn() -> Vec<usize>);
+
+const KINDS: [Row; 9] = [
+    (Kind::Comm, "a communicator", "freed; call MPI_Comm_free", comms::made),
+    (Kind::Datatype, "a datatype", "freed; call MPI_Type_free", datatypes::made),
+    (Kind::Group, "a group", "freed; call MPI_Group_free", group::made),
+    (Kind::Win, "a window", "freed; call MPI_Win_free", windows::made),
+    (Kind::File, "a file", "closed; call MPI_File_close", files::made),
+    (Kind::Op, "an operation", "freed; call MPI_Op_free", datatypes::ops_made),
+    (Kind::Errhandler, "an error handler", "freed; call MPI_Errhandler_free", errhandler::made),
+    (Kind::Info, "an info object", "freed; call MPI_Info_free", info::made),
+    (Kind::Message, "a message", "received; call MPI_Mrecv", probe::made),
+];
+
+/// The functions that have made objects.
+#[derive(Default)]
+pub struct Makers(BTreeMap<(Kind, usize), &'static str>);
+
+/// The function that this thread has called makes an object.
+pub fn made(kind: Kind, handle: usize) {
+    with(|state| state.objects.0.insert((kind, handle), function()));
+}
+
+impl Makers {
+    /// What is there when MPI ends.
+    pub fn left(&self) -> Vec<String> {
+        let mut left = vec![];
+        for (kind, what, freed, there) in KINDS {
+            for handle in there() {
+                let maker = self.0.get(&(kind, handle)).copied().unwrap_or_default();
+                // MPI_Init makes the communicator with the parent.
+                if maker.starts_with("MPI_Init") {
+                    continue;
+                }
+                let name = name(kind, handle);
+                let by = if maker.is_empty() { String::new() } else { format!(" from {maker}") };
+                left.push(format!("{what}{name}{by} was never {freed}"));
+            }
+        }
+        left
+    }
+}
+
+/// The name that the program has given to an object.
+fn name(kind: Kind, handle: usize) -> String {
+    let name = match kind {
+        Kind::Comm => comms::get(handle).map(|comm| comm.name()),
+        Kind::Datatype => datatypes::name(handle),
+        _ => return String::new(),
+    };
+    match name {
+        Ok(name) if !name.is_empty() => format!(" '{}'", String::from_utf8_lossy(&name)),
+        _ => String::new(),
+    }
+}

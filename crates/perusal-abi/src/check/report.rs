@@ -1,0 +1,270 @@
+//! What was found, and how it is said: mistakes at once, what was left undone in MPI_Finalize, where ranks that say the same say it together.
+
+use super::{ON, STATE, State, with};
+use crate::coll::call::{CallRoot, CollectiveOp, Elements, Form, Pieces};
+use crate::collective;
+use crate::comm::Comm;
+use crate::datatype::Datatype;
+use crate::engine::Engine;
+use crate::error::{self, Error, Result};
+use crate::process::engine;
+use crate::shm::telemetry::MessageAbout;
+use crate::sync::Ordering;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::PoisonError;
+
+/// Mistakes that a rank says at once, at most: a loop makes the same one again and again.
+const SAID: usize = 20;
+
+/// Sentences on what a rank has left undone, at most.
+const LEFT: usize = 200;
+
+/// What a rank has said.
+#[derive(Default)]
+pub struct Findings {
+    said: HashSet<String>,
+    /// Mistakes of which nothing was said.
+    more: u64,
+}
+
+impl Findings {
+    /// Says what this rank has done.
+    pub fn say(&mut self, finding: String) {
+        let rank = engine().map_or(0, Engine::rank);
+        self.print(finding, &format!("rank {rank}: "));
+    }
+
+    /// Says something that names the ranks.
+    pub fn say_for_all(&mut self, finding: String) {
+        self.print(finding, "");
+    }
+
+    fn print(&mut self, finding: String, before: &str) {
+        if self.said.contains(&finding) {
+            return;
+        }
+        if self.said.len() >= SAID {
+            self.more += 1;
+            return;
+        }
+        error::report(format_args!("check: {before}{finding}"));
+        self.said.insert(finding);
+    }
+}
+
+/// What lay in communicators that the program has freed.
+#[derive(Default)]
+pub struct FreedComms {
+    /// Their names, by context id.
+    names: HashMap<u32, String>,
+    messages: Vec<MessageAbout>,
+}
+
+/// A communicator is about to be freed, with whatever has come on it.
+pub fn comm_freed(comm: &Comm) {
+    let messages = engine().map(|engine| engine.unexpected_messages_of(comm.p2p())).unwrap_or_default();
+    with(|state| {
+        state.collectives.forget(comm.context);
+        let name = String::from_utf8_lossy(&comm.name()).into_owned();
+        state.freed.names.insert(comm.context, name);
+        state.freed.messages.extend(messages);
+    });
+}
+
+impl FreedComms {
+    /// The messages in communicators that were freed, and those of `there`, with the names that communicators had.
+    fn with(self, there: Vec<MessageAbout>) -> Vec<MessageAbout> {
+        let mut all = self.messages;
+        for mut message in there {
+            match self.names.get(&message.context) {
+                // It came after the communicator had gone.
+                Some(name) if message.comm.is_empty() => message.comm.clone_from(name),
+                _ => {}
+            }
+            all.push(message);
+        }
+        all
+    }
+}
+
+/// "1 byte", "4 bytes".
+pub fn bytes(number: u64) -> String {
+    if number == 1 { "1 byte".to_owned() } else { format!("{number} bytes") }
+}
+
+/// A communicator's name in quotation marks.
+pub fn name_of(comm: &Comm) -> String {
+    match comm.name() {
+        name if name.is_empty() => "a communicator without a name".to_owned(),
+        name => format!("'{}'", String::from_utf8_lossy(&name)),
+    }
+}
+
+/// What the program has left undone, each in a sentence.
+fn left(engine: &Engine) -> Vec<String> {
+    let mut left = with(|state: &mut State| {
+        let mut left = state.requests.left();
+        left.extend(state.objects.left());
+        if state.findings.more > 0 {
+            left.push(format!("{} further mistakes were found", state.findings.more));
+        }
+        if state.collectives.unknown > 0 {
+            let unknown = state.collectives.unknown;
+            left.push(format!("{unknown} collective calls were not compared, for want of shared memory"));
+        }
+        left
+    })
+    .unwrap_or_default();
+    // SAFETY: MPI_Finalize: no other thread calls MPI any more (MPI 5.0 §11.2.2).
+    let there = unsafe { engine.unexpected_messages() };
+    let freed = with(|state: &mut State| core::mem::take(&mut state.freed)).unwrap_or_default();
+    for message in freed.with(there) {
+        let peer = message.peer.map_or_else(|| "a rank".to_owned(), |peer| format!("rank {peer}"));
+        let name = if message.comm.is_empty() {
+            "a communicator without a name".to_owned()
+        } else {
+            format!("'{}'", message.comm)
+        };
+        left.push(format!(
+            "a message from {peer}, tag {}, on {name}, {}, was received by nobody",
+            message.tag.unwrap_or_default(),
+            bytes(message.bytes)
+        ));
+    }
+    if left.len() > LEFT {
+        let more = left.len() - LEFT;
+        left.truncate(LEFT);
+        left.push(format!("{more} more were left undone"));
+    }
+    left
+}
+
+/// Stops checking; the calls of the report itself are not the program's.
+fn stop() {
+    ON.store(false, Ordering::Relaxed);
+}
+
+fn close() {
+    stop();
+    *STATE.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
+/// Says what this rank has left undone.
+pub fn finish_alone(engine: &'static Engine) {
+    let left = engine.take_what_has_come().map(|()| left(engine)).unwrap_or_default();
+    close();
+    print(vec![(engine.rank(), left)]);
+}
+
+/// Says what the ranks of `world` have left undone.
+pub fn finish_together(engine: &'static Engine, world: &Comm) {
+    stop();
+    // What was sent before has come when all have met twice.
+    let met = (0..2).try_for_each(|_| {
+        engine.send_backlog()?;
+        collective::run(world, |_| Ok(CollectiveOp::Barrier))
+    });
+    let own = match met.and_then(|()| engine.take_what_has_come()) {
+        Ok(()) => left(engine),
+        // Why, MPI_Finalize says.
+        Err(_) => return close(),
+    };
+    let text = own.join("\n");
+    close();
+    match gather(world, text.as_bytes()) {
+        Ok(texts) => print(texts),
+        Err(_) => print(vec![(engine.rank(), own)]),
+    }
+}
+
+type Texts = Vec<(u32, Vec<String>)>;
+
+/// The sentences of all ranks, at the first; nothing at the others.
+fn gather(world: &Comm, text: &[u8]) -> Result<Texts> {
+    let root = CallRoot::Intracomm(0);
+    let byte = Datatype::predefined(crate::abi::MPI_BYTE).ok_or(Error::Type("MPI_BYTE"))?;
+    let is_root = world.rank() == 0;
+    let ranks = world.size() as usize;
+    let mut length = text.len().to_ne_bytes();
+    let mut lengths = vec![0_u8; length.len() * ranks];
+    collective::run(world, |_| {
+        let own = Elements::new(length.as_mut_ptr(), length.len(), byte.clone())?;
+        let all = Pieces::new(lengths.as_mut_ptr(), Form::Even(length.len(), byte.clone()), ranks)?;
+        Ok(CollectiveOp::Gather(Some(own), is_root.then_some(all), root, true))
+    })?;
+    let lengths: Vec<usize> =
+        lengths.as_chunks().0.iter().map(|length| usize::from_ne_bytes(*length)).collect();
+    let mut places = vec![];
+    let mut sum = 0_usize;
+    for length in &lengths {
+        places.push(sum.cast_signed());
+        sum = sum.checked_add(*length).ok_or(Error::CountTooLarge(*length))?;
+    }
+    let mut texts = vec![];
+    texts.try_reserve_exact(sum).map_err(|_| Error::NoMem("no memory for the report of mistakes".into()))?;
+    texts.resize(sum, 0_u8);
+    let mut own = text.to_vec();
+    collective::run(world, |_| {
+        let own = Elements::new(own.as_mut_ptr(), own.len(), byte.clone())?;
+        let form = Form::Varied(lengths.clone(), places.clone(), byte);
+        let all = Pieces::new(texts.as_mut_ptr(), form, ranks)?;
+        Ok(CollectiveOp::Gather(Some(own), is_root.then_some(all), root, false))
+    })?;
+    if !is_root {
+        return Ok(vec![]);
+    }
+    let of = |(at, (place, length)): (usize, (&isize, &usize))| {
+        let place = place.unsigned_abs();
+        let text = String::from_utf8_lossy(&texts[place..place + length]);
+        (world.world_rank_of(at as i32), text.lines().map(str::to_owned).collect())
+    };
+    Ok(places.iter().zip(&lengths).enumerate().map(of).collect())
+}
+
+/// Prints each sentence once, behind the ranks that say it.
+fn print(texts: Texts) {
+    let mut sentences: BTreeMap<(u32, usize), (String, Vec<u32>, usize)> = BTreeMap::new();
+    for (rank, lines) in texts {
+        for (at, line) in lines.into_iter().enumerate() {
+            let same = sentences.values_mut().find(|(other, ..)| *other == line);
+            match same {
+                Some((_, ranks, times)) => {
+                    *times += 1;
+                    if !ranks.contains(&rank) {
+                        ranks.push(rank);
+                    }
+                }
+                None => drop(sentences.insert((rank, at), (line, vec![rank], 1))),
+            }
+        }
+    }
+    for (line, ranks, times) in sentences.into_values() {
+        let each = if times > ranks.len() { format!(" ({times} times)") } else { String::new() };
+        error::report(format_args!("check: {}: {line}{each}", names(&ranks)));
+    }
+}
+
+/// "rank 3", "ranks 0 and 2", "ranks 0-3 and 7".
+fn names(ranks: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = vec![];
+    for rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *rank => *last = *rank,
+            _ => runs.push((*rank, *rank)),
+        }
+    }
+    let parts: Vec<String> = runs
+        .into_iter()
+        .flat_map(|(first, last)| match last - first {
+            0 => vec![first.to_string()],
+            1 => vec![first.to_string(), last.to_string()],
+            _ => vec![format!("{first}-{last}")],
+        })
+        .collect();
+    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
+    match parts.split_last() {
+        Some((last, [])) => format!("{word} {last}"),
+        Some((last, first)) => format!("{word} {} and {last}", first.join(", ")),
+        None => "no rank".into(),
+    }
+}

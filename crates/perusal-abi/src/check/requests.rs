@@ -1,0 +1,206 @@
+//! Requests that are alive: what each is, whether it is active, and which memory it uses.
+
+use super::buffers::{Access, Area};
+use super::{function, is_on, report, with};
+use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
+use crate::arguments::Buffer;
+use crate::coll::call::CollectiveOp;
+use crate::comm::Comm;
+use crate::process::engine;
+use crate::requests::{self, Named};
+use core::ffi::c_int;
+use std::collections::BTreeMap;
+
+/// A request, as the checks know it.
+struct LiveRequest {
+    /// The call that made it, with its arguments.
+    text: String,
+    /// What it uses while it is active.
+    areas: Vec<Area>,
+    /// What it reads, as it was when it became active.
+    sums: Vec<Option<u64>>,
+    /// Whether a change of what it reads is looked for.
+    summed: bool,
+}
+
+/// Requests that are alive, by handle.
+#[derive(Default)]
+pub struct Live(BTreeMap<usize, LiveRequest>);
+
+impl Live {
+    /// The call that made a request.
+    pub fn text(&self, handle: usize) -> String {
+        self.0.get(&handle).map_or_else(|| "an operation".into(), |live| live.text.clone())
+    }
+
+    /// What is wrong with the requests that are there when MPI ends.
+    pub fn left(&self) -> Vec<String> {
+        let Ok(engine) = engine() else { return vec![] };
+        let left = self.0.iter().filter_map(|(handle, live)| {
+            let text = &live.text;
+            let persists = match requests::find(engine, *handle).ok()? {
+                Named::Null => return None,
+                Named::Message(request) if request.is_inactive() => true,
+                Named::Message(_) => false,
+                Named::Task(task) => task.is_persistent() && !task.is_active(),
+            };
+            Some(if persists {
+                format!("the persistent request of {text} was never freed; call MPI_Request_free")
+            } else {
+                format!("{text} was never completed; call MPI_Wait or MPI_Test for its request")
+            })
+        });
+        left.collect()
+    }
+}
+
+fn message_text(comm: &Comm, peer: c_int, tag: c_int, buffer: &Buffer<'_>, access: Access) -> String {
+    let other = match peer {
+        MPI_ANY_SOURCE => "from any rank".to_owned(),
+        MPI_PROC_NULL => "MPI_PROC_NULL".to_owned(),
+        peer if comm.has_peer(peer) => {
+            let direction = if access == Access::Read { "to" } else { "from" };
+            format!("{direction} rank {}", comm.world_rank_of(peer))
+        }
+        peer => format!("rank {peer}"),
+    };
+    let tag = if tag == MPI_ANY_TAG { "any tag".to_owned() } else { format!("tag {tag}") };
+    let size = crate::datatypes::any(buffer.datatype).map_or(0, |datatype| datatype.size());
+    let bytes = usize::try_from(buffer.count).unwrap_or(0).saturating_mul(size);
+    format!("{} ({other}, {tag}, on {}, {})", function(), report::name_of(comm), report::bytes(bytes as u64))
+}
+
+fn keep(handle: usize, text: String, areas: Vec<Area>, summed: bool, active: bool) {
+    with(|state| {
+        state.requests.0.insert(handle, LiveRequest { text, areas, sums: vec![], summed });
+    });
+    if active {
+        started(handle);
+    }
+}
+
+/// A call has made a request of which nothing more is known.
+pub fn noted(handle: usize) {
+    let is_known = with(|state| state.requests.0.contains_key(&handle));
+    if is_known == Some(false) {
+        keep(handle, function().to_owned(), vec![], false, false);
+    }
+}
+
+/// A call has made a request for a message; a persistent one is not active.
+pub fn began_message(
+    handle: usize,
+    comm: &Comm,
+    peer: c_int,
+    tag: c_int,
+    buffer: &Buffer<'_>,
+    access: Access,
+    persistent: bool,
+) {
+    let text = message_text(comm, peer, tag, buffer, access);
+    let area = if peer == MPI_PROC_NULL { None } else { Area::of(buffer, access) };
+    keep(handle, text, area.into_iter().collect(), true, !persistent);
+}
+
+/// A blocking call of a message is about to begin.
+pub fn blocking_message(comm: &Comm, peer: c_int, tag: c_int, buffer: &Buffer<'_>, access: Access) {
+    if peer != MPI_PROC_NULL
+        && let Some(area) = Area::of(buffer, access)
+    {
+        let text = || message_text(comm, peer, tag, buffer, access);
+        conflicts(&[area], text);
+    }
+}
+
+fn areas_of(op: &CollectiveOp, comm: &Comm) -> Vec<Area> {
+    let access = |writes| if writes { Access::Write } else { Access::Read };
+    let all = op.memory(comm).into_iter();
+    all.filter_map(|(elements, writes)| Area::of_elements(&elements, access(writes))).collect()
+}
+
+fn operation_text(op: &CollectiveOp, comm: &Comm) -> String {
+    let arguments = op.about(0).to_string();
+    let arguments = if arguments.is_empty() { arguments } else { format!(" ({arguments})") };
+    format!("{}{arguments} on {}", function(), report::name_of(comm))
+}
+
+/// A call has made a request for a collective operation; a persistent one is not active.
+pub fn began_operation(handle: usize, comm: &Comm, op: &CollectiveOp, persistent: bool) {
+    keep(handle, operation_text(op, comm), areas_of(op, comm), false, !persistent);
+}
+
+/// A blocking collective operation is about to begin.
+pub fn blocking_operation(comm: &Comm, op: &CollectiveOp) {
+    conflicts(&areas_of(op, comm), || operation_text(op, comm));
+}
+
+/// Says where areas that an operation is about to use are in use.
+fn conflicts(areas: &[Area], text: impl Fn() -> String) {
+    with(|state| {
+        for area in areas {
+            let Some((other, access, bytes)) = state.buffers.conflict(area) else { continue };
+            let other = state.requests.text(other);
+            let does = if access == Access::Read { "sends" } else { "receives into" };
+            let finding = format!(
+                "{} uses {} of the buffer that {other} {does}, which is not complete; wait for it before, or use another buffer",
+                text(),
+                report::bytes(bytes as u64)
+            );
+            state.findings.say(finding);
+        }
+    });
+}
+
+/// A request has become active.
+pub fn started(handle: usize) {
+    let of_request = with(|state| {
+        let live = state.requests.0.get(&handle)?;
+        Some((live.areas.clone(), live.text.clone()))
+    });
+    let Some((areas, text)) = of_request.flatten() else { return };
+    conflicts(&areas, || text.clone());
+    with(|state| {
+        let Some(live) = state.requests.0.get_mut(&handle) else { return };
+        live.sums = areas.iter().map(|area| if live.summed { area.sum() } else { None }).collect();
+        areas.into_iter().for_each(|area| state.buffers.add(handle, area));
+    });
+}
+
+/// The program has taken the outcome of a request, which stays if it persists.
+pub fn ended(handle: usize, persists: bool) {
+    with(|state| {
+        let Some(live) = state.requests.0.get_mut(&handle) else { return };
+        let sums = core::mem::take(&mut live.sums);
+        state.buffers.remove(handle, &live.areas);
+        let is_changed = |(area, sum): (&Area, &Option<u64>)| {
+            sum.is_some_and(|before| area.sum().is_some_and(|now| now != before))
+        };
+        if live.areas.iter().zip(&sums).any(is_changed) {
+            let finding =
+                format!("the buffer of {} was changed before it was complete; wait for it before", live.text);
+            state.findings.say(finding);
+        }
+        if !persists {
+            state.requests.0.remove(&handle);
+        }
+    });
+}
+
+/// The program has freed a request. Of an active one nobody can say when it is over.
+pub fn freed(handle: usize) {
+    with(|state| {
+        if let Some(live) = state.requests.0.remove(&handle) {
+            state.buffers.remove(handle, &live.areas);
+        }
+    });
+}
+
+/// The program has asked whether requests are over, and may use the buffers of those that are.
+pub fn seen() {
+    if is_on() {
+        with(|state| {
+            state.buffers.clear();
+            state.requests.0.values_mut().for_each(|live| live.sums.clear());
+        });
+    }
+}

@@ -1,0 +1,63 @@
+//! The lock in shared memory: what is done under it is ordered, and done by one at a time.
+//!
+//! Run:   .ci/loom shared_lock
+//! Bound: 2 and 3 threads, every interleaving; who does not get the lock gives up.
+//! Time:  a second.
+//!
+//! Weakened, each of these makes the model fail (checked by editing the line and running, one at a time): the Acquire of
+//! `SharedLock::try_hold`, the Release of the guard's drop, and `try_hold` by a load and a store.
+#![cfg(perusal_loom)]
+
+use loom::sync::Arc;
+use loom::thread;
+use perusal::internals::shm::SharedLock;
+use perusal::internals::sync::Cell;
+
+#[derive(Default)]
+struct Guarded {
+    lock: SharedLock,
+    /// loom panics where an access and a write are concurrent.
+    value: Cell<u32>,
+}
+
+// SAFETY: that access to the value is ordered is what the model checks; loom panics where it is not.
+unsafe impl Send for Guarded {}
+// SAFETY: as for Send.
+unsafe impl Sync for Guarded {}
+
+impl Guarded {
+    /// Adds one, if the lock is free. Whether it was.
+    fn add(&self) -> bool {
+        let Some(_held) = self.lock.try_hold() else { return false };
+        // SAFETY: the lock is held; loom panics before this runs concurrently with another access.
+        self.value.with_mut(|value| unsafe { *value += 1 });
+        true
+    }
+}
+
+fn threads(number: usize) {
+    loom::model(move || {
+        let guarded = Arc::new(Guarded::default());
+        let others: Vec<_> = (1..number)
+            .map(|_| {
+                let guarded = guarded.clone();
+                thread::spawn(move || guarded.add())
+            })
+            .collect();
+        let mut added = u32::from(guarded.add());
+        added += others.into_iter().map(|other| u32::from(other.join().expect("a thread"))).sum::<u32>();
+        assert!(guarded.add(), "nobody holds it any more");
+        // SAFETY: all others have ended.
+        assert_eq!(guarded.value.with(|value| unsafe { *value }), added + 1);
+    });
+}
+
+#[test]
+fn what_two_do_under_the_lock_is_done_in_turn() {
+    threads(2);
+}
+
+#[test]
+fn what_three_do_under_the_lock_is_done_in_turn() {
+    threads(3);
+}

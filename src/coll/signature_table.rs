@@ -1,0 +1,261 @@
+//! The collective calls that are under way, in the shared heap, so that each member can compare its call with that of the first: one table for
+//! the whole job, made only where calls are checked.
+//!
+//! - **Signature rule 1.** Entries are read and written by whoever holds the table's lock. An entry is free while its key is 0.
+//! - **Signature rule 2.** Whoever comes first to a call makes its entry, and whoever comes last frees it. Where there is no room, the call
+//!   is not compared.
+
+use super::signature::{FIELDS, Signature};
+use crate::error::{Error, Result};
+use crate::heap::Heap;
+use crate::limits::APART;
+use crate::shm::{Job, SharedLock};
+use crate::sync::{AtomicU64, Ordering, yield_now};
+use core::ptr::NonNull;
+
+/// Entries that a key may lie in.
+const WAYS: usize = 8;
+const SETS: usize = 1024;
+/// Words of an entry: its key, members that have come and all members, the rank that came first, the fields, the balance, and a text.
+const WORDS: usize = 32;
+const ARRIVED: usize = 1;
+const FIRST: usize = 2;
+const FIELDS_AT: usize = 3;
+const BALANCE: usize = FIELDS_AT + FIELDS;
+const TEXT: usize = BALANCE + 1;
+/// Bytes of a text that an entry has room for.
+pub const TEXT_BYTES: usize = (WORDS - TEXT) * 8;
+/// Times that the lock is tried. Its holder may have been killed.
+const TRIES: u32 = 100_000;
+
+/// The job's table.
+#[derive(Debug, Clone, Copy)]
+pub struct SignatureTable {
+    base: NonNull<u8>,
+}
+
+// SAFETY: it points to atomics in memory that is mapped in the whole process.
+unsafe impl Send for SignatureTable {}
+// SAFETY: it points to atomics in memory that is mapped in the whole process.
+unsafe impl Sync for SignatureTable {}
+
+/// A collective call, as the table knows it.
+#[derive(Debug, Clone, Copy)]
+pub struct TableCall<'a> {
+    /// The context id of its communicator.
+    pub context: u32,
+    /// Its number there, from 1.
+    pub number: u32,
+    /// Members of the communicator.
+    pub members: u32,
+    /// The caller's rank in the job.
+    pub rank: u32,
+    /// What is compared.
+    pub signature: Signature,
+    /// What is said of it, of which at most [`TEXT_BYTES`] are kept.
+    pub text: &'a str,
+}
+
+/// How a call compares with that of the member that came first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Meeting {
+    /// They agree as far as is known, or the caller is the first.
+    Agrees,
+    /// They differ: the other's rank in the job, its signature, and what it said.
+    Differs(u32, Signature, String),
+    /// All members have come, and what they send is not what they expect of each other.
+    Unbalanced,
+    /// There was no room to compare it.
+    Unknown,
+}
+
+impl SignatureTable {
+    /// The table of a job, made by whoever comes first.
+    ///
+    /// # Errors
+    /// [`Error::NoMem`] if the shared heap has no room for it.
+    pub fn of(job: &Job) -> Result<Self> {
+        let none = || Error::NoMem("the shared heap has no room for the table of collective calls".into());
+        let heap = Heap::of(job).ok_or_else(none)?;
+        let bytes = APART + SETS * WAYS * WORDS * 8;
+        let agreed = &job.header().signatures;
+        // Acquire: "signatures" edge, pairs with Release below: the table is zeroed.
+        let mut place = agreed.load(Ordering::Acquire);
+        if place == 0 {
+            let extent = heap.allocate(bytes, APART).ok_or_else(none)?;
+            // SAFETY: the extent is ours, so long, and nobody else knows it.
+            unsafe { extent.addr().as_ptr().write_bytes(0, bytes) };
+            let own = heap.place_of(extent.addr().as_ptr(), bytes).ok_or_else(none)?;
+            // Release: "signatures" edge, pairs with Acquire above and here.
+            match agreed.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => place = own,
+                Err(other) => {
+                    heap.free(&extent);
+                    place = other;
+                }
+            }
+        }
+        let base = heap.at(place, bytes as u64).filter(|base| base.addr().get().is_multiple_of(APART));
+        base.map(|base| Self { base }).ok_or_else(|| {
+            Error::Segment(format!(
+                "the header names {place:#x} for the table of collective calls, which is no place of the shared heap"
+            ))
+        })
+    }
+
+    fn lock(&self) -> &SharedLock {
+        // SAFETY: the table begins with the lock, zeroed, which is a value of it; all accesses are atomic.
+        unsafe { self.base.cast::<SharedLock>().as_ref() }
+    }
+
+    fn entry(&self, set: usize, way: usize) -> &[AtomicU64] {
+        let at = APART + (set % SETS * WAYS + way % WAYS) * WORDS * 8;
+        // SAFETY: behind the lock the table has so many entries, zeroed; all accesses are atomic.
+        unsafe { core::slice::from_raw_parts(self.base.add(at).cast::<AtomicU64>().as_ptr(), WORDS) }
+    }
+
+    /// Compares a call with that of the member that came first, and says that the caller has come.
+    #[must_use]
+    pub fn meet(&self, call: &TableCall<'_>) -> Meeting {
+        let held = (0..TRIES).find_map(|_| {
+            let held = self.lock().try_hold();
+            if held.is_none() {
+                yield_now();
+            }
+            held
+        });
+        let Some(_held) = held else { return Meeting::Unknown };
+        let key = (u64::from(call.context) + 1) << 32 | u64::from(call.number);
+        let set = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
+        let entries = || (0..WAYS).map(|way| self.entry(set, way));
+        // Relaxed, all: signature rule 1, the lock orders them.
+        let of_key = |key: u64| entries().find(|entry| entry[0].load(Ordering::Relaxed) == key);
+        match of_key(key) {
+            Some(entry) => join(entry, call),
+            None => of_key(0).map_or(Meeting::Unknown, |entry| {
+                begin(entry, key, call);
+                Meeting::Agrees
+            }),
+        }
+    }
+}
+
+fn set(word: &AtomicU64, value: u64) {
+    // Relaxed: signature rule 1, the lock orders it.
+    word.store(value, Ordering::Relaxed);
+}
+
+fn get(word: &AtomicU64) -> u64 {
+    // Relaxed: signature rule 1, the lock orders it.
+    word.load(Ordering::Relaxed)
+}
+
+/// Makes the entry of a call that nobody else has come to.
+fn begin(entry: &[AtomicU64], key: u64, call: &TableCall<'_>) {
+    if call.members < 2 {
+        return;
+    }
+    set(&entry[0], key);
+    set(&entry[ARRIVED], 1);
+    set(&entry[FIRST], u64::from(call.rank));
+    entry[FIELDS_AT..BALANCE].iter().zip(call.signature.fields).for_each(|(word, field)| set(word, field));
+    set(&entry[BALANCE], call.signature.balance);
+    let mut bytes = [0; TEXT_BYTES];
+    let length = call.text.len().min(TEXT_BYTES);
+    bytes[..length].copy_from_slice(&call.text.as_bytes()[..length]);
+    for (word, eight) in entry[TEXT..].iter().zip(bytes.as_chunks().0) {
+        set(word, u64::from_le_bytes(*eight));
+    }
+}
+
+/// Compares a call with the one that made the entry.
+fn join(entry: &[AtomicU64], call: &TableCall<'_>) -> Meeting {
+    let arrived = get(&entry[ARRIVED]).saturating_add(1);
+    let balance = get(&entry[BALANCE]).wrapping_add(call.signature.balance);
+    set(&entry[ARRIVED], arrived);
+    set(&entry[BALANCE], balance);
+    let mut fields = [0; FIELDS];
+    fields.iter_mut().zip(&entry[FIELDS_AT..BALANCE]).for_each(|(field, word)| *field = get(word));
+    let other = Signature { fields, balance: 0 };
+    let is_last = arrived >= u64::from(call.members);
+    let meeting = match call.signature.difference(&other) {
+        Some(_) => Meeting::Differs(get(&entry[FIRST]) as u32, other, text_of(entry)),
+        // A type or length that differs is said once, by whom it differs.
+        None if is_last && balance != 0 => Meeting::Unbalanced,
+        None => Meeting::Agrees,
+    };
+    if is_last {
+        set(&entry[0], 0);
+    }
+    meeting
+}
+
+/// The text of an entry. Another rank may have written anything there.
+fn text_of(entry: &[AtomicU64]) -> String {
+    let bytes: Vec<u8> = entry[TEXT..].iter().flat_map(|word| get(word).to_le_bytes()).collect();
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let text = String::from_utf8_lossy(&bytes[..end]);
+    text.chars().map(|char| if char.is_control() { '?' } else { char }).collect()
+}
+
+#[cfg(all(test, not(miri), not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    fn call(rank: u32, number: u32, fields: [u64; FIELDS]) -> TableCall<'static> {
+        let signature = Signature { fields, balance: 0 };
+        TableCall { context: 4, number, members: 3, rank, signature, text: "root 0" }
+    }
+
+    fn table() -> (Job, SignatureTable) {
+        let job = Job::singleton().unwrap();
+        let table = SignatureTable::of(&job).unwrap();
+        (job, table)
+    }
+
+    #[test]
+    fn whoever_comes_later_is_compared_with_the_first() {
+        let (_job, table) = table();
+        let same = [1, 2, 3, 4, 5, 6];
+        for number in 1..40 {
+            assert_eq!(table.meet(&call(0, number, same)), Meeting::Agrees);
+        }
+        for number in 1..40 {
+            assert_eq!(table.meet(&call(1, number, same)), Meeting::Agrees);
+            let differs = table.meet(&call(2, number, [1, 9, 3, 4, 5, 6]));
+            let first = Signature { fields: same, balance: 0 };
+            assert_eq!(differs, Meeting::Differs(0, first, "root 0".into()));
+            assert_eq!(table.meet(&call(2, number, [7; FIELDS])), Meeting::Agrees, "the entry is free again");
+        }
+    }
+
+    #[test]
+    fn lengths_must_add_up_once_all_have_come() {
+        let (_job, table) = table();
+        for (last, expected) in [(7, Meeting::Unbalanced), (8, Meeting::Agrees)] {
+            for balance in [0, 0_u64.wrapping_sub(8)] {
+                let mut call = call(0, 1, [0; FIELDS]);
+                call.signature.balance = balance;
+                assert_eq!(table.meet(&call), Meeting::Agrees);
+            }
+            let mut call = call(2, 1, [0; FIELDS]);
+            call.signature.balance = last;
+            assert_eq!(table.meet(&call), expected);
+        }
+    }
+
+    #[test]
+    fn a_full_table_compares_no_more() {
+        let (_job, table) = table();
+        let meetings: Vec<_> =
+            (0..20_000).map(|number| table.meet(&call(0, number + 1, [0; FIELDS]))).collect();
+        assert!(meetings.contains(&Meeting::Unknown) && meetings[0] == Meeting::Agrees);
+    }
+
+    #[test]
+    fn a_type_that_may_stand_for_any_differs_from_none() {
+        let with_class = |class| Signature { fields: [1, 1, 1, 8, class, 0], balance: 0 };
+        assert_eq!(with_class(0).difference(&with_class(5)), None);
+        assert!(with_class(4).difference(&with_class(5)).is_some());
+    }
+}

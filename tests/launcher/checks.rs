@@ -1,0 +1,201 @@
+//! Programs with a mistake each that no error and no hang shows: what `mpiexec --check` says of them. And programs without one, of which it says
+//! nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::common::dist::dist;
+use crate::common::jobs::{Ended, start_as};
+use crate::common::{root, scratch};
+
+/// Mistake, whether the program ends well all the same, and what two ranks say of it, behind `perusal: check: `. Where it may not end well, the
+/// first line of that.
+const MISTAKES: &[(&str, bool, &[&str])] = &[
+    (
+        "receive-never-completed",
+        true,
+        &[
+            "rank 0: MPI_Irecv (from rank 1, tag 7, on 'halo', 4 bytes) was never completed; call MPI_Wait or MPI_Test for its request",
+        ],
+    ),
+    (
+        "send-never-completed",
+        true,
+        &[
+            "rank 0: MPI_Isend (to rank 1, tag 3, on 'MPI_COMM_WORLD', 16 bytes) was never completed; call MPI_Wait or MPI_Test for its request",
+        ],
+    ),
+    (
+        "persistent-never-freed",
+        true,
+        &[
+            "ranks 0 and 1: the persistent request of MPI_Recv_init (from any rank, any tag, on 'MPI_COMM_WORLD', 8 bytes) was never freed; call MPI_Request_free",
+        ],
+    ),
+    (
+        "collective-never-completed",
+        true,
+        &[
+            "ranks 0 and 1: MPI_Iallreduce (1 × MPI_INT, MPI_SUM) on 'MPI_COMM_WORLD' was never completed; call MPI_Wait or MPI_Test for its request",
+        ],
+    ),
+    (
+        "unreceived",
+        true,
+        &["rank 0: a message from rank 1, tag 9, on 'halo', 4 bytes, was received by nobody (3 times)"],
+    ),
+    ("matched-and-left", true, &["rank 0: a message from MPI_Mprobe was never received; call MPI_Mrecv"]),
+    (
+        "objects-never-freed",
+        true,
+        &[
+            "ranks 0 and 1: a communicator 'rows' from MPI_Comm_split was never freed; call MPI_Comm_free",
+            "ranks 0 and 1: a datatype from MPI_Type_vector was never freed; call MPI_Type_free",
+            "rank 0: a datatype from MPI_Type_contiguous was never freed; call MPI_Type_free (4 times)",
+            "ranks 0 and 1: a group from MPI_Comm_group was never freed; call MPI_Group_free",
+            "ranks 0 and 1: a window from MPI_Win_allocate was never freed; call MPI_Win_free",
+            "ranks 0 and 1: an operation from MPI_Op_create was never freed; call MPI_Op_free",
+            "ranks 0 and 1: an error handler was never freed; call MPI_Errhandler_free",
+            "ranks 0 and 1: an info object was never freed; call MPI_Info_free",
+        ],
+    ),
+    (
+        "roots-differ",
+        false,
+        &[
+            "the roots of MPI_Bcast no. 1 on 'MPI_COMM_WORLD' differ: rank 0 root 0, 4 × MPI_INT; rank 1 root 1, 4 × MPI_INT",
+        ],
+    ),
+    (
+        "lengths-differ",
+        false,
+        &[
+            "the lengths of MPI_Reduce no. 2 on 'MPI_COMM_WORLD' differ: rank 0 root 0, 4 × MPI_INT, MPI_SUM; rank 1 root 0, 5 × MPI_INT, MPI_SUM",
+        ],
+    ),
+    (
+        "types-differ",
+        true,
+        &[
+            "the types of MPI_Bcast no. 1 on 'halo' differ: rank 0 root 0, 4 × MPI_INT; rank 1 root 0, 4 × MPI_FLOAT",
+        ],
+    ),
+    (
+        "operations-differ",
+        true,
+        &[
+            "the operations of MPI_Allreduce no. 1 on 'MPI_COMM_WORLD' differ: rank 0 1 × MPI_DOUBLE, MPI_MAX; rank 1 1 × MPI_DOUBLE, MPI_MIN",
+        ],
+    ),
+    (
+        "functions-differ",
+        false,
+        &[
+            "the ranks call different collective operations as no. 1 on 'MPI_COMM_WORLD': rank 0 MPI_Iallreduce (1 × MPI_INT, MPI_SUM), rank 1 MPI_Iallgather (1 × MPI_INT)",
+        ],
+    ),
+    (
+        "long-lengths-differ",
+        false,
+        &[
+            "the lengths of MPI_Ibcast no. 1 on 'MPI_COMM_WORLD' differ: rank 0 root 0, 100000 × MPI_INT; rank 1 root 0, 99999 × MPI_INT",
+        ],
+    ),
+    (
+        "counts-differ",
+        false,
+        &[
+            "MPI_Alltoallv no. 1 on 'MPI_COMM_WORLD': what some rank sends is not as long as what its receiver expects; compare the counts and types",
+        ],
+    ),
+    (
+        "received-twice",
+        true,
+        &[
+            "rank 0: MPI_Irecv (from rank 1, tag 2, on 'MPI_COMM_WORLD', 8 bytes) uses 8 bytes of the buffer that MPI_Irecv (from rank 1, tag 1, on 'MPI_COMM_WORLD', 16 bytes) receives into, which is not complete; wait for it before, or use another buffer",
+        ],
+    ),
+    (
+        "sent-and-received",
+        true,
+        &[
+            "rank 0: MPI_Recv (from rank 1, tag 2, on 'MPI_COMM_WORLD', 4 bytes) uses 4 bytes of the buffer that MPI_Isend (to rank 1, tag 1, on 'MPI_COMM_WORLD', 16 bytes) sends, which is not complete; wait for it before, or use another buffer",
+        ],
+    ),
+    (
+        "changed",
+        true,
+        &[
+            "rank 0: the buffer of MPI_Isend (to rank 1, tag 1, on 'MPI_COMM_WORLD', 16 bytes) was changed before it was complete; wait for it before",
+        ],
+    ),
+];
+
+/// Compiles a program.
+fn compiled(source: &str) -> PathBuf {
+    let program = scratch("launcher/checks").join(Path::new(source).file_stem().expect("a file has a name"));
+    let mut compiler = Command::new(dist().join("bin/mpicc"));
+    compiler.args(["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
+    compiler.arg(root().join(source)).arg("-lm");
+    assert!(compiler.status().expect("the wrapper runs").success(), "{compiler:?}");
+    program
+}
+
+/// The program of `tests/launcher/unchecked.c`.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| compiled("tests/launcher/unchecked.c"))
+}
+
+fn run(options: &[&str], program: &Path, arguments: &[&str]) -> Ended {
+    let args = [options, &[program.to_str().expect("a path in UTF-8")], arguments].concat();
+    start_as(&mut Command::new(dist().join("bin/mpiexec")), &args, Stdio::null()).end()
+}
+
+fn said(ended: &Ended) -> Vec<&str> {
+    ended.err.lines().filter_map(|line| line.strip_prefix("perusal: check: ")).collect()
+}
+
+#[test]
+fn every_mistake_is_said_in_its_sentence_and_no_other() {
+    let wrong: Vec<String> = MISTAKES
+        .iter()
+        .filter_map(|(mistake, ends_well, lines)| {
+            let ended = run(&["-n", "2", "--check"], program(), &[mistake]);
+            let mut said = said(&ended);
+            let good = if *ends_well {
+                let mut wanted = lines.to_vec();
+                wanted.sort_unstable();
+                said.sort_unstable();
+                ended.code() == 0 && said == wanted
+            } else {
+                said.first() == lines.first()
+            };
+            (!good).then(|| format!("{mistake}: wanted {lines:#?}, got {ended:#?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn nothing_is_said_of_a_program_without_mistakes_or_where_nobody_asks() {
+    for ranks in ["1", "2", "5"] {
+        let ended = run(&["-n", ranks, "--check"], program(), &["clean"]);
+        assert_eq!((ended.code(), ended.err.as_str()), (0, ""), "{ranks}");
+    }
+    for example in ["examples/heat.c", "examples/pingpong.c"] {
+        let ended = run(&["-n", "2", "--check"], &compiled(example), &[]);
+        assert_eq!((ended.code(), said(&ended)), (0, vec![]), "{example}: {ended:?}");
+    }
+    let ended = run(&["-n", "2"], program(), &["objects-never-freed"]);
+    assert_eq!((ended.code(), ended.err.as_str()), (0, ""));
+}
+
+#[test]
+fn the_environment_asks_as_the_option_does() {
+    let ended = run(&["-n", "2", "-x", "PERUSAL_CHECK=on"], program(), &["unreceived"]);
+    assert_eq!(said(&ended).len(), 1, "{ended:?}");
+    let ended = run(&["-n", "2", "-x", "PERUSAL_CHECK=maybe"], program(), &["clean"]);
+    assert!(ended.code() != 0 && ended.err.contains("PERUSAL_CHECK"), "{ended:?}");
+}

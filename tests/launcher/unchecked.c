@@ -1,0 +1,284 @@
+/* Programs with a mistake each that no error and no hang shows: tests/launcher/checks.rs says what `mpiexec --check` says of them. The argument
+ * names the mistake. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+static MPI_Comm halo;
+
+static void bystander(void) { MPI_Barrier(MPI_COMM_WORLD); }
+
+/* Lets rank 0 come first, so that the sentence has one order. */
+static void in_turn(void) {
+    if (rank > 0) usleep(50000 * rank);
+}
+
+static void receive_never_completed(void) {
+    static int value;
+    if (rank == 0) {
+        MPI_Request request;
+        MPI_Irecv(&value, 1, MPI_INT, 1, 7, halo, &request);
+    } else {
+        value = 5;
+        MPI_Send(&value, 1, MPI_INT, 0, 7, halo);
+    }
+}
+
+static void send_never_completed(void) {
+    static int values[4];
+    if (rank == 0) {
+        MPI_Request request;
+        MPI_Isend(values, 4, MPI_INT, 1, 3, MPI_COMM_WORLD, &request);
+    } else {
+        MPI_Recv(values, 4, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void persistent_never_freed(void) {
+    static double value;
+    MPI_Request request;
+    MPI_Recv_init(&value, 1, MPI_DOUBLE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &request);
+}
+
+static void collective_never_completed(void) {
+    static int sum, one = 1;
+    MPI_Request request;
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    bystander();
+}
+
+static void unreceived(void) {
+    int value = 1;
+    if (rank == 1)
+        for (int i = 0; i < 3; i++) MPI_Send(&value, 1, MPI_INT, 0, 9, halo);
+}
+
+static void matched_and_left(void) {
+    int value = 1;
+    if (rank == 1) MPI_Send(&value, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
+    MPI_Message message;
+    if (rank == 0) MPI_Mprobe(1, 9, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+}
+
+static void sum(void *in, void *inout, int *count, MPI_Datatype *type) {
+    (void)type;
+    for (int i = 0; i < *count; i++) ((int *)inout)[i] += ((int *)in)[i];
+}
+
+static void on_error(MPI_Comm *comm, int *code, ...) {
+    (void)comm;
+    (void)code;
+}
+
+static void objects_never_freed(void) {
+    MPI_Comm comm;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &comm);
+    MPI_Comm_set_name(comm, "rows");
+    MPI_Datatype column;
+    MPI_Type_vector(3, 1, 5, MPI_DOUBLE, &column);
+    MPI_Type_commit(&column);
+    MPI_Group group;
+    MPI_Comm_group(MPI_COMM_WORLD, &group);
+    MPI_Op op;
+    MPI_Op_create(sum, 1, &op);
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(on_error, &handler);
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Win win;
+    void *base;
+    MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    if (rank == 0) {
+        MPI_Datatype pair;
+        for (int i = 0; i < 4; i++) MPI_Type_contiguous(2, MPI_INT, &pair);
+    }
+}
+
+static void roots_differ(void) {
+    int value[4] = {0};
+    in_turn();
+    MPI_Bcast(value, 4, MPI_INT, rank, MPI_COMM_WORLD);
+}
+
+static void lengths_differ(void) {
+    int value[8] = {0}, sums[8];
+    MPI_Barrier(MPI_COMM_WORLD);
+    in_turn();
+    MPI_Reduce(value, sums, rank ? 5 : 4, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+static void types_differ(void) {
+    float value[4] = {0};
+    in_turn();
+    MPI_Bcast(value, 4, rank ? MPI_FLOAT : MPI_INT, 0, halo);
+}
+
+static void operations_differ(void) {
+    double value = 1, most;
+    in_turn();
+    MPI_Allreduce(&value, &most, 1, MPI_DOUBLE, rank ? MPI_MIN : MPI_MAX, MPI_COMM_WORLD);
+}
+
+static void functions_differ(void) {
+    int value = 1, all[2] = {0, 0};
+    MPI_Request request;
+    in_turn();
+    if (rank == 0)
+        MPI_Iallreduce(&value, all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    else
+        MPI_Iallgather(&value, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void long_lengths_differ(void) {
+    static int value[100000];
+    in_turn();
+    MPI_Request request;
+    MPI_Ibcast(value, 100000 - rank, MPI_INT, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void counts_differ(void) {
+    int send[4] = {0}, recv[4], counts[2] = {2, 2}, more[2] = {1, 1}, displs[2] = {0, 2};
+    in_turn();
+    MPI_Alltoallv(send, rank ? more : counts, displs, MPI_INT, recv, counts, displs, MPI_INT, MPI_COMM_WORLD);
+}
+
+static void received_twice(void) {
+    static int buffer[4];
+    int value[4] = {1, 2, 3, 4};
+    MPI_Request requests[2];
+    if (rank == 0) {
+        MPI_Irecv(buffer, 4, MPI_INT, 1, 1, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(buffer + 2, 2, MPI_INT, 1, 2, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    } else {
+        MPI_Send(value, 4, MPI_INT, 0, 1, MPI_COMM_WORLD);
+        MPI_Send(value, 2, MPI_INT, 0, 2, MPI_COMM_WORLD);
+    }
+}
+
+static void sent_and_received(void) {
+    static int buffer[4];
+    int value[4] = {0};
+    if (rank == 0) {
+        MPI_Request request;
+        MPI_Isend(buffer, 4, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+        MPI_Recv(buffer, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Send(value, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+        MPI_Recv(value, 4, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void changed(void) {
+    static int buffer[4];
+    if (rank == 0) {
+        MPI_Request request;
+        MPI_Isend(buffer, 4, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+        buffer[2] = 7;
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(buffer, 4, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Nothing is wrong with this one: everything is there once, completed and freed. */
+static void clean(void) {
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    static double grid[16][16];
+    MPI_Datatype column;
+    MPI_Type_vector(16, 1, 16, MPI_DOUBLE, &column);
+    MPI_Type_commit(&column);
+    for (int round = 0; round < 50; round++) {
+        MPI_Request requests[4];
+        MPI_Irecv(&grid[0][0], 1, column, before, 1, halo, &requests[0]);
+        MPI_Irecv(&grid[0][15], 1, column, next, 2, halo, &requests[1]);
+        MPI_Isend(&grid[0][14], 1, column, next, 1, halo, &requests[2]);
+        MPI_Isend(&grid[0][1], 1, column, before, 2, halo, &requests[3]);
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+        double sums[2] = {0, 0};
+        MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, halo);
+        MPI_Bcast(grid, round, round % 2 ? MPI_BYTE : MPI_CHAR, round % size, MPI_COMM_WORLD);
+    }
+    MPI_Request persistent[2], one;
+    int out = rank, in = -1, flag = 0;
+    MPI_Send_init(&out, 1, MPI_INT, next, 5, MPI_COMM_WORLD, &persistent[0]);
+    MPI_Recv_init(&in, 1, MPI_INT, before, 5, MPI_COMM_WORLD, &persistent[1]);
+    for (int round = 0; round < 5; round++) {
+        out = round;
+        MPI_Startall(2, persistent);
+        MPI_Waitall(2, persistent, MPI_STATUSES_IGNORE);
+    }
+    MPI_Request_free(&persistent[0]);
+    MPI_Request_free(&persistent[1]);
+    MPI_Sendrecv_replace(&out, 1, MPI_INT, next, 6, before, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Ibarrier(MPI_COMM_WORLD, &one);
+    while (!flag) MPI_Test(&one, &flag, MPI_STATUS_IGNORE);
+    int counts[64], displs[64], gathered[64 * 64];
+    for (int i = 0; i < size; i++) counts[i] = i + 1, displs[i] = 64 * i;
+    int own[64] = {0};
+    MPI_Gatherv(own, rank + 1, MPI_INT, gathered, counts, displs, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Scatterv(gathered, counts, displs, MPI_INT, own, rank + 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Allgatherv(own, rank + 1, MPI_INT, gathered, counts, displs, MPI_INT, MPI_COMM_WORLD);
+    MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &one);
+    MPI_Cancel(&one);
+    MPI_Wait(&one, MPI_STATUS_IGNORE);
+    MPI_Isend(&out, 1, MPI_INT, next, 8, MPI_COMM_WORLD, &one);
+    MPI_Recv(&in, 1, MPI_INT, before, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Request_free(&one);
+    MPI_Comm copy;
+    MPI_Comm_idup(halo, &copy, &one);
+    MPI_Wait(&one, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&copy);
+    MPI_Type_free(&column);
+}
+
+struct mistake {
+    const char *name;
+    void (*make)(void);
+} mistakes[] = {
+    {"receive-never-completed", receive_never_completed},
+    {"send-never-completed", send_never_completed},
+    {"persistent-never-freed", persistent_never_freed},
+    {"collective-never-completed", collective_never_completed},
+    {"unreceived", unreceived},
+    {"matched-and-left", matched_and_left},
+    {"objects-never-freed", objects_never_freed},
+    {"roots-differ", roots_differ},
+    {"lengths-differ", lengths_differ},
+    {"types-differ", types_differ},
+    {"operations-differ", operations_differ},
+    {"functions-differ", functions_differ},
+    {"long-lengths-differ", long_lengths_differ},
+    {"counts-differ", counts_differ},
+    {"received-twice", received_twice},
+    {"sent-and-received", sent_and_received},
+    {"changed", changed},
+    {"clean", clean},
+};
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_dup(MPI_COMM_WORLD, &halo);
+    MPI_Comm_set_name(halo, "halo");
+    int found = 0;
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
+        if (argc > 1 && strcmp(argv[1], mistakes[i].name) == 0) {
+            mistakes[i].make();
+            found = 1;
+        }
+    if (!found) {
+        fprintf(stderr, "no such mistake\n");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Comm_free(&halo);
+    MPI_Finalize();
+    return 0;
+}
