@@ -58,8 +58,7 @@ impl File {
         if access.bytes == 0 || !self.atomic.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let start = access.view.offset_of(access.at)?;
-        let end = access.view.offset_of(access.at + access.bytes - 1)? + 1;
+        let (start, end) = access.view.span(access.at, access.bytes)?;
         let (kind, how) = match access.direction {
             Direction::Read => (libc::F_RDLCK, WindowLock::Shared),
             Direction::Write => (libc::F_WRLCK, WindowLock::Exclusive),

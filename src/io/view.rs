@@ -150,6 +150,23 @@ impl View {
         self.offset_of(self.position(offset)?).map(|offset| offset as i64)
     }
 
+    /// The part of the file, as first byte and end, that has all of `bytes` bytes from position `at` on, for which [`check`](Self::check) has been
+    /// asked; there is at least one.
+    ///
+    /// # Errors
+    /// As for [`offset_of`](Self::offset_of).
+    pub fn span(&self, at: u64, bytes: u64) -> Result<(u64, u64)> {
+        let last = at + (bytes - 1);
+        if self.ascends() || self.is_contiguous() {
+            return Ok((self.offset_of(at)?, self.offset_of(last)? + 1));
+        }
+        // Tiles that interleave: neither the first byte nor the last one need be at an end.
+        let size = self.layout.size() as u64;
+        let tile =
+            |at: u64| self.disp + at / size * self.layout.extent() as u64 + self.layout.true_lb() as u64;
+        Ok((tile(at), tile(last) + self.layout.true_extent() as u64))
+    }
+
     fn contiguous(&self, at: u64) -> u64 {
         self.disp + self.layout.true_lb() as u64 + at
     }
@@ -245,5 +262,28 @@ impl Iterator for Runs<'_> {
             }
         }
         self.pending.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_has_all_runs_where_tiles_follow_one_another_and_where_they_interleave() {
+        let byte = Datatype::predefined(abi::MPI_BYTE).unwrap();
+        let scattered = Datatype::hindexed_block(1, &[1, 9], &byte).unwrap();
+        for extent in [1, 10, 12] {
+            let filetype = Datatype::resized(&scattered, 0, extent).unwrap();
+            let view = View::new(5, byte.clone(), filetype, Representation::Native, false).unwrap();
+            for (at, bytes) in (0..6).flat_map(|at| (1..6).map(move |bytes| (at, bytes))) {
+                let (start, end) = view.span(at, bytes).unwrap();
+                let runs: Vec<_> = view.runs(at, bytes).collect();
+                let first = runs.iter().map(|(offset, _)| *offset).min().unwrap();
+                let last = runs.iter().map(|(offset, len)| offset + len).max().unwrap();
+                assert!(start <= first && last <= end, "{extent}: {at}, {bytes}");
+                assert!(extent < 9 || (start, end) == (first, last), "{extent}: {at}, {bytes}");
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 /* Random views and accesses of all ranks against an array of bytes that every rank keeps: independent, collective, split and nonblocking
  * accesses, at offsets and at the individual file pointer, to and from memory with gaps, atomic and not. Each rank owns some units of a tile,
- * so that ranks write different bytes.
+ * so that ranks write different bytes. Then accesses at the shared file pointer, in any order and in that of the ranks, through a view that
+ * all ranks have.
  * RANKS: 1 2 3 4
  */
 #include "file.h"
@@ -146,6 +147,119 @@ static void one_round(MPI_File file, MPI_File plain, int round)
     OK(MPI_Type_free(&elements));
 }
 
+enum { CALLS = 3, FEW = 40, TOGETHER = 4 * CALLS * FEW * 16 };
+
+/* What ranks have moved in one round of accesses at the shared file pointer: of each call its etypes, its bytes and its status. */
+struct moves {
+    int counts[4][CALLS];
+    unsigned char bytes[4][CALLS][FEW * 16];
+};
+
+static void shared_access(MPI_File file, int how, int write, void *buf, int count, MPI_Datatype type, MPI_Status *status)
+{
+    MPI_Request request;
+    switch (how) {
+    case 0: OK(write ? MPI_File_write_shared(file, buf, count, type, status) : MPI_File_read_shared(file, buf, count, type, status)); break;
+    case 1:
+        OK(write ? MPI_File_iwrite_shared(file, buf, count, type, &request) : MPI_File_iread_shared(file, buf, count, type, &request));
+        OK(MPI_Wait(&request, status));
+        break;
+    case 2: OK(write ? MPI_File_write_ordered(file, buf, count, type, status) : MPI_File_read_ordered(file, buf, count, type, status)); break;
+    default:
+        OK(write ? MPI_File_write_ordered_begin(file, buf, count, type) : MPI_File_read_ordered_begin(file, buf, count, type));
+        OK(write ? MPI_File_write_ordered_end(file, buf, status) : MPI_File_read_ordered_end(file, buf, status));
+    }
+}
+
+/* Whether the bytes `stream`, from `at` on, are what all calls have moved, one call behind the other, each rank's in the order of its calls. */
+static int in_some_order(const struct moves *moves, const unsigned char *stream, long at, int unit, int next[4])
+{
+    int left = 0;
+    for (int r = 0; r < size; r++) {
+        if (next[r] == CALLS) continue;
+        left = 1;
+        long len = (long)moves->counts[r][next[r]] * unit;
+        if (memcmp(stream + at, moves->bytes[r][next[r]], (size_t)len) != 0) continue;
+        next[r]++;
+        if (in_some_order(moves, stream, at + len, unit, next)) return 1;
+        next[r]--;
+    }
+    return !left;
+}
+
+static void one_shared_round(MPI_File file, MPI_File plain, int round)
+{
+    static struct moves moves, all[4];
+    static unsigned char memory[FEW * 64 + 64], stream[TOGETHER], seen[LIMIT];
+    struct plan plan = {0};
+    const int unit = 1 + (int)below(4) * (int)below(5), how = (int)below(4), gaps = (int)below(3), write = below(3) > 0;
+    const long disp = below(50);
+    /* At least six units of a tile, so that all of it fits into the file. */
+    for (int u = 0; u < UNITS; u++)
+        if (u % 4 == 0 || below(2)) plan.units[plan.owned++] = u;
+    plan.first = below((unsigned)plan.owned * 3);
+    memset(&moves, 0, sizeof moves);
+    long total = 0;
+    for (int c = 0; c < CALLS; c++)
+        for (int r = 0; r < size; r++) total += moves.counts[r][c] = (int)below(FEW);
+
+    MPI_Datatype etype, filetype, unresized, elements;
+    OK(MPI_Type_contiguous(unit, MPI_BYTE, &etype));
+    OK(MPI_Type_commit(&etype));
+    OK(MPI_Type_create_indexed_block(plan.owned, 1, plan.units, etype, &unresized));
+    OK(MPI_Type_create_resized(unresized, 0, (MPI_Aint)UNITS * unit, &filetype));
+    OK(MPI_Type_commit(&filetype));
+    OK(MPI_Type_create_resized(etype, 0, unit + gaps, &elements));
+    OK(MPI_Type_commit(&elements));
+    OK(MPI_File_set_view(file, disp, etype, filetype, "native", MPI_INFO_NULL));
+    OK(MPI_File_set_atomicity(file, round % 3 == 0));
+    OK(MPI_File_seek_shared(file, plan.first, MPI_SEEK_SET));
+    for (int c = 0; c < CALLS; c++) {
+        const int count = moves.counts[rank][c];
+        unsigned char *mine = moves.bytes[rank][c];
+        MPI_Status status;
+        int told = -1;
+        memset(memory, 0, sizeof memory);
+        for (int i = 0; write && i < count * unit; i++) {
+            mine[i] = value(round, rank * CALLS + c, i);
+            memory[i / unit * (unit + gaps) + i % unit] = mine[i];
+        }
+        shared_access(file, how, write, memory, count, elements, &status);
+        OK(MPI_Get_count(&status, elements, &told));
+        SAME(told, count);
+        for (int i = 0; !write && i < count * unit; i++) mine[i] = memory[i / unit * (unit + gaps) + i % unit];
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    MPI_Offset position;
+    OK(MPI_File_get_position_shared(file, &position));
+    SAME(position, plan.first + total);
+    OK(MPI_Allgather(&moves, sizeof moves, MPI_BYTE, all, sizeof moves, MPI_BYTE, MPI_COMM_WORLD));
+    for (int r = 0; r < size; r++) memcpy(moves.bytes[r], all[r].bytes[r], sizeof moves.bytes[r]);
+    OK(MPI_File_read_at(plain, 0, seen, LIMIT, MPI_BYTE, MPI_STATUS_IGNORE));
+    for (long b = 0; b < total * unit; b++) {
+        long at = offset_of(&plan, disp, unit, plan.first * unit + b);
+        stream[b] = write ? seen[at] : oracle[at];
+        if (write) oracle[at] = seen[at];
+    }
+    if (how < 2) {
+        int next[4] = {0};
+        CHECK(in_some_order(&moves, stream, 0, unit, next));
+    } else {
+        long at = 0;
+        for (int c = 0; c < CALLS; c++)
+            for (int r = 0; r < size; at += (long)moves.counts[r++][c] * unit)
+                SAME(memcmp(stream + at, moves.bytes[r][c], (size_t)moves.counts[r][c] * (size_t)unit), 0);
+    }
+    /* Nothing else was written. */
+    SAME(memcmp(seen, oracle, LIMIT), 0);
+    if (failures) fprintf(stderr, "in shared round %d, rank %d, form %d, %s\n", round, rank, how, write ? "write" : "read");
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Type_free(&etype));
+    OK(MPI_Type_free(&unresized));
+    OK(MPI_Type_free(&filetype));
+    OK(MPI_Type_free(&elements));
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -163,6 +277,7 @@ int main(int argc, char **argv)
     OK(MPI_File_set_size(file, LIMIT));
     OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &plain));
     for (int round = 0; round < ROUNDS && failures == 0; round++) one_round(file, plain, round);
+    for (int round = 0; round < ROUNDS && failures == 0; round++) one_shared_round(file, plain, round);
     OK(MPI_File_close(&plain));
     OK(MPI_File_close(&file));
     CHECK(file == MPI_FILE_NULL);

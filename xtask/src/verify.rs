@@ -1,7 +1,7 @@
 //! What takes longer than `make test` allows, after it.
 
 use crate::shell::{
-    Result, attempt, cargo, command, distribution, folder, itself, line, need, number, run, tail, write,
+    Result, attempt, cargo, command, distribution, folder, itself, line, need, number, root, run, tail, write,
 };
 use crate::{aarch64, fuzz, loom, miri, packages, peers, tsan};
 
@@ -53,6 +53,15 @@ pub fn main(_: &[String]) -> Result {
     step("256 ranks start, talk all to all and end", &mut || {
         let mut job = command(dist.join("bin/mpiexec"));
         run(job.args(["-n", "256"]).arg(&order).args(["--messages", "1000"]).env("MPIEXEC_TIMEOUT", "6000"))
+    });
+    let files = folder(root().join("build/files"))?;
+    let counts = files.join("file_counts_beyond");
+    step("more than 2 GiB in one access to a file", &mut || {
+        let mut mpicc = command(dist.join("bin/mpicc"));
+        run(mpicc.args(["-O1", "-Itests/c", "tests/c/file_counts_beyond.c", "-o"]).arg(&counts))?;
+        let mut job = command(dist.join("bin/mpiexec"));
+        job.current_dir(&files).env("PERUSAL_LARGE_FILES", "1").env("MPIEXEC_TIMEOUT", "600");
+        run(job.args(["-n", "2"]).arg(&counts))
     });
     if failed.is_empty() {
         println!("verify: all well");
