@@ -12,7 +12,7 @@ DIST ?= dist
 CARGO ?= cargo
 XTASK = $(CARGO) xtask
 
-.PHONY: all help setup dist install test demo verify conformance bench peers overhead wheel deb generate clean
+.PHONY: all help setup dist install test demo verify conformance fabric-test bench peers overhead wheel deb generate clean
 
 all: dist
 
@@ -23,6 +23,7 @@ help:
 	@echo "make demo          a heat solver under the PERUSE profiler"
 	@echo "make verify        what takes longer: the tests, the conformance suite, long model checks"
 	@echo "make conformance   MPICH's, mpi4py's and HDF5's own tests against $(DIST)/"
+	@echo "make fabric-test   libfabric's own tests against the provider in $(DIST)/, and MPICH's on stock MPICH over it"
 	@echo "make bench         latency, depth and event cost, beside the machine's limits"
 	@echo "make peers         MPICH, Open MPI, Intel MPI and $(DIST)/ in turn; ROUNDS=7 METRICS= QUICK=1"
 	@echo "make overhead      what listening to events costs, in seven configurations"
@@ -52,7 +53,7 @@ demo: dist
 verify: test conformance
 	@$(XTASK) verify
 
-conformance bench peers overhead wheel deb: dist
+conformance fabric-test bench peers overhead wheel deb: dist
 	@$(XTASK) $@ "$(DIST)"
 
 generate: setup

@@ -78,11 +78,14 @@ const DIRS: &str = "attr coll comm datatype errhan group info init io mpi_t part
     errors/attr errors/coll errors/comm errors/datatype errors/group errors/io errors/pt2pt errors/rma errors/spawn errors/topo \
     threads/comm threads/init threads/mpi_t threads/pt2pt threads/rma threads/spawn";
 
-struct Suite {
+/// MPICH's suite, built in a folder for an MPI.
+pub struct Suite {
     dist: PathBuf,
     work: PathBuf,
-    tests: PathBuf,
-    dirs: Vec<String>,
+    pub tests: PathBuf,
+    pub dirs: Vec<String>,
+    /// What the launcher takes besides the number of ranks.
+    options: &'static [&'static str],
 }
 
 impl Suite {
@@ -90,11 +93,18 @@ impl Suite {
         let work = folder(root().join("build/conformance"))?;
         let dirs = std::env::var("CONFORMANCE_DIRS").unwrap_or_else(|_| DIRS.into());
         let dirs = dirs.split_whitespace().map(str::to_owned).collect();
-        Ok(Self { dist, tests: work.join("mpi"), work, dirs })
+        // Tests that spawn do nothing, and pass, unless they may expect more processes than they are.
+        Ok(Self { dist, tests: work.join("mpi"), work, dirs, options: &["--universe", "128"] })
+    }
+
+    /// These directories of the suite for another MPI, which is installed in `dist`.
+    pub fn of_another(dist: PathBuf, work: PathBuf, dirs: &str) -> Self {
+        let dirs = dirs.split_whitespace().map(str::to_owned).collect();
+        Self { dist, tests: work.join("mpi"), work, dirs, options: &[] }
     }
 
     /// Configures and compiles, unless that was done for this distribution.
-    fn build(&self) -> Result {
+    pub fn build(&self) -> Result {
         let shown = output(command(self.dist.join("bin/mpicc")).arg("-show"))?;
         let header = read(self.dist.join("include/mpi.h"))?;
         let stamp = format!("{} {:?}\n{header}{}{shown}", self.dist.display(), self.dirs, read(COMPAT)?);
@@ -106,9 +116,11 @@ impl Suite {
         let _ = fs::remove_file(&stamp_file);
         self.tools()?;
         self.source()?;
+        let log_of = |name: &str| self.work.join(name).display().to_string();
         say(&format!(
-            "configuring test/mpi against {} (log: build/conformance/configure.log)",
-            self.dist.display()
+            "configuring test/mpi against {} (log: {})",
+            self.dist.display(),
+            log_of("configure.log")
         ));
         let mut configure = command("./configure");
         configure.current_dir(&self.tests).arg(format!("--with-mpi={}", self.dist.display()));
@@ -119,8 +131,9 @@ impl Suite {
             return Err(format!("configure failed\n{}", tail(&log, 20)));
         }
         say(&format!(
-            "compiling libmtest, dtpools and {} (log: build/conformance/make.log)",
-            self.dirs.join(" ")
+            "compiling libmtest, dtpools and {} (log: {})",
+            self.dirs.join(" "),
+            log_of("make.log")
         ));
         let (one, mut log) = attempt(self.make("util").arg("libmtest_single.la"));
         let (two, more) = attempt(&mut self.make("dtpools"));
@@ -142,7 +155,7 @@ impl Suite {
         let client = Client::new(name, &self.dist, &self.work)?;
         let verdicts = match name {
             "mpi4py" => client.mpi4py(say)?,
-            _ => client.hdf5(say, |package, to| self.fetch(package, to))?,
+            _ => client.hdf5(say, |package, to| fetch(package, RELEASE, to))?,
         };
         for Verdict { name, failure } in verdicts {
             match failure {
@@ -171,33 +184,10 @@ impl Suite {
         if missing.is_empty() { Ok(()) } else { crate::shell::need(&missing) }
     }
 
-    /// Puts the source package of that name into a folder. A private sources list and private package lists: nothing of the machine's own apt
-    /// configuration is changed.
-    fn fetch(&self, package: &str, to: &Path) -> Result {
-        let apt = folder(self.work.join("apt"))?;
-        folder(apt.join("lists/partial"))?;
-        folder(apt.join("cache/archives/partial"))?;
-        let mirror = mirror()?;
-        say(&format!("getting the source of {package} from {mirror} ({RELEASE})"));
-        let key = "signed-by=/usr/share/keyrings/debian-archive-keyring.gpg";
-        write(apt.join("sources.list"), format!("deb-src [{key}] {mirror} {RELEASE} main\n"))?;
-        let get = |arguments: &[&str]| {
-            let mut get = command("apt-get");
-            get.current_dir(to).args(["-qq", "-o", "APT::Sandbox::User=root"]);
-            get.arg("-o").arg(format!("Dir::Etc::sourcelist={}/sources.list", apt.display()));
-            get.args(["-o", "Dir::Etc::sourceparts=/dev/null"]);
-            get.arg("-o").arg(format!("Dir::State::lists={}/lists", apt.display()));
-            get.arg("-o").arg(format!("Dir::Cache={}/cache", apt.display())).args(arguments);
-            run(&mut get)
-        };
-        get(&["update"])?;
-        get(&["source", "--download-only", package])
-    }
-
     fn source(&self) -> Result {
         let tarball = self.work.join(format!("mpich_{VERSION}.orig.tar.xz"));
         if !tarball.exists() {
-            self.fetch("mpich", &self.work)?;
+            fetch("mpich", RELEASE, &self.work)?;
             if !tarball.exists() {
                 return Err(format!("Debian {RELEASE} no longer has mpich {VERSION}"));
             }
@@ -208,6 +198,29 @@ impl Suite {
         tar.arg("-xJf").arg(&tarball).arg("-C").arg(&self.tests);
         run(tar.args(["--strip-components=3", &format!("mpich-{VERSION}/test/mpi")]))
     }
+}
+
+/// Puts a source package of a release of Debian into a folder. A private sources list and private package lists: nothing of the machine's own apt
+/// configuration is changed.
+pub fn fetch(package: &str, release: &str, to: &Path) -> Result {
+    let apt = folder(to.join("apt"))?;
+    folder(apt.join("lists/partial"))?;
+    folder(apt.join("cache/archives/partial"))?;
+    let mirror = mirror()?;
+    say(&format!("getting the source of {package} from {mirror} ({release})"));
+    let key = "signed-by=/usr/share/keyrings/debian-archive-keyring.gpg";
+    write(apt.join("sources.list"), format!("deb-src [{key}] {mirror} {release} main\n"))?;
+    let get = |arguments: &[&str]| {
+        let mut get = command("apt-get");
+        get.current_dir(to).args(["-qq", "-o", "APT::Sandbox::User=root"]);
+        get.arg("-o").arg(format!("Dir::Etc::sourcelist={}/sources.list", apt.display()));
+        get.args(["-o", "Dir::Etc::sourceparts=/dev/null"]);
+        get.arg("-o").arg(format!("Dir::State::lists={}/lists", apt.display()));
+        get.arg("-o").arg(format!("Dir::Cache={}/cache", apt.display())).args(arguments);
+        run(&mut get)
+    };
+    get(&["update"])?;
+    get(&["source", "--download-only", package])
 }
 
 fn mirror() -> Result<String> {
@@ -224,7 +237,7 @@ fn mirror() -> Result<String> {
 }
 
 /// One line of a testlist.
-struct Test<'a> {
+pub struct Test<'a> {
     dir: &'a str,
     program: &'a str,
     ranks: &'a str,
@@ -236,7 +249,8 @@ struct Test<'a> {
 }
 
 impl<'a> Test<'a> {
-    fn of(dir: &'a str, line: &'a str) -> Option<Self> {
+    /// The test of a line of the list of `dir`, if there is one.
+    pub fn of(dir: &'a str, line: &'a str) -> Option<Self> {
         let mut words = line.split_whitespace();
         let program = words.next().filter(|word| !word.starts_with('#'))?;
         let ranks = words.next().unwrap_or("2");
@@ -256,11 +270,13 @@ impl<'a> Test<'a> {
         Some(test)
     }
 
-    fn name(&self) -> String {
+    /// `DIR/PROGRAM`.
+    pub fn name(&self) -> String {
         format!("{}/{}", self.dir, self.program)
     }
 
-    fn title(&self) -> String {
+    /// The test in a line.
+    pub fn title(&self) -> String {
         let mut title = format!("{} -n {}", self.name(), self.ranks);
         self.arguments.iter().for_each(|word| title += &format!(" {word}"));
         if !self.environment.is_empty() {
@@ -279,7 +295,7 @@ impl<'a> Test<'a> {
             return Ok(());
         }
         let start = Instant::now();
-        let (status, text) = self.output(suite);
+        let (status, text) = self.output(suite, &[]);
         let took = format!("{:.1} s", start.elapsed().as_secs_f64());
         let log = suite.work.join("logs").join(format!(
             "{}.{}.{number}.log",
@@ -313,8 +329,14 @@ impl<'a> Test<'a> {
         Ok(())
     }
 
+    /// Runs the test with these variables besides. Returns whether it has passed, and what it printed.
+    pub fn verdict(&self, suite: &Suite, environment: &[(&str, String)]) -> (bool, String) {
+        let (status, text) = self.output(suite, environment);
+        (self.passes(status, &text), text)
+    }
+
     /// The exit status and what was printed. 137: killed, by our own outer limit too.
-    fn output(&self, suite: &Suite) -> (i32, String) {
+    fn output(&self, suite: &Suite, environment: &[(&str, String)]) -> (i32, String) {
         let folder = suite.tests.join(self.dir);
         if !folder.join(self.program).exists() {
             // Some are not among those that are built together.
@@ -326,11 +348,12 @@ impl<'a> Test<'a> {
         let mut job = command("timeout");
         job.current_dir(&folder).args(["-s", "KILL", &(self.limit + 15).to_string()]);
         job.arg(suite.dist.join("bin/mpiexec"))
-            // Tests that spawn do nothing, and pass, unless they may expect more processes than they are.
-            .args(["-n", self.ranks, "--universe", "128"])
+            .args(["-n", self.ranks])
+            .args(suite.options)
             .arg(Path::new(".").join(self.program));
         job.args(&self.arguments)
             .envs(self.environment.iter().copied())
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             // Tests of ports that nobody accepts wait so long, by MPICH's own variable.
             .env("PERUSAL_CONNECT_TIMEOUT", "20")
             .env("MPIEXEC_TIMEOUT", self.limit.to_string());

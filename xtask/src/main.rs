@@ -10,6 +10,7 @@ mod clients;
 mod conformance;
 mod demo;
 mod dist;
+mod fabric_test;
 mod fuzz;
 mod generate;
 #[path = "../../crates/perusal-abi/codegen/header.rs"]
@@ -65,6 +66,12 @@ const COMMANDS: &[Command] = &[
         "[DIST] [DIR/TEST… | mpi4py | hdf5]",
         "MPICH's, mpi4py's and HDF5's own tests against a distribution",
         conformance::main,
+    ),
+    (
+        "fabric-test",
+        "[DIST] [fabtests | mpich | TEST…]",
+        "libfabric's tests against the provider, and MPICH's on stock MPICH over it",
+        fabric_test::main,
     ),
     (
         "exchange",

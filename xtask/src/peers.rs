@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// An environment of Python's with these packages from PyPI, made unless `there` is in it.
-fn environment(path: &Path, there: &str, packages: &[&str]) -> Result {
+pub fn environment(path: &Path, there: &str, packages: &[&str]) -> Result {
     if !output(command("sh").arg("-c").arg(format!("ls -d {}/{there} 2>/dev/null || true", path.display())))?
         .is_empty()
     {

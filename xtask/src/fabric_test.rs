@@ -1,0 +1,362 @@
+//! libfabric's own tests (fabtests) against the provider, and MPICH's own tests on stock MPICH over it.
+//!
+//! fabtests come with Debian's source package of libfabric; they are compiled with its headers and run with the libfabric that PyPI's MPICH brings,
+//! as the other MPI would. `.ci/fabric-expected.txt` names the tests that may fail, with the reason.
+
+use crate::conformance::{Suite, Test, fetch};
+use crate::peers::environment;
+use crate::shell::{
+    Result, attempt, command, distribution, empty, folder, name, need, number, read, root, run, tail, write,
+};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Releases of Debian that have fabtests for this interface in their source package, and their version.
+const SOURCES: [(&str, &str); 1] = [("trixie", "2.1.0")];
+/// Directories of MPICH's suite.
+const DIRS: &str = "pt2pt coll rma";
+
+/// Tests of two processes, which exchange addresses through a socket.
+const PAIRS: &[&str] = &[
+    "fi_av_xfer -e rdm",
+    "fi_cq_data -e rdm -o senddata",
+    "fi_cq_data -e rdm -o writedata",
+    "fi_rdm",
+    "fi_rdm -U",
+    "fi_rdm_rma_event",
+    "fi_rdm_rma_trigger",
+    "fi_rdm_deferred_wq",
+    "fi_rdm_tagged_peek",
+    "fi_rdm_shared_av",
+    "fi_multi_mr -e rdm -V",
+    "fi_rdm_multi_domain -V",
+    "fi_multi_ep -e rdm -v",
+    "fi_multi_ep -e rdm -v -A",
+    "fi_multi_ep -e rdm -v -Q",
+    "fi_multi_ep -e rdm -v -A -Q",
+    "fi_multi_ep -e rdm -v --threading completion",
+    "fi_multi_ep -e rdm -v -A -Q --threading completion",
+    "fi_recv_cancel -e rdm -V",
+    "fi_unexpected_msg -e rdm -I 10 -v",
+    "fi_inject_test -A inject -v",
+    "fi_inject_test -N -A inject -v",
+    "fi_inject_test -A inj_complete -v",
+    "fi_inject_test -N -A inj_complete -v",
+    "fi_resmgmt_test",
+    "fi_flood -e rdm -v -T 1",
+    "fi_flood -e rdm -v -T 1 -U",
+    "fi_rdm_multi_client -C 10 -I 5",
+    "fi_rdm_multi_client -C 10 -I 5 -U",
+    "fi_unmap_mem",
+    "fi_rma_bw -e rdm -o write -I 5 -v",
+    "fi_rma_bw -e rdm -o write -I 5 -U",
+    "fi_rma_bw -e rdm -o read -I 5 -v",
+    "fi_rma_bw -e rdm -o read -I 5 -U",
+    "fi_rma_bw -e rdm -o writedata -I 5 -v",
+    "fi_rma_bw -e rdm -o writedata -I 5 -U",
+    "fi_rma_pingpong -e rdm -o write -I 5",
+    "fi_rma_pingpong -e rdm -o writedata -I 5",
+    "fi_rdm_atomic -I 5 -o all",
+    "fi_rdm_atomic -I 5 -o all -U",
+    "fi_rdm_atomic -I 5 -o all -v",
+    "fi_rdm_atomic -I 5 -o all -U -v",
+    "fi_rdm_cntr_pingpong -I 5",
+    "fi_multi_recv -e rdm -I 5",
+    "fi_rdm_pingpong -I 5 -v",
+    "fi_rdm_pingpong -I 5 -v -U",
+    "fi_rdm_pingpong -I 5 -c sread",
+    "fi_rdm_pingpong -I 5 -c fd",
+    "fi_rdm_tagged_pingpong -I 5 -v",
+    "fi_rdm_tagged_pingpong -I 5 -v -U",
+    "fi_rdm_tagged_pingpong -I 5 -c sread",
+    "fi_rdm_tagged_pingpong -I 5 -c fd",
+    "fi_rdm_bw -I 5",
+    "fi_rdm_tagged_bw -I 5 -v",
+    "fi_rdm_tagged_bw -I 5 -v -U",
+];
+
+/// Tests of one process.
+const SINGLES: &[&str] = &[
+    "fi_loopback",
+    "fi_getinfo_test",
+    "fi_av_test -e rdm -n 1 -g 127.0.0.1",
+    "fi_dom_test -n 2",
+    "fi_eq_test",
+    "fi_cq_test",
+    "fi_mr_test",
+    "fi_cntr_test",
+    "fi_setopt_test",
+];
+
+/// `fabric-test [DIST] [fabtests | mpich | fi_TEST… | DIR/TEST…]`: FABRIC_SECONDS=60, how long a test of fabtests may take;
+/// FABRIC_PROVIDER=perusal, another one to compare with.
+pub fn main(arguments: &[String]) -> Result {
+    let (dist, only) = distribution(arguments)?;
+    let work = folder(root().join("build/fabric"))?;
+    need(&["python3", "gcc", "make", "perl", "xz-utils=xz"])?;
+    let mpich = work.join("mpich");
+    environment(&mpich, "lib/libmpi.so*", &["mpich"])?;
+    let provider = std::env::var("FABRIC_PROVIDER").unwrap_or_else(|_| "perusal".into());
+    let mut run = Run { expected: expected()?, work, mpich, dist, provider, only, counts: Counts::default() };
+    if run.wants("fabtests", |word| word.starts_with("fi_")) {
+        run.fabtests()?;
+    }
+    if run.wants("mpich", |word| word.contains('/')) {
+        run.mpich_tests()?;
+    }
+    let Counts { passed, failed, known, stale } = run.counts;
+    println!();
+    if known + stale > 0 {
+        println!("Expected to fail, and why:");
+        run.expected.iter().for_each(|(test, why)| println!("  {test}: {why}"));
+    }
+    say(&format!(
+        "passed {passed}, failed {failed}, expected failures {known}, expected failures that passed {stale}"
+    ));
+    if failed + stale == 0 { Ok(()) } else { Err(String::new()) }
+}
+
+fn say(what: &str) {
+    println!("fabric-test: {what}");
+}
+
+/// Lines of a test, two blanks, and why it fails.
+fn expected() -> Result<Vec<(String, String)>> {
+    let text = read(".ci/fabric-expected.txt")?;
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    Ok(lines.filter_map(|line| line.split_once("  ")).map(|(test, why)| (test.into(), why.into())).collect())
+}
+
+#[derive(Default)]
+struct Counts {
+    passed: usize,
+    failed: usize,
+    known: usize,
+    stale: usize,
+}
+
+struct Run<'a> {
+    expected: Vec<(String, String)>,
+    work: PathBuf,
+    mpich: PathBuf,
+    dist: PathBuf,
+    provider: String,
+    only: &'a [String],
+    counts: Counts,
+}
+
+impl Run<'_> {
+    /// Whether a part is asked for by its name or by one of its tests.
+    fn wants(&self, part: &str, names: impl Fn(&str) -> bool) -> bool {
+        self.only.is_empty() || self.only.iter().any(|word| word == part || names(word))
+    }
+
+    /// Whether a test is asked for, by its name or by its part's.
+    fn wants_test(&self, part: &str, test: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|word| word == part || word == test)
+    }
+
+    /// Counts a test and prints its line.
+    fn report(&mut self, test: &str, line: &str, passed: bool, more: &str, output: &str) {
+        let known = self.expected.iter().any(|one| one.0 == test);
+        let (word, count) = match (passed, known) {
+            (true, false) => ("ok", &mut self.counts.passed),
+            (true, true) => ("PASS!", &mut self.counts.stale),
+            (false, true) => ("known", &mut self.counts.known),
+            (false, false) => ("FAIL", &mut self.counts.failed),
+        };
+        *count += 1;
+        println!("{word:<6} {line:<70} {more}");
+        if word == "FAIL" {
+            tail(output, 8).lines().for_each(|line| println!("       | {line}"));
+        }
+    }
+
+    fn fabtests(&mut self) -> Result {
+        let programs = self.build_fabtests()?;
+        for (tests, pair) in [(PAIRS, true), (SINGLES, false)] {
+            for test in tests {
+                let Some(program) = test.split(' ').next() else { continue };
+                if !self.wants_test("fabtests", program) {
+                    continue;
+                }
+                let start = Instant::now();
+                let (good, output) =
+                    if pair { self.pair(&programs, test)? } else { self.single(&programs, test) };
+                let took = format!("{:6.1} s", start.elapsed().as_secs_f64());
+                self.report(test, test, good, &took, &output);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compiles libfabric's tests, unless that was done. Returns where they are.
+    fn build_fabtests(&self) -> Result<PathBuf> {
+        let build = folder(self.work.join("fabtests"))?;
+        let programs = build.join("bin");
+        let (release, version) = SOURCES[0];
+        let stamp = build.join("stamp");
+        if read(&stamp).is_ok_and(|there| there == version) {
+            return Ok(programs);
+        }
+        let tarball = build.join(format!("libfabric_{version}.orig.tar.xz"));
+        if !tarball.exists() {
+            // A mirror may lack Debian's own changes, which are not needed.
+            let fetched = fetch("libfabric", release, &build);
+            if !tarball.exists() {
+                fetched?;
+                return Err(format!("Debian {release} no longer has libfabric {version}"));
+            }
+        }
+        let source = empty(build.join("source"))?;
+        run(command("tar").arg("-xJf").arg(&tarball).arg("-C").arg(&source).arg("--strip-components=1"))?;
+        say("compiling fabtests (build/fabric/fabtests)");
+        // Of the headers of libfabric only the interface: fabtests have internal ones of the same names.
+        let headers = empty(build.join("include"))?;
+        run(command("cp").arg("-r").arg(source.join("include/rdma")).arg(&headers))?;
+        write(headers.join("config.h"), CONFIGURATION)?;
+        let tests = source.join("fabtests");
+        let compiler = || {
+            let mut compiler = command("gcc");
+            compiler.current_dir(&tests).args(["-O1", "-w", "-D_GNU_SOURCE", "-DHAVE_CONFIG_H"]);
+            compiler.arg("-DCONFIG_PATH=\"\"").arg(format!("-I{}", headers.display()));
+            compiler.args(["-Iinclude", "-Iinclude/unix"]);
+            compiler
+        };
+        let objects = empty(build.join("objects"))?;
+        let mut common: Vec<PathBuf> = Vec::new();
+        let shared = crate::shell::files(&tests.join("common"))?
+            .into_iter()
+            .filter(|file| file.extension().is_some_and(|end| end == "c") && !file.ends_with("check_hmem.c"));
+        for file in
+            shared.chain(["unit/common.c", "benchmarks/benchmark_shared.c"].map(|file| tests.join(file)))
+        {
+            let object = objects.join(format!("{}-{}.o", common.len(), name(&file)));
+            run(compiler().arg("-c").arg(&file).arg("-o").arg(&object))?;
+            common.push(object);
+        }
+        empty(&programs)?;
+        let library = self.mpich.join("lib/mpich");
+        for test in PAIRS.iter().chain(SINGLES) {
+            let program = test.split(' ').next().unwrap_or(test);
+            let to = programs.join(program);
+            if to.exists() {
+                continue;
+            }
+            let short = program.trim_start_matches("fi_");
+            let places =
+                ["functional", "benchmarks", "unit"].map(|dir| tests.join(dir).join(format!("{short}.c")));
+            let file =
+                places.into_iter().find(|file| file.exists()).ok_or(format!("fabtests have no {short}.c"))?;
+            let mut link = compiler();
+            link.arg(&file).args(&common).arg(library.join("libfabric.so.1"));
+            link.arg(format!("-Wl,-rpath,{}", library.display())).arg("-Wl,--allow-shlib-undefined");
+            run(link.args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&to))?;
+        }
+        write(&stamp, version)?;
+        Ok(programs)
+    }
+
+    fn program(&self, programs: &Path, test: &str, own: &[String]) -> Command {
+        let mut words = test.split(' ');
+        let mut program = command("timeout");
+        program.args(["-s", "KILL", &number("FABRIC_SECONDS", 60).to_string()]);
+        program
+            .arg(programs.join(words.next().unwrap_or(test)))
+            .args(["-p", &self.provider])
+            .args(words)
+            .args(own);
+        program.env("FI_PROVIDER_PATH", self.dist.join("lib"));
+        program
+    }
+
+    fn single(&self, programs: &Path, test: &str) -> (bool, String) {
+        attempt(&mut self.program(programs, test, &[]))
+    }
+
+    /// Runs a server and its client.
+    fn pair(&self, programs: &Path, test: &str) -> Result<(bool, String)> {
+        let text = |error: std::io::Error| error.to_string();
+        // A port that was free a moment ago.
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr()).map_err(text)?.port();
+        let exchange = format!("-E={port}");
+        let mut server = self.program(programs, test, std::slice::from_ref(&exchange));
+        let server = server.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut server = server.map_err(text)?;
+        wait_for_listener(&mut server, port)?;
+        let (good, mut output) = attempt(&mut self.program(programs, test, &[exchange, "127.0.0.1".into()]));
+        if !good {
+            // It may wait for a client for ever.
+            std::thread::sleep(Duration::from_millis(500));
+            let _ = server.kill();
+        }
+        let served = server.wait_with_output().map_err(text)?;
+        output += "server:\n";
+        output += &String::from_utf8_lossy(&[served.stdout, served.stderr].concat());
+        Ok((good && served.status.success(), output))
+    }
+
+    /// Runs MPICH's tests over the provider, and those that fail over `shm`: what fails there as well is not the provider's.
+    fn mpich_tests(&mut self) -> Result {
+        let suite = Suite::of_another(self.mpich.clone(), folder(self.work.join("suite"))?, DIRS);
+        suite.build()?;
+        for dir in suite.dirs.clone() {
+            for line in read(suite.tests.join(&dir).join("testlist"))?.lines() {
+                let Some(test) = Test::of(&dir, line) else { continue };
+                if !self.wants_test("mpich", &test.name()) {
+                    continue;
+                }
+                let start = Instant::now();
+                let (good, output) = test.verdict(&suite, &self.over(&self.provider));
+                let took = format!("{:6.1} s", start.elapsed().as_secs_f64());
+                let elsewhere = !good && !test.verdict(&suite, &self.over("shm")).0;
+                let more = if elsewhere { "fails over shm as well" } else { &took };
+                self.report(&test.name(), &test.title(), good || elsewhere, more, &output);
+            }
+        }
+        Ok(())
+    }
+
+    /// The variables that have MPICH send through a provider.
+    fn over(&self, provider: &str) -> Vec<(&'static str, String)> {
+        vec![
+            ("FI_PROVIDER_PATH", self.dist.join("lib").display().to_string()),
+            ("FI_PROVIDER", provider.to_owned()),
+            ("MPIR_CVAR_CH4_NETMOD", "ofi".to_owned()),
+            ("MPIR_CVAR_NOLOCAL", "1".to_owned()),
+        ]
+    }
+}
+
+/// What fabtests' configure would write for a Linux machine without accelerators.
+const CONFIGURATION: &str = "\
+#define HAVE_CLOCK_GETTIME 1
+#define HAVE_EPOLL 1
+#define HAVE___INT128 1
+#define HAVE_CUDA_RUNTIME_H 0
+#define HAVE_CUDA_DMABUF 0
+#define HAVE_ZE 0
+#define HAVE_VERBS_DEVEL 0
+#define ENABLE_DEBUG 0
+#define PACKAGE_VERSION \"2.1.0\"
+";
+
+/// Waits until a server listens at its port, or has ended.
+fn wait_for_listener(server: &mut Child, port: u16) -> Result {
+    let start = Instant::now();
+    let line = format!(":{port:04X} ");
+    while start.elapsed() < Duration::from_secs(20) {
+        let known = ["/proc/net/tcp", "/proc/net/tcp6"].map(|file| read(file).unwrap_or_default());
+        // Of a line: number, own address, peer's address, state; 0A listens.
+        let listens = |one: &str| one.contains(&line) && one.split_whitespace().nth(3) == Some("0A");
+        if known.iter().any(|text| text.lines().any(listens))
+            || server.try_wait().is_ok_and(|end| end.is_some())
+        {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
