@@ -77,6 +77,9 @@ const PAIRS: &[&str] = &[
     "fi_rdm_tagged_bw -I 5 -v -U",
 ];
 
+/// What tests say that exit with 0 also where they have failed.
+const SAYS: [(&str, &str); 2] = [("fi_multi_mr", "GOOD"), ("fi_rdm_multi_domain", "GOOD")];
+
 /// Tests of one process.
 const SINGLES: &[&str] = &[
     "fi_loopback",
@@ -295,7 +298,8 @@ impl Run<'_> {
         let served = server.wait_with_output().map_err(text)?;
         output += "server:\n";
         output += &String::from_utf8_lossy(&[served.stdout, served.stderr].concat());
-        Ok((good && served.status.success(), output))
+        let says = SAYS.iter().find(|one| test.starts_with(one.0)).is_none_or(|one| output.contains(one.1));
+        Ok((good && served.status.success() && says, output))
     }
 
     /// Runs MPICH's tests over the provider, and those that fail over `shm`: what fails there as well is not the provider's.
