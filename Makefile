@@ -22,7 +22,7 @@ help:
 	@echo "make test          every test; ends with 'N passed, N failed'"
 	@echo "make demo          a heat solver under the PERUSE profiler"
 	@echo "make verify        what takes longer: the tests, the conformance suite, long model checks"
-	@echo "make conformance   MPICH's, mpi4py's and HDF5's own tests against $(DIST)/"
+	@echo "make conformance   tests of MPICH, mpi4py, rsmpi, PnetCDF, HDF5 on $(DIST)/"
 	@echo "make fabric-test   libfabric's own tests against the provider in $(DIST)/, and MPICH's on stock MPICH over it"
 	@echo "make bench         latency, depth and event cost, beside the machine's limits"
 	@echo "make peers         MPICH, Open MPI, Intel MPI and $(DIST)/ in turn; ROUNDS=7 METRICS= QUICK=1"

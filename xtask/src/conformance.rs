@@ -18,7 +18,7 @@ const VERSION: &str = "4.0.2";
 const RELEASE: &str = "bookworm";
 const COMPAT: &str = ".ci/conformance-compat.h";
 
-/// `conformance [DIST] [DIR/TEST… | mpi4py | hdf5]`: naming tests runs only those.
+/// `conformance [DIST] [DIR/TEST… | mpi4py | rsmpi | pnetcdf | hdf5]`: naming tests runs only those.
 ///
 /// CONFORMANCE_DIRS="pt2pt init group mpi_t rma part io spawn errors/spawn" are the directories of test/mpi to build and run, CONFORMANCE_REBUILD=1 configures and compiles
 /// again, CONFORMANCE_MIRROR=URL is a Debian mirror (default: the one this machine uses).
@@ -33,13 +33,14 @@ pub fn main(arguments: &[String]) -> Result {
     let expected = read(".ci/conformance-expected.txt")?;
     let expected: Vec<&str> =
         expected.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-    let mut counts = TestCounts::default();
+    let mut suites: Vec<(String, TestCounts)> = Vec::new();
     let mut number = 0;
     empty(suite.work.join("logs"))?;
     for client in &clients {
-        suite.client(client, &mut counts)?;
+        suites.extend(suite.client(client, &expected)?);
     }
     for dir in suite.dirs.iter().filter(|_| only.is_empty() || only.len() > clients.len()) {
+        let mut counts = TestCounts::default();
         for line in read(suite.tests.join(dir).join("testlist"))?.lines() {
             let Some(test) = Test::of(dir, line) else { continue };
             if only.is_empty() || only.contains(&test.name()) {
@@ -47,13 +48,22 @@ pub fn main(arguments: &[String]) -> Result {
                 test.run(&suite, number, &expected, &mut counts)?;
             }
         }
+        suites.push((format!("mpich/{dir}"), counts));
+    }
+    suites.retain(|(_, counts)| counts.all() > 0);
+    println!("\n{:<28} passed  failed  skipped  expected", "suite");
+    let mut sum = TestCounts::default();
+    for (name, counts) in &suites {
+        let TestCounts { passed, failed, skipped, known, stale } = counts;
+        println!("{name:<28} {passed:>6}  {:>6}  {skipped:>7}  {known:>8}", failed + stale);
+        sum.add(counts);
     }
     println!();
-    if counts.known + counts.stale > 0 {
+    if sum.known + sum.stale > 0 {
         println!("Expected to fail, and why:");
         expected.iter().for_each(|line| println!("  {line}"));
     }
-    let TestCounts { passed, failed, skipped, known, stale } = counts;
+    let TestCounts { passed, failed, skipped, known, stale } = sum;
     say(&format!(
         "passed {passed}, failed {failed}, skipped {skipped}, expected failures {known}, expected failures that passed {stale}"
     ));
@@ -71,6 +81,20 @@ struct TestCounts {
     skipped: usize,
     known: usize,
     stale: usize,
+}
+
+impl TestCounts {
+    fn add(&mut self, more: &Self) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+        self.skipped += more.skipped;
+        self.known += more.known;
+        self.stale += more.stale;
+    }
+
+    fn all(&self) -> usize {
+        self.passed + self.failed + self.skipped + self.known + self.stale
+    }
 }
 
 /// The directories of MPICH's suite that have a list of tests; `threads/perf` measures, and `errors/faults` is for fault tolerance.
@@ -150,22 +174,57 @@ impl Suite {
         write(stamp_file, stamp)
     }
 
-    /// Runs the tests of another program.
-    fn client(&self, name: &str, counts: &mut TestCounts) -> Result {
+    /// Runs the tests of another program. Returns its suites.
+    fn client(&self, name: &str, expected: &[&str]) -> Result<Vec<(String, TestCounts)>> {
         let client = Client::new(name, &self.dist, &self.work)?;
+        let fetch = |package: &str, to: &Path| fetch(package, RELEASE, to);
         let verdicts = match name {
             "mpi4py" => client.mpi4py(say)?,
-            _ => client.hdf5(say, |package, to| fetch(package, RELEASE, to))?,
+            "rsmpi" => client.rsmpi(say)?,
+            "pnetcdf" => client.pnetcdf(say, &fetch)?,
+            _ => client.hdf5(say, &fetch)?,
         };
-        for Verdict { name, failure } in verdicts {
-            match failure {
-                None => counts.passed += 1,
-                Some(_) => counts.failed += 1,
+        let prefix = format!("{name}/");
+        let expected: Vec<&str> = expected
+            .iter()
+            .filter_map(|line| line.split_whitespace().next())
+            .filter(|test| test.starts_with(&prefix))
+            .collect();
+        let mut suites = Vec::<(String, TestCounts)>::new();
+        for Verdict { name: title, passed, skipped, reasons, failures, log } in verdicts {
+            let is_known = |failure: &&String| expected.contains(&failure.as_str());
+            let known = failures.iter().filter(is_known).count();
+            let failed = failures.len() - known;
+            // Tests with a line of their own are one suite.
+            let suite = title.split_once('/').map_or(&*title, |_| name).to_owned();
+            let here = expected.iter().filter(|test| suite != name || **test == title);
+            let stale = here.filter(|test| !failures.iter().any(|failure| failure == **test)).count();
+            let counts = TestCounts { passed, failed, skipped, known, stale };
+            let word = if failed + stale > 0 { "FAIL" } else { "ok" };
+            let mut more = String::new();
+            if counts.all() > 1 {
+                more = format!("  passed {passed}, failed {failed}, skipped {skipped}, expected {known}");
             }
-            println!("{:<6} {name}", if failure.is_none() { "ok" } else { "FAIL" });
-            failure.iter().flat_map(|text| text.lines()).for_each(|line| println!("       | {line}"));
+            println!("{word:<6} {title}{more}");
+            if !reasons.is_empty() {
+                println!("       skipped: {reasons}");
+            }
+            if stale > 0 {
+                println!("       {stale} tests that are expected to fail have passed");
+            }
+            if failed > 0 {
+                let file = self.work.join("logs").join(format!("{}.log", title.replace(['/', ' '], ".")));
+                write(&file, &log)?;
+                failures.iter().for_each(|failure| println!("       {failure}"));
+                println!("       output in {}:", file.display());
+                tail(&log, 20).lines().for_each(|line| println!("       | {line}"));
+            }
+            match suites.iter_mut().find(|(have, _)| *have == suite) {
+                Some((_, sum)) => sum.add(&counts),
+                None => suites.push((suite, counts)),
+            }
         }
-        Ok(())
+        Ok(suites)
     }
 
     fn make(&self, dir: &str) -> std::process::Command {

@@ -24,6 +24,7 @@ mod peers;
 mod shell;
 mod test;
 mod tsan;
+mod unittest;
 mod verify;
 
 use shell::Result;
@@ -63,8 +64,8 @@ const COMMANDS: &[Command] = &[
     ("fuzz", "[SECONDS] [TARGET…]", "run each fuzz target for a while", fuzz::main),
     (
         "conformance",
-        "[DIST] [DIR/TEST… | mpi4py | hdf5]",
-        "MPICH's, mpi4py's and HDF5's own tests against a distribution",
+        "[DIST] [DIR/TEST… | mpi4py | rsmpi | pnetcdf | hdf5]",
+        "the own tests of MPICH, mpi4py, the crate mpi, PnetCDF and HDF5 against a distribution",
         conformance::main,
     ),
     (
