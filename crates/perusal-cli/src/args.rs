@@ -518,4 +518,6 @@ fn seconds_of(what: &str, text: &str) -> Result<Duration, String> {
 }
 
 #[cfg(test)]
+mod random_tests;
+#[cfg(test)]
 mod tests;
