@@ -162,7 +162,7 @@ pub(super) fn open(name: &Name, mode: Mode, create: Option<u32>) -> rustix::io::
 
 /// A write beyond the process's file-size limit is an error, where the signal that comes with it would end the program.
 fn survive_file_size_limit() {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
+    let limit = crate::shm::machine::resource_limit(rustix::process::Resource::Fsize);
     if limit.current.is_none() {
         return;
     }

@@ -1,7 +1,7 @@
 //! Which machine this is, and how much of its memory the job may have.
 
 use super::cpus::ancestors;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit};
 use std::fs;
 
 /// What distinguishes machines on which measurements differ.
@@ -68,13 +68,23 @@ fn kills_of(own: &str, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
 /// Bytes of address space that a process may have, if there is a limit (`ulimit -v`).
 #[must_use]
 pub fn address_space() -> Option<u64> {
-    getrlimit(Resource::As).current
+    resource_limit(Resource::As).current
 }
 
 /// Bytes that a file may have (`ulimit -f`).
 #[must_use]
 pub fn file_size() -> u64 {
-    getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
+    resource_limit(Resource::Fsize).current.unwrap_or(u64::MAX)
+}
+
+/// A limit of this process; none where a filter refuses to say, at which rustix's own would panic.
+#[must_use]
+pub fn resource_limit(resource: Resource) -> Rlimit {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `limit` is a live rlimit that the call fills; its failure leaves it as it is.
+    unsafe { libc::getrlimit(resource as _, &raw mut limit) };
+    let finite = |value| (value != libc::RLIM_INFINITY).then_some(value);
+    Rlimit { current: finite(limit.rlim_cur), maximum: finite(limit.rlim_max) }
 }
 
 /// The least limit on memory on the way up to the root, over the text of /proc/self/cgroup and a reader of files.

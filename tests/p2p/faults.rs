@@ -20,16 +20,16 @@ const RANKS: usize = 8;
 const PROMPT: Duration = Duration::from_secs(1);
 const LONG_RUN: u64 = 100;
 /// Beyond this nothing is slow any more: it hangs.
-const HANG: Duration = Duration::from_secs(60);
+pub const HANG: Duration = Duration::from_secs(60);
 
 /// Instead of a message's bytes: a job that does collectives.
 const COLLECTIVES: &str = "collectives of all";
 
 /// SplitMix64: good enough to choose moments and victims.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -38,17 +38,17 @@ impl Random {
     }
 }
 
-fn setting(name: &str, default: u64) -> u64 {
+pub fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-fn has_variable(pid: i32, is_it: impl Fn(&[u8]) -> bool) -> bool {
+pub fn has_variable(pid: i32, is_it: impl Fn(&[u8]) -> bool) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|&byte| byte == 0).any(is_it)
 }
 
 /// The processes that carry a mark in their environment, zombies not among them.
-fn marked(mark: &str) -> BTreeSet<i32> {
+pub fn marked(mark: &str) -> BTreeSet<i32> {
     let wanted = format!("PERUSAL_TEST_MARK={mark}");
     let entries = fs::read_dir("/proc").expect("Linux has /proc");
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -56,7 +56,7 @@ fn marked(mark: &str) -> BTreeSet<i32> {
 }
 
 /// What a job could leave behind: its directory for temporary files is its own, /dev/shm and /tmp are everybody's.
-fn leftovers(temporary: &Path) -> BTreeSet<String> {
+pub fn leftovers(temporary: &Path) -> BTreeSet<String> {
     let names = |dir: &Path, all: bool| -> Vec<String> {
         let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
         let paths = entries.filter_map(|e| Some(e.ok()?.path().to_string_lossy().into_owned()));

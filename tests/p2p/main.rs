@@ -3,5 +3,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod fault_runs;
 mod faults;
 mod order;

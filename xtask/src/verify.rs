@@ -36,6 +36,22 @@ pub fn main(_: &[String]) -> Result {
             ["test", "--quiet", "--locked", "--package", "perusal-cli", "--test", "p2p", "faults"];
         run(cargo(arguments).env("PERUSAL_FAULT_ROUNDS", &rounds))
     });
+    let faults = number("PERUSAL_FAULT_RUNS", 2000).to_string();
+    step(&format!("{faults} jobs that meet faults of every kind"), &mut || {
+        let arguments = [
+            "test",
+            "--locked",
+            "--package",
+            "perusal-cli",
+            "--test",
+            "p2p",
+            "fault_runs",
+            "--",
+            "--nocapture",
+        ];
+        let seed = number("PERUSAL_FAULT_SEED", std::process::id().into()).to_string();
+        run(cargo(arguments).env("PERUSAL_FAULT_RUNS", &faults).env("PERUSAL_FAULT_SEED", seed))
+    });
     step("half a million calls with wrong arguments", &mut || {
         let arguments =
             ["test", "--quiet", "--locked", "--package", "perusal-abi", "--test", "abi", "hostile"];

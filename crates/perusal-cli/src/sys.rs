@@ -1,5 +1,6 @@
 //! System calls that the launcher needs and the standard library lacks, each behind a safe function.
 
+use perusal::internals::shm::machine::resource_limit;
 use perusal::internals::shm::peer_memory;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 /// Bytes of memory that this process may still take: the machine's, the cgroup's, or what it is limited to itself.
 pub fn free_memory() -> u64 {
-    let limit = rustix::process::getrlimit(Resource::As).current.unwrap_or(u64::MAX);
+    let limit = resource_limit(Resource::As).current.unwrap_or(u64::MAX);
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib = text
         .lines()
@@ -215,7 +216,7 @@ pub fn adopt_orphans() {
 
 /// Raises the limit on open descriptors to at least `needed` if that is allowed; the old limit, for the ranks.
 pub fn raise_descriptor_limit(needed: u64) -> Option<Rlimit> {
-    let old = rustix::process::getrlimit(Resource::Nofile);
+    let old = resource_limit(Resource::Nofile);
     if old.current.is_none_or(|current| current >= needed) {
         return None;
     }
@@ -225,7 +226,7 @@ pub fn raise_descriptor_limit(needed: u64) -> Option<Rlimit> {
 
 /// The most that the stack of this process's first thread may have, in bytes.
 pub fn stack_limit() -> u64 {
-    rustix::process::getrlimit(Resource::Stack).current.unwrap_or(u64::MAX)
+    resource_limit(Resource::Stack).current.unwrap_or(u64::MAX)
 }
 
 /// Runs `command` on a stack of its own while this thread waits. Only the thread of `command` gets signals, so it is as good as alone.
