@@ -5,6 +5,7 @@ mod atomic_mode;
 mod coll_flags;
 mod doorbell;
 mod event_buffer;
+mod fabric;
 mod first_thread;
 mod handles;
 mod observed;

@@ -1,7 +1,8 @@
 //! Accesses to registered memory, and atomic operations: at the origin and at the target.
 //!
-//! The first access to a region goes to the target as a record, which the target's progress serves; the answer tells where the region is. From
-//! then on the origin copies by itself, where the kernel lets it, as long as the target has taken no region away; the target takes no part.
+//! A target says in its memory where its regions are, as long as there is room. Then the origin copies by itself, where the kernel lets it, and the
+//! target takes no part. Else an access goes to the target as a record, which the target's progress serves; its answer tells where the region is.
+//! Both hold as long as the target has taken no region away.
 //! Atomic operations are always the target's: it performs them one behind the other.
 //!
 //! - **Access rule 1.** An origin copies by itself only when the peer has answered all it was asked: accesses keep their order.
@@ -12,12 +13,14 @@ use crate::api::*;
 use crate::arithmetic::{self, Family};
 use crate::core::{Core, EAGER_LIMIT};
 use crate::operation::{Access, Arrival, Arriving, Atomic, Message, Sending, Taken};
-use crate::peers::{Known, Waiting};
+use crate::peers::Waiting;
 use crate::region::{Found, Region, Remote};
 use crate::spans::Spans;
 use crate::wire;
+use crate::words::Known;
 use perusal::internals::ring::Header;
 use perusal::internals::shm::peer_memory::{read_peer, write_peer};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Pieces of a peer's memory in one access.
@@ -170,16 +173,23 @@ impl Core {
     fn copy_directly(&mut self, peer: u32, access: &Access, remote: u64) -> bool {
         let entry = &mut self.peers.all[peer as usize];
         // Access rule 1.
-        if entry.unanswered > 0 || entry.regions.is_empty() {
+        if entry.unanswered > 0 {
             return false;
         }
-        let Some(generation) = entry.outgoing.as_ref().map(crate::peers::Outgoing::generation) else {
-            return false;
-        };
+        let Some(outgoing) = &entry.outgoing else { return false };
+        let generation = outgoing.generation();
         let mut places = Vec::with_capacity(access.pieces.len());
         for piece in &access.pieces {
-            let known = entry.regions.get(&piece.key).filter(|known| known.generation == generation);
-            let Some(at) = known.and_then(|known| known.place(piece, remote)) else { return false };
+            let remembered = entry.regions.get(&piece.key).copied();
+            let known = match remembered.filter(|known| known.generation == generation) {
+                Some(known) => known,
+                None => {
+                    let Some(known) = outgoing.known(piece.key) else { return false };
+                    remember(&mut entry.regions, piece.key, known);
+                    known
+                }
+            };
+            let Some(at) = known.place(piece, remote) else { return false };
             places.push((at, piece.len));
         }
         if !entry.is_reachable() {
@@ -242,6 +252,13 @@ impl Core {
     }
 }
 
+fn remember(regions: &mut HashMap<u64, Known>, key: u64, known: Known) {
+    if regions.len() >= MOST_KNOWN {
+        regions.clear();
+    }
+    regions.insert(key, known);
+}
+
 // The target.
 
 impl Core {
@@ -278,11 +295,8 @@ impl Core {
                 let entry = &mut self.peers.all[peer as usize];
                 let [key, base, at, len, access] = [0, 2, 3, 4, 5].map(|at| wire::word(payload, at));
                 if entry.unanswered > 0 {
-                    if entry.regions.len() >= MOST_KNOWN {
-                        entry.regions.clear();
-                    }
                     let generation = wire::word(payload, 1) as u32;
-                    entry.regions.insert(key, Known { generation, base, at, len, access });
+                    remember(&mut entry.regions, key, Known { generation, base, at, len, access });
                 }
             }
             wire::FAIL => {

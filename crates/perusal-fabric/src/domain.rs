@@ -2,7 +2,8 @@
 
 use crate::api::*;
 use crate::endpoint::Endpoint;
-use crate::object::{Lock, Object, Tables, close, give, table, with};
+use crate::lock::Lock;
+use crate::object::{Object, Tables, close, give, table, with};
 use crate::region::Regions;
 use crate::{av, cntr, cq, ep, mr, rma, wait};
 use libc::{c_int, c_void};
@@ -86,7 +87,7 @@ unsafe extern "C" fn domain(
     // SAFETY: the interface promises a valid structure.
     let attr = unsafe { (*info).domain_attr.as_ref() };
     let threading = attr.map_or(FI_THREAD_SAFE, |attr| attr.threading);
-    let lock = Rc::new(Lock::new(threading));
+    let lock = Rc::new(Lock::new(threading != FI_THREAD_DOMAIN && threading != FI_THREAD_COMPLETION));
     let mode = attr.map_or(0, |attr| attr.mr_mode);
     let asks = |bit| mode == FI_MR_BASIC || mode & bit != 0;
     let regions = Rc::new(Regions::new(asks(FI_MR_VIRT_ADDR), asks(FI_MR_PROV_KEY)));
@@ -162,7 +163,7 @@ unsafe extern "C" fn eq_open(
     // SAFETY: the interface promises a fabric of ours.
     let _ = unsafe { with(fabric, |fabric: &Fabric| fabric.head.1) };
     // Threads may write and read at once.
-    let lock = Rc::new(Lock::new(FI_THREAD_SAFE));
+    let lock = Rc::new(Lock::new(true));
     // SAFETY: the interface promises a place for the object.
     unsafe { give(FI_CLASS_EQ, &EQ_FID, [table(&EQ)], &lock, Events::default(), context, out) }
 }

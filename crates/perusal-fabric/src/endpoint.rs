@@ -3,7 +3,8 @@
 use crate::address::Address;
 use crate::core::Core;
 use crate::region::{Region, Regions};
-use crate::segment::{self, Segment};
+use crate::segment::Segment;
+use crate::words::{self, Known};
 use perusal::internals::ring::{Consumer, MappedRing, Storage};
 use perusal::internals::shm::cpus;
 use perusal::internals::sync::{AsymmetricFence, Ordering};
@@ -102,28 +103,39 @@ impl Endpoint {
 
     /// Serves accesses of peers to these regions.
     pub fn serve(&mut self, regions: &Rc<Regions>) {
-        self.segment.set_generation(regions.generation.get());
+        regions.each(|region| self.add_region(region));
         if regions.counted.get() {
-            self.segment.set_counts_accesses();
+            self.count_accesses();
         }
         self.core.regions = Some(Rc::clone(regions));
     }
 
+    /// Lets peers know where a region is, if it is one piece.
+    pub fn add_region(&self, region: &Region) {
+        if let ([(at, len)], true) = (&region.pieces[..], region.access != 0) {
+            let (base, access) = (region.base, region.access);
+            // A region without an entry is asked for.
+            self.segment
+                .words()
+                .tell(region.key, &Known { generation: 0, base, at: *at, len: *len as u64, access });
+        }
+    }
+
     /// Tells peers of accesses that need no answer to report them all the same.
     pub fn count_accesses(&mut self) {
-        self.segment.set_counts_accesses();
+        self.segment.words().set_counts_accesses();
     }
 
     /// Ends accesses to a region that is taken away; peers see by the generation that they do not know the regions any more.
     pub fn end_region(&mut self, region: &Rc<Region>, generation: u32) {
-        self.segment.set_generation(generation);
+        self.segment.words().forget(region.key, generation);
         self.core.end_region(region);
     }
 
     /// Takes what has arrived and sends what waits. Returns whether there was anything.
     #[inline]
     pub fn progress(&mut self) -> bool {
-        if self.segment.changes() != self.changes {
+        if self.segment.words().changes() != self.changes {
             self.look_at_slots();
         }
         let mut any = false;
@@ -184,11 +196,11 @@ impl Endpoint {
 
     #[cold]
     fn look_at_slots(&mut self) {
-        self.changes = self.segment.changes();
-        for slot in 0..segment::SLOTS {
+        self.changes = self.segment.words().changes();
+        for slot in 0..words::SLOTS {
             let known = self.incoming.iter().position(|one| one.slot == slot);
-            match (self.segment.state(slot), known) {
-                (segment::READY, None) => {
+            match (self.segment.words().state(slot), known) {
+                (words::READY, None) => {
                     let sender = self.segment.sender(slot);
                     let peer = self.core.peers.number(sender);
                     let consumer = Consumer::resume(self.segment.ring(slot));
@@ -197,7 +209,7 @@ impl Endpoint {
                     self.cpus.add(sender.pid);
                     self.meets_itself |= sender == self.address;
                 }
-                (segment::CLOSED, known) => {
+                (words::CLOSED, known) => {
                     let sender = self.segment.sender(slot);
                     let peer = self.core.peers.number(sender);
                     let ring = self.segment.ring(slot);
@@ -213,7 +225,7 @@ impl Endpoint {
                     {
                     }
                     consumer.retire();
-                    self.segment.free(slot);
+                    self.segment.words().free(slot);
                     self.core.end_arriving_from(peer);
                 }
                 _ => {}
@@ -255,7 +267,7 @@ impl Endpoint {
         // Relaxed: published by `free` (slot rule 1).
         control.producer.tail.store(control.consumer.head.load(order), order);
         control.producer.bulk_tail.store(control.consumer.bulk_head.load(order), order);
-        self.segment.free(slot);
+        self.segment.words().free(slot);
     }
 
     /// Sends what the caller takes for sent, as far as the peers take it within [`LINGER`]; then takes nothing any more.
@@ -267,7 +279,7 @@ impl Endpoint {
                 std::thread::yield_now();
             }
         }
-        self.segment.close();
+        self.segment.words().close();
     }
 
     /// Makes progress, and has peers write into a pipe when they have something from now on. Returns the end to wait for, or `None` if there is
@@ -289,13 +301,13 @@ impl Endpoint {
         }
         self.look_for_the_dead();
         // Pipe rule.
-        self.segment.arm(wakes);
+        self.segment.words().arm(wakes.cast_unsigned());
         self.armed = true;
         self.incoming.iter().for_each(|one| one.consumer.enable_notification());
         self.fence.heavy_barrier();
         let waiting = !self.core.peers.with_waiting.is_empty();
         let arrived = self.incoming.iter().any(|one| one.consumer.ready());
-        if waiting || arrived || self.segment.changes() != self.changes {
+        if waiting || arrived || self.segment.words().changes() != self.changes {
             self.disarm();
             return Ok(None);
         }
@@ -306,7 +318,7 @@ impl Endpoint {
     #[cold]
     fn disarm(&mut self) {
         self.armed = false;
-        self.segment.disarm();
+        self.segment.words().disarm();
         self.incoming.iter().for_each(|one| one.consumer.disable_notification());
         // A full pipe wakes as well.
         let _ = self.pipe.as_mut().map(|(_, write)| write.write(&[1]));
@@ -318,7 +330,8 @@ impl Endpoint {
         self.incoming.iter().for_each(|one| one.consumer.enable_notification());
         let at_most = if self.core.peers.with_waiting.is_empty() { milliseconds.min(100) } else { 1 };
         let (incoming, segment, changes) = (&self.incoming, &self.segment, self.changes);
-        let reason = || segment.changes() != changes || incoming.iter().any(|one| one.consumer.ready());
+        let reason =
+            || segment.words().changes() != changes || incoming.iter().any(|one| one.consumer.ready());
         bell.sleep(self.fence, Duration::from_millis(at_most), reason);
         (0..bell.words()).for_each(|at| {
             if bell.has_flags(at) {

@@ -1,6 +1,6 @@
 //! perusal as a provider of libfabric: `libperusal-fi.so`, the on-node transport of MPIs that use libfabric.
 //!
-//! In the order of the layers: `api` (the interface's structures), `address`, `segment` (an endpoint's memory), `key`, `spans`, `slab`, `wire`,
+//! In the order of the layers: `api` (the interface's structures), `address`, `words` and `segment` (an endpoint's memory), `lock`, `key`, `spans`, `slab`, `wire`,
 //! `queue`, `region`, `arithmetic`, `peers`, `operation`, `core`, `receive` and `access` (the protocol), `endpoint` (rings and progress), `waker`, and above them two faces: [`transport`], for programs of one's own, and
 //! the objects that libfabric calls: `object`, `wait`, `domain`, `av`, `cq`, `cntr`, `mr`, `ep`, `rma`, `info`.
 
@@ -17,6 +17,7 @@ mod endpoint;
 mod ep;
 mod info;
 mod key;
+mod lock;
 mod mr;
 mod object;
 mod operation;
@@ -32,6 +33,7 @@ pub mod transport;
 mod wait;
 mod waker;
 mod wire;
+mod words;
 
 use api::Provider;
 

@@ -97,6 +97,7 @@ unsafe fn register(domain: *mut Fid, attr: &MrAttr, flags: u64, out: *mut *mut F
         with(domain, |domain: &Domain| {
             let shared = Rc::clone(&domain.value);
             let region = shared.regions.add(attr.requested_key, access, pieces)?;
+            shared.each(|endpoint| endpoint.borrow().add_region(&region));
             Ok((Registration { region, shared }, Rc::clone(&domain.lock)))
         })
     };

@@ -1,58 +1,9 @@
 //! The objects behind `struct fid *`.
 
 use crate::api::*;
+use crate::lock::Lock;
 use libc::{c_int, c_void};
-use perusal::internals::sync::{AtomicU32, Ordering};
 use std::rc::Rc;
-
-/// The lock of a domain and all that belongs to it. It is taken only if the caller did not promise to use one thread at a time for each
-/// domain (FI_THREAD_DOMAIN, FI_THREAD_COMPLETION).
-#[derive(Debug, Default)]
-pub struct Lock {
-    needed: bool,
-    taken: AtomicU32,
-}
-
-impl Lock {
-    /// A lock for this `enum fi_threading`.
-    pub fn new(threading: u32) -> Self {
-        let needed = threading != FI_THREAD_DOMAIN && threading != FI_THREAD_COMPLETION;
-        Self { needed, taken: AtomicU32::new(0) }
-    }
-
-    /// Whether threads may call at once.
-    pub fn is_needed(&self) -> bool {
-        self.needed
-    }
-
-    #[inline(always)]
-    fn lock(&self) -> Locked<'_> {
-        if self.needed {
-            self.wait();
-        }
-        Locked(self)
-    }
-
-    #[inline(never)]
-    fn wait(&self) {
-        // Acquire: domain edge, pairs with Release in `Locked::drop`: what the other thread did is there.
-        while self.taken.swap(1, Ordering::Acquire) == 1 {
-            std::thread::yield_now();
-        }
-    }
-}
-
-struct Locked<'a>(&'a Lock);
-
-impl Drop for Locked<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if self.0.needed {
-            // Release: domain edge, pairs with Acquire in `wait`.
-            self.0.taken.store(0, Ordering::Release);
-        }
-    }
-}
 
 /// An object: the part that the interface knows (`struct fid` and `H` behind it), and ours.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use crate::address::Address;
 use crate::api::{FI_ADDR_NOTAVAIL, FI_ESHUTDOWN};
 use crate::region::Remote;
-use crate::segment::{self, Segment};
+use crate::segment::Segment;
+use crate::words::{self, Known};
 use perusal::internals::doorbell::Doorbell;
 use perusal::internals::ring::{Header, MappedRing, Producer};
 use perusal::internals::shm::peer_memory::read_peer;
@@ -34,7 +35,7 @@ impl Outgoing {
         let fence = segment.fence()?;
         let slot = segment.claim(own)?;
         let producer = Producer::resume(segment.ring(slot));
-        segment.publish(slot, segment::READY);
+        segment.publish(slot, words::READY);
         let doorbell = segment.doorbell();
         let mut outgoing = Self { producer, doorbell, fence, slot, owner: to, pipe: None, segment };
         outgoing.wake();
@@ -58,7 +59,7 @@ impl Outgoing {
     /// Wakes a thread that waits for the owner's pipe.
     #[cold]
     fn wake(&mut self) {
-        if self.segment.take_armed() {
+        if self.segment.words().take_armed() {
             if self.pipe.is_none() {
                 self.pipe = self.segment.open_pipe(self.owner);
             }
@@ -69,26 +70,31 @@ impl Outgoing {
 }
 
 impl Outgoing {
+    /// What the owner says of the region with this key.
+    pub fn known(&self, key: u64) -> Option<Known> {
+        self.segment.words().known(key)
+    }
+
     /// How often the owner has taken a region away.
     pub fn generation(&self) -> u32 {
-        self.segment.generation()
+        self.segment.words().generation()
     }
 
     /// Whether the owner counts accesses.
     pub fn counts_accesses(&self) -> bool {
-        self.segment.counts_accesses()
+        self.segment.words().counts_accesses()
     }
 
     /// Whether the owner has closed its endpoint.
     pub fn is_closed(&self) -> bool {
-        self.segment.is_closed()
+        self.segment.words().is_closed()
     }
 }
 
 impl Drop for Outgoing {
     fn drop(&mut self) {
         self.producer.retire();
-        self.segment.publish(self.slot, segment::CLOSED);
+        self.segment.publish(self.slot, words::CLOSED);
         self.wake();
     }
 }
@@ -124,16 +130,6 @@ pub struct Peer {
     pub unanswered: usize,
     /// What the peer has told of its regions, by key.
     pub regions: HashMap<u64, Known>,
-}
-
-/// What a peer has told of a region: whoever knows it accesses the memory itself.
-#[derive(Debug, Clone, Copy)]
-pub struct Known {
-    pub generation: u32,
-    pub base: u64,
-    pub at: u64,
-    pub len: u64,
-    pub access: u64,
 }
 
 impl Known {

@@ -124,6 +124,11 @@ impl Regions {
         self.generation.set(self.generation.get().wrapping_add(1));
     }
 
+    /// Calls `f` with each region.
+    pub fn each(&self, f: impl FnMut(&Rc<Region>)) {
+        self.all.borrow().values().for_each(f);
+    }
+
     /// The region with this key, if there is one.
     pub fn get(&self, key: u64) -> Option<Rc<Region>> {
         self.all.borrow().get(&key).cloned()
