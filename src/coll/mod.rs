@@ -13,6 +13,7 @@
 //! | [`nonblocking`] | operations in the background |
 //! | [`shared_memory`] | operations through memory that all members share |
 //! | [`signature`], `signature_table` | what the members must agree on, and where their calls are compared |
+//! | `number` | which number a call has on its communicator |
 //! | `memory` | the memory that an operation uses |
 //! | [`algorithms`] | algorithms over messages, a file each |
 //! | `kernel` | reduction kernels: the element-wise operation that reductions apply |
@@ -37,6 +38,7 @@ mod kernel;
 mod memory;
 mod neighbor;
 pub mod nonblocking;
+mod number;
 mod scratch;
 pub mod selection;
 pub mod shared_memory;
@@ -51,6 +53,7 @@ pub use bytes::{allgather, allgatherv, barrier, bcast};
 pub use event_span::EventSpan;
 pub use kernel::ReductionKernel;
 pub use nonblocking::NonblockingOperation;
+pub use number::NumberedCall;
 pub use scratch::Scratch;
 pub use transport::{
     BlockingTransport, NonblockingTransport, Purpose, SequenceNumber, Subset, Transport, team_of, user_tag,

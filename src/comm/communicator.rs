@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::info::Info;
 use crate::shm::{JobWorld, contexts};
-use crate::sync::{AtomicU32, ConditionalGuard, ConditionalLock, Mutex, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, ConditionalGuard, ConditionalLock, Mutex, Ordering};
 use crate::team::{BackgroundTeam, Membership};
 use core::ptr::NonNull;
 use std::sync::Arc;
@@ -36,6 +36,8 @@ pub struct Comm {
     background_team: BackgroundTeam,
     /// Nonblocking collectives begun.
     begun: AtomicU32,
+    /// Collective calls that the rounds of the team do not count, less rounds that are no calls.
+    calls: AtomicU64,
     name: Mutex<Vec<u8>>,
     info: Mutex<Info>,
     topology: Option<Arc<Topology>>,
@@ -83,6 +85,7 @@ impl Comm {
             team: ConditionalLock::default(),
             background_team: BackgroundTeam::default(),
             begun: AtomicU32::new(0),
+            calls: AtomicU64::new(0),
             name: Mutex::default(),
             info: Mutex::default(),
             topology: None,
@@ -284,6 +287,19 @@ impl Comm {
     pub fn next_in_background(&self) -> u32 {
         // Relaxed: a counter; MPI forbids two threads to begin collectives on one communicator at once (MPI 5.0 §6.14).
         self.begun.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The number of the collective call that begins behind `rounds` rounds of the team.
+    #[must_use]
+    pub fn call_number(&self, rounds: u64) -> u64 {
+        // Relaxed: a counter, as above.
+        self.calls.load(Ordering::Relaxed).wrapping_add(rounds).wrapping_add(1)
+    }
+
+    /// Counts `more` collective calls than the rounds of the team do.
+    pub fn count_calls(&self, more: u64) {
+        // Relaxed: a counter, as above.
+        self.calls.fetch_add(more, Ordering::Relaxed);
     }
 
     /// The name (MPI_Comm_get_name), at most MPI_MAX_OBJECT_NAME − 1 bytes, no terminator.

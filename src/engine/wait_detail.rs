@@ -2,10 +2,11 @@
 
 use super::call_name::mpi_call_name;
 use super::context::MatchContext;
+use super::current_call::described;
 use crate::engine::{Engine, RequestOperation};
 use crate::events::CommAbout;
-use crate::shm::telemetry::detail::MESSAGES;
-use crate::shm::telemetry::{MessageAbout, Wait, WaitDetail};
+use crate::shm::telemetry::detail::{MESSAGES, UNKNOWN_CONTEXT};
+use crate::shm::telemetry::{CollectiveAbout, MessageAbout, Wait, WaitDetail, Waiting};
 
 /// Unexpected messages of a context that are looked at.
 const EXAMINED: usize = 10_000;
@@ -30,12 +31,23 @@ impl Engine {
         }
         unexpected.sort_by_key(|message| distance(message, wait));
         unexpected.truncate(MESSAGES);
-        let mut pending = self.pending_messages();
+        let mut pending = if self.shared { self.pending_of_threads(wait) } else { self.pending_messages() };
         self.background.add_awaited(self, &mut pending);
         pending.truncate(MESSAGES);
         let own = wait.context & !1;
         let comm = self.contexts_to_examine(wait).find(|context| context.id() == own);
-        WaitDetail { call: mpi_call_name(), comm: comm.map(about).unwrap_or_default(), unexpected, pending }
+        let is_collective = wait.kind == Waiting::Collective;
+        WaitDetail {
+            call: mpi_call_name(),
+            comm: comm.map(about).unwrap_or_default(),
+            collective: if is_collective {
+                described().unwrap_or_default()
+            } else {
+                CollectiveAbout::default()
+            },
+            unexpected,
+            pending,
+        }
     }
 
     /// All contexts; where other threads may take some away, those of the wait only, which has the communicator.
@@ -90,11 +102,35 @@ impl Engine {
         }
     }
 
-    /// The first messages of the rank that are not over; none where other threads may be changing them.
-    fn pending_messages(&self) -> Vec<MessageAbout> {
-        if self.shared {
+    /// The first messages of the rank that are not over, where other threads may be changing them: without what only who has a request may look
+    /// at. None where some may be the library's own.
+    fn pending_of_threads(&self, wait: &Wait) -> Vec<MessageAbout> {
+        let is_for_requests =
+            matches!(wait.kind, Waiting::Receive | Waiting::Send | Waiting::Any | Waiting::All);
+        if !is_for_requests || !self.background.is_empty() {
             return vec![];
         }
+        let active = self.slab.alive_ones().filter(|request| {
+            let state = request.state();
+            state.is_active() && !state.is_complete()
+        });
+        let messages = active.map(|request| {
+            // SAFETY: request rule 2: of a request that another thread may have, only relaxed atomics are looked at.
+            let body = unsafe { request.body() };
+            MessageAbout {
+                peer: (body.peer.get() >= 0).then(|| body.world.get()),
+                tag: (body.tag.get() >= 0).then(|| body.tag.get()),
+                context: UNKNOWN_CONTEXT,
+                bytes: 0,
+                sends: body.operation.get() == RequestOperation::Send,
+                comm: String::new(),
+            }
+        });
+        messages.take(MESSAGES).collect()
+    }
+
+    /// The first messages of the rank that are not over. There is one thread.
+    fn pending_messages(&self) -> Vec<MessageAbout> {
         let active = self.slab.alive_ones().filter(|request| {
             let state = request.state();
             state.is_active() && !state.is_complete()

@@ -2,7 +2,7 @@
  * RANKS: 2
  * EXIT: 16
  * STDERR: the ranks are not in the same collective operation: rank
- * STDERR: is in allgather of 4 bytes
+ * STDERR: in allgather of 4 bytes
  * STDERR: in alltoall of 
  */
 #include "check.h"

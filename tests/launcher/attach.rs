@@ -50,7 +50,7 @@ fn why_tells_a_deadlock_from_a_job_that_works() {
     eventually("what it does", || {
         let out = perusal(&["why", &number]).out;
         out.starts_with("perusal: no deadlock is proved; what the ranks do:")
-            && out.contains("rank 0 waits in MPI_Barrier on 'MPI_COMM_WORLD'")
+            && out.contains("rank 0 waits in MPI_Barrier no. 1 on 'MPI_COMM_WORLD'")
             && out.contains("rank 1 does not wait in MPI: it sleeps in a system call (clock_nanosleep)")
     });
     let nobody = perusal(&["why", "1"]);

@@ -37,27 +37,27 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "missing-send",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 7 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 7 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0",
     ),
     (
         "missing-in-barrier",
         "3",
-        "ranks 0 and 2 wait for each other: rank 0 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 2, rank 2 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",
+        "ranks 0 and 2 wait for each other: rank 0 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 2, rank 2 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",
     ),
     (
         "different-collectives",
         "3",
-        "the ranks call different collective operations on 'MPI_COMM_WORLD': rank 0 MPI_Barrier, ranks 1 and 2 MPI_Allreduce",
+        "the ranks call different collective operations on 'MPI_COMM_WORLD': rank 0 MPI_Barrier no. 1, ranks 1 and 2 MPI_Allreduce no. 1 (1 × MPI_INT, MPI_SUM)",
     ),
     (
         "two-communicators",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier on 'a' for rank 1, rank 1 in MPI_Barrier on 'b' for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier no. 2 on 'a' for rank 1, rank 1 in MPI_Barrier no. 2 on 'b' for rank 0",
     ),
     (
         "early-finalize",
         "3",
-        "rank 0 waits in MPI_Barrier on 'MPI_COMM_WORLD' for rank 1, which is in MPI_Finalize already",
+        "rank 0 waits in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 1, which is in MPI_Finalize already",
     ),
     (
         "receive-from-finalized",
@@ -67,43 +67,58 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "probe",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Probe (tag 9 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Probe (tag 9 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0",
     ),
     (
         "any-source",
         "3",
-        "ranks 1 and 2 wait in MPI_Barrier on 'MPI_COMM_WORLD' for rank 0, which waits in MPI_Recv for any rank, tag 9, on 'MPI_COMM_WORLD'",
+        "ranks 1 and 2 wait in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0, which waits in MPI_Recv for any rank, tag 9, on 'MPI_COMM_WORLD'",
     ),
     (
         "waitall",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Waitall (tag 2 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Waitall (tag 2 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0",
     ),
     (
         "waitany",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Waitany for rank 1, rank 1 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Waitany for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0",
     ),
     ("self-send", "1", "rank 0 waits for itself, in MPI_Ssend (tag 7 on 'MPI_COMM_WORLD')"),
     (
         "window-lock",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Win_lock for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier no. 3 on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Win_lock for rank 0",
     ),
     (
         "window-start",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_start for rank 1, rank 1 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_start for rank 1, rank 1 in MPI_Barrier no. 2 on 'MPI_COMM_WORLD' for rank 0",
     ),
     (
         "bcast-as-receive",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Recv (tag 0 on 'MPI_COMM_WORLD') for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier no. 2 on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Recv (tag 0 on 'MPI_COMM_WORLD') for rank 0",
     ),
     (
         "nonblocking-collective",
         "2",
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Wait for rank 1, rank 1 in MPI_Recv (tag 1 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "bcast-roots",
+        "2",
+        "the roots of MPI_Bcast no. 6 on 'halo' differ: rank 0 (root 0, 1048576 × MPI_INT), rank 1 (root 1, 1048576 × MPI_INT)",
+    ),
+    (
+        "bcast-missing",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Bcast no. 17 on 'halo' for rank 1, rank 1 in MPI_Recv (tag 3 on 'halo') for rank 0",
+    ),
+    (
+        "reduce-missing",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 3 on 'halo') for rank 1, rank 1 in MPI_Reduce no. 5 on 'halo' for rank 0",
     ),
 ];
 
@@ -155,6 +170,30 @@ fn the_lines_below_say_what_each_rank_does_and_what_lies_in_its_queues() {
     assert!(lines[3].starts_with("perusal:   ranks 1 and 2 wait in MPI_Finalize, for "), "{ended:?}");
     assert_eq!(lines[4], "perusal:   give the send and its receive the same tag; the ranks are ended");
     assert_eq!(lines.len(), 5);
+}
+
+#[test]
+fn of_a_collective_call_the_report_has_number_root_count_type_and_operation() {
+    let dir = Directory::new("collective-report");
+    let file = dir.file("report.json");
+    let ended = run(&["-n", "3", "--deadlock-report", &file], "reduce-missing");
+    let wanted = "perusal:   ranks 1 and 2 wait in MPI_Reduce no. 5 on 'halo' (root 0, 20000 × MPI_DOUBLE, MPI_MAX), for ";
+    assert!(ended.err.lines().any(|line| line.starts_with(wanted)), "{ended:?}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let wanted = serde_json::json!({ "number": 5, "root": 0, "data": "20000 × MPI_DOUBLE", "op": "MPI_MAX" });
+    assert_eq!(report["ranks"][1]["wait"]["collective"], wanted);
+    // On the fast path a call is known by what its members share.
+    let ended = run(&["-n", "3"], "bcast-missing");
+    let wanted = "perusal:   ranks 0 and 2 wait in MPI_Bcast no. 17 on 'halo' (root 1), for ";
+    assert!(ended.err.lines().any(|line| line.starts_with(wanted)), "{ended:?}");
+}
+
+#[test]
+fn with_any_thread_level_the_requests_that_are_waited_for_are_named() {
+    let ended = run(&["-n", "2", "-x", "MISTAKE_THREADS=1"], "waitall");
+    assert_eq!(ended.code(), 125, "{ended:?}");
+    let line = "perusal:     its receive from rank 1, tag 2 is not over";
+    assert!(ended.err.lines().any(|said| said == line), "{ended:?}");
 }
 
 #[test]
@@ -215,7 +254,7 @@ fn sigquit_asks_what_the_ranks_do_and_stopped_ones_are_called_so() {
     eventually("a rank that sleeps", || {
         says(1, "does not wait in MPI: it sleeps in a system call (clock_nanosleep)")
     });
-    eventually("a rank that waits", || says(0, "waits in MPI_Barrier on 'MPI_COMM_WORLD'"));
+    eventually("a rank that waits", || says(0, "waits in MPI_Barrier no. 1 on 'MPI_COMM_WORLD'"));
     let report = std::fs::read(&file).expect("the report was read above");
     let pid = |rank: usize| -> i32 {
         let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");

@@ -56,6 +56,20 @@ static void stress(long messages)
     }
 }
 
+/* As many collective calls as `number` says, of each kind that has a path of its own. */
+static void rounds(MPI_Comm comm, int number)
+{
+    int all[64], one = rank, sum;
+    for (int i = 0; i < number; i++) {
+        switch (i % 4) {
+        case 0: MPI_Barrier(comm); break;
+        case 1: MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm); break;
+        case 2: MPI_Gather(&one, 1, MPI_INT, all, 1, MPI_INT, 0, comm); break;
+        default: MPI_Allgather(&one, 1, MPI_INT, all, 1, MPI_INT, comm); break;
+        }
+    }
+}
+
 static void run(const char *mistake, const char *argument)
 {
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -171,6 +185,28 @@ static void run(const char *mistake, const char *argument)
             MPI_Recv(large, sizeof large, MPI_CHAR, before, 1, world, MPI_STATUS_IGNORE);
             if (rank != 0) MPI_Send(large, sizeof large, MPI_CHAR, next, 1, world);
         }
+    } else if (is(mistake, "bcast-roots")) {
+        /* Both send, and the elements are many. Members that share memory would notice; messages do not. */
+        static int large[1 << 20];
+        MPI_Comm halo = named_dup("halo");
+        rounds(halo, 5);
+        MPI_Bcast(large, 1 << 20, MPI_INT, rank, halo);
+    } else if (is(mistake, "bcast-missing")) {
+        MPI_Comm halo = named_dup("halo");
+        rounds(halo, 16);
+        if (rank == 1) receive(0, 3, halo);
+        MPI_Bcast(&value, 1, MPI_INT, 1, halo);
+    } else if (is(mistake, "reduce-missing")) {
+        MPI_Comm halo = named_dup("halo");
+        MPI_Datatype pair;
+        MPI_Type_contiguous(2, MPI_DOUBLE, &pair);
+        MPI_Type_commit(&pair);
+        double pairs[8] = {0};
+        rounds(halo, 3);
+        MPI_Bcast(pairs, 4, pair, 0, halo);
+        if (rank == 0) receive(1, 3, halo);
+        static double many[20000], sums[20000];
+        MPI_Reduce(many, sums, 20000, MPI_DOUBLE, MPI_MAX, 0, halo);
     } else if (is(mistake, "thread")) {
         /* No mistake: all main threads wait, and a thread of rank 0 sends what they wait for. */
         pthread_t helper;
@@ -204,7 +240,10 @@ static void run(const char *mistake, const char *argument)
 int main(int argc, char **argv)
 {
     int provided;
-    MPI_Init_thread(&argc, &argv, argc > 1 && is(argv[1], "thread") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    if (argc > 1 && is(argv[1], "bcast-roots")) setenv("PERUSAL_COLL_SHARED", "off", 1);
+    const char *level = getenv("MISTAKE_THREADS");
+    int threads = level || (argc > 1 && is(argv[1], "thread"));
+    MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     MPI_Comm_rank(world, &rank);
     MPI_Comm_size(world, &size);
     run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : NULL);

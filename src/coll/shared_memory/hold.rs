@@ -1,11 +1,11 @@
 //! How a member holds its team while it performs a collective, and how it waits for the others.
 
-use super::POLLS;
+use super::{OperationKey, POLLS};
 use crate::arch::clock::now;
 use crate::comm::Comm;
-use crate::engine::Engine;
+use crate::engine::{Engine, describing, is_described, mpi_call_name};
 use crate::error::{Error, Result};
-use crate::shm::telemetry::{Wait, Waiting};
+use crate::shm::telemetry::{CollectiveAbout, Wait, Waiting};
 use crate::sync::ConditionalGuard;
 use crate::team::{BackgroundTeam, Condition, CorruptWord, Membership, Team};
 use core::convert::Infallible;
@@ -95,7 +95,21 @@ impl Hold for Locked<'_> {
         let rounds = &mut self.team().rounds;
         let (mut outcome, mut registered) = (Ok(false), false);
         let why = || Some(Wait { kind: Waiting::Collective, peer: None, tag: None, context, since: now() });
-        let waited = engine.progress().wait_for_word(why, |sleepy| {
+        // A call on the fast path says nothing of itself; what it is stands in its slot, if that is written.
+        let number = comm.call_number(rounds.round());
+        let key = rounds.read_own(OperationKey::of_own);
+        let root = match condition {
+            Condition::Published(member) if !rounds.own_is_published() => u32::try_from(member).ok(),
+            _ => None,
+        };
+        let about = || match root {
+            Some(_) => CollectiveAbout { number, root, ..CollectiveAbout::default() },
+            None if condition == Condition::MayEnter => {
+                CollectiveAbout { number, ..CollectiveAbout::default() }
+            }
+            None => key.about(number, &mpi_call_name()),
+        };
+        let holds = |sleepy| {
             outcome = rounds.holds(condition);
             if sleepy && outcome == Ok(false) {
                 registered = true;
@@ -103,7 +117,9 @@ impl Hold for Locked<'_> {
                 outcome = rounds.holds(condition);
             }
             outcome != Ok(false)
-        });
+        };
+        let wait = || engine.progress().wait_for_word(why, holds);
+        let waited = if is_described() { wait() } else { describing(&about, wait) };
         if registered {
             rounds.unregister();
         }

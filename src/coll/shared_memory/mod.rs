@@ -30,6 +30,7 @@ use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::Collective;
+use crate::shm::telemetry::CollectiveAbout;
 use crate::team::{
     Arrived, Condition, CorruptWord, MappedSegment, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
 };
@@ -61,19 +62,48 @@ impl OperationKey {
     }
 }
 
+impl OperationKey {
+    /// The key that a member has written to its own slot.
+    fn of_own(slot: *const TeamSlot) -> Self {
+        // SAFETY: the caller's own slot, which nobody else writes (team rule 1).
+        Self(unsafe { &*slot }.what)
+    }
+
+    /// The operation's number, its root if it has one, and its bytes.
+    fn parts(self) -> (usize, Option<u32>, u64) {
+        let (kind, root, bytes) = ((self.0 >> 56) as usize, self.0 >> 40 & 0xffff, self.0 & ((1 << 40) - 1));
+        let rooted = [Collective::Bcast, Collective::Gather, Collective::Scatter, Collective::Reduce];
+        let has_root = rooted.iter().any(|operation| *operation as usize + 1 == kind);
+        (kind, has_root.then_some(root as u32), bytes)
+    }
+
+    /// What people want to know of the call of `function`, the `number`th on its communicator. A slot that an older call has written says nothing
+    /// of it.
+    fn about(self, number: u64, function: &str) -> CollectiveAbout {
+        let (kind, root, bytes) = self.parts();
+        let name =
+            kind.checked_sub(1).and_then(|at| Collective::NAMES.get(at)).map(|name| name.to_string_lossy());
+        let called = function.strip_prefix("MPI_").unwrap_or_default();
+        if name.is_none_or(|name| !name.eq_ignore_ascii_case(called)) {
+            return CollectiveAbout { number, ..CollectiveAbout::default() };
+        }
+        let data = match bytes {
+            0 => String::new(),
+            1 => "1 byte".into(),
+            more => format!("{more} bytes"),
+        };
+        CollectiveAbout { number, root, data, op: String::new() }
+    }
+}
+
 impl fmt::Display for OperationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, root, bytes) = ((self.0 >> 56) as usize, self.0 >> 40 & 0xffff, self.0 & ((1 << 40) - 1));
+        let (kind, root, bytes) = self.parts();
         let Some(name) = kind.checked_sub(1).and_then(|at| Collective::NAMES.get(at)) else {
             return f.write_str("no collective of the program's");
         };
         write!(f, "{} of {bytes} bytes", name.to_string_lossy())?;
-        let rooted = [Collective::Bcast, Collective::Gather, Collective::Scatter, Collective::Reduce];
-        if rooted.iter().any(|operation| *operation as usize + 1 == kind) {
-            write!(f, ", root {root}")
-        } else {
-            Ok(())
-        }
+        root.map_or(Ok(()), |root| write!(f, ", root {root}"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a rank that has slept in vain says of its wait besides [`Wait`](super::Wait): for people who ask why a job stands still.
 
+use super::collective::CollectiveAbout;
 use super::counters::Counter;
 use crate::events::CommAbout;
 use crate::sync::{Ordering, fence};
@@ -15,7 +16,10 @@ const NAME: usize = 8;
 const SHORT_NAME: usize = 4;
 /// In a model, which stores no detail, two: so many as show a mixture.
 const WORDS: usize = if cfg!(perusal_loom) { 2 } else { ALL_WORDS };
-const ALL_WORDS: usize = CALL + NAME + 1 + MEMBERS / 64 + 2 * (1 + MESSAGES * (3 + SHORT_NAME));
+const ALL_WORDS: usize =
+    CALL + NAME + 1 + MEMBERS / 64 + 2 * (1 + MESSAGES * (3 + SHORT_NAME)) + 2 + 2 * SHORT_NAME;
+/// The context id of a message of which it is not known. No communicator has it.
+pub const UNKNOWN_CONTEXT: u32 = u32::MAX - 1;
 
 /// A message that is unexpected, or a receive or send that is not over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub struct WaitDetail {
     pub call: String,
     /// The communicator of the wait.
     pub comm: CommAbout,
+    /// The call's arguments, if it is a collective one.
+    pub collective: CollectiveAbout,
     /// Messages of the program that have come and that no receive has taken: those first that are likest to what is awaited.
     pub unexpected: Vec<MessageAbout>,
     /// Receives and sends that the rank has begun and that are not over.
@@ -168,6 +174,10 @@ fn encode(detail: &WaitDetail) -> [u64; ALL_WORDS] {
     bits.into_iter().for_each(|word| to.word(word));
     to.messages(&detail.unexpected);
     to.messages(&detail.pending);
+    to.word(detail.collective.number);
+    to.word(detail.collective.root.map_or(0, |root| u64::from(root) + 1));
+    to.text(&detail.collective.data, SHORT_NAME);
+    to.text(&detail.collective.op, SHORT_NAME);
     to.words
 }
 
@@ -221,12 +231,11 @@ fn decode(words: &[u64]) -> WaitDetail {
         let bits = from.word();
         members.extend((0..64).filter(|bit| known && bits >> bit & 1 == 1).map(|bit| word * 64 + bit));
     }
-    WaitDetail {
-        call,
-        comm: CommAbout { name, members },
-        unexpected: from.messages(),
-        pending: from.messages(),
-    }
+    let (unexpected, pending) = (from.messages(), from.messages());
+    let (number, root) = (from.word(), from.word());
+    let root = root.checked_sub(1).and_then(|root| u32::try_from(root).ok());
+    let collective = CollectiveAbout { number, root, data: from.text(SHORT_NAME), op: from.text(SHORT_NAME) };
+    WaitDetail { call, comm: CommAbout { name, members }, collective, unexpected, pending }
 }
 
 #[cfg(all(test, not(perusal_loom)))]
@@ -245,6 +254,12 @@ mod tests {
         WaitDetail {
             call: "MPI_Recv".into(),
             comm: CommAbout { name: "MPI_COMM_WORLD".into(), members: vec![0, 63, 64, 1023] },
+            collective: CollectiveAbout {
+                number: 17,
+                root: Some(0),
+                data: "4 × MPI_INT".into(),
+                op: "MPI_SUM".into(),
+            },
             unexpected: vec![message.clone(), MessageAbout { peer: None, tag: None, ..message }],
             pending: vec![],
         }

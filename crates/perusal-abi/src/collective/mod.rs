@@ -16,10 +16,11 @@ use crate::coll::call::{CollectiveOp, Transports};
 use crate::coll::intercomm::Sides;
 use crate::coll::nonblocking::{self, Work};
 use crate::coll::{
-    BlockingTransport, NonblockingOperation, NonblockingTransport, Purpose, SequenceNumber, run as to_the_end,
+    BlockingTransport, NonblockingOperation, NonblockingTransport, NumberedCall, Purpose, SequenceNumber,
+    run as to_the_end,
 };
 use crate::comm::{Comm, lock};
-use crate::engine::Engine;
+use crate::engine::{Engine, describing};
 use crate::error::{Error, Result};
 use crate::info::Info;
 use crate::p2p::MessageStatus;
@@ -79,9 +80,12 @@ pub(crate) fn run(comm: &Comm, call: impl FnOnce(&Comm) -> Result<CollectiveOp>)
         check_calls::blocking_operation(comm, &call);
         check_calls::compare(comm, &call);
     }
-    let transports = blocking(engine()?, comm, purpose(&call));
+    let engine = engine()?;
+    let numbered = NumberedCall::begin(engine, comm);
+    let transports = blocking(engine, comm, purpose(&call));
+    let about = || call.about(numbered.number);
     // SAFETY: argument rule 3: a call is made of buffers that are valid until it is over; the future is run to its end.
-    let result = to_the_end(unsafe { call.perform(&transports, comm) });
+    let result = describing(&about, || to_the_end(unsafe { call.perform(&transports, comm) }));
     check(&transports).and(result)
 }
 
@@ -164,6 +168,7 @@ pub(crate) fn start(
     }
     let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
     let number = SequenceNumber::Once(comm.next_in_background());
+    comm.count_calls(1);
     let (engine, room) = (engine()?, Box::new_uninit());
     // SAFETY: argument rule 3: the buffers are valid until the request is complete.
     let work = unsafe { performed(engine, comm.clone(), call, number) };
@@ -237,6 +242,7 @@ impl Task for PersistentTask {
         // SAFETY: the work holds addresses, its transports, and what is `Send`.
         let operation = Arc::new(unsafe { NonblockingOperation::new(Ok(Some(Box::pin(work))), None) });
         *current = Some(operation.clone());
+        self.comm.count_calls(1);
         engine.progress().start_background(operation);
         Ok(())
     }

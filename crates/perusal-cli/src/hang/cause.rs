@@ -26,6 +26,7 @@ impl Cause {
 /// The mistake behind what the ranks of a job that stands still do; the likeliest one, where there are several.
 pub fn cause(ranks: &[RankView]) -> Cause {
     different_collectives(ranks)
+        .or_else(|| different_arguments(ranks))
         .or_else(|| near_miss(ranks, "tag"))
         .or_else(|| near_miss(ranks, "communicator"))
         .or_else(|| near_miss(ranks, "source of the absent"))
@@ -86,21 +87,14 @@ fn collectives(ranks: &[RankView]) -> BTreeMap<u32, Vec<(&RankView, &LongWait)>>
 
 fn different_collectives(ranks: &[RankView]) -> Option<Cause> {
     for members in collectives(ranks).values() {
-        let mut calls: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-        for (rank, wait) in members.iter().filter(|(_, wait)| !wait.detail.call.is_empty()) {
-            calls.entry(&wait.detail.call).or_default().push(rank.rank);
-        }
+        let calls = groups(members, |wait| wait.detail.call.clone());
         if calls.len() < 2 {
             continue;
         }
-        let mut calls: Vec<_> = calls.into_iter().collect();
-        calls.sort_by_key(|(_, ranks)| ranks[0]);
-        let said: Vec<String> =
-            calls.iter().map(|(call, ranks)| format!("{} {call}", names(ranks))).collect();
         let text = format!(
             "the ranks call different collective operations on {}: {}",
             members[0].1.comm(),
-            said.join(", ")
+            said_by(members, |wait| [wait.numbered_call(), wait.arguments()].join(" ").trim_end().to_owned())
         );
         return Cause::new(
             "different-collectives",
@@ -109,6 +103,64 @@ fn different_collectives(ranks: &[RankView]) -> Option<Cause> {
         );
     }
     None
+}
+
+/// An argument of collective calls: what differs, how it is called, and its value at a rank; empty where it is not known.
+type Argument = (&'static str, &'static str, fn(&LongWait) -> String);
+
+const ARGUMENTS: [Argument; 3] = [
+    ("different-roots", "roots", |wait| {
+        wait.detail.collective.root.map_or_else(String::new, |root| root.to_string())
+    }),
+    ("different-operations", "operations", |wait| wait.detail.collective.op.clone()),
+    ("different-counts", "counts or types", |wait| wait.detail.collective.data.clone()),
+];
+
+/// Ranks in the same collective call that give another root, operation, count or type.
+fn different_arguments(ranks: &[RankView]) -> Option<Cause> {
+    collectives(ranks).values().find_map(|members| {
+        let (kind, what, _) = ARGUMENTS.into_iter().find(|(_, _, value)| {
+            let values = groups(members, value);
+            // Small messages know their bytes alone, and say nothing of a type.
+            let bytes = values
+                .iter()
+                .filter(|(value, _)| value.ends_with("byte") || value.ends_with("bytes"))
+                .count();
+            values.len() > 1 && (bytes == 0 || bytes == values.len())
+        })?;
+        let first = members[0].1;
+        Cause::new(
+            kind,
+            format!(
+                "the {what} of {} on {} differ: {}",
+                first.numbered_call(),
+                first.comm(),
+                said_by(members, LongWait::arguments)
+            ),
+            "give a collective operation the same root, operation, count and type on all ranks",
+        )
+    })
+}
+
+/// Ranks by what is said of their waits, which is something; those of the lowest rank first.
+fn groups(members: &[(&RankView, &LongWait)], say: impl Fn(&LongWait) -> String) -> Vec<(String, Vec<u32>)> {
+    let mut said: Vec<(String, Vec<u32>)> = vec![];
+    for (rank, wait) in members.iter().filter(|(_, wait)| !wait.detail.call.is_empty()) {
+        let text = say(wait);
+        match said.iter_mut().find(|(other, _)| *other == text) {
+            Some((_, ranks)) => ranks.push(rank.rank),
+            None if text.is_empty() => {}
+            None => said.push((text, vec![rank.rank])),
+        }
+    }
+    said
+}
+
+/// What is said of each rank's wait: "rank 0 this, ranks 1 and 2 that".
+fn said_by(members: &[(&RankView, &LongWait)], say: impl Fn(&LongWait) -> String) -> String {
+    let said: Vec<String> =
+        groups(members, say).iter().map(|(text, ranks)| format!("{} {text}", names(ranks))).collect();
+    said.join(", ")
 }
 
 /// A message that a receive or probe would have taken, had it the right tag, communicator or source.
@@ -234,7 +286,8 @@ fn said(wait: &LongWait) -> String {
         (Waiting::Receive | Waiting::Probe | Waiting::Send, Some(tag)) => {
             format!("{} (tag {tag} on {})", wait.call(), wait.comm())
         }
-        (Waiting::Receive | Waiting::Probe | Waiting::Send | Waiting::Collective, _) => {
+        (Waiting::Collective, _) => format!("{} on {}", wait.numbered_call(), wait.comm()),
+        (Waiting::Receive | Waiting::Probe | Waiting::Send, _) => {
             format!("{} on {}", wait.call(), wait.comm())
         }
         _ => wait.call().to_owned(),

@@ -24,6 +24,7 @@ pub use proof::Watch;
 pub use report::{json, report};
 
 use perusal::internals::arch::clock::now;
+use perusal::internals::shm::telemetry::detail::UNKNOWN_CONTEXT;
 use perusal::internals::shm::telemetry::{MessageAbout, Wait, WaitDetail, Waiting};
 use perusal::internals::shm::{Memory, RankState, is_gone};
 use process::ProcessView;
@@ -164,6 +165,20 @@ impl LongWait {
         !self.finalizing && matches!(self.wait.kind, Waiting::Receive | Waiting::Probe)
     }
 
+    /// The function, and which number the collective call has on its communicator.
+    pub fn numbered_call(&self) -> String {
+        match self.detail.collective.number {
+            0 => self.call().to_owned(),
+            number => format!("{} no. {number}", self.call()),
+        }
+    }
+
+    /// The arguments of a collective call in parentheses, as far as they are known.
+    pub fn arguments(&self) -> String {
+        let arguments = self.detail.collective.to_string();
+        if arguments.is_empty() { arguments } else { format!("({arguments})") }
+    }
+
     /// Whether it is for other members of a communicator in a collective operation.
     pub fn is_collective(&self) -> bool {
         !self.finalizing && self.wait.kind == Waiting::Collective
@@ -179,7 +194,11 @@ impl LongWait {
             Waiting::Receive | Waiting::Probe => format!("{call} for {peer}, {tag}, on {comm}"),
             Waiting::Send if self.wait.peer.is_none() => format!("{call} for its buffered sends"),
             Waiting::Send => format!("{call} to {peer}, {tag}, on {comm}"),
-            Waiting::Collective => format!("{call} on {comm}"),
+            Waiting::Collective => {
+                let arguments = self.arguments();
+                let space = if arguments.is_empty() { "" } else { " " };
+                format!("{} on {comm}{space}{arguments}", self.numbered_call())
+            }
             Waiting::Lock => format!("{call} for the lock of {peer}'s window"),
             Waiting::Epoch if self.wait.peer.is_none() => format!("{call} for the origins of its window"),
             Waiting::Epoch => format!("{call} for the window of {peer}"),
@@ -214,5 +233,8 @@ pub fn message_text(message: &MessageAbout, received: bool) -> String {
     let peer = message.peer.map_or_else(|| "any rank".to_owned(), |peer| format!("rank {peer}"));
     let tag = message.tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"));
     let bytes = if message.bytes == 1 { "1 byte".to_owned() } else { format!("{} bytes", message.bytes) };
+    if message.context == UNKNOWN_CONTEXT {
+        return format!("{word} {peer}, {tag}");
+    }
     format!("{word} {peer}, {tag}, on {}, {bytes}", comm_name(&message.comm, message.context))
 }

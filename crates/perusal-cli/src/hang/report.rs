@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use perusal::internals::shm::telemetry::MessageAbout;
+use perusal::internals::shm::telemetry::{CollectiveAbout, MessageAbout};
 use serde_json::{Value, json};
 
 use super::cause::names;
@@ -106,9 +106,20 @@ fn wait_json(wait: &LongWait) -> Value {
         "context": wait.wait.context,
         "communicator": wait.detail.comm.name,
         "members": wait.detail.comm.members,
+        "collective": wait.is_collective().then(|| collective_json(&wait.detail.collective)),
         "seconds": wait.seconds,
         "unexpected": wait.detail.unexpected.iter().map(message_json).collect::<Vec<_>>(),
         "pending": wait.detail.pending.iter().map(message_json).collect::<Vec<_>>(),
+    })
+}
+
+fn collective_json(about: &CollectiveAbout) -> Value {
+    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    json!({
+        "number": (about.number > 0).then_some(about.number),
+        "root": about.root,
+        "data": known(&about.data),
+        "op": known(&about.op),
     })
 }
 

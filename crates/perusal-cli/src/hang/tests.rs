@@ -1,6 +1,8 @@
 //! Jobs without processes, whose memory the test writes as ranks would.
 
-use perusal::internals::shm::telemetry::{CommAbout, MessageAbout, Wait, WaitDetail, Waiting};
+use perusal::internals::shm::telemetry::{
+    CollectiveAbout, CommAbout, MessageAbout, Wait, WaitDetail, Waiting,
+};
 use perusal::internals::shm::{Exit, Memory, RankState};
 
 use super::cause::names;
@@ -41,6 +43,12 @@ fn what_ranks_write_is_printed_and_neither_believed_nor_followed() {
     let detail = WaitDetail {
         call: "MPI_\u{7}".into(),
         comm: CommAbout { name: "x\r\ny".into(), members: vec![0, 1, 1023] },
+        collective: CollectiveAbout {
+            number: u64::MAX,
+            root: Some(u32::MAX - 1),
+            data: "\u{1b}[2J\n".into(),
+            op: "\r".into(),
+        },
         unexpected: vec![far.clone(), far.clone()],
         pending: vec![far.clone(), far],
     };

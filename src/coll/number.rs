@@ -1,0 +1,42 @@
+//! Which number a collective call has on its communicator, for reports of hangs.
+//!
+//! What goes through the team's memory on the fast path is counted by the team's rounds, of which such a call takes one, so that it counts nothing
+//! itself. Every other call adds to a count what it takes more or less than that.
+
+use crate::comm::Comm;
+use crate::engine::Engine;
+use crate::team::Membership;
+
+/// A call that is under way.
+#[derive(Debug)]
+pub struct NumberedCall<'a> {
+    engine: &'a Engine,
+    comm: &'a Comm,
+    /// Rounds of the team before the call.
+    rounds: u64,
+    /// The call's number, from 1.
+    pub number: u64,
+}
+
+fn rounds(engine: &Engine, comm: &Comm) -> u64 {
+    match &*comm.team(engine.is_shared()) {
+        Membership::Member(team) => team.rounds.round(),
+        _ => 0,
+    }
+}
+
+impl<'a> NumberedCall<'a> {
+    /// Numbers a blocking call that begins, and is over when the result is dropped.
+    #[must_use]
+    pub fn begin(engine: &'a Engine, comm: &'a Comm) -> Self {
+        let rounds = rounds(engine, comm);
+        Self { engine, comm, rounds, number: comm.call_number(rounds) }
+    }
+}
+
+impl Drop for NumberedCall<'_> {
+    fn drop(&mut self) {
+        let taken = rounds(self.engine, self.comm).wrapping_sub(self.rounds);
+        self.comm.count_calls(1_u64.wrapping_sub(taken));
+    }
+}

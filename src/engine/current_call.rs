@@ -1,0 +1,63 @@
+//! What this thread's collective call is, for the detail of its wait: asked only of a rank that has slept in vain, so the call leaves no more
+//! than an address.
+
+use crate::shm::telemetry::CollectiveAbout;
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+/// Says what a call is.
+type About = dyn Fn() -> CollectiveAbout;
+
+thread_local! {
+    static CURRENT: Cell<Option<NonNull<About>>> = const { Cell::new(None) };
+}
+
+/// Gives the thread back what it had before, also where a panic ends the call.
+struct Restore(Option<NonNull<About>>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        CURRENT.set(self.0);
+    }
+}
+
+/// Runs `call`, which `about` describes.
+#[inline]
+pub fn describing<R>(about: &(dyn Fn() -> CollectiveAbout + '_), call: impl FnOnce() -> R) -> R {
+    let about: NonNull<dyn Fn() -> CollectiveAbout + '_> = NonNull::from(about);
+    // SAFETY: the type differs in its lifetime alone. `Restore` takes the address away before that ends, and no other thread sees it.
+    let about =
+        unsafe { core::mem::transmute::<NonNull<dyn Fn() -> CollectiveAbout + '_>, NonNull<About>>(about) };
+    let _restore = Restore(CURRENT.replace(Some(about)));
+    call()
+}
+
+/// What the call of this thread is, if it has described itself.
+pub(crate) fn described() -> Option<CollectiveAbout> {
+    // SAFETY: `describing` runs further out on this thread's stack, and keeps what it was given.
+    CURRENT.get().map(|about| unsafe { about.as_ref() }())
+}
+
+/// Whether the call of this thread has described itself.
+pub(crate) fn is_described() -> bool {
+    CURRENT.get().is_some()
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_call_is_described_and_none_behind_it() {
+        let of = |number| move || CollectiveAbout { number, ..CollectiveAbout::default() };
+        let number = || described().map(|about| about.number);
+        describing(&of(1), || {
+            assert_eq!(number(), Some(1));
+            describing(&of(2), || assert_eq!(number(), Some(2)));
+            let panicked = std::panic::catch_unwind(|| describing(&of(3), || panic!("on purpose")));
+            assert!(panicked.is_err());
+            assert_eq!(number(), Some(1));
+        });
+        assert_eq!(number(), None);
+    }
+}
