@@ -1,6 +1,7 @@
 //! Models of the protocols, a module each: linked together, since what takes long to build is the same for all.
 #![cfg(perusal_loom)]
 
+mod agreement;
 mod atomic_mode;
 mod coll_flags;
 mod doorbell;

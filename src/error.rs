@@ -212,6 +212,30 @@ pub enum Error {
         /// What became of it.
         how: String,
     },
+    /// A rank has died, and the job goes on without it (MPIX_ERR_PROC_FAILED).
+    #[error("rank {rank} has failed: {how}")]
+    ProcFailed {
+        /// Its rank in MPI_COMM_WORLD.
+        rank: u32,
+        /// What became of it.
+        how: String,
+    },
+    /// A rank that may be the source of a receive has died; the receive goes on once that is acknowledged (MPIX_ERR_PROC_FAILED_PENDING).
+    #[error(
+        "rank {rank}, from which the message might come, has failed: {how}; the receive stays, and can be waited for after \
+         MPIX_Comm_ack_failed, or cancelled"
+    )]
+    ProcFailedPending {
+        /// Its rank in MPI_COMM_WORLD.
+        rank: u32,
+        /// What became of it.
+        how: String,
+    },
+    /// The communicator has been revoked by a member (MPIX_ERR_REVOKED).
+    #[error(
+        "the communicator has been revoked by MPIX_Comm_revoke; MPIX_Comm_shrink makes one that can be used"
+    )]
+    Revoked,
     /// The bytes that a peer put into shared memory make no sense (MPI_ERR_INTERN).
     #[error("corrupt record from rank {rank}: {what}")]
     Corrupt {
@@ -250,6 +274,14 @@ pub enum Error {
     #[error("internal error: {0}; please report it")]
     Intern(String),
 }
+
+/// Class of an operation that a dead process keeps from ending (User Level Failure Mitigation; `mpi-ext.h`). The standard's classes are below,
+/// those of users above.
+pub const MPIX_ERR_PROC_FAILED: i32 = 101;
+/// Class of a receive from any source that waits for deaths to be acknowledged.
+pub const MPIX_ERR_PROC_FAILED_PENDING: i32 = 102;
+/// Class of an operation on a revoked communicator.
+pub const MPIX_ERR_REVOKED: i32 = 103;
 
 /// Memory of a size that a user's number decides is asked for by `try_reserve`.
 impl From<std::collections::TryReserveError> for Error {
@@ -304,6 +336,9 @@ impl Error {
             E::TooLarge(_) => abi::MPI_ERR_VALUE_TOO_LARGE,
             E::FileOperation(_) => abi::MPI_ERR_UNSUPPORTED_OPERATION,
             E::RankFailed { .. } => abi::MPI_ERR_PROC_ABORTED,
+            E::ProcFailed { .. } => MPIX_ERR_PROC_FAILED,
+            E::ProcFailedPending { .. } => MPIX_ERR_PROC_FAILED_PENDING,
+            E::Revoked => MPIX_ERR_REVOKED,
             E::Corrupt { .. } | E::Intern(_) => abi::MPI_ERR_INTERN,
             E::NotInitialized(_)
             | E::InsideCallback

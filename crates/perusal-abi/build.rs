@@ -14,8 +14,12 @@ fn main() {
     for path in ["src/abi", "build.rs", "codegen"] {
         println!("cargo:rerun-if-changed={path}");
     }
-    let functions = abi::functions(&read("src/abi/functions.csv"));
-    let bindings = bindings::source(&functions, &read("src/abi/bindings.csv"));
+    let mut functions = abi::functions(&read("src/abi/functions.csv"));
+    // What `mpi-ext.h` declares.
+    functions.extend(abi::functions(&read("src/abi/extensions.csv")));
+    let extensions = read("src/abi/extension_bindings.csv");
+    let (_, extensions) = extensions.split_once('\n').expect("a line that names the columns");
+    let bindings = bindings::source(&functions, &(read("src/abi/bindings.csv") + extensions));
     fs::write(out.join("bindings.rs"), bindings).expect("OUT_DIR is writable");
     link_arguments();
 }

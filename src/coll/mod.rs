@@ -22,10 +22,12 @@
 //! | [`intracomm`] | every collective within a group, on users' buffers |
 //! | [`intercomm`] | the same between the two groups of an intercommunicator |
 //! | `neighbor` | the same among neighbours in a topology |
+//! | [`agreement`] | agreement among the members that live, where others have died |
 //! | [`create`] | what the members of a new communicator must agree on |
 //! | `event_span` | the events that operations raise |
 //! | `scratch` | temporary buffers, aligned for any element |
 
+pub mod agreement;
 pub mod algorithms;
 pub mod buffer;
 mod bytes;

@@ -38,6 +38,7 @@ pub struct Comm {
     begun: AtomicU32,
     /// Collective calls that the rounds of the team do not count, less rounds that are no calls.
     calls: AtomicU64,
+    agreements: Agreements,
     name: Mutex<Vec<u8>>,
     info: Mutex<Info>,
     topology: Option<Arc<Topology>>,
@@ -45,6 +46,30 @@ pub struct Comm {
     pub attributes: Attributes,
     /// What happens to errors of functions on it.
     pub errhandler: ErrhandlerSlot,
+}
+
+/// The numbers of a communicator's agreements ([`crate::shm::failures`]): those that this rank has begun, and those whose decision it has seen.
+#[derive(Debug, Default)]
+pub struct Agreements(Mutex<(u32, u32)>);
+
+impl Agreements {
+    /// The number of the next one, from 1 on, the same on all ranks: they begin them in the same order.
+    pub fn begin(&self) -> u32 {
+        let mut numbers = lock(&self.0);
+        numbers.0 = numbers.0.wrapping_add(1);
+        numbers.0
+    }
+
+    /// Whether all before number `serial` are over.
+    #[must_use]
+    pub fn is_turn(&self, serial: u32) -> bool {
+        lock(&self.0).1.wrapping_add(1) == serial
+    }
+
+    /// Number `serial`, whose turn it was, is over.
+    pub fn end(&self, serial: u32) {
+        lock(&self.0).1 = serial;
+    }
 }
 
 /// Gives a communicator's context back when the last reference to the communicator is dropped.
@@ -86,6 +111,7 @@ impl Comm {
             background_team: BackgroundTeam::default(),
             begun: AtomicU32::new(0),
             calls: AtomicU64::new(0),
+            agreements: Agreements::default(),
             name: Mutex::default(),
             info: Mutex::default(),
             topology: None,
@@ -300,6 +326,23 @@ impl Comm {
     pub fn count_calls(&self, more: u64) {
         // Relaxed: a counter, as above.
         self.calls.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// The number of the latest death among all of the job that its user has acknowledged.
+    #[must_use]
+    pub fn acknowledged(&self) -> u32 {
+        self.p2p().acknowledged()
+    }
+
+    /// Acknowledges all deaths up to number `death`: receives from any source go on.
+    pub fn acknowledge(&self, death: u32) {
+        self.p2p().acknowledge(death);
+    }
+
+    /// The agreements of its members that live.
+    #[must_use]
+    pub fn agreements(&self) -> &Agreements {
+        &self.agreements
     }
 
     /// The name (MPI_Comm_get_name), at most MPI_MAX_OBJECT_NAME − 1 bytes, no terminator.

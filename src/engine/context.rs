@@ -6,10 +6,10 @@ use crate::events::{CommEvents, Event, EventPayload, Gate, Spec};
 use crate::limits::CONTEXTS;
 use crate::matching::{PostedQueue, UnexpectedQueue};
 use crate::shm::telemetry::Counter;
-use crate::sync::{AtomicPtr, AtomicU32, ConditionalLock, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, ConditionalLock, Mutex, Ordering};
 use crate::variables::Config;
 use core::ptr::NonNull;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 /// A message that no receive has matched yet.
 #[derive(Debug)]
@@ -133,6 +133,10 @@ pub struct MatchContext {
     /// 1 while a communicator is open on it.
     open: AtomicU32,
     pub(crate) queues: ConditionalLock<Queues>,
+    /// What is wrong with the communicator ([`super::failures::Trouble`]).
+    pub(super) trouble: AtomicU32,
+    /// The number of the latest death that its user has acknowledged.
+    pub(super) acknowledged: AtomicU32,
     /// The communicator's attached buffer.
     buffers: Buffers,
     /// That of its session, if it comes from one.
@@ -159,6 +163,8 @@ impl MatchContext {
                 posted: PostedQueue::with_short(short),
                 unexpected: UnexpectedQueue::with_short(short),
             }),
+            trouble: AtomicU32::new(0),
+            acknowledged: AtomicU32::new(0),
             buffers: Buffers::default(),
             session_buffers: OnceLock::new(),
         }
@@ -222,6 +228,14 @@ impl MatchContext {
         // SAFETY: never null; it is static, or lies in the events that this context holds until it is dropped, or gets
         // others, which happens only while nothing is pending on it.
         unsafe { &*gate }
+    }
+
+    /// From now on it seems to have listeners to all events.
+    pub(super) fn open_gate(&self) {
+        // Release: as in `observe`.
+        self.gate.store(core::ptr::from_ref(Gate::open()).cast_mut(), Ordering::Release);
+        #[cfg(not(perusal_loom))]
+        crate::events::hold_fast_path(true);
     }
 
     /// Whether anybody listens to anything on it.
@@ -292,6 +306,10 @@ impl MatchContext {
 impl Drop for MatchContext {
     fn drop(&mut self) {
         // Relaxed, here and in the next drop: borrowed mutably, so whatever others did happened before.
+        if self.trouble.load(Ordering::Relaxed) != 0 {
+            #[cfg(not(perusal_loom))]
+            crate::events::hold_fast_path(false);
+        }
         let events = self.events.load(Ordering::Relaxed);
         if !events.is_null() {
             // SAFETY: came from `into_raw` in `observe`; nobody uses the context any more.
@@ -307,11 +325,16 @@ type Chunk = [AtomicPtr<MatchContext>; CHUNK];
 /// All contexts of an engine, by context id.
 pub(crate) struct MatchContexts {
     chunks: [AtomicPtr<Chunk>; CHUNKS],
+    /// Held by who takes a context away, and by who looks at all.
+    removal: Mutex<()>,
 }
 
 impl MatchContexts {
     pub fn new() -> Self {
-        Self { chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())) }
+        Self {
+            chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
+            removal: Mutex::default(),
+        }
     }
 
     /// The context of a context, if it is there.
@@ -355,8 +378,16 @@ impl MatchContexts {
         chunks.flatten().filter_map(|context| NonNull::new(context.load(Ordering::Acquire)))
     }
 
+    /// Calls `look` with every context that is there. None is taken away meanwhile, so `look` must not release a request.
+    pub fn for_each(&self, mut look: impl FnMut(&MatchContext)) {
+        let _removal = self.removal.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: nobody takes a context away while we have the lock.
+        self.all().for_each(|context| look(unsafe { context.as_ref() }));
+    }
+
     /// Takes a context away. The caller is the last to hold it.
     pub fn remove(&self, id: u32) {
+        let _removal = self.removal.lock().unwrap_or_else(PoisonError::into_inner);
         let chunk = self.chunks[id as usize / CHUNK].load(Ordering::Acquire);
         // SAFETY: a published chunk lives as long as the table.
         let Some(chunk) = (unsafe { chunk.as_ref() }) else { return };

@@ -13,6 +13,8 @@ use crate::sync::{ConditionalGuard, spin_loop, thread_slot};
 
 /// Checks of a thread that waits for the thread that runs progress, before it blocks.
 const CHECKS: u32 = 200;
+/// Of so many polls in a row that found something one also looks whether anything has failed.
+const POLLS_PER_LOOK: u32 = 1024;
 /// Of so many checks one also looks whether the poller is free, which takes the line of its lock away from the thread that holds it.
 const CHECKS_PER_LOCK: u32 = 16;
 
@@ -55,8 +57,7 @@ impl<'a> LongWait<'a> {
                 return result;
             }
             self.await_other_thread();
-            let result =
-                if (self.done)() { Ok(true) } else { engine.progress().check_health().map(|()| false) };
+            let result = if (self.done)() { Ok(true) } else { self.check().map(|()| false) };
             if !matches!(result, Ok(false)) {
                 // Waiters rule 4: perhaps we were woken to run progress, or our look at the lock made another thread believe that
                 // progress runs.
@@ -74,6 +75,7 @@ impl<'a> LongWait<'a> {
         if engine.failed().is_some() {
             return engine.progress().check_health();
         }
+        let mut polls = 0_u32;
         loop {
             let happened = engine.progress().advance(&mut poller, true);
             let done = (self.done)();
@@ -88,18 +90,47 @@ impl<'a> LongWait<'a> {
                 if engine.failed().is_some() {
                     return engine.progress().check_health();
                 }
+                polls = polls.wrapping_add(1);
+                if polls.is_multiple_of(POLLS_PER_LOOK) && self.end_failed()? {
+                    return Ok(());
+                }
                 continue;
             }
             match self.next_step() {
                 WaitStep::Spin => spin_loop(),
                 WaitStep::Yield if engine.oversubscription.yield_cpu(engine) => {}
                 WaitStep::Yield | WaitStep::Block => {
+                    if self.end_failed()? {
+                        return Ok(());
+                    }
                     self.block(&mut poller);
                     self.strategy.blocked();
                     engine.progress().check_health()?;
                 }
             }
         }
+    }
+
+    /// Ends what has failed, if anything has, after a poll in vain. Returns whether the wait is over.
+    fn end_failed(&mut self) -> Result<bool> {
+        let engine = self.engine;
+        if !engine.may_have_failures() || !engine.notice_failures() {
+            return Ok(false);
+        }
+        if (self.done)() {
+            return Ok(true);
+        }
+        engine.check_wait((self.why)(), (self.target)())?;
+        Ok(false)
+    }
+
+    /// Whether the wait may still end well.
+    fn check(&self) -> Result<()> {
+        self.engine.progress().check_health()?;
+        if self.engine.may_have_failures() {
+            self.engine.check_wait((self.why)(), (self.target)())?;
+        }
+        Ok(())
     }
 
     /// What the strategy says after a poll in vain. At the first yield of a wait it counts as one that spinning did not end.

@@ -18,6 +18,7 @@ mod context;
 mod core_migration;
 mod current_call;
 mod engine_events;
+mod failures;
 mod file_counts;
 mod long_wait;
 pub(crate) mod message_events;
@@ -53,6 +54,7 @@ pub(crate) use context::{MatchContexts, Payload, Queues, Rts, UnexpectedMessage}
 use core_migration::CoreMigration;
 pub use current_call::describing;
 pub(crate) use current_call::is_described;
+pub(crate) use failures::{NoticedFailures, Trouble};
 pub use file_counts::{FileCount, FileCounts};
 pub(crate) use notification::NotificationMode;
 pub use operation::{Body, Layout, Mode, Part, Ref, RequestOperation, Slab, Stage};
@@ -104,6 +106,8 @@ pub struct Engine {
     pub(crate) accumulate_waits: WaitCounts,
     registry: Arc<Registry>,
     next_id: AtomicU64,
+    /// Deaths and revocations of which this rank has taken notice.
+    noticed: NoticedFailures,
     failure: OnceLock<Error>,
 }
 
@@ -179,6 +183,7 @@ impl Engine {
             accumulate_waits: WaitCounts::default(),
             registry,
             next_id: AtomicU64::new(1 << 40),
+            noticed: NoticedFailures::default(),
             failure: OnceLock::new(),
             config,
             job,
@@ -282,6 +287,10 @@ impl Engine {
     /// Keeps the first failure that makes waiting pointless; every wait ends with it.
     #[cold]
     pub(crate) fn fail(&self, error: Error) {
+        // A death that the job survives makes some waits pointless, not all: the protocols end those.
+        if matches!(error, Error::ProcFailed { .. }) {
+            return;
+        }
         let _ = self.failure.set(error);
     }
 

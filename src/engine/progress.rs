@@ -10,6 +10,9 @@ use crate::error::Result;
 use crate::shm::telemetry::Wait;
 use crate::sync::fence_after_exchange;
 
+/// Polls after which one stops to look for what the dead have sent: the living may send without end.
+const MOST_POLLS: u32 = 10_000;
+
 /// The progress of an engine, and waits for it ([`Engine::progress`]).
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'e> {
@@ -21,7 +24,8 @@ impl Progress<'_> {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::RankFailed`] when the job is over, [`crate::Error::Corrupt`] when a ring is corrupt.
+    /// [`crate::Error::RankFailed`] when the job is over, [`crate::Error::Corrupt`] when a ring is corrupt; where the job goes on when a rank
+    /// dies, [`crate::Error::ProcFailed`], [`crate::Error::ProcFailedPending`] and [`crate::Error::Revoked`] when this wait is in vain.
     #[inline]
     pub(crate) fn wait_until(self, why: impl Fn() -> Option<Wait>, done: impl FnMut() -> bool) -> Result<()> {
         self.wait_until_over(why, || None, done)
@@ -56,6 +60,28 @@ impl Progress<'_> {
         result
     }
 
+    /// Takes notice of deaths and revocations now, if no other thread runs progress, and of what the dead have sent before.
+    pub fn notice_failures(self) {
+        if let Some(mut poller) = self.engine.poller.try_lock(self.engine.shared) {
+            if self.engine.may_have_failures() {
+                let mut polls = 0;
+                while self.advance(&mut poller, false) && polls < MOST_POLLS {
+                    polls += 1;
+                }
+                self.engine.notice_failures();
+            }
+            drop(poller);
+            if self.engine.shared {
+                self.engine.waiters.pass_on();
+            }
+        }
+    }
+
+    /// Wakes `peer`, so that it takes notice of what has changed in the job's memory.
+    pub fn wake(self, peer: u32) {
+        self.wake_peer(peer);
+    }
+
     /// Runs progress once if no other thread does.
     ///
     /// # Errors
@@ -84,6 +110,9 @@ impl Progress<'_> {
         let engine = self.engine;
         let Some(mut poller) = engine.poller.try_lock(engine.shared) else { return self.poll_once() };
         let happened = self.advance(&mut poller, false);
+        if !happened && engine.may_have_failures() {
+            engine.notice_failures();
+        }
         drop(poller);
         if engine.shared {
             engine.waiters.pass_on();

@@ -33,6 +33,8 @@ pub(crate) struct TxQueue {
     pub streams: VecDeque<Ref>,
     /// Whether this peer is in the engine's backlog.
     pub listed: bool,
+    /// Whether the peer has died: nothing more is put off for it.
+    pub dead: bool,
 }
 
 impl TxQueue {
@@ -48,6 +50,7 @@ impl TxQueue {
             deferred: VecDeque::new(),
             streams: VecDeque::new(),
             listed: false,
+            dead: false,
         }))
     }
 
@@ -93,7 +96,7 @@ impl Transmit<'_> {
     pub(crate) fn send_control(self, peer: u32, header: Header, payload: ControlPayload) -> Result<()> {
         self.with(peer, |tx| {
             let pushed = tx.deferred.is_empty() && tx.push_control(&header, &payload);
-            if !pushed {
+            if !pushed && !tx.dead {
                 tx.deferred.push_back(Deferred::Control(header, payload));
                 self.list(tx);
             }

@@ -31,6 +31,8 @@ pub struct Gate([AtomicU32; WORDS]);
 
 #[cfg(not(perusal_loom))]
 static CLOSED: Gate = Gate([const { AtomicU32::new(0) }; WORDS]);
+#[cfg(not(perusal_loom))]
+static OPEN: Gate = Gate([const { AtomicU32::new(u32::MAX) }; WORDS]);
 
 /// The word and the bit of an event type.
 #[inline(always)]
@@ -54,6 +56,15 @@ impl Gate {
         // A static cannot hold one of loom's atomics.
         #[cfg(perusal_loom)]
         return Box::leak(Box::new(Gate::new()));
+    }
+
+    /// A gate that is always open, for what no fast path may take: every site then asks for listeners, and mostly finds none.
+    pub(crate) fn open() -> &'static Gate {
+        #[cfg(not(perusal_loom))]
+        return &OPEN;
+        // A static cannot hold one of loom's atomics.
+        #[cfg(perusal_loom)]
+        return Box::leak(Box::new(Gate(core::array::from_fn(|_| AtomicU32::new(u32::MAX)))));
     }
 
     /// Whether anybody listens to `event`. Constant `false` without the feature `peruse`.

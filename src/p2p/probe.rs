@@ -57,11 +57,16 @@ impl Engine {
         if source == crate::abi::MPI_PROC_NULL {
             return Ok(Some(MessageStatus::PROC_NULL));
         }
+        self.check_not_revoked(comm.p2p())?;
         if let Some(found) = self.peek(comm, source, tag) {
             return Ok(Some(found));
         }
         self.progress().poll_for_program()?;
-        Ok(self.peek(comm, source, tag))
+        let found = self.peek(comm, source, tag);
+        if found.is_none() {
+            self.check_probe(comm.p2p(), peer_of(comm, source))?;
+        }
+        Ok(found)
     }
 
     fn peek(&self, comm: &Comm, source: i32, tag: i32) -> Option<MessageStatus> {
@@ -92,11 +97,16 @@ impl Engine {
     ///
     /// As [`Engine::wait`].
     pub fn improbe(&self, comm: &Comm, source: i32, tag: i32) -> Result<Option<Message>> {
+        self.check_not_revoked(comm.p2p())?;
         if let Some(found) = self.take_message(comm, source, tag) {
             return Ok(Some(found));
         }
         self.progress().poll_for_program()?;
-        Ok(self.take_message(comm, source, tag))
+        let found = self.take_message(comm, source, tag);
+        if found.is_none() {
+            self.check_probe(comm.p2p(), peer_of(comm, source))?;
+        }
+        Ok(found)
     }
 
     /// As [`Engine::probe`], and takes the message out of the queue. MPI_PROC_NULL is the caller's to handle.
@@ -147,10 +157,15 @@ impl Engine {
     }
 }
 
+/// The job rank of who a probe is for; `None` for any.
+fn peer_of(comm: &Comm, source: i32) -> Option<u32> {
+    (source >= 0).then(|| comm.world_rank_of(source))
+}
+
 fn probe_wait(comm: &Comm, source: i32, tag: i32) -> Wait {
     Wait {
         kind: Waiting::Probe,
-        peer: (source >= 0).then(|| comm.world_rank_of(source)),
+        peer: peer_of(comm, source),
         tag: (tag >= 0).then_some(tag),
         context: comm.context,
         since: now(),

@@ -58,7 +58,7 @@ impl Engine {
         }
         // SAFETY: the buffer is valid until the call returns, which it does not before the wait is over.
         let request = unsafe { self.irecv(comm, buf, source, tag) }?;
-        self.wait_complete(request)?;
+        self.wait_for_good(request)?;
         Ok(self.take_outcome(request))
     }
 

@@ -23,11 +23,28 @@ impl Engine {
     ///
     /// As [`Engine::wait`].
     pub fn leave(&self, world: &Comm) -> Result<()> {
+        self.leave_after(|| self.meet(world))
+    }
+
+    /// As [`Self::leave`], where `meet` returns when all ranks that live have come here.
+    ///
+    /// # Errors
+    ///
+    /// Those of `meet`, and as [`Engine::wait`].
+    pub fn leave_after(&self, meet: impl FnOnce() -> Result<()>) -> Result<()> {
         // Sends that nobody waits for any more must still arrive (MPI 5.0 §11.2.2); only then is what they left in line sent.
         self.progress().wait_until(
             || Some(leaving()),
             || !self.freed_sends_under_way() && self.backlog.lock(self.shared).is_empty(),
         )?;
+        meet()?;
+        self.progress().wait_until(|| Some(leaving()), || self.backlog.lock(self.shared).is_empty())?;
+        self.oversubscription.report_no_threads(self);
+        Ok(())
+    }
+
+    /// A dissemination barrier.
+    fn meet(&self, world: &Comm) -> Result<()> {
         let (rank, size) = (world.rank(), world.size());
         let mut distance = 1;
         while distance < size {
@@ -39,8 +56,6 @@ impl Engine {
             }
             distance *= 2;
         }
-        self.progress().wait_until(|| Some(leaving()), || self.backlog.lock(self.shared).is_empty())?;
-        self.oversubscription.report_no_threads(self);
         Ok(())
     }
 

@@ -34,6 +34,37 @@ impl Engine {
         if self.is_over_at_once(request) { Ok(()) } else { self.wait_for_end(request) }
     }
 
+    /// As [`Self::wait_complete`], for a request that nobody can wait for again: a receive from any source that would wait for deaths to be acknowledged is
+    /// over, and has failed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    #[inline(always)]
+    pub fn wait_for_good(&self, request: Ref) -> Result<()> {
+        match self.wait_complete(request) {
+            Err(Error::ProcFailedPending { rank, how }) => {
+                self.give_up(request, Error::ProcFailed { rank, how })
+            }
+            waited => waited,
+        }
+    }
+
+    #[cold]
+    fn give_up(&self, request: Ref, error: Error) -> Result<()> {
+        self.cancel(request)?;
+        // It may have met its message at the last moment.
+        self.wait_complete(request)?;
+        // SAFETY: request rule 2: complete, so it is its user's.
+        let body = unsafe { request.body() };
+        let status = body.status.get();
+        if status.cancelled {
+            body.status.set(MessageStatus { cancelled: false, ..status });
+            body.error.set(Some(Box::new(error)));
+        }
+        Ok(())
+    }
+
     /// Whether a request is complete, after one look at what is here already if it is not and there is one thread: the
     /// commonest end of a wait, for which nothing is prepared.
     #[inline(always)]
@@ -63,6 +94,7 @@ impl Engine {
             return Ok(true);
         }
         self.progress().poll_for_program()?;
+        self.check_pending(request)?;
         Ok(request.state().is_complete())
     }
 

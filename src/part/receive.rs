@@ -26,7 +26,7 @@ pub struct PartitionedReceive {
     over: AtomicU64,
     notified: AtomicU64,
     /// Its communicator stays as long as it does.
-    _comm: Arc<Comm>,
+    comm: Arc<Comm>,
 }
 
 impl PartitionedReceive {
@@ -78,7 +78,7 @@ impl PartitionedReceive {
             round: AtomicU64::new(0),
             over: AtomicU64::new(0),
             notified: AtomicU64::new(0),
-            _comm: comm,
+            comm,
         }))
     }
 
@@ -215,6 +215,14 @@ impl PartitionedReceive {
         let class = error.as_ref().map_or(crate::abi::MPI_SUCCESS, Error::class);
         let (source, tag, bytes) = (self.source, self.tag, sent.min(room));
         (MessageStatus { source, tag, error: class, bytes, cancelled: false }, error)
+    }
+
+    /// Whether a round that is not over can still be.
+    ///
+    /// # Errors
+    /// [`Error::ProcFailed`] if the peer has died; [`Error::Revoked`].
+    pub fn check(&self, engine: &Engine) -> Result<()> {
+        engine.check_probe(self.comm.p2p(), self.peer.as_ref().map(|(world, _)| *world))
     }
 
     /// Lets go of the request (MPI_Request_free).

@@ -40,7 +40,7 @@ pub struct PartitionedSend {
     /// Partitions of this round that have been sent.
     done: AtomicUsize,
     /// Its communicator stays as long as it does.
-    _comm: Arc<Comm>,
+    comm: Arc<Comm>,
 }
 
 impl PartitionedSend {
@@ -81,7 +81,7 @@ impl PartitionedSend {
             notified: AtomicU64::new(0),
             listed: AtomicU64::new(0),
             done: AtomicUsize::new(0),
-            _comm: comm,
+            comm,
         }))
     }
 
@@ -244,6 +244,14 @@ impl PartitionedSend {
         let error = self.channel.get().and_then(|channel| channel.as_ref().err().cloned());
         let class = error.as_ref().map_or(crate::abi::MPI_SUCCESS, Error::class);
         (MessageStatus { error: class, ..MessageStatus::EMPTY }, error)
+    }
+
+    /// Whether a round that is not over can still be.
+    ///
+    /// # Errors
+    /// [`Error::ProcFailed`] if the peer has died; [`Error::Revoked`].
+    pub fn check(&self, engine: &Engine) -> Result<()> {
+        engine.check_probe(self.comm.p2p(), self.world)
     }
 
     /// Lets go of the request (MPI_Request_free). Its memory stays if the receiver may still answer.

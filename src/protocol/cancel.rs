@@ -9,6 +9,14 @@ use crate::engine::{Deferred, Engine, MatchContext, Payload, Ref, Stage, corrupt
 use crate::error::Result;
 use crate::ring::Header;
 
+/// What became of a send that was recalled ([`Cancellation::recall`]).
+pub(super) enum Recall {
+    /// It was still here, and is the caller's to end.
+    Taken,
+    /// Its receiver has been asked; or, of a message of this rank to itself, it has been matched.
+    Asked,
+}
+
 /// The cancelling of messages and receives of an engine ([`Engine::cancellation`]).
 #[derive(Clone, Copy)]
 pub(crate) struct Cancellation<'e> {
@@ -103,6 +111,33 @@ impl Cancellation<'_> {
         }
     }
 
+    /// Has a send of a communicator in trouble back, which awaits its match or the receiver's answer; does not wait.
+    pub(super) fn recall(self, context: &MatchContext, request: Ref) -> Recall {
+        // SAFETY: request rule 2: it awaits a record, so it belongs to progress, which we drive.
+        let body = unsafe { request.body() };
+        let (world, id) = (body.world.get(), cancel_id(request.id(), body));
+        let announced = body.stage.is(Stage::AwaitsCts);
+        let id = if announced { request.id() } else { id };
+        let taken = if world == self.engine.rank {
+            self.take_local(context, request).is_some()
+        } else {
+            matches!(self.take_deferred(world, id), Ok(Some(_)))
+        };
+        if taken {
+            // Settled.
+            body.stage.set(Stage::Done);
+            return Recall::Taken;
+        }
+        let state = self.engine.protocol_state();
+        if world != self.engine.rank && !state.cancelling().contains_key(&id) && state.recalled().insert(id) {
+            let header = header_of(Kind::Cancel, context, body, id);
+            if self.engine.transmit().send_control(world, header, Control::Cancel.write().1).is_err() {
+                state.recalled().remove(&id);
+            }
+        }
+        Recall::Asked
+    }
+
     /// Takes the message of that name out of what waits for room to `world`; gives the request that carries it.
     fn take_deferred(self, world: u32, id: u32) -> Result<Option<Ref>> {
         self.engine.transmit().with(world, |tx| {
@@ -122,6 +157,13 @@ impl Cancellation<'_> {
     }
 
     fn cancel_local_send(self, context: &MatchContext, request: Ref) {
+        if let Some(carrier) = self.take_local(context, request) {
+            self.cancelled(request, carrier);
+        }
+    }
+
+    /// Takes a message of this rank to itself out of the unexpected queue, if it is there; gives the request that carries it, if one does.
+    fn take_local(self, context: &MatchContext, request: Ref) -> Option<Option<Ref>> {
         let mut queues = context.queues.lock(self.engine.shared);
         let id = request.id();
         // SAFETY: request rule 2: the envelope does not change while the user has the request.
@@ -129,12 +171,11 @@ impl Cancellation<'_> {
         let found = queues
             .unexpected
             .remove_where(source, |arrived| arrived.world == self.engine.rank && arrived.id == id);
-        let Some((envelope, arrived)) = found else { return };
+        let (envelope, arrived) = found?;
         self.engine.delivery().count_unexpected(context, -1, arrived.held(), self.engine.shared);
         self.engine.removal_event(context, &envelope, &arrived);
         drop(queues);
-        let carrier = if let Payload::Local(send) = arrived.payload { Some(send) } else { None };
-        self.cancelled(request, carrier);
+        Some(if let Payload::Local(send) = arrived.payload { Some(send) } else { None })
     }
 
     /// A sender wants its message back: it can have it while no receive has matched it.
@@ -158,6 +199,12 @@ impl Cancellation<'_> {
 
     /// The receiver has answered.
     pub(super) fn on_cancel_reply(self, from: u32, id: u32, granted: bool) -> Result<()> {
+        if self.engine.protocol_state().recalled().remove(&id) {
+            if granted {
+                self.engine.failing().end_recalled(id);
+            }
+            return Ok(());
+        }
         match self.engine.protocol_state().cancelling().get_mut(&id) {
             Some(answer) => {
                 *answer = Some(granted);

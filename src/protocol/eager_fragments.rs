@@ -33,6 +33,16 @@ pub(crate) struct Assembly {
     target: FragmentTarget,
 }
 
+impl Assembly {
+    /// The receive that the message was for, of which no more will come.
+    pub(super) fn receive(self) -> Option<Ref> {
+        match self.target {
+            FragmentTarget::Receive(request) => Some(request),
+            FragmentTarget::Whole(_) => None,
+        }
+    }
+}
+
 /// Where the fragments go.
 #[derive(Debug)]
 enum FragmentTarget {

@@ -11,6 +11,7 @@
 //! | `rendezvous` | a large message: ready-to-send, clear-to-send, data by a copy engine, finish |
 //! | `loopback` | a rank's messages to itself |
 //! | `polled_receive` | a receive that polls the ring for its message before it is posted |
+//! | `failures` | what cannot end well any more, because a rank has died, ends with an error |
 //! | `cancel` | a sender wants an eager or announced message back |
 //!
 //! The engine hands over records and what waits for room, by [`crate::engine::Protocols`]; the verbs (`p2p`) hand over requests
@@ -21,6 +22,7 @@ mod content;
 mod deliver;
 mod eager;
 mod eager_fragments;
+mod failures;
 mod loopback;
 mod polled_receive;
 mod record;
@@ -43,11 +45,12 @@ use cancel::Cancellation;
 use content::Arrival;
 use core::any::Any;
 use eager_fragments::{Assembly, EagerFragments};
+use failures::Failing;
 use loopback::Loopback;
 use polled_receive::PolledReceive;
 use record::DecodedRecord;
 use rendezvous::{CopyPolicy, Rendezvous};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
 /// What the protocols of one rank keep.
@@ -58,6 +61,8 @@ pub(crate) struct ProtocolState {
     assemblies: Box<[ConditionalLock<Option<Box<Assembly>>>]>,
     /// Sends whose receiver was asked to throw them away, and its answer.
     cancelling: Mutex<HashMap<u32, Option<bool>>>,
+    /// Sends whose receiver was asked to throw them away because their communicator is in trouble; nobody waits for the answer.
+    recalled: Mutex<HashSet<u32>>,
 }
 
 impl ProtocolState {
@@ -66,11 +71,16 @@ impl ProtocolState {
             copy: CopyPolicy::default(),
             assemblies: (0..job.places()).map(|_| ConditionalLock::default()).collect(),
             cancelling: Mutex::default(),
+            recalled: Mutex::default(),
         }
     }
 
     fn cancelling(&self) -> MutexGuard<'_, HashMap<u32, Option<bool>>> {
         self.cancelling.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recalled(&self) -> MutexGuard<'_, HashSet<u32>> {
+        self.recalled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -110,6 +120,10 @@ impl<const SHARED: bool> Protocols for Messages<SHARED> {
 
     fn pump(&self, engine: &Engine, tx: &mut TxQueue) -> bool {
         engine.rendezvous().pump_streams(tx)
+    }
+
+    fn end_failed(&self, engine: &Engine) {
+        engine.failing().end_all();
     }
 
     fn state(&self) -> &dyn Any {
@@ -217,6 +231,12 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn polled_receive(&self) -> PolledReceive<'_> {
         PolledReceive { engine: self }
+    }
+
+    /// Operations that cannot end well.
+    #[inline(always)]
+    fn failing(&self) -> Failing<'_> {
+        Failing { engine: self }
     }
 
     /// The cancelling of messages and receives.

@@ -5,8 +5,10 @@ use super::selection::{Protocol, select};
 use crate::abi;
 use crate::engine::message_events::{message_event, request_event, searched, searched_event};
 use crate::engine::specialization::{AsStarted, Observed};
-use crate::engine::{Data, Engine, Layout, MatchContext, Mode, Ref, RequestOperation, UnexpectedMessage};
-use crate::error::Result;
+use crate::engine::{
+    Data, Engine, Layout, MatchContext, Mode, Ref, RequestOperation, Trouble, UnexpectedMessage,
+};
+use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::matching::Envelope;
 use crate::request::MessageStatus;
@@ -27,6 +29,10 @@ impl Engine {
         request_event(context, request, Event::ReqActivate);
         if body.peer.get() == abi::MPI_PROC_NULL {
             self.requests().finish(request);
+            return Ok(());
+        }
+        if let Some(error) = self.failing().of(context, body) {
+            self.failing().end(request, error);
             return Ok(());
         }
         let started = if mode == Mode::Buffered {
@@ -119,6 +125,10 @@ impl Engine {
             self.requests().finish(request);
             return Ok(());
         }
+        if context.trouble() & Trouble::REVOKED != 0 && context.id().is_multiple_of(2) {
+            self.failing().end(request, Error::Revoked);
+            return Ok(());
+        }
         let pattern = pattern(body.peer.get(), body.tag.get());
         // Where other threads wait for the queues a message is taken out of them before its bytes are copied.
         let in_place = !self.shared && body.is_bytes();
@@ -148,6 +158,12 @@ impl Engine {
                 self.delivery().accept(request, message).inspect_err(|error| self.fail(error.clone()))
             }
             Claim::Nothing => {
+                // What the dead have sent may still be in their ring: that receive is ended after a poll in vain.
+                if let Some(error) = self.failing().among_living(context, body) {
+                    drop(queues);
+                    self.failing().end(request, error);
+                    return Ok(());
+                }
                 self.delivery().post::<AsStarted>(context, &mut queues, pattern, request);
                 request_event(context, request, Event::ReqInsertInPostedQ);
                 Ok(())

@@ -47,6 +47,7 @@ impl ContextIds<'_> {
             let taken = self.count(id).compare_exchange(0, refs, Ordering::Acquire, Ordering::Relaxed);
             if taken.is_ok() {
                 hint.store(id + 1, Ordering::Relaxed);
+                self.memory.failures().renew(id)?;
                 return Ok(id);
             }
         }
@@ -75,6 +76,14 @@ impl ContextIds<'_> {
             }
         }
         Err(Error::Intern(format!("context id {id} released once too often")))
+    }
+
+    /// Adds a reference to `id` that nobody releases.
+    pub(super) fn keep(self, id: u32) {
+        if (FIRST..CONTEXTS).contains(&id) {
+            // Relaxed: the caller has a communicator with this id, so the count is not zero.
+            self.count(id).fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn reserve_page(self, page: u32) -> Result<()> {

@@ -3,6 +3,7 @@
 //! - **Header rule 1.** The creator writes the geometry before it starts any rank; no process writes it again.
 //! - **Header rule 2.** The abort word changes once, from zero; the first rank that sets it wins.
 
+use crate::shm::failures::RevocationCount;
 use crate::shm::layout::Geometry;
 #[cfg(not(perusal_loom))]
 use crate::shm::layout::HEADER;
@@ -18,7 +19,7 @@ pub const VERSION: u32 = 8;
 pub const TUNING_WORDS: usize = 32;
 
 /// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20,
-/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, places 52, places in use 56, universe 60, number of collective segments 64, abort 128, next context 256, deaths 260, threads 264, block locks 272, signatures 280, tuning 384, collective segments 1024.
+/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, places 52, places in use 56, universe 60, number of collective segments 64, abort 128, next context 256, deaths 260, threads 264, survive 268, block locks 272, signatures 280, revocations 288, agreements 292, tuning 384, collective segments 1024.
 #[derive(Debug)]
 #[repr(C)]
 pub struct JobHeader {
@@ -45,11 +46,17 @@ pub struct JobHeader {
     deaths: AtomicU32,
     /// How many threads use MPI, not counting the first of each rank.
     beside: AtomicU32,
+    /// 1 if the job goes on when a rank dies.
+    survive: AtomicU32,
     /// Where the locks of accumulates lie in the shared heap; 0 until there are any.
     pub block_locks: AtomicU64,
     /// Where the table of collective calls lies in the shared heap; 0 until there is one.
     pub signatures: AtomicU64,
-    _apart2: [u8; 96],
+    /// How many communicators have been revoked.
+    pub(super) revocations: RevocationCount,
+    /// 1 once the failure table has been used.
+    pub(super) agreements: AtomicU32,
+    _apart2: [u8; 88],
     /// What one rank measures or chooses for the whole job. All zero at first.
     pub tuning: [AtomicU64; TUNING_WORDS],
     _apart3: [u8; 384],
@@ -65,7 +72,9 @@ const _: () = {
     assert!(core::mem::offset_of!(JobHeader, abort) == 128);
     assert!(core::mem::offset_of!(JobHeader, next_context) == 256);
     assert!(core::mem::offset_of!(JobHeader, beside) == 264);
+    assert!(core::mem::offset_of!(JobHeader, survive) == 268);
     assert!(core::mem::offset_of!(JobHeader, block_locks) == 272);
+    assert!(core::mem::offset_of!(JobHeader, revocations) == 288);
     assert!(core::mem::offset_of!(JobHeader, tuning) == 384);
     assert!(core::mem::offset_of!(JobHeader, collective_segments) == 1024);
 };
@@ -268,6 +277,19 @@ impl JobHeader {
         self.abort.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
+    /// Says for the launcher, before it starts any rank, that the job goes on when a rank dies.
+    pub fn set_survive(&self) {
+        // Relaxed: no other process has the segment yet; starting one orders this before all it does.
+        self.survive.store(1, Ordering::Relaxed);
+    }
+
+    /// Returns whether the job goes on when a rank dies.
+    #[must_use]
+    pub fn survives(&self) -> bool {
+        // Relaxed: written before this process was started.
+        self.survive.load(Ordering::Relaxed) != 0
+    }
+
     /// Forgets a call for the launcher, which has ended those whom it concerned, while others go on.
     pub fn clear_abort(&self) {
         // Relaxed: a rank that still sees the call is one of those, or asks whether it concerns it.
@@ -283,8 +305,14 @@ impl JobHeader {
     /// Returns whether any rank has been declared dead.
     #[inline]
     pub(super) fn any_deaths(&self) -> bool {
+        self.deaths() != 0
+    }
+
+    /// Returns how many ranks have been declared dead.
+    #[inline]
+    pub(super) fn deaths(&self) -> u32 {
         // Acquire: "roster" edge, pairs with Release in `JobHeader::count_death`.
-        self.deaths.load(Ordering::Acquire) != 0
+        self.deaths.load(Ordering::Acquire)
     }
 
     /// Returns which of the job's `ranks` ranks called for the end of the job, if one has. A word that names no rank is nobody's call.

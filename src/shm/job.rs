@@ -27,6 +27,8 @@ pub struct Job {
     launcher: Option<Pid>,
     /// Where all ranks are threads of this process: for each rank, whether others may copy from and to its buffers.
     threads: Option<Arc<Box<[RwLock<bool>]>>>,
+    /// Whether the job goes on when a rank dies.
+    survives: bool,
     /// Whether some ranks need not arrive: see [`Job::expect_all`].
     some_stay_away: Arc<AtomicBool>,
     /// The ranks' process ids where [`Job::process_of`] has found them to be true; 0 elsewhere.
@@ -112,8 +114,24 @@ impl Job {
     /// A job without launcher as `rank` has it.
     fn of(memory: Arc<Memory>, rank: u32) -> Self {
         let processes = Arc::new((0..memory.places()).map(|_| AtomicI32::new(0)).collect());
-        let world = JobWorld::of_job(memory.size());
-        Self { memory, rank, world, launcher: None, threads: None, some_stay_away: Arc::default(), processes }
+        let (world, survives) = (JobWorld::of_job(memory.size()), memory.failures().are_survived());
+        Self {
+            memory,
+            rank,
+            world,
+            launcher: None,
+            threads: None,
+            survives,
+            some_stay_away: Arc::default(),
+            processes,
+        }
+    }
+
+    /// Whether the job goes on when a rank dies.
+    #[inline]
+    #[must_use]
+    pub fn survives(&self) -> bool {
+        self.survives
     }
 
     /// This rank.
@@ -226,6 +244,8 @@ impl Job {
             return Err(Error::RankFailed { rank: self.rank, how });
         }
         let dead = match peer {
+            // The engine looks at deaths itself.
+            None if self.survives => None,
             Some(rank) => Some(rank).filter(|rank| self.roster().is_dead(*rank)),
             // Relaxed: a hint; callers ask again and again.
             None if self.some_stay_away.load(Ordering::Relaxed) => {
@@ -234,7 +254,12 @@ impl Job {
             None => self.roster().first_dead(self.rank),
         };
         if let Some(rank) = dead {
-            return Err(Error::RankFailed { rank, how: self.roster().how(rank) });
+            let how = self.roster().how(rank);
+            return Err(if self.survives {
+                Error::ProcFailed { rank, how }
+            } else {
+                Error::RankFailed { rank, how }
+            });
         }
         match self.launcher {
             Some(pid) if is_gone(pid.as_raw_nonzero().get()) => {

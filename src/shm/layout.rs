@@ -1,7 +1,7 @@
 //! Where everything lies in the segment: pure arithmetic, the same in every process.
 //!
 //! ```text
-//! header | context-id table | rank block × n | ring (from, to) × n² | extra (n: places)
+//! header | context-id table | failure table | rank block × n | ring (from, to) × n² | extra (n: places)
 //! rank block:  telemetry page | roster entry | doorbell area
 //! ring:        control (3 × 128 B: producer's, consumer's, shared copies) | cells (C × 64 B) | bulk (B bytes)
 //! extra:       collective segment × 256
@@ -21,6 +21,10 @@ use crate::{Error, Result};
 pub const HEADER: u64 = PAGE as u64;
 /// Bytes of the context-id table: one `u32` reference count an entry.
 pub const CONTEXT_TABLE: u64 = CONTEXTS as u64 * 4;
+/// Bytes of a context id's words in the failure table ([`crate::shm::failures::FailureWords`]).
+pub const FAILURE_WORDS: u64 = 16;
+/// Bytes of the failure table.
+pub const FAILURE_TABLE: u64 = CONTEXTS as u64 * FAILURE_WORDS;
 /// Bytes of a rank's telemetry page.
 pub const TELEMETRY: u64 = 2 * PAGE as u64;
 /// Bytes of a rank's roster entry.
@@ -31,7 +35,7 @@ pub const DOORBELL_FIXED: u64 = 2048;
 pub const RING_CONTROL: u64 = 3 * APART as u64;
 
 const PAGE64: u64 = PAGE as u64;
-const _: () = assert!(CONTEXT_TABLE.is_multiple_of(PAGE64));
+const _: () = assert!(CONTEXT_TABLE.is_multiple_of(PAGE64) && FAILURE_TABLE.is_multiple_of(PAGE64));
 const _: () = assert!(DOORBELL_FIXED.is_multiple_of(APART as u64));
 const _: () = assert!(ROSTER_ENTRY.is_multiple_of(APART as u64));
 const _: () = assert!(RING_CONTROL.is_multiple_of(LINE as u64));
@@ -205,7 +209,7 @@ impl JobLayout {
         let counts = n.checked_mul(2)?;
         let rank_block = TELEMETRY + pages(ROSTER_ENTRY + DOORBELL_FIXED + bitmap + counts)?;
         let ring = pages(RING_CONTROL + u64::from(geometry.cells) * LINE as u64 + u64::from(geometry.bulk))?;
-        let rings_at = (HEADER + CONTEXT_TABLE).checked_add(rank_block.checked_mul(n)?)?;
+        let rings_at = (HEADER + CONTEXT_TABLE + FAILURE_TABLE).checked_add(rank_block.checked_mul(n)?)?;
         let extra_at = rings_at.checked_add(ring.checked_mul(n.checked_mul(n)?)?)?;
         let collective_segment = CollectiveSegmentLayout::of(n)?;
         let end = extra_at.checked_add(collective_segment.total().checked_mul(geometry.segments.into())?)?;
@@ -253,6 +257,12 @@ impl JobLayout {
         HEADER
     }
 
+    /// Start of the failure table.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        HEADER + CONTEXT_TABLE
+    }
+
     /// Where the rank blocks end. A job needs those of its ranks from the start on; the rest is per pair.
     #[must_use]
     pub fn fixed(&self) -> u64 {
@@ -270,7 +280,7 @@ impl JobLayout {
     #[must_use]
     pub fn rank_block(&self, rank: u32) -> u64 {
         debug_assert!(rank < self.places());
-        HEADER + CONTEXT_TABLE + u64::from(rank) * self.rank_block
+        HEADER + CONTEXT_TABLE + FAILURE_TABLE + u64::from(rank) * self.rank_block
     }
 
     /// Start of the telemetry page of `rank`.
@@ -388,7 +398,7 @@ mod tests {
     fn regions_follow_each_other_without_overlap_and_end_at_the_total() {
         for ranks in [1, 2, 3, 8, 9, 32, 33, 128, 129, 1000] {
             let l = layout(ranks);
-            let mut end = HEADER + CONTEXT_TABLE;
+            let mut end = HEADER + CONTEXT_TABLE + FAILURE_TABLE;
             for rank in 0..ranks {
                 assert_eq!(l.rank_block(rank), end);
                 assert_eq!(l.telemetry(rank), end);

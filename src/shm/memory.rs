@@ -2,6 +2,7 @@
 
 use super::collective_segments::CollectiveSegments;
 use super::contexts::ContextIds;
+use super::failures::Failures;
 use super::header::{self, JobHeader};
 use super::heap_region::HeapRegion;
 use super::layout::{self, Geometry, JobLayout};
@@ -243,6 +244,23 @@ impl Memory {
     #[must_use]
     pub fn contexts(&self) -> ContextIds<'_> {
         ContextIds { memory: self }
+    }
+
+    /// Says for the launcher, before it starts any rank, that the job goes on when a rank dies.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if there is not enough memory.
+    pub fn survive(&self) -> Result<()> {
+        self.failures().words(super::contexts::WORLD)?;
+        self.header().set_survive();
+        Ok(())
+    }
+
+    /// Deaths, revoked communicators, and agreements.
+    #[inline]
+    #[must_use]
+    pub fn failures(&self) -> Failures<'_> {
+        Failures { memory: self }
     }
 
     /// The collective segments.

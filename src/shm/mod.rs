@@ -11,6 +11,7 @@
 //! | [`header`], [`roster`], [`telemetry`] | the first page; who has arrived and who has died; what a rank does right now |
 //! | [`contexts`], [`collective_segments`] | two tables of reference counts: context ids, and memory for the collectives of a communicator |
 //! | [`shared_lock`] | a lock for short work on shared memory |
+//! | [`failures`] | which ranks have died, revoked communicators, and agreement among those that live |
 //! | [`cpus`], [`machine`] | CPUs and bytes of memory that the job may use |
 //!
 //! The launcher makes the memory ([`Memory::create`]) and the ranks inherit its descriptor ([`Job::from_environment`]). A program
@@ -25,6 +26,7 @@
 pub mod collective_segments;
 pub mod contexts;
 pub mod cpus;
+pub mod failures;
 pub mod header;
 pub mod heap_region;
 pub mod inherited;
@@ -45,6 +47,7 @@ pub mod telemetry;
 
 pub use collective_segments::CollectiveSegments;
 pub use contexts::ContextIds;
+pub use failures::Failures;
 pub use header::{Abort, JobHeader};
 pub use heap_region::HeapRegion;
 pub use inherited::{

@@ -13,7 +13,8 @@
 use core::fmt;
 use num_enum::FromPrimitive;
 
-use crate::sync::{AtomicI32, AtomicU32, Ordering};
+use super::failures::{VOTES, Vote};
+use crate::sync::{AtomicI32, AtomicU32, Ordering, fence};
 use crate::{Error, Result};
 
 /// The stages of a rank's life, in the order of time.
@@ -103,7 +104,7 @@ pub fn signal_name(signal: i32) -> String {
     format!("{name} (signal {signal})")
 }
 
-/// One rank's entry over mapped bytes: state 0, pid 4, exit known 12, exit 16, world 20, links 24, meets 28.
+/// One rank's entry over mapped bytes: state 0, pid 4, exit known 12, exit 16, world 20, links 24, meets 28, death 32, copying 36, votes 40.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct RosterEntry {
@@ -116,6 +117,12 @@ pub struct RosterEntry {
     links: AtomicU32,
     /// The place of who has spawned it, plus one, until the two have met.
     meets: AtomicU32,
+    /// The number of its death among all deaths of the job, from 1 on; 0 while it lives.
+    death: AtomicU32,
+    /// How many of its threads copy from or to the memory of other members of a collective operation right now.
+    copying: AtomicU32,
+    /// What it says in agreements.
+    pub(super) votes: [Vote; VOTES],
 }
 
 #[cfg(not(perusal_loom))]
@@ -180,11 +187,15 @@ impl RosterEntry {
         }
     }
 
-    /// Declares the rank dead for the launcher, unless it has finalized (roster rules 1 and 2). Returns whether it is dead now.
-    fn declare_dead(&self) -> bool {
+    /// Declares the rank dead for the launcher, unless it has finalized (roster rules 1 and 2); its death is number `number` of the job's.
+    /// Returns whether it is dead now.
+    pub fn declare_dead(&self, number: u32) -> bool {
+        // Relaxed: published by the state.
+        self.death.store(number, Ordering::Relaxed);
         let mut seen = self.state.load(Ordering::Relaxed);
         loop {
             if seen == RankState::Finalized as u32 {
+                self.death.store(0, Ordering::Relaxed);
                 return false;
             }
             // Release: "roster" edge, pairs with Acquire in `state`; publishes the exit word written before.
@@ -198,6 +209,36 @@ impl RosterEntry {
                 Err(now) => seen = now,
             }
         }
+    }
+
+    /// Returns the number of the rank's death among all deaths of the job, from 1 on; `None` while it lives.
+    #[must_use]
+    pub fn death(&self) -> Option<u32> {
+        // Relaxed: the state, read before, publishes it.
+        (self.state() == RankState::Dead).then(|| self.death.load(Ordering::Relaxed))
+    }
+
+    /// Says that a thread of the rank is about to copy from or to the memory of others. The caller then asks whether anything has failed, and
+    /// copies only if not; whoever has noticed a failure may leave once [`Self::is_copying`] is false.
+    pub fn begin_copying(&self) {
+        self.copying.fetch_add(1, Ordering::Relaxed);
+        // "copying" edge, pairs with the fence in `is_copying`: of a failure that the other has noticed and this store one is seen.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Says that it has copied.
+    pub fn end_copying(&self) {
+        // Release: "copying" edge, pairs with Acquire in `is_copying`: the copy is over.
+        self.copying.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Returns whether the rank may be copying, after the caller has noticed a failure.
+    #[must_use]
+    pub fn is_copying(&self) -> bool {
+        // "copying" edge: see `begin_copying`.
+        fence(Ordering::SeqCst);
+        // Acquire: "copying" edge, pairs with Release in `end_copying`.
+        self.copying.load(Ordering::Acquire) != 0 && self.state() != RankState::Dead
     }
 
     /// Returns the place of the first rank of the process's world (roster rule 5).
@@ -215,6 +256,9 @@ impl RosterEntry {
         self.pid.store(0, Ordering::Relaxed);
         self.exit_known.store(0, Ordering::Relaxed);
         self.links.store(0, Ordering::Relaxed);
+        self.death.store(0, Ordering::Relaxed);
+        self.copying.store(0, Ordering::Relaxed);
+        self.votes.iter().for_each(Vote::clear);
         self.world.store(world, Ordering::Relaxed);
         self.meets.store(parent + 1, Ordering::Relaxed);
     }
@@ -301,7 +345,11 @@ impl<'a> Roster<'a> {
 
     /// Declares `rank` dead for the launcher, unless it has finalized (roster rules 1 and 2). Returns whether it is dead now.
     pub fn declare_dead(self, rank: u32) -> bool {
-        let dead = self.entry(rank).declare_dead();
+        let entry = self.entry(rank);
+        if entry.state() == RankState::Dead {
+            return true;
+        }
+        let dead = entry.declare_dead(self.memory.header().deaths() + 1);
         if dead {
             self.memory.header().count_death();
         }
@@ -428,7 +476,8 @@ mod tests {
         let memory = Memory::create(1, 0).unwrap();
         let entry = memory.roster().entry(0);
         entry.advance(RankState::Finalized);
-        assert!(!entry.declare_dead());
+        assert!(!entry.declare_dead(1));
+        assert_eq!(entry.death(), None);
         assert_eq!(entry.state(), RankState::Finalized);
     }
 

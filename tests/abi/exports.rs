@@ -29,7 +29,8 @@ fn symbols(library: &Path, which: &str) -> BTreeMap<String, (String, String, Str
 
 fn names() -> Vec<String> {
     let csv = fs::read_to_string(root().join("crates/perusal-abi/src/abi/functions.csv")).expect("a table");
-    abi::functions(&csv).into_iter().map(|f| f.name).collect()
+    let more = fs::read_to_string(root().join("crates/perusal-abi/src/abi/extensions.csv")).expect("a table");
+    [csv, more].iter().flat_map(|csv| abi::functions(csv)).map(|f| f.name).collect()
 }
 
 fn every_function_is_weak_with_a_strong_twin(library: &Path, which: &str) {

@@ -12,6 +12,7 @@ mod header;
 
 mod docs;
 mod exports;
+mod extension_header;
 mod hostile;
 mod mpi_header;
 mod peruse_header;

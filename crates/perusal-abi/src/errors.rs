@@ -1,7 +1,7 @@
 //! Error classes, codes and their texts: the predefined ones and those that the user adds (MPI 5.0 §9.4, §9.5).
 
 use crate::abi::*;
-use crate::error::{Error, Result};
+use crate::error::{Error, MPIX_ERR_PROC_FAILED, MPIX_ERR_PROC_FAILED_PENDING, MPIX_ERR_REVOKED, Result};
 use std::collections::BTreeMap;
 
 /// What the user added. Numbers are not given out twice, so that a stale code never means something else.
@@ -123,7 +123,7 @@ impl Default for UserErrors {
     }
 }
 
-/// The text of a predefined class; `None` for any other number.
+/// The text of a predefined class, or of one of `mpi-ext.h`; `None` for any other number.
 #[must_use]
 pub fn predefined_text(class: i32) -> Option<&'static str> {
     TEXTS.iter().find(|(known, _)| *known == class).map(|(_, text)| *text)
@@ -132,6 +132,12 @@ pub fn predefined_text(class: i32) -> Option<&'static str> {
 const TEXTS: &[(i32, &str)] = &[
     (MPI_SUCCESS, "no error"),
     (MPI_ERR_BUFFER, "invalid buffer"),
+    (MPIX_ERR_PROC_FAILED, "a process that the operation needs has failed"),
+    (
+        MPIX_ERR_PROC_FAILED_PENDING,
+        "a process that may be the source of the receive has failed; the receive stays",
+    ),
+    (MPIX_ERR_REVOKED, "the communicator has been revoked"),
     (MPI_ERR_COUNT, "invalid count"),
     (MPI_ERR_TYPE, "invalid datatype"),
     (MPI_ERR_TAG, "invalid tag"),

@@ -62,7 +62,7 @@ fn begin_receive(
 /// Waits for a request that the call has begun itself, and takes its outcome.
 #[inline(always)]
 fn end(engine: &Engine, request: Request, status: StatusOut<'_>) -> Result<()> {
-    engine.wait_complete(request)?;
+    engine.wait_for_good(request)?;
     if engine.try_take_observed(request, |got| status.set(got)) {
         return Ok(());
     }

@@ -14,6 +14,7 @@ use super::boundary::{self, Hooks, Phase};
 use super::mpi::errhandler;
 use super::{check, comms, overrides};
 use crate::abi;
+use crate::coll::agreement;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -238,10 +239,18 @@ pub fn finish() -> Result<()> {
         engine.emit(Event::Finalizing, || EventPayload::None);
     }
     engine.job().advance(RankState::Finalizing);
+    let world = comms::world()?;
     if users().sessions == 0 {
-        check::finish_world(engine, comms::world()?);
+        check::finish_world(engine, world);
     }
-    engine.leave(comms::world()?)?;
+    if engine.job().survives() {
+        // Among those that live.
+        let serial = world.agreements().begin();
+        let meet = || agreement::run(engine, world, agreement::agree(engine, world, serial, 0)).map(drop);
+        engine.leave_after(meet)?;
+    } else {
+        engine.leave(world)?;
+    }
     let mut users = users();
     users.world = false;
     users.all_met = false;

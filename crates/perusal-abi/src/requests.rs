@@ -240,7 +240,7 @@ impl Named {
     pub fn is_over(&self, engine: &Engine) -> Result<bool> {
         match self {
             Self::Null => Ok(true),
-            Self::Message(request) => Ok(request.is_over()),
+            Self::Message(request) => engine.check_pending(*request).map(|()| request.is_over()),
             Self::Task(task) => Ok(!task.is_active() || task.poll(engine)?),
         }
     }

@@ -91,6 +91,12 @@ struct RunOptions {
     /// What to do about a deadlock: "end" says why and ends the job with status 125, "warn" says why, "ignore" does not look [default: end]
     #[arg(long = "on-deadlock", value_name = "WHAT")]
     on_deadlock: Option<String>,
+    /// Go on when a rank dies: the others get MPIX_ERR_PROC_FAILED where they need it; see docs/surviving.md
+    #[arg(long = "survive", aliases = ["enable-recovery", "disable-auto-cleanup"])]
+    survive: bool,
+    /// "ulfm" or "mpi" is the same as --survive, "none" is the default
+    #[arg(long = "with-ft", value_name = "WHAT", hide = true)]
+    with_ft: Option<String>,
     /// Write what is known of a deadlock, or of a job that has not ended in time, to this file as JSON
     #[arg(long = "deadlock-report", value_name = "FILE")]
     deadlock_report: Option<PathBuf>,
@@ -166,7 +172,7 @@ struct RunOptions {
     /// Without meaning and without harm.
     #[arg(
         long = "allow-run-as-root",
-        aliases = ["display-map", "display-allocation", "disable-auto-cleanup", "enable-x", "disable-x",
+        aliases = ["display-map", "display-allocation", "enable-x", "disable-x",
             "print-all-exitcodes", "exitinfo", "nolocal", "quiet", "verbose", "localonly", "local"],
         short = 'q',
         short_alias = 'v',
@@ -227,6 +233,8 @@ pub struct Plan {
     pub timeout: Option<Duration>,
     /// What to do about a deadlock.
     pub on_deadlock: OnDeadlock,
+    /// Whether the job goes on when a rank dies.
+    pub survive: bool,
     /// Where JSON about a job that stands still goes.
     pub deadlock_report: Option<PathBuf>,
     /// Who gets standard input.
@@ -312,6 +320,7 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
         label: false,
         timeout: None,
         on_deadlock: OnDeadlock::End,
+        survive: false,
         deadlock_report: None,
         stdin: Stdin::Rank(0),
         policy: Policy::default(),
@@ -405,6 +414,16 @@ fn logging(blocks: &mut [RunOptions]) -> Logging {
 fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     plan.label |= block.label;
     plan.report_bindings |= block.report_bindings;
+    plan.survive |= block.survive;
+    match block.with_ft.as_deref() {
+        None | Some("none" | "no" | "0" | "false") => {}
+        Some("ulfm" | "mpi" | "yes" | "1" | "true") => plan.survive = true,
+        Some(other) => {
+            return Err(PlanError::Text(format!(
+                "--with-ft {other}: only \"ulfm\" and \"none\" are possible"
+            )));
+        }
+    }
     plan.universe = block.universe.or(plan.universe);
     match block.output.as_deref() {
         None => {}

@@ -74,6 +74,9 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
     let memory = Overrides::from_environment()
         .and_then(|set| Memory::create_universe(size, universe, std::process::id().cast_signed(), &set))
         .map_err(|error| Failure { status: 1, text: error.to_string() })?;
+    if plan.survive {
+        memory.survive().map_err(|error| Failure { status: 1, text: error.to_string() })?;
+    }
     // Taken before there are ranks, which can write it.
     let job_id = memory.header().job_id();
     let ignored: Vec<i32> = FORWARDED.into_iter().filter(|signal| sys::is_ignored(*signal)).collect();

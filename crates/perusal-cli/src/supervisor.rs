@@ -110,6 +110,8 @@ pub struct Supervisor<'a> {
     failure: Option<Failure>,
     /// The first failure that has ended a part of the job.
     pub(crate) first_failure: Option<Failure>,
+    /// The first death that the job has outlived.
+    pub(crate) first_death: Option<Failure>,
     pub(crate) ending: Vec<Ending>,
     pub(crate) lifeline: Option<OwnedFd>,
     kill_at: Option<Instant>,
@@ -152,6 +154,7 @@ impl<'a> Supervisor<'a> {
             forwarded: vec![],
             failure: None,
             first_failure: None,
+            first_death: None,
             ending: vec![],
             lifeline: None,
             kill_at: None,
@@ -218,10 +221,12 @@ impl<'a> Supervisor<'a> {
             self.check_deadlines();
         }
         self.clear_up();
-        self.failure.as_ref().or(self.first_failure.as_ref()).map_or(0, |failure| failure.status)
+        let death = self.first_death.as_ref().filter(|_| !self.has_succeeded());
+        self.failure.as_ref().or(self.first_failure.as_ref()).or(death).map_or(0, |failure| failure.status)
     }
 
-    fn is_running(&self) -> bool {
+    /// Whether any rank runs.
+    pub(crate) fn is_running(&self) -> bool {
         self.ranks.iter().any(|rank| rank.running)
     }
 
@@ -499,7 +504,11 @@ impl<'a> Supervisor<'a> {
             .next();
         if let Some((rank, failure)) = found {
             self.memory.roster().declare_dead(rank);
-            self.fail_with(rank, failure);
+            if self.plan.survive {
+                self.outlive_failure(rank, failure);
+            } else {
+                self.fail_with(rank, failure);
+            }
         }
     }
 

@@ -126,10 +126,40 @@ impl Supervisor<'_> {
             if self.is_failing() {
                 return;
             }
+            if self.plan.survive && self.memory.header().abort(self.memory.places()).is_none() {
+                own.iter().for_each(|(place, exit)| self.outlive(*place, *exit));
+                continue;
+            }
             if let Some(failure) = failure_of_ended(&self.memory, &own, &self.forwarded) {
                 self.fail_with(place, failure);
             }
         }
+    }
+
+    /// Says that a process has ended badly while the others go on.
+    fn outlive(&mut self, place: u32, exit: Exit) {
+        if let Some(failure) = failure_of_ended(&self.memory, &[(place, exit)], &self.forwarded) {
+            self.outlive_failure(place, failure);
+        }
+    }
+
+    /// The same, with what is known of it. That the job has outlived a death is no failure; that a process failed after MPI_Finalize is one.
+    pub(crate) fn outlive_failure(&mut self, place: u32, failure: Failure) {
+        let others = if self.is_running() { "; the others go on" } else { "" };
+        self.say(&format!("{}{others}", failure.text));
+        if self.memory.roster().is_dead(place) {
+            self.first_death.get_or_insert(failure);
+        } else {
+            self.first_failure.get_or_insert(failure);
+        }
+    }
+
+    /// Whether any process of the job has done what was to be done: it has finalized, or has never used MPI, and has ended well.
+    pub(crate) fn has_succeeded(&self) -> bool {
+        (0..self.ranks.len() as u32).any(|place| {
+            let entry = self.memory.roster().entry(place);
+            entry.state() == RankState::Finalized && entry.exit().is_none_or(|exit| exit.status() == 0)
+        })
     }
 
     /// Ends the processes that must not go on after a failure of the one at `place`.

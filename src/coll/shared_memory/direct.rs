@@ -8,6 +8,9 @@
 //! - **Direct rule 1.** What a member exposes, it leaves alone until the members have met, but for what the operation says; then its call may return.
 //! - **Direct rule 2.** Between two meetings, a byte that one member writes no other reads or writes.
 //!
+//! - **Direct rule 3.** A member that waits for the others in vain, because one has died, leaves once no other copies; and who is about to copy looks
+//!   first whether one has died.
+//!
 //! What a member reads out of a slot is an address, which the kernel checks in the process that it belongs to: a peer that writes garbage spoils its own
 //! memory, or that of its job.
 
@@ -48,8 +51,10 @@ impl Exposed<'_> {
     /// Fills `to` with bytes of a member's run, from byte `at` on.
     fn read(&self, member: usize, run: usize, at: usize, to: &mut [u8]) -> Result<()> {
         let world = self.comm.world_rank_of(member as i32);
-        // SAFETY: `to` is borrowed.
-        unsafe { self.engine.read_memory(world, self.runs[member][run], at, to.as_mut_ptr(), to.len()) }
+        self.copy(|| {
+            // SAFETY: `to` is borrowed.
+            unsafe { self.engine.read_memory(world, self.runs[member][run], at, to.as_mut_ptr(), to.len()) }
+        })
     }
 
     /// Whether a member has one run of bytes for what others write.
@@ -60,8 +65,19 @@ impl Exposed<'_> {
     /// Writes `from` into a member's run, from byte `at` on.
     fn write(&self, member: usize, run: usize, at: usize, from: &[u8]) -> Result<()> {
         let world = self.comm.world_rank_of(member as i32);
-        // SAFETY: `from` is borrowed; the member has exposed the run.
-        unsafe { self.engine.write_memory(world, self.runs[member][run], at, from.as_ptr(), from.len()) }
+        self.copy(|| {
+            // SAFETY: `from` is borrowed; the member has exposed the run.
+            unsafe { self.engine.write_memory(world, self.runs[member][run], at, from.as_ptr(), from.len()) }
+        })
+    }
+
+    /// Copies, unless a member has died (direct rule 3).
+    fn copy(&self, copy: impl FnOnce() -> Result<()>) -> Result<()> {
+        let own = self.engine.job().roster().entry(self.engine.rank());
+        own.begin_copying();
+        let copied = self.engine.check_before_copying(self.comm.collective()).and_then(|()| copy());
+        own.end_copying();
+        copied
     }
 }
 

@@ -125,7 +125,10 @@ impl Hold for Locked<'_> {
         }
         match outcome {
             Err(what) => Err(corrupt_word(self.team(), comm, what)),
-            Ok(_) => waited.map_err(|error| fail_with(self.team(), error)),
+            Ok(_) => waited.map_err(|error| {
+                engine.await_copies(comm.peers().iter());
+                fail_with(self.team(), error)
+            }),
         }
     }
 }
@@ -169,14 +172,20 @@ impl Hold for InTurn<'_> {
         }
     }
 
-    async fn wait(&mut self, _: &Engine, comm: &Comm, condition: Condition) -> Result<()> {
+    async fn wait(&mut self, engine: &Engine, comm: &Comm, condition: Condition) -> Result<()> {
         let awaited = self.team().rounds.awaited(condition);
         self.from.wait_for(self.shared, awaited);
         let outcome = poll_fn(|_| match self.team().rounds.holds(condition) {
-            Ok(false) => Poll::Pending,
+            Ok(false) if comm.collective().trouble() == 0 => Poll::Pending,
             outcome => Poll::Ready(outcome),
         })
         .await;
+        if outcome == Ok(false)
+            && let Some(error) = engine.trouble_of(comm.collective())
+        {
+            engine.await_copies(comm.peers().iter());
+            return Err(fail_with(self.team(), error));
+        }
         outcome.map(drop).map_err(|what| corrupt_word(self.team(), comm, what))
     }
 }

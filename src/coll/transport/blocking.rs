@@ -1,6 +1,8 @@
 //! The transport of blocking collectives: each operation has finished when it returns.
 
-use super::{Purpose, ReceiveUnderWay, Transport, WITHIN, check_length, expected_capacity, join_team};
+use super::{
+    Purpose, ReceiveUnderWay, Transport, WITHIN, check_length, expected_capacity, join_team, trouble,
+};
 use crate::coll::selection::{arrival, requested};
 use crate::coll::shared_memory::{BlockingTeam, Locked, TeamCapacity, TeamGuard};
 use crate::comm::Comm;
@@ -52,7 +54,7 @@ impl<'a> BlockingTransport<'a> {
     /// Makes a transport for messages among some of the peers, with a tag of its own.
     #[must_use]
     pub fn tagged(engine: &'a Engine, comm: &'a Comm, tag: i32) -> Self {
-        Self { engine, comm, tag, all: false, failure: OnceCell::new() }
+        Self { engine, comm, tag, all: false, failure: trouble(engine, comm, tag) }
     }
 
     /// Runs a collective over this transport.
@@ -120,7 +122,7 @@ impl Transport for BlockingTransport<'_> {
 
     async fn team(&self, operation: Collective) -> Option<BlockingTeam<'_>> {
         let members = if self.all { self.comm.size() as usize } else { 0 };
-        if members < 2 {
+        if members < 2 || self.has_failed() {
             return None;
         }
         let arrival = arrival(self.engine.config(), operation, members)?;

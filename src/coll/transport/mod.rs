@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
 use crate::p2p::Request;
 use crate::team::{Membership, RoundArrival, Team};
+use core::cell::OnceCell;
 
 /// Ranks that send each other bytes. Messages from one rank to another arrive in order.
 ///
@@ -144,6 +145,13 @@ const WITHIN: i32 = 1 << 8;
 pub const fn user_tag(tag: i32, connect: bool) -> i32 {
     const BITS: i32 = (1 << 30) - 1;
     i32::MIN + 1 + (tag & BITS) + if connect { BITS + 1 } else { 0 }
+}
+
+/// The failure with which an operation on `comm` begins if a member has died or the communicator is revoked. Messages among some of the members, which
+/// have a user's tag, are not concerned by the death of others.
+fn trouble(engine: &Engine, comm: &Comm, tag: i32) -> OnceCell<Error> {
+    let failure = if tag > 0 { engine.trouble_of(comm.collective()) } else { None };
+    failure.map_or_else(OnceCell::new, OnceCell::from)
 }
 
 /// A receive under way. Its room is the engine's until it is over: not even its length is asked of the room meanwhile.

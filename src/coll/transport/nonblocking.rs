@@ -1,6 +1,6 @@
 //! The transport of nonblocking collectives: an operation is over when the engine has got that far.
 
-use super::{ReceiveUnderWay, Transport, check_length, expected_capacity, join_team};
+use super::{ReceiveUnderWay, Transport, check_length, expected_capacity, join_team, trouble};
 use crate::coll::selection::{arrival, requested};
 use crate::coll::shared_memory::{InTurn, TeamCapacity, TeamGuard};
 use crate::comm::Comm;
@@ -49,7 +49,8 @@ impl<'a> NonblockingTransport<'a> {
             SequenceNumber::Persistent(number) => (CollMode::Persistent, TAGS + number % TAGS),
         };
         let in_order = mode == CollMode::Nonblocking && !comm.is_inter();
-        Self { engine, comm, tag: FIRST_TAG + 2 * number as i32, mode, in_order, failure: OnceCell::new() }
+        let tag = FIRST_TAG + 2 * number as i32;
+        Self { engine, comm, tag, mode, in_order, failure: trouble(engine, comm, tag) }
     }
 
     /// For the part of it that is within the caller's own group of an intercommunicator.
@@ -114,7 +115,7 @@ impl Transport for NonblockingTransport<'_> {
         Self: 't;
 
     async fn team(&self, operation: Collective) -> Option<TeamGuard<'_, InTurn<'_>>> {
-        let arrival = self.arrival(operation)?;
+        let arrival = self.arrival(operation).filter(|_| !self.has_failed())?;
         let mut hold = InTurn::new(self.comm.background_team(), self.engine.is_shared()).await;
         if matches!(hold.membership(), Membership::Unknown) {
             *hold.membership() = join_team(self, self.engine, self.comm).await;

@@ -30,7 +30,7 @@ use super::record::Control;
 use crate::engine::message_events::request_event;
 use crate::engine::specialization::{AsStarted, Observed};
 use crate::engine::{Body, Engine, Payload, Ref, Rts, Stage};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::ring::Header;
 use crate::shm::telemetry::ProtocolKind;
@@ -108,7 +108,14 @@ impl Rendezvous<'_> {
         }
         let rts = Rts { total: wanted, ..rts };
         let engine = ENGINES.iter().find(|engine| (engine.takes)(self.engine, body, &rts));
-        (engine.expect("the last engine takes every message").begin)(self.engine, request, &rts)
+        match (engine.expect("the last engine takes every message").begin)(self.engine, request, &rts) {
+            // The sender has died with the message.
+            Err(error @ Error::ProcFailed { .. }) => {
+                self.engine.failing().end(request, error);
+                Ok(())
+            }
+            begun => begun,
+        }
     }
 
     /// The receiver has everything: completes the receive and lets the sender go.

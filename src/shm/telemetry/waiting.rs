@@ -34,6 +34,8 @@ pub enum Waiting {
     Epoch = 10,
     /// Something outside of the job: another program, the launcher.
     Outside = 11,
+    /// The votes of the other members of a communicator that live (`crate::shm::failures`).
+    Agreement = 12,
 }
 
 /// What a rank waits for and since when, in shared memory: a sequence lock, so that a reader never has the kind of one wait with the words of
@@ -157,6 +159,7 @@ impl fmt::Display for Wait {
             Waiting::Finalize => write!(f, "the other ranks, in MPI_Finalize"),
             Waiting::Room => write!(f, "room in the ring to {peer}"),
             Waiting::Outside => write!(f, "something outside of the job"),
+            Waiting::Agreement => write!(f, "the other members, to agree with them, context {context}"),
             Waiting::Lock => write!(f, "the lock of a window at {peer}"),
             Waiting::Epoch => write!(f, "an epoch of a window with {peer}"),
         }

@@ -20,7 +20,7 @@ use core::ffi::c_int;
 use std::sync::Arc;
 
 /// Opens a communicator that its members have agreed on. It inherits the error handler of `parent`.
-fn opened(
+pub(super) fn opened(
     agreed: Agreed,
     topology: Option<Arc<Topology>>,
     parent: &Comm,

@@ -10,6 +10,7 @@ pub mod elements;
 pub mod env;
 pub mod errhandler;
 pub mod error;
+pub mod failures;
 pub mod file;
 pub mod file_access;
 pub mod group;

@@ -27,8 +27,8 @@ pub struct PartitionedTask(Half, usize);
 impl Task for PartitionedTask {
     fn poll(&self, engine: &Engine) -> Result<bool> {
         match &self.0 {
-            Half::Send(send) => send.poll(engine),
-            Half::Receive(receive) => Ok(receive.poll(engine)),
+            Half::Send(send) => Ok(send.poll(engine)? || send.check(engine).map(|()| false)?),
+            Half::Receive(receive) => Ok(receive.poll(engine) || receive.check(engine).map(|()| false)?),
         }
     }
     fn outcome(&self, _: &Engine, last: bool) -> (MessageStatus, Option<Error>) {

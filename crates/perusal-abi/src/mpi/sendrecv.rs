@@ -60,7 +60,7 @@ fn run(
     let (sent, received) = start(send, recv, comm, copy)?;
     let engine = engine()?;
     engine.wait_complete(sent)?;
-    engine.wait_complete(received)?;
+    engine.wait_for_good(received)?;
     let (_, failed) = engine.take_outcome(sent);
     let (got, error) = engine.take_outcome(received);
     status.set(&got);

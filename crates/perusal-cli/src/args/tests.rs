@@ -24,6 +24,23 @@ fn the_spellings_of_the_number_of_ranks() {
 }
 
 #[test]
+fn the_spellings_of_a_job_that_goes_on_without_the_dead() {
+    for line in [
+        "--survive a",
+        "-disable-auto-cleanup a",
+        "--enable-recovery a",
+        "--with-ft ulfm a",
+        "a : --survive b",
+    ] {
+        assert!(read(line).unwrap().survive, "{line}");
+    }
+    for line in ["a", "--with-ft none a", "a --survive"] {
+        assert!(!read(line).unwrap().survive, "{line}");
+    }
+    assert!(refused("--with-ft checkpoint a").contains("only \"ulfm\" and \"none\""));
+}
+
+#[test]
 fn what_follows_the_program_is_its_own() {
     let plan = read("-n 2 ./a -n 5 --help -l").unwrap();
     assert_eq!(plan.apps[0].command, ["./a", "-n", "5", "--help", "-l"]);

@@ -199,6 +199,7 @@ impl LongWait {
                 let space = if arguments.is_empty() { "" } else { " " };
                 format!("{} on {comm}{space}{arguments}", self.numbered_call())
             }
+            Waiting::Agreement => format!("{call} on {comm}"),
             Waiting::Lock => format!("{call} for the lock of {peer}'s window"),
             Waiting::Epoch if self.wait.peer.is_none() => format!("{call} for the origins of its window"),
             Waiting::Epoch => format!("{call} for the window of {peer}"),

@@ -1,0 +1,146 @@
+//! User Level Failure Mitigation: communicators after the death of members (`mpi-ext.h`). The functions are an extension, with the names and meanings of
+//! the proposal to the MPI Forum and of the MPIs that have them.
+
+use super::comm_create::opened;
+use crate::arguments::{Argument, InOut};
+use crate::coll::agreement::{self, Shrunk, members};
+use crate::coll::create::Agreed;
+use crate::collective::begin;
+use crate::comm::{Comm, Group};
+use crate::comms;
+use crate::error::{Error, Result};
+use crate::process::engine;
+use crate::types::{MPI_Comm, MPI_Request};
+use core::ffi::c_int;
+use std::sync::Arc;
+
+/// The flag of an agreement in the background: an address that is valid until its request is complete.
+#[derive(Debug, Clone, Copy)]
+pub struct FlagAt(*mut c_int);
+
+// SAFETY: the address is used by the agreement alone, by one thread at a time, while the program leaves it alone.
+unsafe impl Send for FlagAt {}
+
+impl Argument<'_, *mut c_int> for FlagAt {
+    unsafe fn of(from: *mut c_int) -> Result<Self> {
+        if from.is_null() { Err(Error::Arg("the address of the flag is NULL")) } else { Ok(Self(from)) }
+    }
+}
+
+/// MPIX_Comm_revoke.
+pub fn revoke(comm: Arc<Comm>) -> Result<()> {
+    let engine = engine()?;
+    if engine.job().failures().revoke(comm.context / 2)? {
+        for member in members(&comm).filter(|member| *member != engine.rank()) {
+            engine.progress().wake(member);
+        }
+    }
+    engine.progress().notice_failures();
+    Ok(())
+}
+
+/// MPIX_Comm_is_revoked.
+pub fn is_revoked(comm: Arc<Comm>) -> Result<bool> {
+    let engine = engine()?;
+    // What a program has been told holds from then on.
+    engine.progress().notice_failures();
+    Ok(engine.job().failures().words(comm.context / 2)?.is_revoked())
+}
+
+/// What the members that live have agreed on, seen from here.
+fn agreed(comm: &Comm, Shrunk { context, group, remote }: Shrunk) -> Result<Agreed> {
+    let own = comm.group().world_rank(comm.rank());
+    let gone = || Error::Intern("the other members take this rank for dead".into());
+    let rank = group.rank_of(own).ok_or_else(gone)?;
+    Ok(Agreed { context, rank, group, remote })
+}
+
+/// MPIX_Comm_shrink.
+pub fn shrink(comm: Arc<Comm>) -> Result<MPI_Comm> {
+    let engine = engine()?;
+    let serial = comm.agreements().begin();
+    let shrunk = agreement::run(engine, &comm, agreement::shrink(engine, &comm, serial))?;
+    engine.progress().notice_failures();
+    super::comm_create::admit(agreed(&comm, shrunk)?, None, &comm)
+}
+
+/// MPIX_Comm_ishrink. Until the request is complete the handle names something without a context of its own.
+pub fn ishrink(comm: Arc<Comm>) -> Result<(MPI_Comm, MPI_Request)> {
+    let engine = engine()?;
+    let events = engine.registry().attach(0);
+    let stand_in = Comm::intra(comm.context, comm.rank(), comm.group().clone(), events.clone());
+    let new = comms::insert(Arc::new(stand_in))?;
+    let (serial, from) = (comm.agreements().begin(), comm.clone());
+    let work = async move {
+        let shrunk = agreement::shrink(engine, &comm, serial).await?;
+        let made = Arc::new(opened(agreed(&comm, shrunk)?, None, &comm, events)?);
+        comms::replace(new, made.clone())?;
+        made.emit_created();
+        Ok(())
+    };
+    // SAFETY: the work holds what is `Send`.
+    Ok((new, unsafe { begin(from, Box::pin(work)) }?))
+}
+
+/// MPIX_Comm_agree.
+pub fn agree(comm: Arc<Comm>, flag: InOut<'_, c_int>) -> Result<()> {
+    let engine = engine()?;
+    let (serial, own) = (comm.agreements().begin(), flag.get().cast_unsigned());
+    let (all, outcome) = agreement::run(engine, &comm, agreement::agree(engine, &comm, serial, own))?;
+    flag.set(all.cast_signed());
+    outcome
+}
+
+/// MPIX_Comm_iagree.
+pub fn iagree(comm: Arc<Comm>, flag: FlagAt) -> Result<MPI_Request> {
+    let engine = engine()?;
+    let (serial, from) = (comm.agreements().begin(), comm.clone());
+    let work = async move {
+        let flag = flag;
+        // SAFETY: the address is valid until the request is complete.
+        let own = unsafe { flag.0.read() }.cast_unsigned();
+        let (all, outcome) = agreement::agree(engine, &comm, serial, own).await?;
+        // SAFETY: as above.
+        unsafe { flag.0.write(all.cast_signed()) };
+        outcome
+    };
+    // SAFETY: the work holds what is `Send`.
+    unsafe { begin(from, Box::pin(work)) }
+}
+
+/// The members of `comm` that have died, in the order in which they did, up to death number `until`.
+fn dead_members(comm: &Comm, until: u32) -> Result<Vec<u32>> {
+    let engine = engine()?;
+    engine.progress().notice_failures();
+    Ok(engine.job().failures().dead_among(members(comm), until))
+}
+
+/// MPIX_Comm_get_failed.
+pub fn get_failed(comm: Arc<Comm>) -> Result<Group> {
+    dead_members(&comm, u32::MAX).map(Group::from_world_ranks)
+}
+
+/// MPIX_Comm_ack_failed: acknowledges the first `count` members of the group that MPIX_Comm_get_failed gives; returns how many are acknowledged now.
+pub fn ack_failed(comm: Arc<Comm>, count: c_int) -> Result<c_int> {
+    let count =
+        usize::try_from(count).map_err(|_| Error::Arg("the number of deaths to acknowledge is negative"))?;
+    let dead = dead_members(&comm, u32::MAX)?;
+    if count > dead.len() {
+        return Err(Error::Arg("more deaths are to be acknowledged than MPIX_Comm_get_failed gives"));
+    }
+    if let Some(last) = count.checked_sub(1).map(|at| dead[at]) {
+        comm.acknowledge(engine()?.job().roster().entry(last).death().unwrap_or_default());
+    }
+    Ok(dead_members(&comm, comm.acknowledged())?.len() as c_int)
+}
+
+/// MPIX_Comm_failure_ack.
+pub fn failure_ack(comm: Arc<Comm>) -> Result<()> {
+    let all = dead_members(&comm, u32::MAX)?.len() as c_int;
+    ack_failed(comm, all).map(drop)
+}
+
+/// MPIX_Comm_failure_get_acked.
+pub fn failure_get_acked(comm: Arc<Comm>) -> Result<Group> {
+    dead_members(&comm, comm.acknowledged()).map(Group::from_world_ranks)
+}

@@ -1,0 +1,167 @@
+//! Agreement among the members of a communicator that live (User Level Failure Mitigation): on a value, or on a communicator without the dead.
+//!
+//! See [`crate::shm::failures`] for the protocol. The members of an intercommunicator's two groups agree together.
+
+use crate::arch::clock::now;
+use crate::comm::{Comm, Group};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::shm::failures::{Ballot, Count, Decision, FailureWords};
+use crate::shm::telemetry::{Wait, Waiting};
+use crate::shm::{RosterEntry, contexts};
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+
+/// One agreement of this rank, until its decision is there.
+struct Agreement<'a> {
+    engine: &'a Engine,
+    comm: &'a Comm,
+    ballot: Ballot<'a>,
+    /// Where this rank has voted.
+    place: usize,
+}
+
+impl<'a> Agreement<'a> {
+    /// Votes, once all agreements before number `serial` of `comm` are over.
+    async fn vote(engine: &'a Engine, comm: &'a Comm, serial: u32, flag: u32) -> Result<Self> {
+        let id = comm.context / 2;
+        let words: &FailureWords = engine.job().failures().words(id)?;
+        // Agreement rule 1.
+        poll_fn(|_| if comm.agreements().is_turn(serial) { Poll::Ready(()) } else { Poll::Pending }).await;
+        let ballot = Ballot::new(words, id, serial);
+        let own = engine.job().roster().entry(engine.rank());
+        let Some(place) = ballot.vote(own, flag, comm.p2p().acknowledged()) else {
+            comm.agreements().end(serial);
+            return Err(Error::NoMem(
+                "this rank is in too many agreements at once; wait for some of them".into(),
+            ));
+        };
+        let agreement = Self { engine, comm, ballot, place };
+        agreement.wake_others();
+        Ok(agreement)
+    }
+
+    fn members(&self) -> impl Iterator<Item = u32> + use<'_, 'a> {
+        members(self.comm)
+    }
+
+    fn wake_others(&self) {
+        for member in self.members().filter(|member| *member != self.engine.rank()) {
+            self.engine.progress().wake_peer(member);
+        }
+    }
+
+    /// Waits for the decision, which `propose` makes of the votes. `withdraw` undoes a proposal that came too late.
+    async fn decision(
+        self,
+        propose: impl Fn(Count) -> Result<Decision>,
+        withdraw: impl Fn(Decision),
+    ) -> Result<Decision> {
+        let roster = self.engine.job().roster();
+        let entries = || self.members().map(|member| -> &RosterEntry { roster.entry(member) });
+        let decided = poll_fn(|_| match self.ballot.decide(entries(), &propose, &withdraw) {
+            Ok(None) => Poll::Pending,
+            Ok(Some(decision)) => Poll::Ready(Ok(decision)),
+            Err(error) => Poll::Ready(Err(error)),
+        })
+        .await;
+        self.ballot.leave(roster.entry(self.engine.rank()), self.place);
+        self.comm.agreements().end(self.ballot.serial());
+        self.wake_others();
+        decided
+    }
+}
+
+/// Runs an agreement to its end.
+///
+/// # Errors
+/// Those of the agreement and of waiting.
+pub fn run<T>(engine: &Engine, comm: &Comm, agreement: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut agreement = pin!(agreement);
+    let mut outcome = None;
+    let since = now();
+    let context = comm.context;
+    engine.progress().wait_until(
+        || Some(Wait { kind: Waiting::Agreement, peer: None, tag: None, context, since }),
+        || {
+            if outcome.is_none()
+                && let Poll::Ready(ready) = agreement.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+            {
+                outcome = Some(ready);
+            }
+            outcome.is_some()
+        },
+    )?;
+    outcome.unwrap_or_else(|| Err(Error::Intern("an agreement ended without a decision".into())))
+}
+
+/// The members of a communicator, those of both groups of an intercommunicator, as ranks of the job.
+pub fn members(comm: &Comm) -> impl Iterator<Item = u32> + use<'_> {
+    comm.group().iter().chain(comm.remote().into_iter().flat_map(Group::iter))
+}
+
+/// Agrees on the bitwise and of the members' `flag`s: agreement number `serial` of `comm`. The second result is the error that all
+/// members get: a member has died, and not all that live have acknowledged that.
+///
+/// # Errors
+/// [`Error::NoMem`] if the rank is in too many agreements; [`Error::Segment`] if there is no memory for the agreement.
+pub async fn agree(engine: &Engine, comm: &Comm, serial: u32, flag: u32) -> Result<(u32, Result<()>)> {
+    let agreement = Agreement::vote(engine, comm, serial, flag).await?;
+    let propose = |count: Count| {
+        let unacknowledged = count.latest_death > count.acknowledged;
+        Ok(Decision { small: u16::from(unacknowledged), large: count.flag })
+    };
+    let decision = agreement.decision(propose, |_| {}).await?;
+    let dead = || engine.job().failures().dead_among(members(comm), u32::MAX).last().copied();
+    let outcome = match decision.small {
+        0 => Ok(()),
+        _ => Err(engine.proc_failed(dead().unwrap_or(engine.rank()))),
+    };
+    Ok((decision.large, outcome))
+}
+
+/// What the members that live agree on for a communicator of their own.
+#[derive(Debug)]
+pub struct Shrunk {
+    /// Its context.
+    pub context: u32,
+    /// Its group; the caller's own group of an intercommunicator.
+    pub group: Group,
+    /// The remote group of an intercommunicator.
+    pub remote: Option<Group>,
+}
+
+/// Agrees on a communicator of the members that live: agreement number `serial` of `comm`.
+///
+/// # Errors
+/// As for [`agree`]; [`Error::NoMem`], at all members, if there is no context id.
+pub async fn shrink(engine: &Engine, comm: &Comm, serial: u32) -> Result<Shrunk> {
+    let job = engine.job();
+    let living = |group: &Group, until: u32| {
+        let dead = job.failures().dead_among(group.iter(), until);
+        let living: Vec<u32> = group.iter().filter(|member| !dead.contains(member)).collect();
+        living
+    };
+    let agreement = Agreement::vote(engine, comm, serial, 0).await?;
+    let propose = |count: Count| {
+        let left = living(comm.group(), count.latest_death).len()
+            + comm.remote().map_or(0, |remote| living(remote, count.latest_death).len());
+        // Without a context id there is no communicator, and all members are told so.
+        let id = job.contexts().allocate(left as u32).unwrap_or(contexts::WORLD);
+        Ok(Decision { small: id as u16, large: count.latest_death })
+    };
+    let withdraw = |decision: Decision| {
+        let id = u32::from(decision.small);
+        while id > contexts::SELF && matches!(job.contexts().release(id), Ok(false)) {}
+    };
+    let decision = agreement.decision(propose, withdraw).await?;
+    if u32::from(decision.small) <= contexts::SELF {
+        return Err(Error::NoMem("there is no context id for the communicator of those that live".into()));
+    }
+    Ok(Shrunk {
+        context: 2 * u32::from(decision.small),
+        group: Group::from_world_ranks(living(comm.group(), decision.large)),
+        remote: comm.remote().map(|remote| Group::from_world_ranks(living(remote, decision.large))),
+    })
+}

@@ -1,0 +1,66 @@
+/* Receives from any source, while deaths are not acknowledged and afterwards.
+ * RANKS: 3 4
+ * OPTIONS: --survive
+ */
+#include "survive.h"
+
+int main(void) {
+    int rank, size, value = 0, flag, index, count;
+    MPI_Request request, two[2];
+    MPI_Status status;
+    MPI_Group failed, world;
+    MPI_Init(NULL, NULL);
+    errors_return();
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int dead = size - 1;
+    if (rank == dead) die();
+    if (rank == 0) {
+        /* A blocking one is over, a nonblocking one stays. */
+        CLASS(MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &status), MPIX_ERR_PROC_FAILED);
+        OK(MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &request));
+        CLASS(MPI_Wait(&request, &status), MPIX_ERR_PROC_FAILED_PENDING);
+        CHECK(request != MPI_REQUEST_NULL);
+        CLASS(MPI_Test(&request, &flag, &status), MPIX_ERR_PROC_FAILED_PENDING);
+        two[0] = MPI_REQUEST_NULL;
+        two[1] = request;
+        CLASS(MPI_Waitany(2, two, &index, &status), MPIX_ERR_PROC_FAILED_PENDING);
+        CLASS(MPI_Probe(MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &status), MPIX_ERR_PROC_FAILED);
+        OK(MPIX_Comm_get_failed(MPI_COMM_WORLD, &failed));
+        OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+        int zero = 0, which = -1;
+        OK(MPI_Group_translate_ranks(failed, 1, &zero, world, &which));
+        SAME(which, dead);
+        OK(MPI_Group_free(&failed));
+        CLASS(MPIX_Comm_ack_failed(MPI_COMM_WORLD, 2, &count), MPI_ERR_ARG);
+        OK(MPIX_Comm_ack_failed(MPI_COMM_WORLD, 0, &count));
+        SAME(count, 0);
+        OK(MPIX_Comm_ack_failed(MPI_COMM_WORLD, 1, &count));
+        SAME(count, 1);
+        OK(MPIX_Comm_failure_ack(MPI_COMM_WORLD));
+        OK(MPIX_Comm_failure_get_acked(MPI_COMM_WORLD, &failed));
+        OK(MPI_Group_size(failed, &count));
+        SAME(count, 1);
+        OK(MPI_Group_free(&failed));
+        OK(MPI_Group_free(&world));
+        int go = 1;
+        OK(MPI_Send(&go, 1, MPI_INT, 1, 3, MPI_COMM_WORLD));
+        OK(MPI_Wait(&request, &status));
+        SAME(value, 5);
+        SAME(status.MPI_SOURCE, 1);
+        OK(MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status));
+        SAME(value, 6);
+        /* A communicator with other members is not concerned. */
+        OK(MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &request));
+        OK(MPI_Send(&go, 1, MPI_INT, 0, 0, MPI_COMM_SELF));
+        OK(MPI_Wait(&request, &status));
+    } else if (rank == 1) {
+        OK(MPI_Recv(&value, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, &status));
+        value = 5;
+        OK(MPI_Send(&value, 1, MPI_INT, 0, 2, MPI_COMM_WORLD));
+        value = 6;
+        OK(MPI_Send(&value, 1, MPI_INT, 0, 4, MPI_COMM_WORLD));
+    }
+    MPI_Finalize();
+    return verdict();
+}
