@@ -93,7 +93,7 @@ const SINGLES: &[&str] = &[
     "fi_setopt_test",
 ];
 
-/// `fabric-test [DIST] [fabtests | mpich | fi_TEST… | DIR/TEST…]`: FABRIC_SECONDS=60, how long a test of fabtests may take;
+/// `fabric-test [DIST] [fabtests | mpich | fi_TEST… | DIR… | DIR/TEST…]`: FABRIC_SECONDS=60, how long a test of fabtests may take;
 /// FABRIC_PROVIDER=perusal, another one to compare with.
 pub fn main(arguments: &[String]) -> Result {
     let (dist, only) = distribution(arguments)?;
@@ -106,7 +106,7 @@ pub fn main(arguments: &[String]) -> Result {
     if run.wants("fabtests", |word| word.starts_with("fi_")) {
         run.fabtests()?;
     }
-    if run.wants("mpich", |word| word.contains('/')) {
+    if run.wants("mpich", |word| word.contains('/') || DIRS.split(' ').any(|dir| dir == word)) {
         run.mpich_tests()?;
     }
     let Counts { passed, failed, known, stale } = run.counts;
@@ -156,9 +156,10 @@ impl Run<'_> {
         self.only.is_empty() || self.only.iter().any(|word| word == part || names(word))
     }
 
-    /// Whether a test is asked for, by its name or by its part's.
+    /// Whether a test is asked for, by its name, or by its part's or its directory's.
     fn wants_test(&self, part: &str, test: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|word| word == part || word == test)
+        let is = |word: &String| word == part || word == test || test.split('/').next() == Some(word);
+        self.only.is_empty() || self.only.iter().any(is)
     }
 
     /// Counts a test and prints its line.
