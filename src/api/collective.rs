@@ -7,7 +7,7 @@ use super::element::{Element, datatype};
 use super::threading::Threading;
 use crate::abi;
 use crate::coll::buffer::{InputBuffer, OpKernel, OutputBuffer};
-use crate::coll::{self, BlockingTransport, EventSpan, Purpose, algorithms, intracomm};
+use crate::coll::{self, BlockingTransport, CollContents, EventSpan, Purpose, algorithms, intracomm};
 use crate::datatype::op;
 use crate::error::{Error, Result};
 use crate::events::{Algorithm, CollMode};
@@ -84,15 +84,20 @@ fn fits(all: usize, each: usize, ranks: usize) -> Result<()> {
 }
 
 impl<T: Threading> Communicator<T> {
-    /// Performs a collective operation to which the caller contributes `bytes` bytes, or of which it gets so many.
+    /// Performs a collective operation: its root, the bytes that the caller contributes (or gets if it contributes none), and those that it gets.
     fn collective<R>(
         &self,
-        (purpose, bytes): (Purpose, usize),
+        (purpose, root, [bytes, received]): (Purpose, Option<usize>, [usize; 2]),
         run: impl FnOnce(&BlockingTransport<'_>) -> Result<R>,
     ) -> Result<R> {
         // Nothing of a collective is under way when it returns, but what a broken member has left (API rule 3).
         self.member.perform(|engine| {
-            let what = || (Algorithm::Unknown, bytes as u64);
+            let what = || CollContents {
+                algorithm: Algorithm::Unknown,
+                root,
+                bytes: bytes as u64,
+                received: received as u64,
+            };
             let span = purpose
                 .operation()
                 .map(|operation| EventSpan::begin(&self.comm, operation, CollMode::Blocking, what));
@@ -117,7 +122,7 @@ impl<T: Threading> Communicator<T> {
     /// # Errors
     /// [`Error::RankFailed`].
     pub fn barrier(&self) -> Result<()> {
-        self.collective((Purpose::Barrier, 0), |transport| transport.run(coll::barrier(transport)))
+        self.collective((Purpose::Barrier, None, [0, 0]), |transport| transport.run(coll::barrier(transport)))
     }
 
     /// Makes `data` on all ranks that of rank `root` (MPI_Bcast, MPI 5.0 §6.4). `data` has the same length everywhere.
@@ -127,7 +132,8 @@ impl<T: Threading> Communicator<T> {
     pub fn bcast<E: Element>(&self, data: &mut [E], root: usize) -> Result<()> {
         let root = self.root(root)?;
         let (bytes, data) = (size_of_val(data), output(data));
-        self.collective((Purpose::Bcast, bytes), |transport| {
+        let received = if self.rank() == root { 0 } else { bytes };
+        self.collective((Purpose::Bcast, Some(root), [bytes, received]), |transport| {
             transport.run(intracomm::bcast(transport, data, root))
         })
     }
@@ -143,8 +149,9 @@ impl<T: Threading> Communicator<T> {
         if self.rank() == root {
             fits(all.len(), data.len(), self.size())?;
         }
+        let received = if self.rank() == root { size_of_val(all) } else { 0 };
         let (send, pieces) = (input(data), output_pieces(all, data.len()));
-        self.collective((Purpose::Gather, size_of_val(data)), |transport| {
+        self.collective((Purpose::Gather, Some(root), [size_of_val(data), received]), |transport| {
             transport.run(algorithms::gather(transport, Some(send), pieces, root))
         })
     }
@@ -156,8 +163,9 @@ impl<T: Threading> Communicator<T> {
     /// [`Error::Buffer`] if `all` has not the right length; [`Error::RankFailed`].
     pub fn allgather<E: Element>(&self, data: &[E], all: &mut [E]) -> Result<()> {
         fits(all.len(), data.len(), self.size())?;
+        let bytes = [size_of_val(data), size_of_val(all)];
         let (send, pieces) = (input(data), output_pieces(all, data.len()));
-        self.collective((Purpose::Allgather, size_of_val(data)), |transport| {
+        self.collective((Purpose::Allgather, None, bytes), |transport| {
             transport.run(intracomm::allgather(transport, Some(send), pieces))
         })
     }
@@ -172,9 +180,10 @@ impl<T: Threading> Communicator<T> {
         if self.rank() == root {
             fits(all.len(), data.len(), self.size())?;
         }
-        let bytes = size_of_val(data);
+        let received = size_of_val(data);
+        let bytes = [if self.rank() == root { size_of_val(all) } else { received }, received];
         let (pieces, recv) = (input_pieces(all, data.len()), output(data));
-        self.collective((Purpose::Scatter, bytes), |transport| {
+        self.collective((Purpose::Scatter, Some(root), bytes), |transport| {
             transport.run(algorithms::scatter(transport, pieces, Some(recv), root))
         })
     }
@@ -190,7 +199,7 @@ impl<T: Threading> Communicator<T> {
         fits(sent.len(), each, self.size())?;
         fits(received.len(), each, self.size())?;
         let (bytes, pieces) = (size_of_val(sent), output_pieces(received, each));
-        self.collective((Purpose::Alltoall, bytes), |transport| {
+        self.collective((Purpose::Alltoall, None, [bytes; 2]), |transport| {
             transport.run(intracomm::alltoall(transport, Some(input_pieces(sent, each)), pieces))
         })
     }
@@ -216,9 +225,11 @@ impl<T: Threading> Communicator<T> {
         }
         let kernel = OpKernel { op: &op, datatype: datatype::<E>(), handle: E::HANDLE };
         let (send, recv) = (input(data), is_root.then(|| output(result)));
-        self.collective((Purpose::Reduce, size_of_val(data)), |transport| {
-            transport.run(intracomm::reduce(transport, send, recv, kernel, root))
-        })
+        let bytes = size_of_val(data);
+        self.collective(
+            (Purpose::Reduce, Some(root), [bytes, if is_root { bytes } else { 0 }]),
+            |transport| transport.run(intracomm::reduce(transport, send, recv, kernel, root)),
+        )
     }
 
     /// Reduces the `data` of all ranks, element by element, into `result` on all ranks (MPI_Allreduce, MPI 5.0 §6.9.6).
@@ -244,7 +255,7 @@ impl<T: Threading> Communicator<T> {
         fits(result.len(), data.len(), 1)?;
         let kernel = OpKernel { op: &op, datatype: datatype::<E>(), handle: E::HANDLE };
         let (send, recv) = (input(data), output(result));
-        self.collective((Purpose::Allreduce, size_of_val(data)), |transport| {
+        self.collective((Purpose::Allreduce, None, [size_of_val(data); 2]), |transport| {
             transport.run(intracomm::allreduce(transport, send, recv, kernel))
         })
     }

@@ -272,7 +272,7 @@ impl CollectiveOp {
             Transports::Intracomm(transport) => transport.is_oversubscribed(),
             Transports::Intercomm(_) => false,
         };
-        let what = || (self.algorithm(comm, arrival(), requested(), oversubscribed()), self.bytes(comm));
+        let what = || self.contents(comm, self.algorithm(comm, arrival(), requested(), oversubscribed()));
         let span = EventSpan::begin(comm, self.operation(), mode, what);
         let result = match transports {
             // SAFETY: the buffers stay valid until this future, and so that of `within`, is ready or leaked (MPI 5.0 §6.2 to §6.12).

@@ -1,39 +1,48 @@
 //! The events of collective operations: CollBegin and CollEnd, for blocking and nonblocking ones and each start of a persistent one.
 
-use super::call::{CollectiveOp, Elements, Form, Pieces};
+use super::call::{CallRoot, CollectiveOp, Elements, Form, Pieces};
+use super::intercomm::IntercommRoot;
 use super::selection::{Case, by_messages};
 use super::shared_memory::TeamCapacity;
 use crate::comm::Comm;
-use crate::events::{Algorithm, CollMode, Collective, Event, EventPayload, EventRecord, Spec};
+use crate::events::{Algorithm, CollMode, CollRoot, Collective, Event, EventPayload, EventRecord, Spec};
 use crate::team::{PAYLOAD, RoundArrival};
+
+/// What is known of an operation before it begins.
+#[derive(Debug, Clone, Copy)]
+pub struct CollContents {
+    /// How it is performed.
+    pub algorithm: Algorithm,
+    /// The root's rank; `None` if there is none, or it is this rank's side of an intercommunicator.
+    pub root: Option<usize>,
+    /// Bytes that the caller contributes, or gets if it contributes nothing.
+    pub bytes: u64,
+    /// Bytes that the caller gets.
+    pub received: u64,
+}
 
 /// One operation from its CollBegin to its CollEnd.
 pub struct EventSpan<'a> {
     comm: &'a Comm,
-    /// 0 if no listener was there at the beginning: then CollEnd is not emitted either.
-    id: isize,
     operation: Collective,
     mode: CollMode,
-    algorithm: Algorithm,
-    bytes: u64,
+    /// The id, and what is told. `None` if no listener was there at the beginning: then CollEnd is not emitted either.
+    told: Option<(isize, CollContents)>,
 }
 
 impl<'a> EventSpan<'a> {
-    /// Emits CollBegin for `operation` on `comm`. `what` is called only if there is a listener; it returns the algorithm and the bytes.
+    /// Emits CollBegin for `operation` on `comm`. `what` is called only if there is a listener.
     #[inline]
     pub fn begin(
         comm: &'a Comm,
         operation: Collective,
         mode: CollMode,
-        what: impl FnOnce() -> (Algorithm, u64),
+        what: impl FnOnce() -> CollContents,
     ) -> Self {
         let gate = &comm.events.gate;
-        let mut span = Self { comm, id: 0, operation, mode, algorithm: Algorithm::Unknown, bytes: 0 };
+        let mut span = Self { comm, operation, mode, told: None };
         if gate.is_open(Event::CollBegin) || gate.is_open(Event::CollEnd) {
-            let (algorithm, bytes) = what();
-            span.id = comm.events.registry().fresh_id();
-            span.algorithm = algorithm;
-            span.bytes = bytes;
+            span.told = Some((comm.events.registry().fresh_id(), what()));
             span.emit(Event::CollBegin);
         }
         span
@@ -42,25 +51,24 @@ impl<'a> EventSpan<'a> {
     /// Emits CollEnd, whether or not the operation has failed.
     #[inline]
     pub fn end(self) {
-        if self.id != 0 {
+        if self.told.is_some() {
             self.emit(Event::CollEnd);
         }
     }
 
     #[cold]
     fn emit(&self, event: Event) {
-        if !self.comm.events.gate.is_open(event) {
-            return;
-        }
+        let Some((id, contents)) = self.told.filter(|_| self.comm.events.gate.is_open(event)) else { return };
         let spec = Spec { comm: self.comm.handle(), ..Spec::NOTHING };
         let payload = EventPayload::Coll {
             operation: self.operation as u16,
-            algorithm: self.algorithm as u16,
+            root: CollRoot(contents.root.and_then(|root| root.try_into().ok())),
+            algorithm: contents.algorithm as u16,
             mode: self.mode as u8,
-            bytes: self.bytes,
+            bytes: if event == Event::CollEnd { contents.received } else { contents.bytes },
         };
         let context = self.comm.context;
-        self.comm.events.emit(&EventRecord { event, id: self.id, context, spec: &spec, payload });
+        self.comm.events.emit(&EventRecord { event, id, context, spec: &spec, payload });
     }
 }
 
@@ -70,6 +78,14 @@ fn bytes(elements: &Elements) -> u64 {
 
 fn all_bytes(pieces: &Pieces, ranks: usize) -> u64 {
     (0..ranks).map(|r| pieces.bytes(r) as u64).sum()
+}
+
+/// How many neighbours the caller has in the topology of `comm`: those that it receives from, or those that it sends to.
+fn neighbours(comm: &Comm, sources: bool) -> usize {
+    comm.topology().map_or(0, |topology| {
+        let ranks = if sources { topology.sources(comm.rank()) } else { topology.destinations(comm.rank()) };
+        ranks.len()
+    })
 }
 
 impl CollectiveOp {
@@ -110,6 +126,52 @@ impl CollectiveOp {
             | Self::Scatter(_, None, ..)
             | Self::Allgather(None, _)
             | Self::NeighbourAlltoall(..) => 0,
+        }
+    }
+
+    /// Returns what the events of the operation on `comm` say, which is performed by `algorithm`.
+    pub(super) fn contents(&self, comm: &Comm, algorithm: Algorithm) -> CollContents {
+        let root = match self {
+            Self::Bcast(_, root)
+            | Self::Gather(_, _, root, _)
+            | Self::Scatter(_, _, root, _)
+            | Self::Reduce(_, _, _, root) => match root {
+                CallRoot::Intracomm(rank) | CallRoot::Intercomm(IntercommRoot::Remote(rank)) => Some(*rank),
+                CallRoot::Intercomm(IntercommRoot::Caller | IntercommRoot::Sibling) => None,
+            },
+            _ => None,
+        };
+        let bytes = match self {
+            Self::Scatter(Some(pieces), ..) => all_bytes(pieces, comm.peers().size() as usize),
+            Self::NeighbourAllgather(data, _) => bytes(data) * neighbours(comm, false) as u64,
+            Self::NeighbourAlltoall(send, _) => all_bytes(send, neighbours(comm, false)),
+            _ => self.bytes(comm),
+        };
+        CollContents { algorithm, root, bytes, received: self.received(comm) }
+    }
+
+    /// Returns the bytes of data that the caller gets on `comm`.
+    fn received(&self, comm: &Comm) -> u64 {
+        let ranks = comm.peers().size() as usize;
+        match self {
+            Self::Barrier | Self::Scatter(_, None, ..) | Self::Gather(_, None, ..) => 0,
+            Self::Bcast(data, root) => {
+                let sends = matches!(root, CallRoot::Intercomm(IntercommRoot::Caller))
+                    || *root == CallRoot::Intracomm(comm.rank() as usize);
+                if sends { 0 } else { bytes(data) }
+            }
+            Self::Scatter(_, Some(data), ..) => bytes(data),
+            Self::Gather(_, Some(pieces), ..) | Self::Allgather(_, pieces) | Self::Alltoall(_, pieces) => {
+                all_bytes(pieces, ranks)
+            }
+            Self::Reduce(_, result, ..) => result.as_ref().map_or(0, bytes),
+            Self::Allreduce(_, data, _)
+            | Self::Scan(_, data, _)
+            | Self::Exscan(_, data, _)
+            | Self::ReduceScatter(_, data, ..) => bytes(data),
+            Self::NeighbourAllgather(_, pieces) | Self::NeighbourAlltoall(_, pieces) => {
+                all_bytes(pieces, neighbours(comm, true))
+            }
         }
     }
 

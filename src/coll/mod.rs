@@ -52,7 +52,7 @@ mod tests;
 pub mod transport;
 
 pub use bytes::{allgather, allgatherv, barrier, bcast};
-pub use event_span::EventSpan;
+pub use event_span::{CollContents, EventSpan};
 pub use kernel::ReductionKernel;
 pub use nonblocking::NonblockingOperation;
 pub use number::NumberedCall;

@@ -2,6 +2,7 @@
 
 use super::event::c_string;
 use super::field::{FieldInfo, FieldType, FieldValue, fields};
+use super::payload::CollRoot;
 use super::payload::{BLANKS, CANCELLED, PayloadValue, Words, bits, payloads};
 use super::spec::RmaTarget;
 use super::values::{
@@ -26,6 +27,7 @@ fields! {
     Hit: I32, "hit", "found", None; "1 if the search found something, else 0";
     Collective: I32, "collective", "operation", Some(Collective::NAMES); "which collective operation";
     Algorithm: I32, "algorithm", "algorithm", Some(Algorithm::NAMES); "how the operation is performed";
+    Root: I32, "root", "root", None; "rank of the root in the communicator, of an intercommunicator in the remote group; -1: none, or not there";
     CollMode: I32, "mode", "mode", Some(CollMode::NAMES); "whether the operation is a blocking one";
     CopyEngine: I32, "engine", "engine", Some(COPY_ENGINES); "which copy engine";
     World: U32, "world_rank", "rank", None; "rank of the other side in the job; 4294967295: none or several";
@@ -61,12 +63,14 @@ payloads! {
     /// A collective operation.
     Coll {
         /// A [`Collective`].
-        operation: u16 as Collective in first[0..32],
+        operation: u16 as Collective in first[0..16],
+        /// The root.
+        root: CollRoot as Root in first[16..32],
         /// An [`Algorithm`]; at the beginning it may be unknown.
         algorithm: u16 as Algorithm in second[0..16],
         /// A [`CollMode`].
         mode: u8 as CollMode in second[16..32],
-        /// Bytes that this rank contributes, or gets if it contributes nothing.
+        /// Bytes that this rank contributes, or gets if it contributes nothing; at the end, bytes that it gets.
         bytes: u64 as Bytes in third[0..64],
     }
     /// A copy engine at work.

@@ -69,6 +69,24 @@ values! {
     u64: U64 u64, u64::from, |bits| bits;
 }
 
+/// The root of a collective operation: its rank, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CollRoot(pub Option<u16>);
+
+impl PayloadValue for CollRoot {
+    #[inline(always)]
+    fn field(self) -> FieldValue<'static> {
+        FieldValue::I32(self.0.map_or(-1, i32::from))
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.0.map_or(0, |rank| u64::from(rank) + 1)
+    }
+    fn from_bits(bits: u64) -> Self {
+        Self(bits.checked_sub(1).map(|rank| u16::try_from(rank).unwrap_or(u16::MAX)))
+    }
+}
+
 /// The bits from `from` to `to` of a word.
 pub(super) const fn bits(word: u64, from: u32, to: u32) -> u64 {
     word >> from & u64::MAX >> (u64::BITS + from - to)
@@ -290,16 +308,22 @@ mod tests {
         words = message;
         EventPayload::Cancelled.pack(&mut words);
         assert_eq!((words.message_bytes(EventPayload::Cancelled), words.third >> 63), (1000, 1));
-        EventPayload::Coll { operation: 3, algorithm: 2, mode: 1, bytes: 77 }.pack(&mut words);
-        assert_eq!(words, Words { first: 3, second: 2 | 1 << 16, third: 77 });
+        let root = CollRoot(Some(4));
+        EventPayload::Coll { operation: 3, root, algorithm: 2, mode: 1, bytes: 77 }.pack(&mut words);
+        assert_eq!(words, Words { first: 3 | 5 << 16, second: 2 | 1 << 16, third: 77 });
     }
 
     #[test]
     fn a_spoiled_value_becomes_the_largest() {
         let words = Words { first: u32::MAX, second: u32::MAX, third: 0 };
         let coll = crate::events::Event::CollBegin.info().payload.unpack(words);
-        let largest =
-            EventPayload::Coll { operation: u16::MAX, algorithm: u16::MAX, mode: u8::MAX, bytes: 0 };
+        let largest = EventPayload::Coll {
+            operation: u16::MAX,
+            root: CollRoot(Some(u16::MAX - 1)),
+            algorithm: u16::MAX,
+            mode: u8::MAX,
+            bytes: 0,
+        };
         assert_eq!(coll, largest);
     }
 }

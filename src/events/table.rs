@@ -47,6 +47,7 @@ const COLLECTIVE: &[Field] = &[
     Field::Communicator,
     Field::Context,
     Field::CollMode,
+    Field::Root,
 ];
 const ONE_SIDED: &[Field] = &[
     Field::Id,

@@ -19,7 +19,13 @@ fn sleep(job: &mut Synthetic, rank: u32, begin: u64, end: u64, kind: Waiting, pe
 
 fn barrier(job: &mut Synthetic, rank: u32, id: u64, begin: u64, end: u64) {
     let what = Record {
-        payload: RecordPayload::Coll { operation: 0, algorithm: 2, mode: 0, bytes: 0 },
+        payload: RecordPayload::Coll {
+            operation: 0,
+            root: perusal::events::CollRoot::default(),
+            algorithm: 2,
+            mode: 0,
+            bytes: 0,
+        },
         ..Synthetic::record(Event::CollBegin, id)
     };
     job.span(rank, begin, end, &what, Event::CollEnd);

@@ -70,7 +70,16 @@ fn payloads_read_back_as_they_were_recorded() {
     let payloads = [
         (Event::SearchUnexQEnd, RecordPayload::Search { depth: 9, hit: true }),
         (Event::ReqRemoveFromPostedQ, RecordPayload::Cancelled),
-        (Event::CollBegin, RecordPayload::Coll { operation: 3, algorithm: 2, mode: 1, bytes: 7 }),
+        (
+            Event::CollBegin,
+            RecordPayload::Coll {
+                operation: 3,
+                root: crate::events::CollRoot(Some(5)),
+                algorithm: 2,
+                mode: 1,
+                bytes: 7,
+            },
+        ),
         (Event::CopyEnd, RecordPayload::Copy { engine: 4, bytes: 9, peer: 3 }),
         (Event::BellSleep, RecordPayload::Sleep { waiting: 1, peer: 2 }),
         (Event::RingFull, RecordPayload::Ring { peer: 1, waiting: 77 }),

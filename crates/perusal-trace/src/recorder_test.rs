@@ -1,7 +1,7 @@
 //! A reader finds what was recorded, from any number of threads, up to the limit and no further.
 
 use crate::clock;
-use crate::events::{Collective, Spec};
+use crate::events::{CollRoot, Collective, Spec};
 use crate::events::{Event, EventPayload, EventRecord, Operation, Registry};
 use crate::trace::format::TraceHeader;
 use crate::trace::testing::ScratchFile;
@@ -60,7 +60,7 @@ fn what_is_told_is_read_back() {
     });
     registry.emit(&EventRecord { context: 8, ..EventRecord::of_engine(Event::CommFreed, made) });
     let operation = Collective::Bcast as u16;
-    let begin = EventPayload::Coll { operation, algorithm: 2, mode: 1, bytes: 77 };
+    let begin = EventPayload::Coll { operation, root: CollRoot::default(), algorithm: 2, mode: 1, bytes: 77 };
     comm.emit(&EventRecord {
         context: 6,
         payload: begin,
@@ -83,7 +83,7 @@ fn what_is_told_is_read_back() {
     assert!(comm.freed.is_some());
     assert_eq!(
         rank.records[5].payload,
-        trace::RecordPayload::Coll { operation, algorithm: 2, mode: 1, bytes: 77 }
+        trace::RecordPayload::Coll { operation, root: CollRoot::default(), algorithm: 2, mode: 1, bytes: 77 }
     );
     assert_eq!(rank.records[5].bytes, 77);
 }

@@ -306,7 +306,13 @@ mod tests {
     fn a_queued_event_has_every_element_of_its_record() {
         let spec = Spec { comm: 1, count: 2, datatype: 3, peer: 4, tag: 5, bytes: 6, ..Spec::NOTHING };
         let payloads = [
-            EventPayload::Coll { operation: 1, algorithm: 2, mode: 1, bytes: 3 },
+            EventPayload::Coll {
+                operation: 1,
+                root: crate::events::CollRoot(Some(3)),
+                algorithm: 2,
+                mode: 1,
+                bytes: 3,
+            },
             EventPayload::Copy { engine: 1, bytes: 2, peer: 3 },
             EventPayload::Sleep { waiting: 1, peer: 2 },
             EventPayload::Ring { peer: 1, waiting: 2 },

@@ -222,7 +222,13 @@ mod tests {
         let mut job = Synthetic::new(1);
         let of = |event, id| Synthetic::record(event, id);
         let all = Record {
-            payload: RecordPayload::Coll { operation: 7, algorithm: 0, mode: 0, bytes: 0 },
+            payload: RecordPayload::Coll {
+                operation: 7,
+                root: crate::events::CollRoot::default(),
+                algorithm: 0,
+                mode: 0,
+                bytes: 0,
+            },
             ..of(Event::CollBegin, 3)
         };
         job.span(0, 5, 500, &all, Event::CollEnd);
@@ -238,7 +244,13 @@ mod tests {
     fn collectives_in_the_background_have_no_slice() {
         let mut job = Synthetic::new(1);
         let begin = |id, mode: CollMode| Record {
-            payload: RecordPayload::Coll { operation: 1, algorithm: 0, mode: mode as u8, bytes: 0 },
+            payload: RecordPayload::Coll {
+                operation: 1,
+                root: crate::events::CollRoot::default(),
+                algorithm: 0,
+                mode: mode as u8,
+                bytes: 0,
+            },
             ..Synthetic::record(Event::CollBegin, id)
         };
         job.span(0, 5, 25, &begin(1, CollMode::Nonblocking), Event::CollEnd);

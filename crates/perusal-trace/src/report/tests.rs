@@ -2,7 +2,7 @@
 
 use super::types::{Last, Report};
 use super::{analyse, page, text};
-use crate::events::{CollMode, Event as E};
+use crate::events::{CollMode, CollRoot, Event as E};
 use crate::shm::telemetry::Waiting;
 use crate::trace::synthetic::{Synthetic, SyntheticMessage};
 use crate::trace::{Record, RecordPayload};
@@ -191,7 +191,13 @@ fn barrier(job: &mut Synthetic, rank: u32, id: u64, begin: u64, end: u64) {
 }
 
 fn collective(job: &mut Synthetic, rank: u32, id: u64, mode: CollMode, begin: u64, end: u64) {
-    let payload = RecordPayload::Coll { operation: 0, algorithm: 0, mode: mode as u8, bytes: 0 };
+    let payload = RecordPayload::Coll {
+        operation: 0,
+        root: CollRoot::default(),
+        algorithm: 0,
+        mode: mode as u8,
+        bytes: 0,
+    };
     let what = Record { payload, ..Synthetic::record(E::CollBegin, id) };
     job.span(rank, begin, end, &what, E::CollEnd);
 }

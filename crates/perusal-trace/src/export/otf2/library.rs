@@ -96,6 +96,10 @@ functions! {
     /// Attributes, time, receiver, communicator, tag, length.
     mpi_send = "OTF2_EvtWriter_MpiSend": fn(Opaque, Opaque, u64, u32, u32, u32, u64) -> c_int;
     mpi_recv = "OTF2_EvtWriter_MpiRecv": fn(Opaque, Opaque, u64, u32, u32, u32, u64) -> c_int;
+    /// Attributes, time.
+    collective_begin = "OTF2_EvtWriter_MpiCollectiveBegin": fn(Opaque, Opaque, u64) -> c_int;
+    /// Attributes, time, operation, communicator, root, bytes sent, bytes received.
+    collective_end = "OTF2_EvtWriter_MpiCollectiveEnd": fn(Opaque, Opaque, u64, u8, u32, u32, u64, u64) -> c_int;
     /// Attributes, time, metric, values, their types, their list.
     metric = "OTF2_EvtWriter_Metric": fn(Opaque, Opaque, u64, u32, u8, *const u8, *const u64) -> c_int;
     /// Attributes, time, window.

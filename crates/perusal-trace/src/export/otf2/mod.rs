@@ -3,6 +3,7 @@
 //! Each stream of a rank has two locations: its calls, arrivals, sleeps and collectives on one, its searches of the queues on another,
 //! so that tools which sum up time by location keep them apart. Messages and queue lengths are on the rank's first location.
 
+mod collectives;
 mod files;
 mod library;
 mod windows;
@@ -14,7 +15,8 @@ use super::super::windows::JobWindows;
 use super::labels;
 use super::slices::{Edge, SliceKind, Slices};
 use crate::error::{Error, Result};
-use crate::events::{Collective, Event, Field, FileOperation, RmaOperation, WindowSync};
+use crate::events::{Collective, Event, FileOperation, RmaOperation, WindowSync};
+use collectives::OpenCollectives;
 use files::Otf2Files;
 use library::Library;
 use std::collections::BTreeMap;
@@ -150,6 +152,7 @@ fn write_rank(
     let mut slices = Slices::default();
     let mut edges = Vec::new();
     let mut queues = None;
+    let mut collectives = OpenCollectives::default();
     for record in &rank.records {
         slices.step(record, &mut edges);
         // How many entries a search compared is written before its end.
@@ -160,12 +163,14 @@ fn write_rank(
         // What an operation does comes after its region's begin and before its end.
         let (ends, begins): (Vec<Edge>, Vec<Edge>) = edges.drain(..).partition(|edge| !edge.enter);
         if begins.is_empty() {
+            collectives.put(&mut open[usize::from(record.stream)][0], rank, record, comms)?;
             objects.put(&mut open[usize::from(record.stream)][0], place, record)?;
         }
         for edge in ends.iter().chain(&begins) {
             put_edge(&mut open, edge)?;
         }
         if !begins.is_empty() {
+            collectives.put(&mut open[usize::from(record.stream)][0], rank, record, comms)?;
             objects.put(&mut open[usize::from(record.stream)][0], place, record)?;
         }
         let [first, _] = &mut open[0];
@@ -251,7 +256,7 @@ fn define(
         to.region(region, name, role)?;
     }
     for (region, operation) in (COLLECTIVES..).zip(0..Collective::NAMES.len() as u16) {
-        to.region(region, &labels::value(Field::Collective, operation), COLLECTIVE)?;
+        to.region(region, &collectives::function(operation), COLLECTIVE)?;
     }
     for (region, operation) in (OPERATIONS..).zip(0..RmaOperation::NAMES.len() as u8) {
         to.region(region, &labels::one_sided(operation), RMA)?;
