@@ -5,7 +5,8 @@ use super::segment::with_inherited;
 use crate::{Error, Result};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{
-    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, memfd_create,
+    FallocateFlags, MemfdFlags, Mode, SealFlags, fallocate, fchmod, fcntl_add_seals, fcntl_get_seals,
+    memfd_create,
 };
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::fs::File;
@@ -26,6 +27,8 @@ impl JobFile {
         let fd = memfd_create("perusal-job", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
             .map_err(|error| failed("memfd_create", error, "the kernel or a seccomp filter forbids it"))?;
         let file = File::from(fd);
+        // Where this is refused, /proc alone keeps other users away.
+        let _ = fchmod(&file, Mode::RUSR | Mode::WUSR);
         lengthen(&file, len)?;
         if end > len && end <= machine::file_size() {
             // A job can do without what lies behind the segment.

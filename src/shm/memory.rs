@@ -303,6 +303,18 @@ impl Memory {
         (self.segment.base().wrapping_add(at), self.layout.doorbell_size() as usize)
     }
 
+    /// Returns how many records the reader of a ring has taken, and how many of their bytes lay beside the cells: a sample, behind by a quarter of
+    /// the ring at most. It reads the file, so that a ring without memory gets none.
+    #[must_use]
+    pub fn ring_heads(&self, from: u32, to: u32) -> Option<(u64, u64)> {
+        use std::os::unix::fs::FileExt;
+        let mut words = [0; 16];
+        // The consumer's words come first (`RingControl`).
+        self.segment.file().read_exact_at(&mut words, self.layout.ring(from, to).control).ok()?;
+        let word = |at: usize| u64::from_ne_bytes(core::array::from_fn(|byte| words[at + byte]));
+        Some((word(0), word(8)))
+    }
+
     /// The ring that `from` writes and `to` reads. Addresses only: its memory must be reserved before it is touched.
     ///
     /// # Panics

@@ -254,6 +254,14 @@ mod tests {
     }
 
     #[test]
+    fn the_file_is_its_user_s_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let segment = Segment::create(1 << 20).unwrap();
+        let mode = segment.file().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
     fn a_range_outside_is_refused() {
         let segment = Segment::create(8192).unwrap();
         assert!(segment.reserve(8192, 1).is_err());

@@ -1,5 +1,6 @@
 //! Jobs that are looked at from outside: `perusal ps`, `perusal why`, `perusal top`.
 
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -73,6 +74,49 @@ fn top_shows_rates_and_waits_as_text_and_as_json() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with(&format!("job {number}: 2 ranks, ")), "{text}");
     assert_eq!(lines[1].split_whitespace().next(), Some("RANK"), "{text}");
-    assert_eq!(lines.len(), 4, "{text}");
+    assert!(lines[1].contains(" OUT       IN DOING"), "{text}");
+    assert!(lines[4..].iter().any(|line| line.starts_with("rank 0 to rank 1: ")), "{text}");
+    let seen = json(&["top", &number, "--json", "--interval", "0.2"]);
+    let talks = |from: u32, to: u32| {
+        let pairs = seen["pairs"].as_array().expect("a list");
+        let pair = pairs.iter().find(|pair| pair["from"] == from && pair["to"] == to);
+        pair.and_then(|pair| pair["records"].as_u64()).unwrap_or(0)
+    };
+    assert!(talks(0, 1) > 0 && talks(1, 0) > 0, "{seen}");
     assert!(perusal(&["top", &number, "--interval", "0"]).err.contains("from 0.05 to 3600"));
+}
+
+#[test]
+fn who_looks_at_a_job_cannot_write_it_and_another_user_does_not_see_it() {
+    let busy = start(&["-n", "2"], "traffic");
+    let number = busy.pid().to_string();
+    eventually("the job in the list", || listed(&number).is_some());
+    let mut top = Command::new(PERUSAL)
+        .args(["top", &number, "--once", "--interval", "60"])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the launcher runs");
+    let maps = format!("/proc/{}/maps", top.id());
+    let mappings = || -> Vec<String> {
+        let text = std::fs::read_to_string(&maps).unwrap_or_default();
+        text.lines().filter(|line| line.contains("/memfd:perusal-job")).map(str::to_owned).collect()
+    };
+    eventually("the job's memory in another process", || !mappings().is_empty());
+    for line in mappings() {
+        assert_eq!(line.split_whitespace().nth(1), Some("r--s"), "{line}");
+    }
+    top.kill().expect("ours");
+    top.wait().expect("ours");
+    // SAFETY: takes and changes nothing.
+    if unsafe { libc::geteuid() } != 0 {
+        return;
+    }
+    let mut stranger = Command::new(PERUSAL);
+    stranger.uid(65534).gid(65534).args(["top", &number, "--once", "--interval", "0.2"]);
+    // Where the test's folder is closed to others, they cannot run the program.
+    if let Ok(refused) = stranger.output() {
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success(), "{refused:?}");
+        assert!(said.contains(&format!("there is no job {number} of yours")), "{said}");
+    }
 }

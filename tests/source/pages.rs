@@ -123,3 +123,31 @@ fn a_reader_reaches_every_page_from_the_readme() {
         assert!(listed, "{name} is not in the README");
     }
 }
+
+/// The page of promises names files of tests, and behind each the tests in it.
+#[test]
+fn every_test_that_a_promise_names_exists() {
+    let page = fs::read_to_string(root().join("docs/guarantees.md")).expect("docs/guarantees.md");
+    let (mut missing, mut named) = (vec![], 0);
+    for row in page.lines().filter(|line| line.starts_with("| ")) {
+        let Some(tests) = row.split('|').nth(2) else { continue };
+        let mut file = None;
+        for code in tests.split('`').skip(1).step_by(2).filter(|code| !code.starts_with('.')) {
+            if code.contains('/') {
+                file = fs::read_to_string(root().join(code)).ok();
+                named += usize::from(file.is_some());
+                if file.is_none() {
+                    missing.push(code.to_owned());
+                }
+                continue;
+            }
+            named += 1;
+            let declared = format!("fn {code}(");
+            if !file.as_ref().is_some_and(|text| text.contains(&declared)) {
+                missing.push(code.to_owned());
+            }
+        }
+    }
+    assert!(missing.is_empty(), "docs/guarantees.md names what there is not: {missing:?}");
+    assert!(named > 30, "only {named} found: the test does not read the page");
+}

@@ -70,6 +70,32 @@ pub fn main(_: &[String]) -> Result {
         let mut job = command(dist.join("bin/mpiexec"));
         run(job.args(["-n", "256"]).arg(&order).args(["--messages", "1000"]).env("MPIEXEC_TIMEOUT", "6000"))
     });
+    let waits = folder("build")?.join("mistakes");
+    step(
+        "nobody is called deadlocked who is not: a million messages, ranks that sleep, threads, other programs",
+        &mut || {
+            run(command(dist.join("bin/mpicc"))
+                .args(["-O2", "-pthread", "tests/launcher/mistakes.c", "-o"])
+                .arg(&waits))?;
+            let runs = [
+                ("8", "stress", "1000000"),
+                ("3", "sleeps", ""),
+                ("3", "relay", ""),
+                ("2", "thread", ""),
+                ("2", "pipe", ""),
+            ];
+            for (ranks, program, argument) in runs {
+                // A deadlock that is none would end the job with status 125.
+                let mut job = command(dist.join("bin/mpiexec"));
+                run(job
+                    .args(["-n", ranks])
+                    .arg(&waits)
+                    .args([program, argument])
+                    .env("MPIEXEC_TIMEOUT", "3600"))?;
+            }
+            Ok(())
+        },
+    );
     let files = folder(root().join("build/files"))?;
     let counts = files.join("file_counts_beyond");
     step("more than 2 GiB in one access to a file", &mut || {

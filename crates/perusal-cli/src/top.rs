@@ -2,6 +2,7 @@
 //!
 //! It reads the job's telemetry, mapped for reading only: the ranks do not know, and it costs them nothing.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::thread::sleep;
@@ -87,16 +88,62 @@ struct View {
     ranks: Vec<RankView>,
     counts: Vec<Counts>,
     rates: Vec<[f64; 5]>,
+    pairs: Vec<Pair>,
+}
+
+/// What one rank has sent another through their ring. Large messages that are copied in one step are a record, and none of its bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Pair {
+    from: u32,
+    to: u32,
+    records: u64,
+    bytes: u64,
+    records_per_second: f64,
+}
+
+/// Ranks whose pairs are looked at: all with all.
+const PAIRED: u32 = 64;
+/// Pairs that the text shows.
+const SHOWN: usize = 10;
+
+/// Records and bytes beside the cells, by who has sent them to whom.
+type Taken = BTreeMap<(u32, u32), (u64, u64)>;
+
+fn taken(memory: &Memory) -> Taken {
+    let ranks = memory.places_in_use().min(PAIRED);
+    let pairs = (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to)));
+    let pairs = pairs.filter(|(from, to)| from != to);
+    pairs
+        .filter_map(|(from, to)| Some(((from, to), memory.ring_heads(from, to)?)))
+        .filter(|(_, (records, _))| *records > 0)
+        .collect()
+}
+
+/// The pairs of two looks, those first that talk most.
+fn pairs(now: &Taken, before: &Taken, seconds: f64) -> Vec<Pair> {
+    let mut pairs: Vec<Pair> = now
+        .iter()
+        .map(|(&(from, to), &(records, bytes))| {
+            let then = before.get(&(from, to)).map_or(0, |(records, _)| *records);
+            let records_per_second = records.saturating_sub(then) as f64 / seconds.max(1e-3);
+            Pair { from, to, records, bytes, records_per_second }
+        })
+        .collect();
+    pairs.sort_by(|a, b| {
+        b.records_per_second.total_cmp(&a.records_per_second).then(b.records.cmp(&a.records))
+    });
+    pairs
 }
 
 struct Looks {
     before: Vec<Counts>,
+    taken: Taken,
     at: Instant,
 }
 
 impl Looks {
     fn begin(memory: &Memory) -> Self {
-        Self { before: counts(memory), at: Instant::now() }
+        Self { before: counts(memory), taken: taken(memory), at: Instant::now() }
     }
 
     fn next(&mut self, memory: &Memory) -> View {
@@ -104,10 +151,12 @@ impl Looks {
         // A rank that has come meanwhile has no rate yet.
         let before = self.before.iter().copied().chain(counts.iter().skip(self.before.len()).copied());
         let rates = counts.iter().zip(before).map(|(now, then)| now.rates(&then, seconds)).collect();
-        *self = Self { before: counts.clone(), at: Instant::now() };
+        let taken = taken(memory);
+        let pairs = pairs(&taken, &self.taken, seconds);
+        *self = Self { before: counts.clone(), taken, at: Instant::now() };
         let mut ranks = RankView::all(memory);
         ranks.truncate(counts.len());
-        View { ranks, counts, rates }
+        View { ranks, counts, rates, pairs }
     }
 }
 
@@ -143,8 +192,21 @@ fn print_once(job: &RunningJob, interval: Duration, as_json: bool) {
         return;
     }
     println!("{}", title(job));
-    println!("{}", line(&HEADINGS.map(str::to_owned)));
-    (0..view.ranks.len()).for_each(|rank| println!("{}", line(&cells(&view, rank))));
+    println!("{}", line(&HEADINGS.map(str::to_owned), &TOTALS.map(str::to_owned)));
+    (0..view.ranks.len()).for_each(|rank| {
+        let counts = &view.counts[rank];
+        let totals = [counts.sent_bytes, counts.received_bytes].map(|bytes| scaled(bytes as f64));
+        println!("{}", line(&cells(&view, rank), &totals));
+    });
+    for pair in view.pairs.iter().take(SHOWN) {
+        let Pair { from, to, .. } = pair;
+        let [records, rate, bytes] =
+            [pair.records as f64, pair.records_per_second, pair.bytes as f64].map(scaled);
+        println!("rank {from} to rank {to}: {records} records, {rate}/s; {bytes} bytes beside their cells");
+    }
+    if view.pairs.len() > SHOWN {
+        println!("and {} more pairs", view.pairs.len() - SHOWN);
+    }
 }
 
 fn view_json(job: &RunningJob, view: &View) -> Value {
@@ -171,7 +233,26 @@ fn view_json(job: &RunningJob, view: &View) -> Value {
             })
         })
         .collect();
-    json!({ "job": job.number, "seconds": job.seconds, "command": job.command, "ranks": ranks })
+    let pairs: Vec<Value> = view
+        .pairs
+        .iter()
+        .map(|pair| {
+            json!({
+                "from": pair.from,
+                "to": pair.to,
+                "records": pair.records,
+                "bytes": pair.bytes,
+                "records_per_second": pair.records_per_second,
+            })
+        })
+        .collect();
+    json!({
+        "job": job.number,
+        "seconds": job.seconds,
+        "command": job.command,
+        "ranks": ranks,
+        "pairs": pairs,
+    })
 }
 
 const HEADINGS: [&str; 9] =
@@ -183,10 +264,16 @@ fn title(job: &RunningJob) -> String {
     format!("job {}: {ranks} ranks, {}: {}", job.number, ps::time(job.seconds), job.command)
 }
 
-fn line(cells: &[String; 9]) -> String {
+/// Columns of the text alone: bytes so far.
+const TOTALS: [&str; 2] = ["OUT", "IN"];
+
+fn line(cells: &[String; 9], totals: &[String; 2]) -> String {
     let mut line = String::new();
     for (cell, width) in cells.iter().zip(WIDTHS) {
         line.push_str(&format!("{cell:>0$} ", usize::from(width)));
+    }
+    for total in totals {
+        line.push_str(&format!("{total:>8} "));
     }
     line + &cells[8]
 }
@@ -294,6 +381,17 @@ mod tests {
             Counts { sent: 25, sent_bytes: 1000, ..Counts::default() },
         );
         assert_eq!(now.rates(&then, 2.0), [10.0, 0.0, 500.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn pairs_that_talk_most_come_first() {
+        let before = Taken::from([((0, 1), (100, 0)), ((1, 0), (5, 0))]);
+        let now = Taken::from([((0, 1), (110, 64)), ((1, 0), (105, 0)), ((2, 0), (3, 0))]);
+        let pairs = pairs(&now, &before, 2.0);
+        let order: Vec<(u32, u32, f64)> =
+            pairs.iter().map(|pair| (pair.from, pair.to, pair.records_per_second)).collect();
+        assert_eq!(order, [(1, 0, 50.0), (0, 1, 5.0), (2, 0, 1.5)]);
+        assert_eq!((pairs[1].records, pairs[1].bytes), (110, 64));
     }
 
     #[test]
