@@ -7,6 +7,7 @@
 
 use super::{Engine, MatchContext, Ref};
 use crate::error::{Error, Result};
+use crate::shm::failures::FailureWords;
 use crate::shm::telemetry::{Wait, Waiting};
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 
@@ -89,8 +90,8 @@ impl Engine {
             return;
         }
         let mut trouble = 0;
-        let words = self.job.failures().words(context.id() / 2);
-        if revocations > 0 && words.is_ok_and(crate::shm::failures::FailureWords::is_revoked) {
+        let words = || self.job.failures().words(context.id() / 2);
+        if revocations > 0 && words().is_ok_and(FailureWords::is_revoked) {
             trouble |= Trouble::REVOKED;
         }
         if self.job.survives() && self.first_dead_of(context).is_some() {

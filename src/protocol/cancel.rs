@@ -92,7 +92,8 @@ impl Cancellation<'_> {
             || None,
             || {
                 answer = self.engine.protocol_state().cancelling().get(&id).copied().flatten();
-                answer.is_some()
+                // The dead do not answer.
+                answer.is_some() || self.engine.job().survives() && self.engine.job().roster().is_dead(world)
             },
         )?;
         self.engine.protocol_state().cancelling().remove(&id);

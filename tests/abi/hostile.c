@@ -8,6 +8,7 @@
  * Every part runs in a child process, which notes what it is about to call. If a signal or a time limit ends it, the next one goes on
  * behind that call.
  */
+#include <mpi-ext.h>
 #include <mpi.h>
 #include <peruse.h>
 #include <errno.h>

@@ -10,7 +10,7 @@ static char big[LONG], room[LONG];
 
 int main(void) {
     int rank, size, value = 0, flag;
-    MPI_Request requests[4];
+    MPI_Request requests[5];
     MPI_Status status, statuses[4];
     MPI_Message message;
     MPI_Init(NULL, NULL);
@@ -30,11 +30,15 @@ int main(void) {
         OK(MPI_Irecv(room, 8, MPI_CHAR, dead, 3, MPI_COMM_WORLD, &requests[0]));
         OK(MPI_Isend(big, LONG, MPI_CHAR, dead, 4, MPI_COMM_WORLD, &requests[1]));
         OK(MPI_Issend(big, 8, MPI_CHAR, dead, 5, MPI_COMM_WORLD, &requests[2]));
+        OK(MPI_Isend(big, 8, MPI_CHAR, dead, 10, MPI_COMM_WORLD, &requests[4]));
         OK(MPI_Irecv(&value, 1, MPI_INT, 1, 6, MPI_COMM_WORLD, &requests[3]));
         int go = 1;
         OK(MPI_Send(&go, 1, MPI_INT, dead, 2, MPI_COMM_WORLD));
         CLASS(MPI_Waitall(3, requests, statuses), MPI_ERR_IN_STATUS);
         for (int i = 0; i < 3; i++) SAME(statuses[i].MPI_ERROR, MPIX_ERR_PROC_FAILED);
+        /* Whether it was received before nobody can say any more. */
+        OK(MPI_Cancel(&requests[4]));
+        MPI_Wait(&requests[4], &status);
         CLASS(MPI_Recv(room, 1, MPI_INT, dead, 9, MPI_COMM_WORLD, &status), MPIX_ERR_PROC_FAILED);
         OK(MPI_Recv(&value, 1, MPI_INT, dead, 1, MPI_COMM_WORLD, &status));
         SAME(value, 77);
