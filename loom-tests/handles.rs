@@ -6,7 +6,7 @@
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! Acquire of `TableSlot::enter`; Release of `TableSlot::leave` and of `TableSlot::publish`; Acquire of the wait in `TableSlot::withdraw`, and the wait
-//! itself; the generation in `TableSlot::enter`; Release of a chunk in `HandleTable::claim` and its Acquire in `HandleTable::slot`.
+//! itself; the generation in `TableSlot::enter`; Release of a chunk in `HandleTable::claim` and its Acquire in `HandleTable::slot`; Acquire of `HandleTable::peek`.
 //!
 //! A slot's value is a loom cell: loom fails a model in which a look and a change meet without an edge between.
 #![cfg(perusal_loom)]
@@ -75,6 +75,21 @@ fn a_handle_that_is_passed_on_by_guesswork_shows_a_whole_object() {
         let looker = {
             let table = table.clone();
             thread::spawn(move || table.get(first).map(|object| value(&object)))
+        };
+        assert_eq!(table.insert(object(5)), Some(first));
+        assert!(looker.join().unwrap().is_none_or(|seen| seen == 5));
+    });
+}
+
+#[test]
+fn a_handle_that_is_passed_on_by_guesswork_is_peeked_at_whole() {
+    model(None, || {
+        let first = HandleTable::new(HandleKind::Info).insert(object(0)).unwrap();
+        let table = Arc::new(HandleTable::new(HandleKind::Info));
+        let looker = {
+            let table = table.clone();
+            // SAFETY: nobody removes the object.
+            thread::spawn(move || unsafe { table.peek(first) }.map(value))
         };
         assert_eq!(table.insert(object(5)), Some(first));
         assert!(looker.join().unwrap().is_none_or(|seen| seen == 5));

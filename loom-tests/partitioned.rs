@@ -170,3 +170,29 @@ fn a_partition_that_is_put_off_is_sent() {
         assert!(!(sent && sent_there));
     });
 }
+
+#[test]
+fn a_partition_that_has_been_unpacked_is_there() {
+    model(|| {
+        struct Unpacked(Mark, UnsafeCell<u32>);
+        // SAFETY: loom watches the cell: an access that the mark does not order is a failure.
+        unsafe impl Sync for Unpacked {}
+        // SAFETY: see above.
+        unsafe impl Send for Unpacked {}
+        let shared = Arc::new(Unpacked(Mark::default(), UnsafeCell::new(0)));
+        let unpacker = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                assert!(shared.0.step(1));
+                // SAFETY: partition rule 2: who has taken the first step unpacks alone.
+                shared.1.with_mut(|data| unsafe { *data = 5 });
+                assert!(shared.0.take(1));
+            })
+        };
+        if shared.0.is_over(1) {
+            // SAFETY: it is over, or loom fails the model.
+            assert_eq!(shared.1.with(|data| unsafe { *data }), 5);
+        }
+        unpacker.join().expect("no panic");
+    });
+}

@@ -8,7 +8,7 @@
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! the Release half in `RequestState::complete`; the Acquire of `RequestState::is_complete` and of `RequestState::is_over`; the AcqRel of
-//! `RequestState::detach` (Acquire half); the look at DETACHED in `RequestState::complete`.
+//! `RequestState::detach`, `complete_shared` and `await_end` (each half); the look at DETACHED in `RequestState::complete`.
 #![cfg(perusal_loom)]
 
 use loom::cell::UnsafeCell;
@@ -97,4 +97,56 @@ fn a_request_that_is_freed_while_it_completes_is_released_once() {
         engine.join().expect("the engine");
         assert_eq!(slot.released.load(Ordering::Relaxed), 1);
     });
+}
+
+/// A request between its engine and its user, and what each of them did before it turned to the request.
+struct Between {
+    state: RequestState,
+    by_engine: UnsafeCell<u32>,
+    by_user: UnsafeCell<u32>,
+}
+// SAFETY: that access to the cells is ordered is what the models check.
+unsafe impl Send for Between {}
+// SAFETY: as for Send.
+unsafe impl Sync for Between {}
+
+/// Runs the engine's end of a request beside the user's. Each says whether it is to look at what the other did, and then sees it.
+fn both_ends(engine: fn(&RequestState) -> bool, user: fn(&RequestState) -> bool) {
+    loom::model(move || {
+        let state = RequestState::new();
+        state.activate();
+        let between = Arc::new(Between { state, by_engine: UnsafeCell::new(0), by_user: UnsafeCell::new(0) });
+        let other = {
+            let between = between.clone();
+            thread::spawn(move || {
+                // SAFETY: the user looks at it behind the request's word, or loom fails the model.
+                between.by_engine.with_mut(|word| unsafe { *word = 7 });
+                if engine(&between.state) {
+                    // SAFETY: as above, the other way.
+                    assert_eq!(between.by_user.with(|word| unsafe { *word }), 8);
+                    return 1;
+                }
+                0
+            })
+        };
+        // SAFETY: as above.
+        between.by_user.with_mut(|word| unsafe { *word = 8 });
+        let mut told = 0;
+        if user(&between.state) {
+            // SAFETY: as above.
+            assert_eq!(between.by_engine.with(|word| unsafe { *word }), 7);
+            told = 1;
+        }
+        assert_eq!(told + other.join().expect("the engine"), 1, "one of the two comes last");
+    });
+}
+
+#[test]
+fn who_lets_go_of_a_request_last_has_seen_what_the_other_did() {
+    both_ends(|state| state.complete_shared().0 == Then::Release, |state| state.detach() == Then::Release);
+}
+
+#[test]
+fn who_is_to_be_woken_has_been_seen_by_who_completes_or_sees_the_completion() {
+    both_ends(|state| state.complete_shared().1 == Some(3), |state| state.await_end(3));
 }

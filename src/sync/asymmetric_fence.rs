@@ -27,6 +27,7 @@ impl AsymmetricFence {
 
     /// The busy side: between a store and a load, against [`Self::heavy_barrier`] on the other side.
     #[inline(always)]
+    #[cfg_attr(perusal_loom, track_caller)]
     pub fn light_barrier(self) {
         match self {
             Self::Processor => fence(Ordering::SeqCst),
@@ -38,6 +39,7 @@ impl AsymmetricFence {
 
     /// The other side: between a store and a load, against [`Self::light_barrier`] on the busy side.
     #[inline]
+    #[cfg_attr(perusal_loom, track_caller)]
     pub fn heavy_barrier(self) {
         match self {
             Self::Processor => fence(Ordering::SeqCst),

@@ -52,13 +52,13 @@ mod imp {
 #[cfg(perusal_loom)]
 mod imp {
     #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
-    pub use loom::cell::UnsafeCell as Cell;
-    pub use loom::hint::spin_loop;
-    pub use loom::lazy_static;
-    pub use loom::sync::atomic::{
+    pub use super::mutants::{
         AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64,
         AtomicUsize, Ordering, fence,
     };
+    pub use loom::cell::UnsafeCell as Cell;
+    pub use loom::hint::spin_loop;
+    pub use loom::lazy_static;
     pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub use loom::thread::yield_now;
     pub use loom::{thread, thread_local};
@@ -91,6 +91,7 @@ pub use crossbeam_epoch as epoch;
 ///
 /// Where such an instruction is a fence by itself, another one costs as much again; only the compiler must keep the order.
 #[inline(always)]
+#[cfg_attr(perusal_loom, track_caller)]
 pub fn fence_after_exchange() {
     if cfg!(not(perusal_loom)) && crate::arch::EXCHANGE_IS_FENCE {
         compiler_fence(Ordering::SeqCst);
@@ -117,6 +118,8 @@ mod asymmetric_fence;
 mod conditional_lock;
 mod futex;
 pub mod membarrier;
+#[cfg(perusal_loom)]
+mod mutants;
 mod relaxed;
 mod sleep_mark;
 mod thread_slots;

@@ -1,6 +1,7 @@
 //! The models in `loom-tests/`.
 
 use crate::shell::{Result, cargo, command, folder, output, read, root, run, stems, target};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The model that is a test program of its own; the others are modules of one.
@@ -33,6 +34,28 @@ pub fn models() -> Result<Command> {
     let mut cargo = programs()?;
     cargo.args(["--test=loom".to_owned(), format!("--test=loom_{ALONE}")]);
     Ok(cargo)
+}
+
+/// The test programs of models, as they were built, and what is preloaded to run them.
+#[derive(Debug)]
+pub struct Models {
+    /// The programs.
+    pub files: Vec<PathBuf>,
+    /// What keeps the stacks of models.
+    pub preload: Option<PathBuf>,
+}
+
+/// Builds the test programs of models.
+pub fn model_programs() -> Result<Models> {
+    let mut build = programs()?;
+    build.args(["--test=loom", "--no-run", "--message-format=json"]).arg(format!("--test=loom_{ALONE}"));
+    let text = output(&mut build)?;
+    let files = text.lines().filter_map(|line| {
+        let (_, rest) = line.split_once("\"executable\":\"")?;
+        Some(PathBuf::from(rest.split('"').next()?))
+    });
+    let stacks = target().join("loom/stacks.so");
+    Ok(Models { files: files.collect(), preload: stacks.exists().then_some(stacks) })
 }
 
 /// Returns the command that runs test programs of models.

@@ -19,6 +19,7 @@ mod instructions;
 mod loom;
 mod measure;
 mod miri;
+mod mutants;
 mod packages;
 mod peers;
 mod shell;
@@ -108,6 +109,7 @@ const COMMANDS: &[Command] = &[
     ),
     ("valgrind", "[DIST]", "message programs under memcheck", verify::valgrind),
     ("miri", "[SUITE…]", "tests under the rules of the language", miri::main),
+    ("mutants", "[PART…]", "models against weakened orderings; writes loom-tests/mutants.md", mutants::main),
     ("tsan", "[FILTER…]", "tests of threads under ThreadSanitizer", tsan::main),
     ("wheel", "[DIST]", "a Python wheel of a distribution", packages::wheel),
     (

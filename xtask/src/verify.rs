@@ -3,7 +3,7 @@
 use crate::shell::{
     Result, attempt, cargo, command, distribution, folder, itself, line, need, number, root, run, tail, write,
 };
-use crate::{aarch64, fuzz, loom, miri, packages, peers, tsan};
+use crate::{aarch64, fuzz, loom, miri, mutants, packages, peers, tsan};
 
 /// `verify`: VERIFY_SECONDS=60, how long each fuzz target runs; PERUSAL_FAULT_ROUNDS=200, how many jobs are killed.
 pub fn main(_: &[String]) -> Result {
@@ -21,6 +21,7 @@ pub fn main(_: &[String]) -> Result {
     step("models, with at least 3 preemptions, or 2 where three threads have too many orders", &mut || {
         run(loom::models()?.env("LOOM_MAX_PREEMPTIONS", "3"))
     });
+    step("every ordering that models come by is needed by one", &mut || mutants::main(&[]));
     step("tests under the rules of the language (Miri)", &mut || miri::main(&[]));
     step("threads under ThreadSanitizer", &mut || tsan::main(&[]));
     step("models of events where the kernel has no membarrier", &mut || {
