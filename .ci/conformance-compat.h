@@ -1,10 +1,11 @@
-/* Put before every file of MPICH's test suite. The suite asks for three things that the standard ABI does not have:
+/* Put before every file of MPICH's test suite. The suite asks for four things that the standard ABI does not have:
  * conversions of Fortran's handles under the names of the profiling interface (the ABI has ..._toint and ..._fromint, which do the same),
  * in its datatype pools, two MPI-1 names that MPI 3.0 removed in favour of the ones given here,
- * and, for files, the requests that ROMIO had before they became MPI's. */
+ * for files, the requests that ROMIO had before they became MPI's, and the functions of mpi-ext.h in mpi.h. */
 #ifndef PERUSAL_CONFORMANCE_COMPAT_H
 #define PERUSAL_CONFORMANCE_COMPAT_H
 #include <mpi.h>
+#include <mpi-ext.h>
 #define PMPI_Message_c2f PMPI_Message_toint
 #define PMPI_Message_f2c PMPI_Message_fromint
 #define MPI_Type_hvector MPI_Type_create_hvector

@@ -167,6 +167,14 @@ impl Engine {
         body.context.get().map(|context| unsafe { context.as_ref() }.handle())
     }
 
+    /// The handle of the communicator of a request that its user has and that is active.
+    pub fn comm_of(&self, request: Ref) -> Option<usize> {
+        // SAFETY: request rule 2: the context of an active request does not change.
+        let context = unsafe { request.body() }.context.get();
+        // SAFETY: the request counts as pending on the context.
+        context.map(|context| unsafe { context.as_ref() }.handle())
+    }
+
     /// Takes the outcome of a complete request: its user is notified. The slot goes back, or a persistent request
     /// becomes inactive.
     pub fn take_outcome(&self, request: Ref) -> (MessageStatus, Option<Error>) {

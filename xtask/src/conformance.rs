@@ -98,7 +98,7 @@ impl TestCounts {
 }
 
 /// The directories of MPICH's suite that have a list of tests; `threads/perf` measures, and `errors/faults` is for fault tolerance.
-const DIRS: &str = "attr coll comm datatype errhan group info init io mpi_t part pt2pt rma spawn topo \
+const DIRS: &str = "attr coll comm datatype errhan ft group info init io mpi_t part pt2pt rma spawn topo \
     errors/attr errors/coll errors/comm errors/datatype errors/group errors/io errors/pt2pt errors/rma errors/spawn errors/topo \
     threads/comm threads/init threads/mpi_t threads/pt2pt threads/rma threads/spawn";
 
@@ -303,6 +303,8 @@ pub struct Test<'a> {
     arguments: Vec<&'a str>,
     environment: Vec<(&'a str, &'a str)>,
     result: &'a str,
+    /// Whether the job goes on when a rank dies.
+    survives: bool,
     limit: u64,
     gigabytes: f64,
 }
@@ -314,13 +316,23 @@ impl<'a> Test<'a> {
         let program = words.next().filter(|word| !word.starts_with('#'))?;
         let ranks = words.next().unwrap_or("2");
         let (arguments, environment) = (Vec::new(), Vec::new());
-        let mut test =
-            Self { dir, program, ranks, arguments, environment, result: "", limit: 180, gigabytes: 0.0 };
+        let mut test = Self {
+            dir,
+            program,
+            ranks,
+            arguments,
+            environment,
+            result: "",
+            survives: false,
+            limit: 180,
+            gigabytes: 0.0,
+        };
         for (key, value) in words.filter_map(|word| word.split_once('=')) {
             match key {
                 "arg" => test.arguments.push(value),
                 "env" => test.environment.extend(value.split_once('=')),
                 "resultTest" => test.result = value,
+                "mpiexecarg" => test.survives = value == "-disable-auto-cleanup",
                 "timeLimit" => test.limit = value.parse().unwrap_or(test.limit),
                 "mem" => test.gigabytes = value.parse().unwrap_or(0.0),
                 _ => {}
@@ -409,6 +421,7 @@ impl<'a> Test<'a> {
         job.arg(suite.dist.join("bin/mpiexec"))
             .args(["-n", self.ranks])
             .args(suite.options)
+            .args(self.survives.then_some("--survive"))
             .arg(Path::new(".").join(self.program));
         job.args(&self.arguments)
             .envs(self.environment.iter().copied())

@@ -238,11 +238,31 @@ impl Named {
     /// What makes waiting for it pointless.
     #[inline]
     pub fn is_over(&self, engine: &Engine) -> Result<bool> {
-        match self {
+        let over = match self {
             Self::Null => Ok(true),
             Self::Message(request) => engine.check_pending(*request).map(|()| request.is_over()),
-            Self::Task(task) => Ok(!task.is_active() || task.poll(engine)?),
+            Self::Task(task) => {
+                if task.is_active() {
+                    task.poll(engine)
+                } else {
+                    Ok(true)
+                }
+            }
+        };
+        over.inspect_err(|error| self.blame(engine, error))
+    }
+
+    /// The wait for it has ended with `error`, which is raised on its own object if it is about a death.
+    #[cold]
+    pub fn blame(&self, engine: &Engine, error: &Error) {
+        if !matches!(error, Error::ProcFailed { .. } | Error::ProcFailedPending { .. } | Error::Revoked) {
+            return;
         }
+        boundary::blame(match self {
+            Self::Null => None,
+            Self::Message(request) => engine.comm_of(*request).map(ErrorSource::Comm),
+            Self::Task(task) => task.raises_on(),
+        });
     }
 
     /// Takes the outcome of what is over, and its handle out of use where it does not persist: `handle` then becomes

@@ -237,7 +237,9 @@ fn wait_slow(request: Option<InOut<'_, MPI_Request>>, status: StatusOut<'_>) -> 
     let mut handle = request.get();
     let named = find(engine, handle)?;
     match &named {
-        Named::Message(message) if !message.is_over() => engine.wait_complete(*message)?,
+        Named::Message(message) if !message.is_over() => {
+            engine.wait_complete(*message).inspect_err(|error| named.blame(engine, error))?;
+        }
         Named::Task(_) => engine.progress().wait_for(|| named.is_over(engine))?,
         _ => {}
     }
@@ -306,7 +308,9 @@ fn waitall_slow(engine: &Engine, handles: &mut [MPI_Request], statuses: Statuses
     let named = find_all(engine, handles)?;
     for one in &named {
         match one {
-            Named::Message(message) if !message.is_over() => engine.wait_complete(*message)?,
+            Named::Message(message) if !message.is_over() => {
+                engine.wait_complete(*message).inspect_err(|error| one.blame(engine, error))?;
+            }
             Named::Task(_) => engine.progress().wait_for(|| one.is_over(engine))?,
             _ => {}
         }
