@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Header, context ids, blocks of the places, rings by receiver and sender, areas. */
-enum { HEADER = 4096, CONTEXTS = 4 * 65536, BLOCK = 3 * 4096, CONTROL = 3 * 128, CELL = 64 };
+/* Header, context ids with their failure words, blocks of the places, rings by receiver and sender, areas. */
+enum { HEADER = 4096, CONTEXTS = (4 + 16) * 65536, BLOCK = 3 * 4096, CONTROL = 3 * 128, CELL = 64 };
 
 /* The job's memory, mapped once more. */
 static inline char *job_memory(void)

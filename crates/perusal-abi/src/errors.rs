@@ -235,7 +235,9 @@ mod tests {
             assert!(!text.is_empty() && text.len() < MPI_MAX_ERROR_STRING as usize);
             seen += 1;
         }
-        assert_eq!(seen, TEXTS.len());
+        let extensions = [MPIX_ERR_PROC_FAILED, MPIX_ERR_PROC_FAILED_PENDING, MPIX_ERR_REVOKED];
+        assert!(extensions.iter().all(|class| predefined_text(*class).is_some()));
+        assert_eq!(seen + extensions.len(), TEXTS.len());
     }
 
     #[test]
