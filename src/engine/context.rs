@@ -10,6 +10,7 @@ use crate::sync::{AtomicPtr, AtomicU32, ConditionalLock, Mutex, Ordering};
 use crate::variables::Config;
 use core::ptr::NonNull;
 use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::Instant;
 
 /// A message that no receive has matched yet.
 #[derive(Debug)]
@@ -135,6 +136,8 @@ pub struct MatchContext {
     pub(crate) queues: ConditionalLock<Queues>,
     /// What is wrong with the communicator ([`super::failures::Trouble`]).
     pub(super) trouble: AtomicU32,
+    /// When this rank has noticed the death of a member.
+    pub(super) failed_since: OnceLock<Instant>,
     /// The number of the latest death that its user has acknowledged.
     pub(super) acknowledged: AtomicU32,
     /// The communicator's attached buffer.
@@ -164,6 +167,7 @@ impl MatchContext {
                 unexpected: UnexpectedQueue::with_short(short),
             }),
             trouble: AtomicU32::new(0),
+            failed_since: OnceLock::new(),
             acknowledged: AtomicU32::new(0),
             buffers: Buffers::default(),
             session_buffers: OnceLock::new(),

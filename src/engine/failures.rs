@@ -10,6 +10,10 @@ use crate::error::{Error, Result};
 use crate::shm::failures::FailureWords;
 use crate::shm::telemetry::{Wait, Waiting};
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// From noticing a death until collective operations among those that live are given up: one to which the dead has contributed completes meanwhile.
+const GRACE: Duration = Duration::from_millis(200);
 
 /// What is wrong with a communicator: bits of a mark.
 pub(crate) struct Trouble;
@@ -183,7 +187,7 @@ impl Engine {
         let context = unsafe { context.as_ref() };
         match kind {
             Waiting::Probe => self.check_probe(context, peer),
-            Waiting::Collective | Waiting::Lock | Waiting::Epoch => {
+            Waiting::Collective | Waiting::Lock | Waiting::Epoch if context.is_given_up() => {
                 self.trouble_of(context).map_or(Ok(()), Err)
             }
             _ => Ok(()),
@@ -229,9 +233,18 @@ impl MatchContext {
         self.trouble.load(Ordering::Relaxed)
     }
 
+    /// Whether operations among its members that live are given up: it is revoked, or a member has died some time ago.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.trouble() & Trouble::REVOKED != 0
+            || self.trouble() != 0 && self.failed_since.get().is_some_and(|since| since.elapsed() >= GRACE)
+    }
+
     /// Marks it. Whoever has had its queues before is done with them, and whoever has them afterwards sees the mark.
     fn add_trouble(&self, trouble: u32, shared: bool) {
         let _queues = self.queues.lock(shared);
+        if trouble & Trouble::FAILED != 0 {
+            let _ = self.failed_since.set(Instant::now());
+        }
         if self.trouble.fetch_or(trouble, Ordering::Relaxed) == 0 {
             self.open_gate();
         }

@@ -5,7 +5,7 @@
 //! | a receive from the dead, a send to the dead | at once, wherever it is |
 //! | any receive on a revoked communicator | at once, unless its message is under way |
 //! | a send to the living on a revoked communicator | when its receiver, which is asked, has not taken it ([`super::Cancellation`]) |
-//! | the messages of a collective operation some member of which has died | as on a revoked communicator |
+//! | the messages of a collective operation some member of which has died | as on a revoked communicator, after a moment in which it may complete |
 //!
 //! A receive from any source stays: its communicator's other members may still send, and its user decides.
 
@@ -57,9 +57,8 @@ impl Failing<'_> {
         if collective && !is_collective(body.tag.get()) {
             return None;
         }
-        if context.trouble() & Trouble::REVOKED == 0
-            && (!collective || body.peer.get() == abi::MPI_ANY_SOURCE)
-        {
+        let among_living = collective && body.peer.get() != abi::MPI_ANY_SOURCE && context.is_given_up();
+        if context.trouble() & Trouble::REVOKED == 0 && !among_living {
             return None;
         }
         self.engine.trouble_of(context)

@@ -176,7 +176,7 @@ impl Hold for InTurn<'_> {
         let awaited = self.team().rounds.awaited(condition);
         self.from.wait_for(self.shared, awaited);
         let outcome = poll_fn(|_| match self.team().rounds.holds(condition) {
-            Ok(false) if comm.collective().trouble() == 0 => Poll::Pending,
+            Ok(false) if !comm.collective().is_given_up() => Poll::Pending,
             outcome => Poll::Ready(outcome),
         })
         .await;
