@@ -147,10 +147,11 @@ pub const fn user_tag(tag: i32, connect: bool) -> i32 {
     i32::MIN + 1 + (tag & BITS) + if connect { BITS + 1 } else { 0 }
 }
 
-/// The failure with which an operation on `comm` begins if a member has died or the communicator is revoked. Messages among some of the members, which
+/// The failure with which an operation on `comm` begins if a member has died some time ago or the communicator is revoked. Messages among some of the members, which
 /// have a user's tag, are not concerned by the death of others.
 fn trouble(engine: &Engine, comm: &Comm, tag: i32) -> OnceCell<Error> {
-    let failure = if tag > 0 { engine.trouble_of(comm.collective()) } else { None };
+    let given_up = tag > 0 && comm.collective().is_given_up();
+    let failure = if given_up { engine.trouble_of(comm.collective()) } else { None };
     failure.map_or_else(OnceCell::new, OnceCell::from)
 }
 
