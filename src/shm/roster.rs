@@ -104,6 +104,32 @@ pub fn signal_name(signal: i32) -> String {
     format!("{name} (signal {signal})")
 }
 
+/// Returns how ranks, in ascending order, are called in a sentence: "rank 3", "ranks 0 and 2", "ranks 0-3 and 7".
+#[must_use]
+pub fn names(ranks: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = vec![];
+    for rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *rank => *last = *rank,
+            _ => runs.push((*rank, *rank)),
+        }
+    }
+    let parts: Vec<String> = runs
+        .into_iter()
+        .flat_map(|(first, last)| match last - first {
+            0 => vec![first.to_string()],
+            1 => vec![first.to_string(), last.to_string()],
+            _ => vec![format!("{first}-{last}")],
+        })
+        .collect();
+    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
+    match parts.split_last() {
+        Some((last, [])) => format!("{word} {last}"),
+        Some((last, first)) => format!("{word} {} and {last}", first.join(", ")),
+        None => "no rank".into(),
+    }
+}
+
 /// One rank's entry over mapped bytes: state 0, pid 4, exit known 12, exit 16, world 20, links 24, meets 28, death 32, copying 36, votes 40.
 #[derive(Debug, Default)]
 #[repr(C)]

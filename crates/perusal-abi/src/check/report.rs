@@ -8,6 +8,7 @@ use crate::datatype::Datatype;
 use crate::engine::Engine;
 use crate::error::{self, Error, Result};
 use crate::process::engine;
+use crate::shm::roster::names;
 use crate::shm::telemetry::MessageAbout;
 use crate::sync::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -241,30 +242,5 @@ fn print(texts: Texts) {
     for (line, ranks, times) in sentences.into_values() {
         let each = if times > ranks.len() { format!(" ({times} times)") } else { String::new() };
         error::report(format_args!("check: {}: {line}{each}", names(&ranks)));
-    }
-}
-
-/// "rank 3", "ranks 0 and 2", "ranks 0-3 and 7".
-fn names(ranks: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = vec![];
-    for rank in ranks {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == *rank => *last = *rank,
-            _ => runs.push((*rank, *rank)),
-        }
-    }
-    let parts: Vec<String> = runs
-        .into_iter()
-        .flat_map(|(first, last)| match last - first {
-            0 => vec![first.to_string()],
-            1 => vec![first.to_string(), last.to_string()],
-            _ => vec![format!("{first}-{last}")],
-        })
-        .collect();
-    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
-    match parts.split_last() {
-        Some((last, [])) => format!("{word} {last}"),
-        Some((last, first)) => format!("{word} {} and {last}", first.join(", ")),
-        None => "no rank".into(),
     }
 }

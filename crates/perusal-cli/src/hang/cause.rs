@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use perusal::internals::shm::roster::names;
 use perusal::internals::shm::telemetry::{MessageAbout, Waiting};
 
 use super::{LongWait, RankView, Stage, comm_name};
@@ -45,31 +46,6 @@ pub fn cause(ranks: &[RankView]) -> Cause {
 
 fn waits(ranks: &[RankView]) -> impl Iterator<Item = (&RankView, &LongWait)> {
     ranks.iter().filter_map(|rank| Some((rank, rank.wait()?)))
-}
-
-/// "rank 3", "ranks 0 and 2", "ranks 0-3 and 7".
-pub fn names(ranks: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = vec![];
-    for rank in ranks {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == *rank => *last = *rank,
-            _ => runs.push((*rank, *rank)),
-        }
-    }
-    let parts: Vec<String> = runs
-        .into_iter()
-        .flat_map(|(first, last)| match last - first {
-            0 => vec![first.to_string()],
-            1 => vec![first.to_string(), last.to_string()],
-            _ => vec![format!("{first}-{last}")],
-        })
-        .collect();
-    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
-    match parts.split_last() {
-        Some((last, [])) => format!("{word} {last}"),
-        Some((last, first)) => format!("{word} {} and {last}", first.join(", ")),
-        None => "no rank".into(),
-    }
 }
 
 fn verb(ranks: &[u32], one: &'static str, several: &'static str) -> &'static str {

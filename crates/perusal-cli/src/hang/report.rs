@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use perusal::internals::shm::telemetry::{CollectiveAbout, MessageAbout};
 use serde_json::{Value, json};
 
-use super::cause::names;
 use super::{Cause, LongWait, RankView, Stage, message_text};
+use perusal::internals::shm::roster::names;
 
 /// Groups of ranks that are written out.
 const MOST_LINES: usize = 32;

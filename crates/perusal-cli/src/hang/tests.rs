@@ -5,8 +5,8 @@ use perusal::internals::shm::telemetry::{
 };
 use perusal::internals::shm::{Exit, Memory, RankState};
 
-use super::cause::names;
 use super::{RankView, Watch, cause, json, report};
+use perusal::internals::shm::roster::names;
 
 fn wait(kind: Waiting, peer: Option<u32>) -> Wait {
     Wait { kind, peer, tag: Some(7), context: 0, since: 0 }
