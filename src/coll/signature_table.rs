@@ -6,8 +6,8 @@
 //!   is not compared.
 
 use super::signature::{FIELDS, Signature};
-use crate::error::{Error, Result};
-use crate::heap::Heap;
+use crate::error::Result;
+use crate::heap;
 use crate::limits::APART;
 use crate::shm::{Job, SharedLock};
 use crate::sync::{AtomicU64, Ordering, yield_now};
@@ -75,32 +75,9 @@ impl SignatureTable {
     /// # Errors
     /// [`Error::NoMem`] if the shared heap has no room for it.
     pub fn of(job: &Job) -> Result<Self> {
-        let none = || Error::NoMem("the shared heap has no room for the table of collective calls".into());
-        let heap = Heap::of(job).ok_or_else(none)?;
         let bytes = APART + SETS * WAYS * WORDS * 8;
-        let agreed = &job.header().signatures;
-        // Acquire: "signatures" edge, pairs with Release below: the table is zeroed.
-        let mut place = agreed.load(Ordering::Acquire);
-        if place == 0 {
-            let extent = heap.allocate(bytes, APART).ok_or_else(none)?;
-            // SAFETY: the extent is ours, so long, and nobody else knows it.
-            unsafe { extent.addr().as_ptr().write_bytes(0, bytes) };
-            let own = heap.place_of(extent.addr().as_ptr(), bytes).ok_or_else(none)?;
-            // Release: "signatures" edge, pairs with Acquire above and here.
-            match agreed.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => place = own,
-                Err(other) => {
-                    heap.free(&extent);
-                    place = other;
-                }
-            }
-        }
-        let base = heap.at(place, bytes as u64).filter(|base| base.addr().get().is_multiple_of(APART));
-        base.map(|base| Self { base }).ok_or_else(|| {
-            Error::Segment(format!(
-                "the header names {place:#x} for the table of collective calls, which is no place of the shared heap"
-            ))
-        })
+        heap::table(job, &job.header().signatures, bytes, "table of collective calls")
+            .map(|base| Self { base })
     }
 
     fn lock(&self) -> &SharedLock {

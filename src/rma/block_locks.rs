@@ -6,8 +6,8 @@
 use super::atomic_mode::{AtomicMode, Entered, Mark};
 use crate::arch::clock::now;
 use crate::engine::Engine;
-use crate::error::{Error, Result};
-use crate::heap::Heap;
+use crate::error::Result;
+use crate::heap;
 use crate::limits::APART;
 use crate::shm::Job;
 use crate::sync::{AtomicU32, Ordering, spin_loop, yield_now};
@@ -42,31 +42,10 @@ impl BlockLocks {
     /// # Errors
     /// [`Error::NoMem`] if the shared heap has no room for it.
     pub fn of(job: &Job) -> Result<Self> {
-        let none = || Error::NoMem("the shared heap has no room for the locks of accumulates".into());
-        let heap = Heap::of(job).ok_or_else(none)?;
         let ranks = job.layout().ranks() as usize;
         let bytes = (1 + LOCKS + ranks) * APART;
-        let agreed = &job.header().block_locks;
-        // Acquire: "block locks" edge, pairs with Release below: the table is zeroed.
-        let mut place = agreed.load(Ordering::Acquire);
-        if place == 0 {
-            let extent = heap.allocate(bytes, APART).ok_or_else(none)?;
-            // SAFETY: the extent is ours, so long, and nobody else knows it.
-            unsafe { extent.addr().as_ptr().write_bytes(0, bytes) };
-            let own = heap.place_of(extent.addr().as_ptr(), bytes).ok_or_else(none)?;
-            // Release: "block locks" edge, pairs with Acquire above and here.
-            match agreed.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => place = own,
-                Err(other) => {
-                    heap.free(&extent);
-                    place = other;
-                }
-            }
-        }
-        let base = heap.at(place, bytes as u64).filter(|base| (base.as_ptr() as usize).is_multiple_of(APART));
-        base.map(|base| Self { base, ranks, own: job.rank() as usize }).ok_or_else(|| {
-            Error::Segment(format!("the header names {place:#x} for the locks of accumulates, which is no place of the shared heap"))
-        })
+        let base = heap::table(job, &job.header().block_locks, bytes, "locks of accumulates")?;
+        Ok(Self { base, ranks, own: job.rank() as usize })
     }
 
     /// # Safety
