@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`allocator`] | [`Heap`]: which granules are allocated, by a bitmap that all ranks share |
 //! | [`arena`] | [`Arena`]: one process's blocks, as malloc wants them |
-//! | [`table`] | tables that all ranks share, made on first need |
+//! | [`mod@table`] | tables that all ranks share, made on first need |
 //! | [`malloc`] | the hook for the preloaded library `libperusal-heap.so`, and all state that is process-wide |
 //!
 //! The heap lies in the job's file behind the segment ([`crate::shm::HeapRegion`]). A rank maps it when it first needs it: one that
