@@ -73,7 +73,7 @@ impl SignatureTable {
     /// The table of a job, made by whoever comes first.
     ///
     /// # Errors
-    /// [`Error::NoMem`] if the shared heap has no room for it.
+    /// [`crate::Error::NoMem`] if the shared heap has no room for it.
     pub fn of(job: &Job) -> Result<Self> {
         let bytes = APART + SETS * WAYS * WORDS * 8;
         heap::table(job, &job.header().signatures, bytes, "table of collective calls")

@@ -40,7 +40,7 @@ impl BlockLocks {
     /// The table of a job, made by whoever comes first.
     ///
     /// # Errors
-    /// [`Error::NoMem`] if the shared heap has no room for it.
+    /// [`crate::Error::NoMem`] if the shared heap has no room for it.
     pub fn of(job: &Job) -> Result<Self> {
         let ranks = job.layout().ranks() as usize;
         let bytes = (1 + LOCKS + ranks) * APART;
@@ -113,7 +113,7 @@ impl BlockLocks {
     /// Takes the lock of the block that `key` lies in, until the result is dropped. A thread holds one at a time.
     ///
     /// # Errors
-    /// [`Error::RankFailed`] if the job ends meanwhile.
+    /// [`crate::Error::RankFailed`] if the job ends meanwhile.
     #[inline]
     pub fn hold(&self, engine: &Engine, key: u64) -> Result<HeldBlock<'_>> {
         // Atomic mode rule 2.
