@@ -59,17 +59,24 @@ const MIXED: Error = Error::Type(
     "the elements of an accumulate are of one predefined type, or made of one (MPI 5.0, section 12.3.4)",
 );
 
+/// Refuses an operation that accumulates do not take.
+///
+/// # Errors
+/// [`Error::Op`] for one of the user's.
+pub fn check_operation(op: &Op) -> Result<()> {
+    if op.is_predefined() {
+        return Ok(());
+    }
+    Err(Error::Op("an accumulate takes predefined operations only (MPI 5.0, section 12.3.4)"))
+}
+
 impl<'a> Update<'a> {
     /// The update of elements of the target's type by elements of the origin's, which must have the same basic type.
     ///
     /// # Errors
     /// [`Error::Type`] for elements of several types; [`Error::Op`] for an operation of the user's or one that does not take the type.
     pub fn new(op: &'a Op, origin: Option<&Datatype>, target: &'a Datatype) -> Result<Self> {
-        if !op.is_predefined() {
-            return Err(Error::Op(
-                "an accumulate takes predefined operations only (MPI 5.0, section 12.3.4)",
-            ));
-        }
+        check_operation(op)?;
         let element = element(target)?;
         if let Some(origin) = origin.filter(|origin| origin.size() > 0 && target.size() > 0)
             && !self::element(origin)?.same(element)

@@ -56,6 +56,8 @@ mod window;
 mod window_events;
 
 #[cfg(not(perusal_loom))]
+pub use accumulate::check_operation;
+#[cfg(not(perusal_loom))]
 pub use direct::DirectTarget;
 #[cfg(not(perusal_loom))]
 pub use synchronization::{Assert, LockKind};

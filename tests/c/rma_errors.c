@@ -133,6 +133,9 @@ static void arguments(MPI_Win win) {
     CLASS(MPI_Accumulate(&one, 1, MPI_INT, next, 0, 1, MPI_INT, op, win), MPI_ERR_OP);
     CLASS(MPI_Get_accumulate(&one, 1, MPI_INT, &got, 1, MPI_INT, next, 0, 1, MPI_INT, op, win), MPI_ERR_OP);
     CLASS(MPI_Fetch_and_op(&one, &got, MPI_INT, next, 0, op, win), MPI_ERR_OP);
+    CLASS(MPI_Accumulate(&one, 0, MPI_INT, next, 0, 0, MPI_INT, op, win), MPI_ERR_OP);
+    CLASS(MPI_Get_accumulate(&one, 0, MPI_INT, &got, 0, MPI_INT, next, 0, 0, MPI_INT, op, win), MPI_ERR_OP);
+    CLASS(MPI_Accumulate(&one, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, op, win), MPI_ERR_OP);
     CLASS(MPI_Accumulate(&one, 1, MPI_INT, next, 0, 1, MPI_INT, MPI_OP_NULL, win), MPI_ERR_OP);
     CLASS(MPI_Accumulate(&one, 1, MPI_INT, next, 0, 1, MPI_INT, MPI_NO_OP, win), MPI_ERR_OP);
     CLASS(MPI_Accumulate(&real, 1, MPI_FLOAT, next, 0, 1, MPI_FLOAT, MPI_BAND, win), MPI_ERR_OP);

@@ -12,7 +12,7 @@ use crate::events::fast_path_is_open;
 use crate::messages::{contents, is_memory, run_of_bytes};
 use crate::process::{engine, running};
 use crate::requests;
-use crate::rma::GivenHandles;
+use crate::rma::{GivenHandles, check_operation};
 use crate::types::{MPI_Op, MPI_Request};
 
 /// Elements that an operation reads.
@@ -132,6 +132,13 @@ fn update_direct(
         .then_some(())
 }
 
+/// The operation of an accumulate, also of one of no elements or to MPI_PROC_NULL.
+fn combining(op: MPI_Op) -> Result<Op> {
+    let op = op_of(op)?;
+    check_operation(&op)?;
+    Ok(op)
+}
+
 /// MPI_Accumulate.
 #[inline(always)]
 pub fn accumulate(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
@@ -143,7 +150,7 @@ pub fn accumulate(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<
 
 #[inline(never)]
 fn accumulate_any(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
-    let (given, op) = (op, op_of(op)?);
+    let (given, op) = (op, combining(op)?);
     if op.is(MPI_NO_OP) {
         return Err(Error::Op("MPI_NO_OP is for operations that fetch what was there"));
     }
@@ -165,7 +172,7 @@ pub fn get_accumulate(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>
 
 #[inline(never)]
 fn get_accumulate_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
-    let (given, op) = (op, op_of(op)?);
+    let (given, op) = (op, combining(op)?);
     let elements = if op.is(MPI_NO_OP) { None } else { Some(input(&origin)?) };
     let (room, to) = (output(&result)?, target.of_engine()?);
     if to.rank == MPI_PROC_NULL {
@@ -194,7 +201,7 @@ pub fn fetch_and_op(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, 
 
 #[inline(never)]
 fn fetch_and_op_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
-    let (given, op, to) = (op, op_of(op)?, target.of_engine()?);
+    let (given, op, to) = (op, combining(op)?, target.of_engine()?);
     predefined(to.datatype)?;
     let elements = if op.is(MPI_NO_OP) { None } else { Some(input(&origin)?) };
     let room = output(&result)?;
