@@ -9,6 +9,7 @@
 //! | `words` | the words that sender and receiver share |
 //! | `channel` | their memory, and where the data goes |
 //! | `buffer` | the user's buffer |
+//! | `marks` | how far each partition is |
 //! | `send`, `receive` | the two requests |
 //!
 //! - **Partition rule 1.** The sender writes data of a round only once the receiver has cleared that round, and nothing of it after it has
@@ -22,6 +23,8 @@ pub mod words;
 mod buffer;
 #[cfg(not(perusal_loom))]
 mod channel;
+#[cfg(not(perusal_loom))]
+mod marks;
 #[cfg(not(perusal_loom))]
 mod receive;
 #[cfg(not(perusal_loom))]

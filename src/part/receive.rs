@@ -2,7 +2,7 @@
 
 use super::buffer::Partitions;
 use super::channel::{Channel, HELLO, Landing, handshake};
-use super::words::Mark;
+use super::marks::Marks;
 use crate::comm::Comm;
 use crate::engine::{BackgroundOperation, Data, Engine, Mode};
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ pub struct PartitionedReceive {
     /// The sender's rank in the job, and what the two share; `None` for MPI_PROC_NULL.
     peer: Option<(u32, Channel)>,
     /// Of data that is staged: which partitions have been unpacked.
-    marks: Box<[Mark]>,
+    marks: Marks,
     /// Of data that is staged: all partitions before have been unpacked in this round.
     cursor: AtomicUsize,
     /// Rounds that were started, those that are over, and those whose outcome has been taken.
@@ -41,7 +41,7 @@ impl PartitionedReceive {
         source: i32,
         tag: i32,
     ) -> Result<Arc<Self>> {
-        let (mut peer, mut marks) = (None, Vec::new());
+        let (mut peer, mut marks) = (None, Marks::default());
         if source >= 0 {
             let world = comm.world_rank_of(source);
             let same_process = engine.job().are_threads() || world == engine.job().rank();
@@ -49,8 +49,7 @@ impl PartitionedReceive {
             let run = buffer.run().filter(|_| buffer.bytes() > 0);
             let (channel, hello) = Channel::make(engine, shape, run, same_process)?;
             if let Landing::Staged(_) = channel.landing {
-                marks.try_reserve_exact(buffer.number)?;
-                marks.resize_with(buffer.number, Mark::default);
+                marks = Marks::new(buffer.number)?;
                 channel.words().clear(1);
             }
             // To this rank itself, or to one whose ring is full, the message is not sent yet: then the few bytes stay.
@@ -73,7 +72,7 @@ impl PartitionedReceive {
             source,
             tag,
             peer,
-            marks: marks.into_boxed_slice(),
+            marks,
             cursor: AtomicUsize::new(0),
             round: AtomicU64::new(0),
             over: AtomicU64::new(0),

@@ -2,7 +2,7 @@
 
 use super::buffer::Partitions;
 use super::channel::{Channel, HELLO, Landing, handshake};
-use super::words::Mark;
+use super::marks::Marks;
 use crate::comm::{Comm, lock};
 use crate::engine::{BackgroundOperation, Data, Engine};
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ pub struct PartitionedSend {
     /// The receive of what the receiver says; `None` once that has been taken.
     handshake: Mutex<Option<Request>>,
     channel: OnceLock<Result<Channel>>,
-    marks: Box<[Mark]>,
+    marks: Marks,
     /// Rounds that were started, and those that are over.
     round: AtomicU64,
     over: AtomicU64,
@@ -55,9 +55,7 @@ impl PartitionedSend {
         dest: i32,
         tag: i32,
     ) -> Result<Arc<Self>> {
-        let mut marks = Vec::new();
-        marks.try_reserve_exact(buffer.number)?;
-        marks.resize_with(buffer.number, Mark::default);
+        let marks = Marks::new(buffer.number)?;
         let hello = Box::new(Hello(Cell::new([0; HELLO])));
         let world = (dest >= 0).then(|| comm.world_rank_of(dest));
         let handshake = if world.is_some() {
@@ -75,7 +73,7 @@ impl PartitionedSend {
             hello,
             handshake: Mutex::new(handshake),
             channel: OnceLock::new(),
-            marks: marks.into_boxed_slice(),
+            marks,
             round: AtomicU64::new(0),
             over: AtomicU64::new(0),
             notified: AtomicU64::new(0),

@@ -4,6 +4,7 @@
  * FLAGS: -pthread
  */
 #include "check.h"
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -167,6 +168,18 @@ static void unusual(void)
     SAME(status.MPI_SOURCE, MPI_PROC_NULL);
     OK(MPI_Request_free(&send));
     OK(MPI_Request_free(&receive));
+    /* More partitions than there may be memory for: a mark that nobody sets costs none. */
+    int class = MPI_Psend_init(data, INT_MAX, 1, MPI_CHAR, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &send);
+    if (class == MPI_SUCCESS) {
+        OK(MPI_Start(&send));
+        OK(MPI_Pready(INT_MAX - 1, send));
+        CLASS(MPI_Pready(INT_MAX - 1, send), MPI_ERR_ARG);
+        OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
+        OK(MPI_Request_free(&send));
+    } else {
+        CLASS(class, MPI_ERR_NO_MEM);
+    }
+    CLASS(MPI_Precv_init(room, INT_MAX, 1, MPI_CHAR, before, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &receive), MPI_ERR_NO_MEM);
     /* Nothing: no partitions, and empty ones. */
     for (int parts = 0; parts < 3; parts += 2) {
         OK(MPI_Psend_init(data, parts, 0, MPI_INT, next, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &send));
