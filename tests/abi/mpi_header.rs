@@ -46,6 +46,23 @@ fn the_header_compiles_pedantically_as_c_and_as_cxx() {
 }
 
 #[test]
+fn no_compiler_takes_a_constant_in_place_of_weights_for_an_array() {
+    let dir = scratch("weights");
+    let program = "#include <mpi.h>
+void graphs(MPI_Comm *to) {
+    int some[1] = {0}, *no = MPI_UNWEIGHTED, *none = MPI_WEIGHTS_EMPTY;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_SELF, 1, some, MPI_UNWEIGHTED, 1, some, no, MPI_INFO_NULL, 0, to);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_SELF, 0, some, MPI_WEIGHTS_EMPTY, 0, some, none, MPI_INFO_NULL, 0, to);
+    MPI_Dist_graph_create(MPI_COMM_SELF, 1, some, some, some, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, to);
+}
+";
+    fs::write(dir.join("weights.c"), program).expect("scratch");
+    for level in ["-O0", "-O2"] {
+        cc(&[level, "-Wall", "-Wextra", "-Werror", "-c", "-o", "weights.o", "weights.c"], &dir);
+    }
+}
+
+#[test]
 fn every_constant_has_in_c_the_value_of_the_table() {
     let csv = fs::read_to_string(root().join("crates/perusal-abi/src/abi/constants.csv")).expect("a table");
     let constants = header::constants(&csv);

@@ -155,8 +155,21 @@ fn typedefs(csv: &str, constants: &[Constant]) -> String {
     text
 }
 
+/// An argument as the header declares it. gcc expects a parameter that is spelled as an array to point to something that can be read, and warns of
+/// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which do not; spelled as a pointer it is the same type.
+fn spelled(argument: &str) -> String {
+    match argument.strip_suffix("weights[]") {
+        Some(rest) => {
+            let (ty, name) = rest.rsplit_once(' ').expect("a type before a name");
+            format!("{ty} *{name}weights")
+        }
+        None => argument.to_owned(),
+    }
+}
+
 fn prototype(f: &Function, prefix: &str) -> String {
-    let arguments = if f.arguments.is_empty() { "void".to_owned() } else { f.arguments.join(", ") };
+    let arguments: Vec<String> = f.arguments.iter().map(|argument| spelled(argument)).collect();
+    let arguments = if arguments.is_empty() { "void".to_owned() } else { arguments.join(", ") };
     let mut text = String::new();
     wrapped(&mut text, &format!("{} {prefix}{}", f.returns, f.name), &format!("({arguments})"));
     text
