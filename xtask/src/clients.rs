@@ -59,6 +59,8 @@ pub struct Verdict {
     pub failures: Vec<String>,
     /// What was printed, if a test has failed.
     pub log: String,
+    /// Whether the run ended early, so that of a test that did not fail nothing is known.
+    pub cut_off: bool,
 }
 
 impl Verdict {
@@ -158,12 +160,20 @@ impl<'a> Client<'a> {
             let mut job = self.job(ranks);
             job.current_dir(&source).arg("-l").arg(&python).args(["test/main.py", "-v"]);
             let (good, log) = attempt(&mut job);
-            let Report { passed, skipped, reasons, mut failures } = Report::of(&log, ranks);
+            let Report { passed, skipped, reasons, mut failures, whole } = Report::of(&log, ranks);
             if failures.is_empty() && !good {
                 failures.push("a rank that says nothing".into());
             }
             let failures = failures.into_iter().map(|test| format!("mpi4py/{test}")).collect();
-            Verdict { name: format!("mpi4py -n {ranks}"), passed, skipped, reasons, failures, log }
+            Verdict {
+                name: format!("mpi4py -n {ranks}"),
+                passed,
+                skipped,
+                reasons,
+                failures,
+                log,
+                cut_off: !whole,
+            }
         };
         Ok([1, 2, 3, 5].map(test).into())
     }

@@ -191,14 +191,15 @@ impl Suite {
             .filter(|test| test.starts_with(&prefix))
             .collect();
         let mut suites = Vec::<(String, TestCounts)>::new();
-        for Verdict { name: title, passed, skipped, reasons, failures, log } in verdicts {
+        for Verdict { name: title, passed, skipped, reasons, failures, log, cut_off } in verdicts {
             let is_known = |failure: &&String| expected.contains(&failure.as_str());
             let known = failures.iter().filter(is_known).count();
             let failed = failures.len() - known;
             // Tests with a line of their own are one suite.
             let suite = title.split_once('/').map_or(&*title, |_| name).to_owned();
             let here = expected.iter().filter(|test| suite != name || **test == title);
-            let stale = here.filter(|test| !failures.iter().any(|failure| failure == **test)).count();
+            let stale =
+                here.filter(|test| !cut_off && !failures.iter().any(|failure| failure == **test)).count();
             let counts = TestCounts { passed, failed, skipped, known, stale };
             let word = if failed + stale > 0 { "FAIL" } else { "ok" };
             let mut more = String::new();

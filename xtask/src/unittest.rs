@@ -12,6 +12,8 @@ pub struct Report {
     pub reasons: String,
     /// Those that failed on a rank, and ranks that did not come to their end.
     pub failures: Vec<String>,
+    /// Whether all ranks came to their end: else tests that did not fail need not have run.
+    pub whole: bool,
 }
 
 impl Report {
@@ -32,6 +34,7 @@ impl Report {
                 *reasons.entry(reason.trim_end_matches('\'')).or_default() += 1;
             }
         }
+        let whole = (0..ranks).all(|rank| ended.contains(&rank));
         let skipped = reasons.values().sum();
         let passed = usize::saturating_sub(ran, skipped + failures.len());
         failures.extend(
@@ -41,7 +44,7 @@ impl Report {
         );
         let reasons: Vec<String> =
             reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-        Self { passed, skipped, reasons: reasons.join(", "), failures: failures.into_iter().collect() }
+        Self { passed, skipped, reasons: reasons.join(", "), failures: failures.into_iter().collect(), whole }
     }
 }
 
@@ -83,5 +86,6 @@ mod tests {
     fn a_rank_that_does_not_end_is_a_failure() {
         let report = Report::of(LOG, 2);
         assert_eq!(report.failures.first().unwrap(), "rank 1 has not come to the end");
+        assert!(!report.whole && Report::of(LOG, 1).whole);
     }
 }
