@@ -41,6 +41,7 @@ mod memory;
 mod neighbor;
 pub mod nonblocking;
 mod number;
+mod outline;
 mod scratch;
 pub mod selection;
 pub mod shared_memory;
@@ -56,6 +57,7 @@ pub use event_span::{CollContents, EventSpan};
 pub use kernel::ReductionKernel;
 pub use nonblocking::NonblockingOperation;
 pub use number::NumberedCall;
+pub use outline::Outline;
 pub use scratch::Scratch;
 pub use transport::{
     BlockingTransport, NonblockingTransport, Purpose, SequenceNumber, Subset, Transport, team_of, user_tag,

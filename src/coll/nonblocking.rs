@@ -1,5 +1,6 @@
 //! Nonblocking collectives: the algorithms of the blocking ones, resumed whenever the engine makes progress.
 
+use super::outline::Outline;
 use crate::comm::Comm;
 use crate::engine::BackgroundOperation;
 use crate::engine::Engine;
@@ -19,8 +20,11 @@ pub struct NonblockingOperation {
     work: ConditionalLock<Option<Work>>,
     over: AtomicBool,
     error: OnceLock<Error>,
-    /// The communicator whose background team it may use.
-    comm: Option<Arc<Comm>>,
+    /// Its communicator.
+    comm: Arc<Comm>,
+    /// Whether it may use the background team of that.
+    uses_team: bool,
+    outline: Outline,
 }
 
 // SAFETY: the work is polled under its lock only, so by one thread at a time, and holds nothing that is bound to a thread (`new` takes
@@ -41,19 +45,31 @@ pub fn begin(mut work: Work) -> Result<Option<Work>> {
 }
 
 impl NonblockingOperation {
-    /// Makes an operation of what is left of its work ([`begin`]). It makes progress once it is given to [`crate::engine::Progress::start_background`].
+    /// Makes an operation on `comm` of what is left of its work ([`begin`]). It makes progress once it is given to [`crate::engine::Progress::start_background`].
     ///
     /// # Safety
     /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`. It uses the background team of `comm`
-    /// alone, if of any.
+    /// alone, and that only if `uses_team`.
     #[must_use]
-    pub unsafe fn new(work: Result<Option<Work>>, comm: Option<Arc<Comm>>) -> Self {
+    pub unsafe fn new(
+        work: Result<Option<Work>>,
+        comm: Arc<Comm>,
+        uses_team: bool,
+        outline: Outline,
+    ) -> Self {
         let error = OnceLock::new();
         let work = work.unwrap_or_else(|failure| {
             let _ = error.set(failure);
             None
         });
-        Self { over: AtomicBool::new(work.is_none()), work: ConditionalLock::new(work), error, comm }
+        let over = AtomicBool::new(work.is_none());
+        Self { over, work: ConditionalLock::new(work), error, comm, uses_team, outline }
+    }
+
+    /// Returns the communicator of the operation, and what it is.
+    #[must_use]
+    pub fn described(&self) -> (&Comm, &Outline) {
+        (&self.comm, &self.outline)
     }
 
     /// Returns whether the operation is over.
@@ -93,12 +109,14 @@ impl BackgroundOperation for NonblockingOperation {
     }
 
     fn can_go_on(&self, engine: &Engine) -> bool {
-        let ask = |comm: &Arc<Comm>| comm.background_team().can_go_on(engine.is_shared(), engine.fences);
-        self.comm.as_ref().is_some_and(ask)
+        self.uses_team && self.comm.background_team().can_go_on(engine.is_shared(), engine.fences)
     }
 
     fn add_awaited(&self, engine: &Engine, to: &mut Vec<MessageAbout>) {
-        let Some(comm) = &self.comm else { return };
+        if !self.uses_team {
+            return;
+        }
+        let comm = &self.comm;
         let context = comm.context + 1;
         // Of several operations on a communicator, one has the team.
         if to.iter().any(|message| message.tag.is_none() && message.context == context) {

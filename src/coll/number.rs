@@ -32,6 +32,17 @@ impl<'a> NumberedCall<'a> {
         let rounds = rounds(engine, comm);
         Self { engine, comm, rounds, number: comm.call_number(rounds) }
     }
+
+    /// Counts a call that is performed in the background, and returns its number; 0 where another thread is in a call on the communicator.
+    #[must_use]
+    pub fn count_in_background(engine: &Engine, comm: &Comm) -> u64 {
+        let number = comm.try_team(engine.is_shared()).map_or(0, |team| match &*team {
+            Membership::Member(team) => comm.call_number(team.rounds.round()),
+            _ => comm.call_number(0),
+        });
+        comm.count_calls(1);
+        number
+    }
 }
 
 impl Drop for NumberedCall<'_> {

@@ -1,12 +1,12 @@
-//! What the ranks of a communicator must agree on in a collective call: as people read it ([`CollectiveAbout`]), and as numbers that can be
-//! compared ([`Signature`]).
+//! What the ranks of a communicator must agree on in a collective call: as people read it ([`Outline`](super::Outline)), and as numbers that can
+//! be compared ([`Signature`]).
 
 use super::call::{CallRoot, CollectiveOp, Elements, Form, Pieces, TypedOp};
+use super::outline::Amount;
 use crate::abi;
 use crate::comm::Comm;
 use crate::datatype::basic::BasicClass;
 use crate::datatype::{Basic, Datatype};
-use crate::shm::telemetry::CollectiveAbout;
 
 /// Numbers of a signature that must be equal at all members.
 pub const FIELDS: usize = 6;
@@ -106,11 +106,8 @@ fn text_number(text: &str) -> u64 {
 }
 
 /// How much of what.
-fn data(count: usize, datatype: &Datatype) -> String {
-    match datatype.initial_name() {
-        "" => format!("{count} × a type of {} bytes", datatype.size()),
-        name => format!("{count} × {name}"),
-    }
+fn data(count: usize, datatype: &Datatype) -> Amount {
+    Amount { count, name: datatype.initial_name(), size: datatype.size() }
 }
 
 /// What an operation is about at the caller: all data that has one length for all ranks.
@@ -137,11 +134,11 @@ impl<'a> Even<'a> {
         }
     }
 
-    fn text(&self) -> String {
+    fn amount(&self) -> Option<Amount> {
         match self {
-            Self::Elements(elements) => data(elements.count(), elements.datatype()),
-            Self::Piece(count, datatype) => data(*count, datatype),
-            Self::None => String::new(),
+            Self::Elements(elements) => Some(data(elements.count(), elements.datatype())),
+            Self::Piece(count, datatype) => Some(data(*count, datatype)),
+            Self::None => None,
         }
     }
 }
@@ -162,7 +159,7 @@ impl CollectiveOp {
         }
     }
 
-    fn root(&self) -> Option<u32> {
+    pub(super) fn root(&self) -> Option<u32> {
         match self {
             Self::Bcast(_, root)
             | Self::Gather(_, _, root, _)
@@ -186,11 +183,14 @@ impl CollectiveOp {
         }
     }
 
-    /// Returns what people want to know of the call, which is the `number`th on its communicator.
-    #[must_use]
-    pub fn about(&self, number: u64) -> CollectiveAbout {
-        let op = self.reduction().map_or("", |typed| op(typed).1);
-        CollectiveAbout { number, root: self.root(), data: self.even().text(), op: op.to_owned() }
+    /// How much of what the call moves, if that is the same for all ranks.
+    pub(super) fn amount(&self) -> Option<Amount> {
+        self.even().amount()
+    }
+
+    /// The name of the operation of a reduction; empty for others.
+    pub(super) fn reduction_name(&self) -> &'static str {
+        self.reduction().map_or("", |typed| op(typed).1)
     }
 
     /// Returns the signature of a call of `function` on `comm`. Of intercommunicators, whose sides give different arguments, it has the function alone.

@@ -303,6 +303,11 @@ impl Comm {
         self.team.lock(shared)
     }
 
+    /// The same, unless another thread has it.
+    pub(crate) fn try_team(&self, shared: bool) -> Option<ConditionalGuard<'_, Membership>> {
+        self.team.try_lock(shared)
+    }
+
     /// This rank's place in the memory that the members' nonblocking collectives share.
     #[must_use]
     pub fn background_team(&self) -> &BackgroundTeam {

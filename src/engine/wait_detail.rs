@@ -32,11 +32,15 @@ impl Engine {
         unexpected.sort_by_key(|message| distance(message, wait));
         unexpected.truncate(MESSAGES);
         let mut pending = if self.shared { self.pending_of_threads(wait) } else { self.pending_messages() };
+        if !self.background.is_empty() {
+            // There is room for one that a collective operation awaits.
+            pending.truncate(MESSAGES - 1);
+        }
         self.background.add_awaited(self, &mut pending);
         pending.truncate(MESSAGES);
         let own = wait.context & !1;
         let comm = self.contexts_to_examine(wait).find(|context| context.id() == own);
-        let is_collective = wait.kind == Waiting::Collective;
+        let is_collective = matches!(wait.kind, Waiting::Collective | Waiting::Operation);
         WaitDetail {
             call: mpi_call_name(),
             comm: comm.map(about).unwrap_or_default(),

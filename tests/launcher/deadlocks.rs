@@ -103,7 +103,37 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "nonblocking-collective",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Wait for rank 1, rank 1 in MPI_Recv (tag 1 on 'MPI_COMM_WORLD') for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Wait (MPI_Ibarrier no. 1 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Recv (tag 1 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "nonblocking-missing",
+        "3",
+        "ranks 0 and 2 wait for each other: rank 0 in MPI_Wait (MPI_Ibarrier no. 7 on 'halo') for rank 2, rank 2 in MPI_Recv (tag 3 on 'halo') for rank 0",
+    ),
+    (
+        "nonblocking-different",
+        "2",
+        "the ranks call different collective operations on 'MPI_COMM_WORLD': rank 0 MPI_Ibcast no. 1 (root 1, 1 × MPI_INT), rank 1 MPI_Igather no. 1 (root 1, 1 × MPI_INT)",
+    ),
+    (
+        "nonblocking-roots",
+        "2",
+        "the roots of MPI_Ibcast no. 1 on 'MPI_COMM_WORLD' differ: rank 0 (root 1, 16 × MPI_DOUBLE), rank 1 (root 0, 16 × MPI_DOUBLE)",
+    ),
+    (
+        "nonblocking-and-blocking",
+        "2",
+        "the ranks call different collective operations on 'MPI_COMM_WORLD': rank 0 MPI_Ibarrier no. 1, rank 1 MPI_Barrier no. 1",
+    ),
+    (
+        "persistent-missing",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Wait (MPI_Bcast_init no. 3 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "idup-missing",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Wait (MPI_Comm_idup on 'MPI_COMM_WORLD') for rank 0",
     ),
     (
         "bcast-roots",
@@ -180,12 +210,22 @@ fn of_a_collective_call_the_report_has_number_root_count_type_and_operation() {
     let wanted = "perusal:   ranks 1 and 2 wait in MPI_Reduce no. 5 on 'halo' (root 0, 20000 × MPI_DOUBLE, MPI_MAX), for ";
     assert!(ended.err.lines().any(|line| line.starts_with(wanted)), "{ended:?}");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    let wanted = serde_json::json!({ "number": 5, "root": 0, "data": "20000 × MPI_DOUBLE", "op": "MPI_MAX" });
+    let wanted = serde_json::json!({ "function": null, "number": 5, "root": 0, "data": "20000 × MPI_DOUBLE", "op": "MPI_MAX" });
     assert_eq!(report["ranks"][1]["wait"]["collective"], wanted);
     // On the fast path a call is known by what its members share.
     let ended = run(&["-n", "3"], "bcast-missing");
     let wanted = "perusal:   ranks 0 and 2 wait in MPI_Bcast no. 17 on 'halo' (root 1), for ";
     assert!(ended.err.lines().any(|line| line.starts_with(wanted)), "{ended:?}");
+}
+
+#[test]
+fn of_a_request_of_a_collective_operation_the_report_has_the_operation() {
+    for threads in ["", "-x MISTAKE_THREADS=1"] {
+        let options: Vec<&str> = ["-n", "2"].into_iter().chain(threads.split_whitespace()).collect();
+        let ended = run(&options, "nonblocking-roots");
+        let wanted = "perusal:   rank 1 waits in MPI_Wait for MPI_Ibcast no. 1 on 'MPI_COMM_WORLD' (root 0, 16 × MPI_DOUBLE), for ";
+        assert!(ended.err.lines().any(|line| line.starts_with(wanted)), "{ended:?}");
+    }
 }
 
 #[test]

@@ -170,6 +170,50 @@ static void run(const char *mistake, const char *argument)
         } else {
             receive(0, 1, world);
         }
+    } else if (is(mistake, "nonblocking-missing")) {
+        /* The third barrier: rank 1 begins it and waits for a message, rank 2 never begins it. */
+        MPI_Request requests[2];
+        MPI_Comm halo = named_dup("halo");
+        rounds(halo, 5);
+        MPI_Ibarrier(halo, &requests[0]);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        if (rank == 2) receive(0, 3, halo);
+        MPI_Ibarrier(halo, &requests[0]);
+        if (rank == 1) receive(2, 3, halo);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    } else if (is(mistake, "nonblocking-different")) {
+        /* By messages, as below. */
+        MPI_Request request;
+        int all[2];
+        if (rank == 0) MPI_Ibcast(&value, 1, MPI_INT, 1, world, &request);
+        else MPI_Igather(&value, 1, MPI_INT, all, 1, MPI_INT, 1, world, &request);
+        MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+    } else if (is(mistake, "nonblocking-roots")) {
+        MPI_Request request;
+        double many[16] = {0};
+        MPI_Ibcast(many, 16, MPI_DOUBLE, 1 - rank, world, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "nonblocking-and-blocking")) {
+        int index;
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (rank == 0) MPI_Ibarrier(world, &request);
+        else MPI_Barrier(world);
+        MPI_Waitany(1, &request, &index, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "persistent-missing")) {
+        MPI_Request request;
+        MPI_Bcast_init(&value, 1, MPI_INT, 0, world, MPI_INFO_NULL, &request);
+        for (int i = 0; i < 3; i++) {
+            if (i == 2 && rank == 0) receive(1, 3, world);
+            MPI_Start(&request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+        MPI_Request_free(&request);
+    } else if (is(mistake, "idup-missing")) {
+        MPI_Request request;
+        MPI_Comm new;
+        if (rank == 0) receive(1, 3, world);
+        MPI_Comm_idup(world, &new, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else if (is(mistake, "sleeps")) {
         /* No mistake: rank 1 does something else for a while. */
         if (rank == 1) sleep(3);
@@ -240,7 +284,7 @@ static void run(const char *mistake, const char *argument)
 int main(int argc, char **argv)
 {
     int provided;
-    if (argc > 1 && is(argv[1], "bcast-roots")) setenv("PERUSAL_COLL_SHARED", "off", 1);
+    if (argc > 1 && (is(argv[1], "bcast-roots") || is(argv[1], "nonblocking-different"))) setenv("PERUSAL_COLL_SHARED", "off", 1);
     const char *level = getenv("MISTAKE_THREADS");
     int threads = level || (argc > 1 && is(argv[1], "thread"));
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);

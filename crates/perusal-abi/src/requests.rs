@@ -4,6 +4,7 @@ use super::boundary::{self, ErrorSource};
 use super::check;
 use super::mpi::part::PartitionedTask;
 use crate::abi;
+use crate::coll::Outline;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::handles::{HandleKind, HandleTable};
@@ -29,6 +30,10 @@ pub trait Task: Send + Sync {
     fn free(&self, engine: &Engine);
     /// What its errors are raised on, if that is not what the function that waits for it says.
     fn raises_on(&self) -> Option<ErrorSource> {
+        None
+    }
+    /// The context of its communicator and what it is, if it is a collective operation that has begun.
+    fn collective(&self) -> Option<(u32, Outline)> {
         None
     }
     /// Whether its handle stays after its completion (MPI 5.0 §6.13).
@@ -130,6 +135,26 @@ pub fn all_over(engine: &Engine, named: &[Named]) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// The one that a wait for any of them is for, if there is no more than one.
+#[must_use]
+pub fn only_one(named: &[Named]) -> Option<&Named> {
+    let mut awaited = named.iter().filter(|one| one.counts());
+    awaited.next().filter(|_| awaited.next().is_none())
+}
+
+/// Waits until `over`; `which` is the request that this waits for, if it is a certain one.
+///
+/// # Errors
+/// Those of `over`, and what makes waiting pointless.
+pub fn wait_for(engine: &Engine, which: Option<&Named>, over: impl FnMut() -> Result<bool>) -> Result<()> {
+    let collective = || match which {
+        Some(Named::Task(task)) => task.collective(),
+        _ => None,
+    };
+    let about = || collective().map(|(_, outline)| outline.about()).unwrap_or_default();
+    engine.progress().wait_for_request_of(|| collective().map(|(context, _)| context), about, over)
 }
 
 /// The handle of a message's request.

@@ -92,7 +92,7 @@ impl OperationKey {
             1 => "1 byte".into(),
             more => format!("{more} bytes"),
         };
-        CollectiveAbout { number, root, data, op: String::new() }
+        CollectiveAbout { number, root, data, ..CollectiveAbout::default() }
     }
 }
 

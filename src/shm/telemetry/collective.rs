@@ -5,6 +5,8 @@ use core::fmt;
 /// The arguments of a collective call that the ranks must agree on, as people read them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CollectiveAbout {
+    /// The function that began it, if the program waits for its request in another one; else empty.
+    pub function: String,
     /// Its number among the collective calls on its communicator, from 1; 0 if it is not known.
     pub number: u64,
     /// The root, if the operation has one.

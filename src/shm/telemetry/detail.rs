@@ -10,14 +10,14 @@ pub const MESSAGES: usize = 4;
 /// Ranks of the job that a detail can name as members of a communicator; of communicators with later ranks it names none.
 pub const MEMBERS: usize = 1024;
 
-/// Words of the name of an MPI function, of a communicator, and of a message's communicator, 8 bytes each.
+/// Words of the name of an MPI function (the call's, and that of a request), of a communicator, and of a message's communicator, 8 bytes each.
 const CALL: usize = 6;
 const NAME: usize = 8;
 const SHORT_NAME: usize = 4;
 /// In a model, which stores no detail, two: so many as show a mixture.
 const WORDS: usize = if cfg!(perusal_loom) { 2 } else { ALL_WORDS };
 const ALL_WORDS: usize =
-    CALL + NAME + 1 + MEMBERS / 64 + 2 * (1 + MESSAGES * (3 + SHORT_NAME)) + 2 + 2 * SHORT_NAME;
+    2 * CALL + NAME + 1 + MEMBERS / 64 + 2 * (1 + MESSAGES * (3 + SHORT_NAME)) + 2 + 2 * SHORT_NAME;
 /// The context id of a message of which it is not known. No communicator has it.
 pub const UNKNOWN_CONTEXT: u32 = u32::MAX - 1;
 
@@ -178,6 +178,7 @@ fn encode(detail: &WaitDetail) -> [u64; ALL_WORDS] {
     to.word(detail.collective.root.map_or(0, |root| u64::from(root) + 1));
     to.text(&detail.collective.data, SHORT_NAME);
     to.text(&detail.collective.op, SHORT_NAME);
+    to.text(&detail.collective.function, CALL);
     to.words
 }
 
@@ -234,7 +235,8 @@ fn decode(words: &[u64]) -> WaitDetail {
     let (unexpected, pending) = (from.messages(), from.messages());
     let (number, root) = (from.word(), from.word());
     let root = root.checked_sub(1).and_then(|root| u32::try_from(root).ok());
-    let collective = CollectiveAbout { number, root, data: from.text(SHORT_NAME), op: from.text(SHORT_NAME) };
+    let (data, op, function) = (from.text(SHORT_NAME), from.text(SHORT_NAME), from.text(CALL));
+    let collective = CollectiveAbout { function, number, root, data, op };
     WaitDetail { call, comm: CommAbout { name, members }, collective, unexpected, pending }
 }
 
@@ -255,6 +257,7 @@ mod tests {
             call: "MPI_Recv".into(),
             comm: CommAbout { name: "MPI_COMM_WORLD".into(), members: vec![0, 63, 64, 1023] },
             collective: CollectiveAbout {
+                function: "MPI_Iallreduce".into(),
                 number: 17,
                 root: Some(0),
                 data: "4 × MPI_INT".into(),

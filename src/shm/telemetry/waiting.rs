@@ -36,6 +36,8 @@ pub enum Waiting {
     Outside = 11,
     /// The votes of the other members of a communicator that live (`crate::shm::failures`).
     Agreement = 12,
+    /// The request of a nonblocking or persistent collective operation.
+    Operation = 13,
 }
 
 /// What a rank waits for and since when, in shared memory: a sequence lock, so that a reader never has the kind of one wait with the words of
@@ -160,6 +162,7 @@ impl fmt::Display for Wait {
             Waiting::Room => write!(f, "room in the ring to {peer}"),
             Waiting::Outside => write!(f, "something outside of the job"),
             Waiting::Agreement => write!(f, "the other members, to agree with them, context {context}"),
+            Waiting::Operation => write!(f, "the request of a collective operation, context {context}"),
             Waiting::Lock => write!(f, "the lock of a window at {peer}"),
             Waiting::Epoch => write!(f, "an epoch of a window with {peer}"),
         }

@@ -41,7 +41,7 @@ pub fn compare(comm: &Comm, op: &CollectiveOp) {
         let number = state.collectives.numbers.entry(comm.context).or_default();
         *number += 1;
         let (number, rank) = (*number, engine.rank());
-        let about = op.about(u64::from(number)).to_string();
+        let about = op.outline(u64::from(number)).about().to_string();
         let text = format!("{}|{about}", function());
         let text = &text[..text.floor_char_boundary(TEXT_BYTES)];
         let call = TableCall { context: comm.context, number, members, rank, signature, text };

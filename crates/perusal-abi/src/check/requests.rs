@@ -119,7 +119,7 @@ fn areas_of(op: &CollectiveOp, comm: &Comm) -> Vec<Area> {
 }
 
 fn operation_text(op: &CollectiveOp, comm: &Comm) -> String {
-    let arguments = op.about(0).to_string();
+    let arguments = op.outline(0).about().to_string();
     let arguments = if arguments.is_empty() { arguments } else { format!(" ({arguments})") };
     format!("{}{arguments} on {}", function(), report::name_of(comm))
 }

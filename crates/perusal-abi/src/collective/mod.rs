@@ -16,12 +16,13 @@ use crate::coll::call::{CollectiveOp, Transports};
 use crate::coll::intercomm::Sides;
 use crate::coll::nonblocking::{self, Work};
 use crate::coll::{
-    BlockingTransport, NonblockingOperation, NonblockingTransport, NumberedCall, Purpose, SequenceNumber,
-    run as to_the_end,
+    BlockingTransport, NonblockingOperation, NonblockingTransport, NumberedCall, Outline, Purpose,
+    SequenceNumber, run as to_the_end,
 };
 use crate::comm::{Comm, lock};
 use crate::engine::{Engine, describing};
 use crate::error::{Error, Result};
+use crate::events::CollMode;
 use crate::info::Info;
 use crate::p2p::MessageStatus;
 use crate::sync::Mutex;
@@ -83,7 +84,7 @@ pub(crate) fn run(comm: &Comm, call: impl FnOnce(&Comm) -> Result<CollectiveOp>)
     let engine = engine()?;
     let numbered = NumberedCall::begin(engine, comm);
     let transports = blocking(engine, comm, purpose(&call));
-    let about = || call.about(numbered.number);
+    let about = || call.outline(numbered.number).about();
     // SAFETY: argument rule 3: a call is made of buffers that are valid until it is over; the future is run to its end.
     let result = describing(&about, || to_the_end(unsafe { call.perform(&transports, comm) }));
     check(&transports).and(result)
@@ -106,6 +107,10 @@ impl Task for NonblockingTask {
         Err(Error::Request("a nonblocking collective cannot be cancelled"))
     }
     fn free(&self, _: &Engine) {}
+    fn collective(&self) -> Option<(u32, Outline)> {
+        let (comm, outline) = self.0.described();
+        Some((comm.context, *outline))
+    }
 }
 
 /// The outcome of an operation that has no message.
@@ -114,11 +119,11 @@ fn ended(error: Option<Error>) -> (MessageStatus, Option<Error>) {
     (MessageStatus { error: code, ..MessageStatus::EMPTY }, error)
 }
 
-/// Begins work in the background on `comm` and gives the handle of its request.
+/// Begins work in the background on `comm`, which is what `outline` says, and gives the handle of its request.
 ///
 /// # Safety
 /// As for [`NonblockingOperation::new`].
-pub(crate) unsafe fn begin(comm: Arc<Comm>, work: Work) -> Result<MPI_Request> {
+pub(crate) unsafe fn begin(comm: Arc<Comm>, work: Work, outline: Outline) -> Result<MPI_Request> {
     // Of what is over already there is nothing to remember, unless it has failed.
     let begun = nonblocking::begin(work);
     if matches!(begun, Ok(None)) {
@@ -126,7 +131,7 @@ pub(crate) unsafe fn begin(comm: Arc<Comm>, work: Work) -> Result<MPI_Request> {
     }
     let raises_on = comm.handle();
     // SAFETY: `work` holds nothing that is bound to a thread (`Safety`).
-    let operation = Arc::new(unsafe { NonblockingOperation::new(begun, Some(comm)) });
+    let operation = Arc::new(unsafe { NonblockingOperation::new(begun, comm, true, outline) });
     let handle = insert_task(Box::new(NonblockingTask(operation.clone(), raises_on)))?;
     engine()?.progress().start_background(operation);
     Ok(handle)
@@ -168,14 +173,15 @@ pub(crate) fn start(
     }
     let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
     let number = SequenceNumber::Once(comm.next_in_background());
-    comm.count_calls(1);
     let (engine, room) = (engine()?, Box::new_uninit());
+    let counted = NumberedCall::count_in_background(engine, &comm);
+    let outline = call.outline_of_request(counted, CollMode::Nonblocking);
     // SAFETY: argument rule 3: the buffers are valid until the request is complete.
     let work = unsafe { performed(engine, comm.clone(), call, number) };
     // Written to its place, it is not copied.
     let work = Box::into_pin(Box::write(room, work));
     // SAFETY: the work holds addresses, its transports, and what is `Send`.
-    let handle = unsafe { begin(comm, work) }?;
+    let handle = unsafe { begin(comm, work, outline) }?;
     if let Some((comm, call)) = checked {
         check_calls::began_operation(handle, &comm, &call, false);
     }
@@ -226,6 +232,10 @@ impl Task for PersistentTask {
     fn raises_on(&self) -> Option<ErrorSource> {
         Some(ErrorSource::Comm(self.comm.handle()))
     }
+    fn collective(&self) -> Option<(u32, Outline)> {
+        let current = lock(&self.current);
+        current.as_ref().map(|operation| (self.comm.context, *operation.described().1))
+    }
     fn is_persistent(&self) -> bool {
         true
     }
@@ -239,10 +249,13 @@ impl Task for PersistentTask {
         }
         // SAFETY: argument rule 3: of a persistent operation, the buffers are valid from each start until its completion.
         let work = unsafe { performed(engine, self.comm.clone(), self.call.clone(), self.number) };
-        // SAFETY: the work holds addresses, its transports, and what is `Send`.
-        let operation = Arc::new(unsafe { NonblockingOperation::new(Ok(Some(Box::pin(work))), None) });
+        let number = NumberedCall::count_in_background(engine, &self.comm);
+        let outline = self.call.outline_of_request(number, CollMode::Persistent);
+        // SAFETY: the work holds addresses, its transports, and what is `Send`, and uses no team.
+        let operation =
+            unsafe { NonblockingOperation::new(Ok(Some(Box::pin(work))), self.comm.clone(), false, outline) };
+        let operation = Arc::new(operation);
         *current = Some(operation.clone());
-        self.comm.count_calls(1);
         engine.progress().start_background(operation);
         Ok(())
     }

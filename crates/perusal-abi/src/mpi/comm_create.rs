@@ -5,7 +5,7 @@ use crate::abi::*;
 use crate::arguments::InOut;
 use crate::coll::call::Transports;
 use crate::coll::create::{self, Agreed, among, connect, goes_first, inter_split, merge, split};
-use crate::coll::{BlockingTransport, Purpose, SequenceNumber, Subset, Transport, run, user_tag};
+use crate::coll::{BlockingTransport, Outline, Purpose, SequenceNumber, Subset, Transport, run, user_tag};
 use crate::collective::{background, begin, blocking, check, check_nonblocking};
 use crate::comm::{Attributes, Comm, Group, Topology, attributes, errhandler as handlers};
 use crate::comms;
@@ -139,7 +139,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
         Ok(())
     };
     // SAFETY: the work holds what is `Send`, and its transports.
-    Ok((new, unsafe { begin(from, Box::pin(work)) }?))
+    Ok((new, unsafe { begin(from, Box::pin(work), Outline::of_function("MPI_Comm_idup")) }?))
 }
 
 /// Splits by color (none: not in any) and key.

@@ -3,6 +3,7 @@
 
 use super::comm_create::opened;
 use crate::arguments::{Argument, InOut};
+use crate::coll::Outline;
 use crate::coll::agreement::{self, Shrunk, members};
 use crate::coll::create::Agreed;
 use crate::collective::begin;
@@ -79,7 +80,7 @@ pub fn ishrink(comm: Arc<Comm>) -> Result<(MPI_Comm, MPI_Request)> {
         Ok(())
     };
     // SAFETY: the work holds what is `Send`.
-    Ok((new, unsafe { begin(from, Box::pin(work)) }?))
+    Ok((new, unsafe { begin(from, Box::pin(work), Outline::of_function("MPIX_Comm_ishrink")) }?))
 }
 
 /// MPIX_Comm_agree.
@@ -105,7 +106,7 @@ pub fn iagree(comm: Arc<Comm>, flag: FlagAt) -> Result<MPI_Request> {
         outcome
     };
     // SAFETY: the work holds what is `Send`.
-    unsafe { begin(from, Box::pin(work)) }
+    unsafe { begin(from, Box::pin(work), Outline::of_function("MPIX_Comm_iagree")) }
 }
 
 /// The members of `comm` that have died, in the order in which they did, up to death number `until`.

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::events::fast_path_is_open;
 use crate::p2p::{MessageStatus, Request};
 use crate::process::{engine, running};
-use crate::requests::{Named, all_over, find, find_all, first_over};
+use crate::requests::{Named, all_over, find, find_all, first_over, only_one, wait_for};
 use crate::types::MPI_Request;
 use core::ffi::c_int;
 
@@ -240,7 +240,7 @@ fn wait_slow(request: Option<InOut<'_, MPI_Request>>, status: StatusOut<'_>) -> 
         Named::Message(message) if !message.is_over() => {
             engine.wait_complete(*message).inspect_err(|error| named.blame(engine, error))?;
         }
-        Named::Task(_) => engine.progress().wait_for(|| named.is_over(engine))?,
+        Named::Task(_) => wait_for(engine, Some(&named), || named.is_over(engine))?,
         _ => {}
     }
     let (got, error) = named.take(engine, &mut handle);
@@ -311,7 +311,7 @@ fn waitall_slow(engine: &Engine, handles: &mut [MPI_Request], statuses: Statuses
             Named::Message(message) if !message.is_over() => {
                 engine.wait_complete(*message).inspect_err(|error| one.blame(engine, error))?;
             }
-            Named::Task(_) => engine.progress().wait_for(|| one.is_over(engine))?,
+            Named::Task(_) => wait_for(engine, Some(one), || one.is_over(engine))?,
             _ => {}
         }
     }
@@ -336,7 +336,7 @@ pub fn waitany(handles: &mut [MPI_Request], index: Out<'_, c_int>, status: Statu
         return index.put(MPI_UNDEFINED);
     }
     let mut found = None;
-    engine.progress().wait_for(|| {
+    wait_for(engine, only_one(&named), || {
         found = first_over(engine, &named)?;
         Ok(found.is_some())
     })?;
@@ -395,7 +395,7 @@ pub fn some(
     }
     let is_one_over = || Ok(first_over(engine, &named)?.is_some());
     match mode {
-        WaitOrTest::Wait => engine.progress().wait_for(is_one_over)?,
+        WaitOrTest::Wait => wait_for(engine, only_one(&named), is_one_over)?,
         WaitOrTest::Test => drop(engine.look_for(is_one_over)?),
     }
     let (taken, failed) = take_some(engine, &named, handles, &indices, statuses)?;

@@ -61,9 +61,20 @@ fn collectives(ranks: &[RankView]) -> BTreeMap<u32, Vec<(&RankView, &LongWait)>>
     all
 }
 
+/// Of ranks in collective operations on one communicator, those whose calls can be compared: where some wait for requests, of which a rank may have
+/// several, those that are in the earliest one.
+fn in_step<'a>(members: &[(&'a RankView, &'a LongWait)]) -> Vec<(&'a RankView, &'a LongWait)> {
+    let number = |wait: &LongWait| wait.detail.collective.number;
+    let earliest = members.iter().map(|(_, wait)| number(wait)).min();
+    let for_requests = members.iter().any(|(_, wait)| wait.wait.kind == Waiting::Operation);
+    let compared = members.iter().filter(|(_, wait)| !for_requests || Some(number(wait)) == earliest);
+    compared.copied().collect()
+}
+
 fn different_collectives(ranks: &[RankView]) -> Option<Cause> {
     for members in collectives(ranks).values() {
-        let calls = groups(members, |wait| wait.detail.call.clone());
+        let members = &in_step(members);
+        let calls = groups(members, |wait| wait.function().to_owned());
         if calls.len() < 2 {
             continue;
         }
@@ -95,6 +106,7 @@ const ARGUMENTS: [Argument; 3] = [
 /// Ranks in the same collective call that give another root, operation, count or type.
 fn different_arguments(ranks: &[RankView]) -> Option<Cause> {
     collectives(ranks).values().find_map(|members| {
+        let members = &in_step(members);
         let (kind, what, _) = ARGUMENTS.into_iter().find(|(_, _, value)| {
             let values = groups(members, value);
             // Small messages know their bytes alone, and say nothing of a type.
@@ -232,10 +244,16 @@ fn is_absent(ranks: &[RankView], rank: u32) -> bool {
     ranks.get(rank as usize).is_some_and(absent)
 }
 
-/// Members of the communicator of a collective wait that are in no collective operation there.
+/// Members of the communicator of a collective wait that are in no collective operation there. Of a nonblocking one, those that have begun it, too,
+/// whatever they wait for, are there.
 fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
+    let context = wait.wait.context;
     let is_there = |rank: &RankView| {
-        rank.wait().is_some_and(|other| other.is_collective() && other.wait.context == wait.wait.context)
+        rank.wait().is_some_and(|other| {
+            let has_begun = || other.detail.pending.iter().any(|message| message.context == context);
+            other.is_collective() && other.wait.context == context
+                || wait.wait.kind == Waiting::Operation && has_begun()
+        })
     };
     let members = wait.detail.comm.members.iter().filter_map(|member| ranks.get(*member as usize));
     members.filter(|rank| !is_there(rank)).map(|rank| rank.rank).collect()
@@ -263,6 +281,9 @@ fn said(wait: &LongWait) -> String {
             format!("{} (tag {tag} on {})", wait.call(), wait.comm())
         }
         (Waiting::Collective, _) => format!("{} on {}", wait.numbered_call(), wait.comm()),
+        (Waiting::Operation, _) => {
+            format!("{} ({} on {})", wait.call(), wait.numbered_call(), wait.comm())
+        }
         (Waiting::Receive | Waiting::Probe | Waiting::Send, _) => {
             format!("{} on {}", wait.call(), wait.comm())
         }

@@ -165,11 +165,20 @@ impl LongWait {
         !self.finalizing && matches!(self.wait.kind, Waiting::Receive | Waiting::Probe)
     }
 
+    /// The function that began the collective operation: for a wait for its request, not the one that waits.
+    pub fn function(&self) -> &str {
+        match self.detail.collective.function.as_str() {
+            "" if self.wait.kind == Waiting::Operation => "a collective operation",
+            "" => self.call(),
+            function => function,
+        }
+    }
+
     /// The function, and which number the collective call has on its communicator.
     pub fn numbered_call(&self) -> String {
         match self.detail.collective.number {
-            0 => self.call().to_owned(),
-            number => format!("{} no. {number}", self.call()),
+            0 => self.function().to_owned(),
+            number => format!("{} no. {number}", self.function()),
         }
     }
 
@@ -181,7 +190,7 @@ impl LongWait {
 
     /// Whether it is for other members of a communicator in a collective operation.
     pub fn is_collective(&self) -> bool {
-        !self.finalizing && self.wait.kind == Waiting::Collective
+        !self.finalizing && matches!(self.wait.kind, Waiting::Collective | Waiting::Operation)
     }
 
     /// Call and arguments, without the time.
@@ -198,6 +207,11 @@ impl LongWait {
                 let arguments = self.arguments();
                 let space = if arguments.is_empty() { "" } else { " " };
                 format!("{} on {comm}{space}{arguments}", self.numbered_call())
+            }
+            Waiting::Operation => {
+                let arguments = self.arguments();
+                let space = if arguments.is_empty() { "" } else { " " };
+                format!("{call} for {} on {comm}{space}{arguments}", self.numbered_call())
             }
             Waiting::Agreement => format!("{call} on {comm}"),
             Waiting::Lock => format!("{call} for the lock of {peer}'s window"),

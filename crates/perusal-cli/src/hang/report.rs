@@ -116,6 +116,7 @@ fn wait_json(wait: &LongWait) -> Value {
 fn collective_json(about: &CollectiveAbout) -> Value {
     let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({
+        "function": known(&about.function),
         "number": (about.number > 0).then_some(about.number),
         "root": about.root,
         "data": known(&about.data),

@@ -44,6 +44,7 @@ fn what_ranks_write_is_printed_and_neither_believed_nor_followed() {
         call: "MPI_\u{7}".into(),
         comm: CommAbout { name: "x\r\ny".into(), members: vec![0, 1, 1023] },
         collective: CollectiveAbout {
+            function: "MPI_I\u{1b}".into(),
             number: u64::MAX,
             root: Some(u32::MAX - 1),
             data: "\u{1b}[2J\n".into(),
@@ -52,8 +53,15 @@ fn what_ranks_write_is_printed_and_neither_believed_nor_followed() {
         unexpected: vec![far.clone(), far.clone()],
         pending: vec![far.clone(), far],
     };
-    let kinds =
-        [Waiting::Receive, Waiting::Send, Waiting::Any, Waiting::Collective, Waiting::Lock, Waiting::Epoch];
+    let kinds = [
+        Waiting::Receive,
+        Waiting::Send,
+        Waiting::Any,
+        Waiting::Collective,
+        Waiting::Operation,
+        Waiting::Lock,
+        Waiting::Epoch,
+    ];
     for kind in kinds {
         let memory = Memory::create(3, 0).unwrap();
         for rank in 0..3 {

@@ -27,13 +27,14 @@ pub fn sleep(slept: &[Slept]) -> Sleep {
 }
 
 fn what(kind: u8) -> &'static str {
-    const NAMES: [(Waiting, &str); 10] = [
+    const NAMES: [(Waiting, &str); 11] = [
         (Waiting::Receive, "a message"),
         (Waiting::Send, "a send"),
         (Waiting::Probe, "a probe"),
         (Waiting::Any, "any of several requests"),
         (Waiting::All, "all of several requests"),
         (Waiting::Collective, "a collective operation"),
+        (Waiting::Operation, "a collective operation"),
         (Waiting::Finalize, "MPI_Finalize"),
         (Waiting::Room, "room in a ring"),
         (Waiting::Lock, "the lock of a window"),

@@ -1,0 +1,132 @@
+//! What a collective call is, in a few words that it may keep until somebody asks ([`CollectiveAbout`]): making them allocates nothing.
+
+use super::call::{CollectiveOp, Form};
+use crate::events::{CollMode, Collective};
+use crate::shm::telemetry::CollectiveAbout;
+
+/// The arguments of a collective call, and whether it is one that a request stands for.
+#[derive(Debug, Clone, Copy)]
+pub struct Outline {
+    function: Function,
+    /// Its number among the collective calls on its communicator, from 1; 0 if it is not known.
+    number: u64,
+    root: Option<u32>,
+    data: Option<Amount>,
+    op: &'static str,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Function {
+    /// That which the program is in.
+    Current,
+    /// A form of a collective operation: how its name ends, and its mode.
+    Form(Collective, &'static str, CollMode),
+    /// Another one.
+    Named(&'static str),
+}
+
+/// How many elements of which type.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Amount {
+    pub count: usize,
+    /// The type's name; empty if it has none.
+    pub name: &'static str,
+    /// Bytes of an element.
+    pub size: usize,
+}
+
+impl Outline {
+    /// Outlines a call of `function` of which nothing else is known.
+    #[must_use]
+    pub const fn of_function(function: &'static str) -> Self {
+        Self { function: Function::Named(function), number: 0, root: None, data: None, op: "" }
+    }
+
+    /// Returns what people want to know of the call.
+    #[must_use]
+    pub fn about(&self) -> CollectiveAbout {
+        let data = self.data.map_or_else(String::new, |Amount { count, name, size }| match name {
+            "" => format!("{count} × a type of {size} bytes"),
+            name => format!("{count} × {name}"),
+        });
+        CollectiveAbout {
+            function: self.function.name(),
+            number: self.number,
+            root: self.root,
+            data,
+            op: self.op.to_owned(),
+        }
+    }
+}
+
+impl Function {
+    /// The function of the request; empty for one that the program is in.
+    fn name(self) -> String {
+        match self {
+            Self::Current => String::new(),
+            Self::Named(name) => name.to_owned(),
+            Self::Form(operation, ending, mode) => {
+                let name = Collective::NAMES[operation as usize].to_string_lossy();
+                match mode {
+                    CollMode::Persistent => {
+                        let mut name = format!("MPI_{name}{ending}_init");
+                        name[4..5].make_ascii_uppercase();
+                        name
+                    }
+                    _ => format!("MPI_I{name}{ending}"),
+                }
+            }
+        }
+    }
+}
+
+impl CollectiveOp {
+    /// Outlines the call, in which the program is, and which is the `number`th on its communicator.
+    #[must_use]
+    pub fn outline(&self, number: u64) -> Outline {
+        Outline {
+            function: Function::Current,
+            number,
+            root: self.root(),
+            data: self.amount(),
+            op: self.reduction_name(),
+        }
+    }
+
+    /// Outlines the call, for which a request stands.
+    #[must_use]
+    pub fn outline_of_request(&self, number: u64, mode: CollMode) -> Outline {
+        let function = Function::Form(self.operation(), self.ending(), mode);
+        Outline { function, ..self.outline(number) }
+    }
+
+    /// How the name of the function ends that has these arguments.
+    const fn ending(&self) -> &'static str {
+        match self {
+            Self::Gather(_, _, _, false) | Self::Scatter(_, _, _, false) => "v",
+            Self::Allgather(_, pieces)
+            | Self::Alltoall(_, pieces)
+            | Self::NeighbourAllgather(_, pieces)
+            | Self::NeighbourAlltoall(_, pieces) => match pieces.form {
+                Form::Even(..) => "",
+                Form::Varied(..) => "v",
+                Form::Each(..) => "w",
+            },
+            _ => "",
+        }
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_named_by_the_function_that_made_it() {
+        let name = |mode| CollectiveOp::Barrier.outline_of_request(3, mode).about();
+        assert_eq!(name(CollMode::Nonblocking).function, "MPI_Ibarrier");
+        assert_eq!(name(CollMode::Persistent).function, "MPI_Barrier_init");
+        assert_eq!((name(CollMode::Nonblocking).number, name(CollMode::Nonblocking).data.as_str()), (3, ""));
+        assert_eq!(CollectiveOp::Barrier.outline(3).about().function, "");
+    }
+}
