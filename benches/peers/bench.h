@@ -1,5 +1,5 @@
 /* bench.h: what the parts of the peers' benchmark share. The same source is compiled with every MPI that is compared, so
- * it asks for nothing beyond MPI 3.1.
+ * it asks for nothing beyond MPI 4.0.
  *
  * A metric prints lines "R METRIC/CASE VALUE" from rank 0, with a probe of the machine before and after where there is one:
  * "R METRIC/CASE VALUE BEFORE AFTER"; benches/peers/catalog.py knows the units. Every measurement has a budget in seconds, not
@@ -14,6 +14,8 @@
 double bench_now(void);
 
 extern int bench_rank, bench_size;
+/* Its own name: what it spawns. */
+extern const char *bench_program;
 /* Multiplies every budget. */
 extern double bench_scale;
 
@@ -64,5 +66,11 @@ void metric_files(void);
 void metric_onesided(void);
 void metric_onesided_sync(void);
 void metric_matrix(void);
+void metric_spawn(void);
+void metric_connect(void);
+void metric_partitioned(void);
+
+/* What a process does that metric_spawn has started. */
+void bench_child(MPI_Comm parent);
 
 #endif

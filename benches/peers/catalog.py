@@ -57,6 +57,9 @@ GROUPS = (
     Group("matrix", 2, ("matrix",), 45, rounds=5),
     Group("matrix of 4 ranks", 4, ("matrix",), 60, rounds=3),
     Group("matrix of 8 ranks", 8, ("matrix",), 90, rounds=3),
+    Group("spawn", 1, ("spawn",), 30, threaded=True),
+    Group("connect", 2, ("latency", "connect"), 20),
+    Group("partitioned", 2, ("partitioned",), 20, threaded=True, passes=2),
     # benches/instructions.c: a second process counts instructions one by one. Load does not matter, and once is enough.
     Group("instructions", 2, ("instructions",), 60, rounds=1, threaded=True),
     # No benchmark but a program that is empty; the driver has the clock.
@@ -104,6 +107,10 @@ FAMILIES = {
     "rma-bandwidth": Family("One-sided bandwidth, 1 MiB", "GB/s", None, True),
     "rma-accumulate": Family("Accumulates of doubles, 64 KiB", "k/s", "bytes", True),
     "rma-sync": Family("Synchronisation of windows", "µs", "ranks"),
+    "spawn": Family("Spawn to the first message of a child", "ms", "children"),
+    "connect": Family("Accept, connect and disconnect", "µs", None),
+    "connect-latency": Family("One-way latency between groups that have met at a port", "µs", None),
+    "partitioned": Family("Partitions that 4 threads mark as ready", "GB/s", None, True),
     "matrix": Family("The matrix", "µs", "bytes"),
     "startup": Family("Launch to the end of the last MPI_Init", "ms", "ranks"),
     "launch": Family("Launch to end of an empty program", "ms", "ranks"),

@@ -17,6 +17,7 @@
 enum { CHUNKS = 7, TRIES = 3 };
 
 int bench_rank, bench_size;
+const char *bench_program;
 double bench_scale = 1;
 /* When MPI_Init had returned, by the clock that other processes read too. */
 double bench_ready;
@@ -35,6 +36,7 @@ static const struct { const char *name; void (*run)(void); } metrics[] = {
     {"files", metric_files},
     {"onesided", metric_onesided},     {"onesided-sync", metric_onesided_sync},
     {"matrix", metric_matrix},
+    {"spawn", metric_spawn},           {"connect", metric_connect},         {"partitioned", metric_partitioned},
 };
 enum { METRICS = sizeof metrics / sizeof *metrics };
 
@@ -175,7 +177,9 @@ static int run(const char *name)
 int main(int argc, char **argv)
 {
     int threaded = 0, provided, unknown = 0;
-    for (int i = 1; i < argc; i++) threaded |= strstr(argv[i], "threads") != NULL;
+    MPI_Comm parent;
+    for (int i = 1; i < argc; i++) threaded |= strstr(argv[i], "threads") != NULL || strcmp(argv[i], "partitioned") == 0;
+    bench_program = argv[0];
     if (getenv("BENCH_SCALE")) bench_scale = atof(getenv("BENCH_SCALE"));
     if (getenv("BENCH_STEADY")) steady_ratio = atof(getenv("BENCH_STEADY"));
     const char *path = getenv("BENCH_PAGE");
@@ -187,6 +191,12 @@ int main(int argc, char **argv)
         MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     else
         MPI_Init(&argc, &argv);
+    MPI_Comm_get_parent(&parent);
+    if (parent != MPI_COMM_NULL) {
+        bench_child(parent);
+        MPI_Finalize();
+        return 0;
+    }
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     bench_ready = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;

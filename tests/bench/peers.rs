@@ -18,6 +18,8 @@ fn lines(options: &[&str], ranks: &str, metrics: &[&str]) -> Vec<Vec<String>> {
         "files",
         "onesided",
         "matrix",
+        "dynamic",
+        "partitioned",
         "probe",
     ];
     let sources = sources.map(|name| format!("benches/peers/{name}.c"));
@@ -104,6 +106,14 @@ fn every_operation_of_the_matrix_has_a_cell_for_each_size() {
 fn threads_give_their_rate_in_every_shape() {
     assert_eq!(count(&bench("2", &["threads"]), "threads"), 9);
     assert_eq!(count(&bench("1", &["self-threads"]), "threads"), 3);
+}
+
+#[test]
+fn spawns_meetings_and_partitions_give_their_figures() {
+    assert_eq!(count(&bench("1", &["spawn"]), "spawn"), 1);
+    let met = bench("2", &["connect"]);
+    assert_eq!(["connect", "connect-latency"].map(|family| count(&met, family)), [1, 1]);
+    assert_eq!(count(&bench("2", &["partitioned"]), "partitioned"), 1);
 }
 
 /// The prober, for as long as this lives.

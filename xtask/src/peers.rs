@@ -76,6 +76,8 @@ fn compile(build: &Path, dist: &Path) -> Result {
         "files",
         "onesided",
         "matrix",
+        "dynamic",
+        "partitioned",
         "probe",
     ]);
     for (name, compiler, own) in compilers {
