@@ -1,6 +1,7 @@
 //! Match contexts: what a context id means in one rank. Two queues, the gate of its communicator's events, and how long it lives.
 
 use super::attached_buffer::Buffers;
+use super::message_events::ArrivalNumbers;
 use super::operation::Ref;
 use crate::events::{CommEvents, Event, EventPayload, Gate, Spec};
 use crate::limits::CONTEXTS;
@@ -113,6 +114,8 @@ pub(crate) struct Queues {
     pub posted: PostedQueue<Ref>,
     /// Messages that wait for a receive.
     pub unexpected: UnexpectedQueue<UnexpectedMessage>,
+    /// The next sequence number of each member's messages, as events tell it.
+    pub arrivals: ArrivalNumbers,
 }
 
 /// One context id: point-to-point or collective messages of one communicator. No other object shares its cache lines, because other
@@ -165,6 +168,7 @@ impl MatchContext {
             queues: ConditionalLock::new(Queues {
                 posted: PostedQueue::with_short(short),
                 unexpected: UnexpectedQueue::with_short(short),
+                arrivals: ArrivalNumbers::default(),
             }),
             trouble: AtomicU32::new(0),
             failed_since: OnceLock::new(),

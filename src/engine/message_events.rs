@@ -25,6 +25,13 @@ fn spec_of(comm: usize, body: &Body) -> Spec {
     }
 }
 
+/// Whether a tag is one of the library's own messages on a communicator of the user's, of which no event tells. Users' tags are not
+/// negative, but for MPI_ANY_TAG.
+#[inline(always)]
+fn is_own(tag: i32) -> bool {
+    tag < 0 && tag != abi::MPI_ANY_TAG
+}
+
 /// Emits a request's event.
 #[inline(always)]
 pub(crate) fn request_event(context: &MatchContext, request: Ref, event: Event) {
@@ -87,7 +94,7 @@ fn emit(context: &MatchContext, request: Ref, event: Event, id: isize, payload: 
     // that it writes through meanwhile.
     let body = unsafe { request.body() };
     // The request that carries a buffered send's copy is none that the user made: the user's has emitted its events.
-    if !body.keeps_data() {
+    if !body.keeps_data() && !is_own(body.tag.get()) {
         context.emit(event, id, payload, |comm| spec_of(comm, body));
     }
 }
@@ -110,7 +117,9 @@ fn message_spec(comm: usize, envelope: &Envelope, bytes: usize) -> Spec {
 #[cold]
 #[inline(never)]
 fn emit_message(context: &MatchContext, id: isize, event: Event, envelope: &Envelope, bytes: usize) {
-    context.emit(event, id, EventPayload::None, |comm| message_spec(comm, envelope, bytes));
+    if !is_own(envelope.tag) {
+        context.emit(event, id, EventPayload::None, |comm| message_spec(comm, envelope, bytes));
+    }
 }
 
 #[cold]
@@ -123,7 +132,56 @@ fn emit_message_payload(
     bytes: usize,
     found: EventPayload<'_>,
 ) {
-    context.emit(event, id, found, |comm| message_spec(comm, envelope, bytes));
+    if !is_own(envelope.tag) {
+        context.emit(event, id, found, |comm| message_spec(comm, envelope, bytes));
+    }
+}
+
+/// A sender beyond is none: what a peer has written is not believed.
+const SENDERS: u32 = 1 << 16;
+
+/// How many messages of each member have come while somebody listened to arrivals.
+#[derive(Debug, Default)]
+pub(crate) struct ArrivalNumbers(Vec<u64>);
+
+impl ArrivalNumbers {
+    /// The number of the next message from `source`, from 0. Without memory for the counts all have the number 0.
+    fn next(&mut self, source: u32) -> u64 {
+        let place = source as usize;
+        if place >= self.0.len() && source < SENDERS {
+            let _ = self.0.try_reserve(place + 1 - self.0.len()).map(|()| self.0.resize(place + 1, 0));
+        }
+        self.0.get_mut(place).map_or(0, |next| core::mem::replace(next, *next + 1))
+    }
+}
+
+/// Emits that a message has arrived; `id` is 0 if nobody listens to anything.
+#[inline(always)]
+pub(crate) fn arrival_event(
+    context: &MatchContext,
+    numbers: &mut ArrivalNumbers,
+    id: isize,
+    envelope: &Envelope,
+    bytes: usize,
+) {
+    if id != 0 && context.has_listener(Event::MsgArrived) {
+        emit_arrival(context, numbers, id, envelope, bytes);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn emit_arrival(
+    context: &MatchContext,
+    numbers: &mut ArrivalNumbers,
+    id: isize,
+    envelope: &Envelope,
+    bytes: usize,
+) {
+    if !is_own(envelope.tag) {
+        let payload = EventPayload::Arrival { sequence: numbers.next(envelope.source) };
+        context.emit(Event::MsgArrived, id, payload, |comm| message_spec(comm, envelope, bytes));
+    }
 }
 
 /// Emits a message's event; `id` is 0 if nobody listened when it arrived, and then it has none.
@@ -159,7 +217,9 @@ pub(crate) fn searched_event(
 #[cold]
 #[inline(never)]
 fn emit_match(context: &MatchContext, id: isize, body: &Body) {
-    context.emit(Event::MsgMatchPostedReq, id, EventPayload::None, |comm| spec_of(comm, body));
+    if !is_own(body.tag.get()) {
+        context.emit(Event::MsgMatchPostedReq, id, EventPayload::None, |comm| spec_of(comm, body));
+    }
 }
 
 /// Emits that a message finds a posted receive; `body` is the receive's.

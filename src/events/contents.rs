@@ -2,8 +2,8 @@
 
 use super::event::c_string;
 use super::field::{FieldInfo, FieldType, FieldValue, fields};
-use super::payload::CollRoot;
 use super::payload::{BLANKS, CANCELLED, PayloadValue, Words, bits, payloads};
+use super::payload::{CollRoot, PartitionBytes, PartitionCount};
 use super::spec::RmaTarget;
 use super::values::{
     Algorithm, COPY_ENGINES, CollMode, Collective, FLAVORS, FileMode, FileOperation, FilePointer, OPERATIONS,
@@ -55,6 +55,10 @@ fields! {
     FileMode: I32, "file_mode", "mode", Some(FileMode::NAMES); "who takes part in the access";
     Offset: U64, "offset", "offset", None; "bytes from the beginning of the file; 18446744073709551615: not known yet";
     DiskAccesses: U32, "disk_accesses", "accesses", None; "accesses to the file system for this access so far";
+    Sequence: U64, "sequence", "number", None; "number of the message among those that have come from its sender on its communicator, from 0";
+    Partitions: U32, "partitions", "partitions", None; "partitions of the operation at this rank";
+    Partition: U32, "partition", "partition", None; "which partition";
+    Arrived: I32, "arrived", "arrived", None; "1 if the partition is in the receiver's buffer, else 0";
     Length: U32, "length", "length", None; "bytes that are locked; 4294967295: that many or more";
 }
 
@@ -150,6 +154,22 @@ payloads! {
         lock: u8 as Lock in second[0..8],
         /// Where it begins, in bytes from the beginning of the file.
         offset: u64 as Offset in third[0..64],
+    }
+    /// A partitioned operation.
+    PartOperation {
+        /// Bytes of all partitions.
+        bytes: u64 as Bytes in third[0..48],
+        /// How many there are.
+        partitions: PartitionCount as Partitions in third[48..64],
+    }
+    /// A partition.
+    Partition {
+        /// Which.
+        partition: u32 as Partition in third[0..31],
+        /// Whether it is in the receiver's buffer.
+        arrived: bool as Arrived in third[31..32],
+        /// Its bytes.
+        bytes: PartitionBytes as Bytes in third[32..64],
     }
     /// The end of a search.
     Search {

@@ -90,7 +90,7 @@ pub use global::GlobalSubscription;
 pub(crate) use hazard::of_this_thread as this_thread;
 pub(crate) use hazard_record::HazardRecord;
 pub use lock::{LockError, PeruseLock};
-pub use payload::{CollRoot, Words};
+pub use payload::{CollRoot, PartitionBytes, PartitionCount, Words};
 pub use record::{EventRecord, GlobalSubscriber};
 pub use registry::{EventError, Fatal, Registry};
 pub use spec::{

@@ -25,10 +25,14 @@ pub(super) const BLANKS: &str = match core::str::from_utf8(&[b' '; crate::abi::M
 pub(super) const CANCELLED: u64 = 1 << 63;
 
 impl Words {
-    /// Bytes of the message that has `payload`, without the mark of a cancellation.
+    /// Bytes of the message, or of the part of one, that has `payload`.
     #[must_use]
     pub fn message_bytes(self, payload: EventPayload<'_>) -> u64 {
-        if payload == EventPayload::Cancelled { self.third & !CANCELLED } else { self.third }
+        match payload {
+            EventPayload::Cancelled => self.third & !CANCELLED,
+            EventPayload::Search { .. } => 0,
+            _ => payload.bytes().unwrap_or(self.third),
+        }
     }
 }
 
@@ -87,6 +91,42 @@ impl PayloadValue for CollRoot {
     }
 }
 
+/// How many partitions an operation has; in a trace 65,535 means that many or more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PartitionCount(pub u32);
+
+impl PayloadValue for PartitionCount {
+    #[inline(always)]
+    fn field(self) -> FieldValue<'static> {
+        FieldValue::U32(self.0)
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        u64::from(self.0.min(u32::from(u16::MAX)))
+    }
+    fn from_bits(bits: u64) -> Self {
+        Self(bits as u32)
+    }
+}
+
+/// Bytes of a partition; in a trace 4,294,967,295 means that many or more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PartitionBytes(pub u64);
+
+impl PayloadValue for PartitionBytes {
+    #[inline(always)]
+    fn field(self) -> FieldValue<'static> {
+        FieldValue::U64(self.0)
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.0.min(u64::from(u32::MAX))
+    }
+    fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+}
+
 /// The bits from `from` to `to` of a word.
 pub(super) const fn bits(word: u64, from: u32, to: u32) -> u64 {
     word >> from & u64::MAX >> (u64::BITS + from - to)
@@ -105,6 +145,13 @@ macro_rules! payloads {
             None,
             /// A cancellation takes the receive out of the posted queue, not a message.
             Cancelled,
+            /// The request is a partitioned one, which has events of its own beside PERUSE's.
+            Partitioned,
+            /// A message that has arrived.
+            Arrival {
+                /// Its number among those that have come from its sender on its communicator; not in a trace, whose reader counts.
+                sequence: u64,
+            },
             /// A communicator.
             Comm {
                 /// Its ranks; of an intercommunicator, the remote ones.
@@ -150,6 +197,8 @@ macro_rules! payloads {
             None,
             /// [`EventPayload::Cancelled`] or none.
             Cancelled,
+            /// [`EventPayload::Arrival`].
+            Arrival,
             /// [`EventPayload::Comm`].
             Comm,
             /// [`EventPayload::Name`].
@@ -169,6 +218,7 @@ macro_rules! payloads {
             pub fn read(&self, field: Field) -> Option<FieldValue<'a>> {
                 match (field, self) {
                     $($((Field::$field, EventPayload::$payload { $value, .. }) => Some(PayloadValue::field(*$value)),)*)*
+                    (Field::Sequence, EventPayload::Arrival { sequence }) => Some(FieldValue::U64(*sequence)),
                     (Field::Size, EventPayload::Comm { size, .. }) => Some(FieldValue::U32(*size)),
                     (Field::Name, EventPayload::Name(name)) => Some(FieldValue::Text(name)),
                     (Field::RmaOperation, EventPayload::Rma { operation, .. }) => Some(FieldValue::I32((*operation).into())),
@@ -191,7 +241,7 @@ macro_rules! payloads {
             #[allow(unused_assignments, reason = "a word is cleared before its values are added")]
             pub fn pack(&self, words: &mut Words) {
                 match *self {
-                    EventPayload::None => {}
+                    EventPayload::None | EventPayload::Partitioned | EventPayload::Arrival { .. } => {}
                     EventPayload::Cancelled => words.third |= CANCELLED,
                     EventPayload::Comm { size, group } => {
                         *words = Words { first: size, second: group.len() as u32, third: 0 };
@@ -219,6 +269,8 @@ macro_rules! payloads {
                 match self {
                     EventPayload::None => EventPayload::None,
                     EventPayload::Cancelled => EventPayload::Cancelled,
+                    EventPayload::Partitioned => EventPayload::Partitioned,
+                    EventPayload::Arrival { sequence } => EventPayload::Arrival { sequence },
                     EventPayload::Comm { size, .. } => EventPayload::Comm { size, group: &[] },
                     EventPayload::Name(name) => EventPayload::Name(&BLANKS[..name.len().min(BLANKS.len())]),
                     EventPayload::Rma { operation, reach, world, address, .. } => {
@@ -238,6 +290,7 @@ macro_rules! payloads {
             pub fn unpack(self, words: Words) -> EventPayload<'static> {
                 match self {
                     PayloadKind::Cancelled if words.third & CANCELLED != 0 => EventPayload::Cancelled,
+                    PayloadKind::Arrival => EventPayload::Arrival { sequence: 0 },
                     PayloadKind::Comm => EventPayload::Comm { size: words.first, group: &[] },
                     PayloadKind::Rma => EventPayload::Rma {
                         operation: words.second as u8,

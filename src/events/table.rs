@@ -29,6 +29,8 @@ const REQUEST: &[Field] = &[
 ];
 const MESSAGE: &[Field] =
     &[Field::Id, Field::Peer, Field::Tag, Field::Bytes, Field::Communicator, Field::Context];
+const ARRIVAL: &[Field] =
+    &[Field::Id, Field::Peer, Field::Tag, Field::Bytes, Field::Communicator, Field::Context, Field::Sequence];
 const SEARCH_END: &[Field] = &[
     Field::Id,
     Field::Peer,
@@ -92,6 +94,30 @@ const FILE_ACCESS: &[Field] = &[
 ];
 const FILE_LOCK: &[Field] =
     &[Field::Id, Field::Origin, Field::Lock, Field::Offset, Field::Length, Field::File, Field::Context];
+const PART_OPERATION: &[Field] = &[
+    Field::Id,
+    Field::Operation,
+    Field::Peer,
+    Field::Tag,
+    Field::Bytes,
+    Field::Count,
+    Field::Datatype,
+    Field::Buffer,
+    Field::Communicator,
+    Field::Context,
+    Field::Partitions,
+];
+const PARTITION: &[Field] = &[
+    Field::Id,
+    Field::Operation,
+    Field::Peer,
+    Field::Tag,
+    Field::Bytes,
+    Field::Communicator,
+    Field::Context,
+    Field::Partition,
+    Field::Arrived,
+];
 const COPY: &[Field] = &[Field::Id, Field::CopyEngine, Field::Bytes, Field::World];
 
 event_types! {
@@ -145,7 +171,7 @@ event_types! {
     }
     MsgArrived = 9, "PERUSE_COMM_MSG_ARRIVED" peruse 9 {
         binding: Communicator, verbosity: UserDetail, category: Queues, identity: Message,
-        fields: MESSAGE, payload: None, shown: Paired,
+        fields: ARRIVAL, payload: Arrival, shown: Paired,
         what: "a message that takes part in matching has arrived",
         fires: "protocol: an envelope is taken from a ring",
     }
@@ -491,6 +517,48 @@ event_types! {
         fields: &[Field::Context, Field::File, Field::Size], payload: Comm, shown: Instant,
         what: "a file is closed",
         fires: "io: when its handle goes",
+    }
+    PartStart = 67, "PERUSAL_PART_START" {
+        binding: Communicator, verbosity: UserBasic, category: Partitions, identity: Request,
+        fields: PART_OPERATION, payload: PartOperation, shown: Paired,
+        what: "a partitioned operation is started",
+        fires: "part: MPI_Start",
+    }
+    PartReady = 68, "PERUSAL_PART_READY" {
+        binding: Communicator, verbosity: UserDetail, category: Partitions, identity: Request,
+        fields: PARTITION, payload: Partition, shown: Instant,
+        what: "a partition has been marked as ready",
+        fires: "part: MPI_Pready and the like, before the partition is sent",
+    }
+    PartXferBegin = 69, "PERUSAL_PART_XFER_BEGIN" {
+        binding: Communicator, verbosity: UserDetail, category: Partitions, identity: Request,
+        fields: PARTITION, payload: Partition, shown: Paired,
+        what: "the sender is about to copy a partition to its receiver",
+        fires: "part: at once if the receiver has started, else when the sender has found out that it has",
+    }
+    PartXferEnd = 70, "PERUSAL_PART_XFER_END" {
+        binding: Communicator, verbosity: UserDetail, category: Partitions, identity: Request,
+        fields: PARTITION, payload: Partition, shown: Paired,
+        what: "the sender has copied a partition to its receiver",
+        fires: "part: after that",
+    }
+    PartArrived = 71, "PERUSAL_PART_ARRIVED" {
+        binding: Communicator, verbosity: UserDetail, category: Partitions, identity: Request,
+        fields: PARTITION, payload: Partition, shown: Instant,
+        what: "the receiver has found that a partition is there",
+        fires: "part: in MPI_Parrived, in waits and tests, and where progress is made",
+    }
+    PartTested = 72, "PERUSAL_PART_TESTED" {
+        binding: Communicator, verbosity: UserAll, category: Partitions, identity: Request,
+        fields: PARTITION, payload: Partition, shown: Instant,
+        what: "MPI_Parrived has been asked about a partition",
+        fires: "part: before it returns",
+    }
+    PartComplete = 73, "PERUSAL_PART_COMPLETE" {
+        binding: Communicator, verbosity: UserBasic, category: Partitions, identity: Request,
+        fields: PART_OPERATION, payload: PartOperation, shown: Paired,
+        what: "a partitioned operation is complete",
+        fires: "part: before a wait or test would succeed",
     }
 }
 

@@ -15,6 +15,8 @@ pub struct Partitions {
     pub(super) number: usize,
     /// Bytes of data of each.
     pub(super) each: usize,
+    /// What the user gave, as events tell it: the buffer, elements of a partition, and the handle of their type.
+    pub(super) user: (*mut u8, usize, usize),
 }
 
 // SAFETY: the address is the user's buffer; who accesses it when, the partition rules say.
@@ -23,18 +25,19 @@ unsafe impl Send for Partitions {}
 unsafe impl Sync for Partitions {}
 
 impl Partitions {
-    /// Describes `number` partitions of `count` elements each, from `addr` on.
+    /// Describes `number` partitions of `count` elements each, from `addr` on. `handle` is the datatype's.
     ///
     /// # Errors
     /// [`Error::Arg`] for a negative number; [`Error::CountTooLarge`] for more than the address space holds; [`Error::NoMem`].
-    pub fn new(addr: *mut u8, number: i32, count: usize, datatype: &Datatype) -> Result<Self> {
+    pub fn new(addr: *mut u8, number: i32, count: usize, datatype: &Datatype, handle: usize) -> Result<Self> {
+        let user = (addr, count, handle);
         let number =
             usize::try_from(number).map_err(|_| Error::Arg("the number of partitions is negative"))?;
         let all = count.checked_mul(number).ok_or(Error::CountTooLarge(count))?;
         let (each, bytes) = (datatype.bytes_of(count)?, datatype.bytes_of(all)?);
         let run = bytes == 0 || datatype.is_contiguous();
         let addr = if run { addr.wrapping_offset(datatype.true_lb()) } else { addr };
-        Ok(Self { addr, count: all, datatype: (!run).then(|| datatype.clone()), number, each })
+        Ok(Self { addr, count: all, datatype: (!run).then(|| datatype.clone()), number, each, user })
     }
 
     /// Bytes of data of all partitions.

@@ -11,6 +11,7 @@
 //! | `buffer` | the user's buffer |
 //! | `marks` | how far each partition is |
 //! | `send`, `receive` | the two requests |
+//! | `request_events` | what they tell listeners |
 //!
 //! - **Partition rule 1.** The sender writes data of a round only once the receiver has cleared that round, and nothing of it after it has
 //!   ended the round. The receiver reads a partition once all its bytes are counted, and clears the next round when it has read all.
@@ -27,6 +28,8 @@ mod channel;
 mod marks;
 #[cfg(not(perusal_loom))]
 mod receive;
+#[cfg(not(perusal_loom))]
+mod request_events;
 #[cfg(not(perusal_loom))]
 mod send;
 

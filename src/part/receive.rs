@@ -3,9 +3,11 @@
 use super::buffer::Partitions;
 use super::channel::{Channel, HELLO, Landing, handshake};
 use super::marks::Marks;
+use super::request_events::RequestEvents;
 use crate::comm::Comm;
 use crate::engine::{BackgroundOperation, Data, Engine, Mode};
 use crate::error::{Error, Result};
+use crate::events::Operation;
 use crate::p2p::MessageStatus;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Ordering};
 
@@ -25,8 +27,7 @@ pub struct PartitionedReceive {
     round: AtomicU64,
     over: AtomicU64,
     notified: AtomicU64,
-    /// Its communicator stays as long as it does.
-    comm: Arc<Comm>,
+    events: RequestEvents,
 }
 
 impl PartitionedReceive {
@@ -77,7 +78,7 @@ impl PartitionedReceive {
             round: AtomicU64::new(0),
             over: AtomicU64::new(0),
             notified: AtomicU64::new(0),
-            comm,
+            events: RequestEvents::new(comm, Operation::Recv, source, tag),
         }))
     }
 
@@ -109,8 +110,12 @@ impl PartitionedReceive {
         let round = self.round() + 1;
         self.cursor.store(0, Ordering::Relaxed);
         self.round.store(round, Ordering::Relaxed);
+        self.events.start(engine, &self.buffer);
         match &self.peer {
-            None => self.over.store(round, Ordering::Relaxed),
+            None => {
+                self.events.complete(engine, &self.buffer, round, false);
+                self.over.store(round, Ordering::Relaxed);
+            }
             Some((world, channel)) => {
                 if let Landing::Buffer(_) = channel.landing {
                     self.clear(engine, *world, channel, round);
@@ -142,20 +147,37 @@ impl PartitionedReceive {
         if partition >= self.buffer.number {
             return Err(Error::Arg("the receive has no partition of that number"));
         }
-        if !self.is_active() || self.is_here(partition) {
-            return Ok(true);
+        let mut arrived = !self.is_active() || self.is_here(partition);
+        if !arrived {
+            engine.progress().poll_for_program()?;
+            arrived = self.is_here(partition);
         }
-        engine.progress().poll_for_program()?;
-        Ok(self.is_here(partition))
+        self.tell_arrivals(engine);
+        self.events.tested(engine, &self.buffer, partition, arrived);
+        Ok(arrived)
+    }
+
+    /// Tells listeners which partitions of an active request have arrived.
+    #[inline(always)]
+    fn tell_arrivals(&self, engine: &Engine) {
+        self.events.arrivals(engine, &self.buffer, self.round(), |partition| {
+            let here = self.is_active() && self.is_here(partition);
+            here.then(|| self.length_of(partition).unwrap_or(0))
+        });
+    }
+
+    /// Bytes of a partition that are sent, once that is known.
+    fn length_of(&self, partition: usize) -> Option<usize> {
+        let length = self.peer.as_ref()?.1.words().length()?;
+        Some(self.buffer.each.min((length as usize).saturating_sub(partition * self.buffer.each)))
     }
 
     /// Whether a partition of an active request is in the user's buffer; puts it there if it is staged.
     fn is_here(&self, partition: usize) -> bool {
         let Some((_, channel)) = &self.peer else { return true };
         let round = self.round();
-        let Some(length) = channel.words().length() else { return false };
+        let Some(len) = self.length_of(partition) else { return false };
         let from = partition * self.buffer.each;
-        let len = self.buffer.each.min((length as usize).saturating_sub(from));
         if self.marks.get(partition).is_some_and(|mark| mark.is_over(round)) || self.is_over() {
             return true;
         }
@@ -193,8 +215,13 @@ impl PartitionedReceive {
             }
             self.cursor.store(at, Ordering::Relaxed);
         }
-        if !channel.words().has_ended(round) || !(0..self.marks.len()).all(|at| self.is_here(at)) {
+        let whole = channel.words().has_ended(round) && (0..self.marks.len()).all(|at| self.is_here(at));
+        self.tell_arrivals(engine);
+        if !whole {
             return false;
+        }
+        if !self.events.complete_once(engine, &self.buffer, round) {
+            return self.is_over();
         }
         // Release: "partition received" edge, pairs with Acquire in `is_over`. Of two threads that come here one goes on.
         if self.over.fetch_max(round, Ordering::AcqRel) < round && !self.marks.is_empty() {
@@ -204,8 +231,9 @@ impl PartitionedReceive {
     }
 
     /// The outcome of a round that is over. `last`: it is inactive then.
-    pub fn outcome(&self, last: bool) -> (MessageStatus, Option<Error>) {
+    pub fn outcome(&self, engine: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
         if last {
+            self.events.notify(engine, &self.buffer);
             self.notified.store(self.round(), Ordering::Relaxed);
         }
         let Some((_, channel)) = &self.peer else { return (MessageStatus::PROC_NULL, None) };
@@ -221,7 +249,7 @@ impl PartitionedReceive {
     /// # Errors
     /// [`Error::ProcFailed`] if the peer has died; [`Error::Revoked`].
     pub fn check(&self, engine: &Engine) -> Result<()> {
-        engine.check_probe(self.comm.p2p(), self.peer.as_ref().map(|(world, _)| *world))
+        engine.check_probe(self.events.comm.p2p(), self.peer.as_ref().map(|(world, _)| *world))
     }
 
     /// Lets go of the request (MPI_Request_free).

@@ -3,9 +3,11 @@
 use super::buffer::Partitions;
 use super::channel::{Channel, HELLO, Landing, handshake};
 use super::marks::Marks;
+use super::request_events::RequestEvents;
 use crate::comm::{Comm, lock};
 use crate::engine::{BackgroundOperation, Data, Engine};
 use crate::error::{Error, Result};
+use crate::events::Operation;
 use crate::p2p::{MessageStatus, Request};
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Cell, Mutex, Ordering, fence};
 use std::sync::OnceLock;
@@ -39,8 +41,7 @@ pub struct PartitionedSend {
     listed: AtomicU64,
     /// Partitions of this round that have been sent.
     done: AtomicUsize,
-    /// Its communicator stays as long as it does.
-    comm: Arc<Comm>,
+    events: RequestEvents,
 }
 
 impl PartitionedSend {
@@ -79,7 +80,7 @@ impl PartitionedSend {
             notified: AtomicU64::new(0),
             listed: AtomicU64::new(0),
             done: AtomicUsize::new(0),
-            comm,
+            events: RequestEvents::new(comm, Operation::Send, dest, tag),
         }))
     }
 
@@ -106,7 +107,9 @@ impl PartitionedSend {
         self.done.store(0, Ordering::Relaxed);
         let round = self.round() + 1;
         self.round.store(round, Ordering::Relaxed);
+        self.events.start(engine, &self.buffer);
         if self.world.is_none() {
+            self.events.complete(engine, &self.buffer, round, false);
             self.over.store(round, Ordering::Relaxed);
         } else if self.marks.is_empty() {
             self.put_off(engine, round);
@@ -127,6 +130,7 @@ impl PartitionedSend {
         if !mark.step(round) {
             return Err(Error::Arg("the partition has been marked as ready since the request was started"));
         }
+        self.events.ready(engine, &self.buffer, partition);
         if self.world.is_none() {
             return Ok(());
         }
@@ -202,7 +206,9 @@ impl PartitionedSend {
                 unsafe { self.buffer.pack(from, to.wrapping_add(from), len) };
             };
             // A receiver that has withdrawn its buffers gets nothing.
-            let _ = self.world.and_then(|world| engine.job().reach(world, copy));
+            self.events.transfer(engine, &self.buffer, round, (partition, len), || {
+                let _ = self.world.and_then(|world| engine.job().reach(world, copy));
+            });
             channel.count_arrived(from, len);
         }
         // AcqRel: "partition done" edge, pairs with itself: the last one comes after what all others have written.
@@ -213,6 +219,7 @@ impl PartitionedSend {
 
     fn end(&self, engine: &Engine, channel: &Channel, round: u64) {
         channel.words().end(round);
+        self.events.complete(engine, &self.buffer, round, true);
         // Release: "partition done" edge, pairs with Acquire in `is_over`.
         self.over.store(round, Ordering::Release);
         if let Some(world) = self.world.filter(|world| *world != engine.job().rank()) {
@@ -235,8 +242,9 @@ impl PartitionedSend {
     }
 
     /// The outcome of a round that is over. `last`: it is inactive then.
-    pub fn outcome(&self, last: bool) -> (MessageStatus, Option<Error>) {
+    pub fn outcome(&self, engine: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
         if last {
+            self.events.notify(engine, &self.buffer);
             self.notified.store(self.round(), Ordering::Relaxed);
         }
         let error = self.channel.get().and_then(|channel| channel.as_ref().err().cloned());
@@ -249,7 +257,7 @@ impl PartitionedSend {
     /// # Errors
     /// [`Error::ProcFailed`] if the peer has died; [`Error::Revoked`].
     pub fn check(&self, engine: &Engine) -> Result<()> {
-        engine.check_probe(self.comm.p2p(), self.world)
+        engine.check_probe(self.events.comm.p2p(), self.world)
     }
 
     /// Lets go of the request (MPI_Request_free). Its memory stays if the receiver may still answer.
@@ -269,6 +277,7 @@ impl BackgroundOperation for PartitionedSend {
             return true;
         }
         if let Some(Err(_)) = self.joined(engine) {
+            self.events.complete(engine, &self.buffer, round, false);
             // Release: "partition done" edge, pairs with Acquire in `is_over`.
             self.over.store(round, Ordering::Release);
             return true;

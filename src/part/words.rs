@@ -106,6 +106,13 @@ impl Mark {
         self.0.fetch_max(2 * round, Ordering::AcqRel) < 2 * round
     }
 
+    /// Whether the first step of `round` has been taken, or the second.
+    #[must_use]
+    pub fn has_stepped(&self, round: u64) -> bool {
+        // Relaxed: a hint; `step` decides.
+        self.0.load(Ordering::Relaxed) >= 2 * round
+    }
+
     /// Whether the first step of `round` has been taken, and not the second.
     #[must_use]
     pub fn is_ready(&self, round: u64) -> bool {

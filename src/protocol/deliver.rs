@@ -8,7 +8,7 @@ use super::content::{Arrival, Content, OwnedContent, protocol_of};
 use super::loopback::OwnSend;
 use crate::abi;
 use crate::engine::message_events::{
-    match_event, message_event, request_event, search_event, searched, searched_event,
+    arrival_event, match_event, message_event, request_event, search_event, searched, searched_event,
 };
 use crate::engine::payload::copy_out;
 use crate::engine::specialization::{AsStarted, Locking, Observation, Observed};
@@ -103,7 +103,7 @@ impl Delivery<'_> {
     ) -> Option<Ref> {
         let request = if O::EVENTS {
             let search = if id != 0 { self.engine.fresh_id() } else { 0 };
-            message_event(context, id, Event::MsgArrived, envelope, bytes);
+            arrival_event(context, &mut queues.arrivals, id, envelope, bytes);
             message_event(context, search, Event::SearchPostedQBegin, envelope, bytes);
             let found = queues.posted.take(envelope);
             let end = || searched(queues.posted.last_attempts(), found.is_some());

@@ -167,6 +167,10 @@ impl RecorderShared {
 impl GlobalSubscriber for Recorder {
     #[inline]
     fn on_event(&self, record: &EventRecord<'_>) {
+        // What PERUSE has of a partitioned request: its own events say more.
+        if matches!(record.payload, EventPayload::Partitioned) {
+            return;
+        }
         let entry = self.entry(record);
         if !self.write(entry.pack()) {
             self.shared.store.drop_event(entry.event);
@@ -206,7 +210,7 @@ impl Recorder {
         let mut words =
             Words { first: spec.peer.cast_unsigned(), second: spec.tag.cast_unsigned(), third: spec.bytes };
         match record.payload {
-            EventPayload::None => {}
+            EventPayload::None | EventPayload::Arrival { .. } => {}
             search @ EventPayload::Search { .. } => search.pack(&mut words),
             rare => pack(record.event, rare, &mut words),
         }

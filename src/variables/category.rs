@@ -39,6 +39,7 @@ tree! {
     Protocols "protocols" in Some(Category::Messages) => "Messages and bytes by the protocol that carried them";
     Copies "copies" in Some(Category::Messages) => "How large messages are copied";
     Requests "requests" in Some(Category::Messages) => "Requests that are alive";
+    Partitions "partitions" in Some(Category::Messages) => "Partitioned messages and their partitions";
     Rings "rings" in Some(Category::Perusal) => "The rings that carry records between two ranks";
     Doorbell "doorbell" in Some(Category::Perusal) => "Waiting: polling, yielding, sleeping and waking";
     Collectives "collectives" in Some(Category::Perusal) => "Collective operations and their algorithms";

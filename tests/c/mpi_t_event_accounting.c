@@ -7,7 +7,7 @@
  */
 #include "mpi_t_event.h"
 
-enum { SIZES = 7, RESIZED = SIZES - 1, MOST = 256, KINDS = 12, STEPS = 50, TAG = 5, LAST = 6 };
+enum { SIZES = 7, RESIZED = SIZES - 1, MOST = 256, KINDS = 13, STEPS = 50, TAG = 5, LAST = 6 };
 static const int sizes[SIZES] = {0, 1, 2, 3, 17, 400, 1};
 
 struct account {
@@ -180,6 +180,19 @@ static void step(int kind, MPI_Comm comm)
         MPI_File made;
         open_file(comm, "mpi_t_event_accounting.made", &made);
         OK(MPI_File_close(&made));
+        break;
+    }
+    case 12: { /* partitions */
+        MPI_Request pair[2];
+        int arrived;
+        OK(MPI_Precv_init(in[0], 2, 2 * count, MPI_CHAR, left, TAG, comm, MPI_INFO_NULL, &pair[0]));
+        OK(MPI_Psend_init(out, 4, count, MPI_CHAR, right, TAG, comm, MPI_INFO_NULL, &pair[1]));
+        OK(MPI_Startall(2, pair));
+        OK(MPI_Pready_range(0, 3, pair[1]));
+        OK(MPI_Parrived(pair[0], 1, &arrived));
+        OK(MPI_Waitall(2, pair, MPI_STATUSES_IGNORE));
+        OK(MPI_Request_free(&pair[0]));
+        OK(MPI_Request_free(&pair[1]));
         break;
     }
     case 7: CLASS(MPI_Send(out, 1, MPI_CHAR, ranks + 5, 0, comm), MPI_ERR_RANK); break;

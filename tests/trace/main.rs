@@ -5,7 +5,7 @@ mod collectives;
 mod common;
 mod events;
 mod files;
-
+mod partitioned;
 mod recorded;
 mod report;
 mod report_page;

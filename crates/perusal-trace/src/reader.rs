@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::events::{Binding, Event};
 use crate::shm::contexts;
 use core::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// More bytes than any message can have: than a process can address. With [`LONGEST`] it keeps sums over all that a spoiled
@@ -459,9 +459,7 @@ fn record(entry: &RawRecord, event: Event, when: u64, stream: u16) -> Record {
         _ => info.payload.unpack(words),
     };
     let (peer, tag, bytes) = if info.is_of_message() {
-        let bytes =
-            if matches!(payload, RecordPayload::Search { .. }) { 0 } else { words.message_bytes(payload) };
-        (words.first.cast_signed(), words.second.cast_signed(), bytes)
+        (words.first.cast_signed(), words.second.cast_signed(), words.message_bytes(payload))
     } else if info.binding == Binding::Window {
         let bytes = if matches!(payload, RecordPayload::Rma { .. }) { words.third } else { 0 };
         (words.first.cast_signed(), 0, bytes)
@@ -491,6 +489,23 @@ fn finish(rank: &mut RankTrace, first: u64, ranks: u32) {
     rank.files.sort_by_key(|file| file.created);
     name_predefined(rank, ranks);
     measure_queues(rank);
+    number_arrivals(rank);
+}
+
+/// Numbers the messages that arrive, by communicator and sender, from 0.
+fn number_arrivals(rank: &mut RankTrace) {
+    let mut next: HashMap<(u32, i32), u64> = HashMap::new();
+    for record in &mut rank.records {
+        match (record.event, &mut record.payload) {
+            (_, RecordPayload::Arrival { sequence }) => {
+                let number = next.entry((record.context, record.peer)).or_default();
+                *sequence = core::mem::replace(number, *number + 1);
+            }
+            // A context that comes again is another communicator.
+            (Event::CommCreated, _) => next.retain(|(context, _), _| *context != record.context),
+            _ => {}
+        }
+    }
 }
 
 /// MPI_COMM_WORLD and MPI_COMM_SELF are there, whether the trace has records of them or not.

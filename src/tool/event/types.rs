@@ -252,7 +252,11 @@ const ARRIVED: &[EventElement] = &[
     EventElement::named("context id", "context id of the communicator", Field::Context),
     EventElement::named("source", "rank of the sender", Field::Peer),
     EventElement::named("tag", "tag of the message", Field::Tag),
-    EventElement::named("sequence number", "grows from message to message, not by one", Field::Id),
+    EventElement::named(
+        "sequence number",
+        "number of the message among those that have come from its sender on its communicator while somebody listened to arrivals there, from 0",
+        Field::Sequence,
+    ),
 ];
 
 const TARGET: &[EventElement] =
@@ -433,8 +437,8 @@ mod tests {
     #[test]
     fn a_copy_writes_each_element_at_its_place_and_nothing_else() {
         let spec = Spec { comm: 0x101, peer: -3, tag: 44, bytes: 1 << 33, ..Spec::NOTHING };
-        let record =
-            EventRecord { context: 6, ..EventRecord::new(Event::MsgArrived, 0x1234_5678_9abc, &spec) };
+        let payload = EventPayload::Arrival { sequence: 0x1234_5678_9abc };
+        let record = EventRecord { context: 6, payload, ..EventRecord::new(Event::MsgArrived, 7, &spec) };
         let event_type = &TYPES[by_name("pml_ob1_message_arrived").unwrap()];
         assert_eq!(&*event_type.displacements, [0, 4, 8, 16]);
         let mut image = [0xee_u8; 32];

@@ -31,10 +31,10 @@ impl Task for PartitionedTask {
             Half::Receive(receive) => Ok(receive.poll(engine) || receive.check(engine).map(|()| false)?),
         }
     }
-    fn outcome(&self, _: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
+    fn outcome(&self, engine: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
         match &self.0 {
-            Half::Send(send) => send.outcome(last),
-            Half::Receive(receive) => receive.outcome(last),
+            Half::Send(send) => send.outcome(engine, last),
+            Half::Receive(receive) => receive.outcome(engine, last),
         }
     }
     fn cancel(&self, _: &Engine) -> Result<()> {
@@ -71,7 +71,7 @@ impl Task for PartitionedTask {
 
 fn partitions(number: c_int, each: Buffer<'_>) -> Result<Partitions> {
     let (count, datatype) = contents(&each)?;
-    Partitions::new(each.addr.cast(), number, count, datatype)
+    Partitions::new(each.addr.cast(), number, count, datatype, each.datatype)
 }
 
 /// MPI_Psend_init.

@@ -7,7 +7,7 @@
 //! | lengths of the two queues | counters (`C`) |
 //! | messages | flows (`s`, `f`) from the slice of the send to that in which the message was matched |
 //! | locks that were waited for | flows from the slice in which they were released to the wait that this ended |
-//! | lifecycle, full rings, error handlers | instants (`i`) |
+//! | lifecycle, full rings, error handlers, partitions that become ready, arrive or are asked about | instants (`i`) |
 
 use super::super::flows::{Flow, RecordIndex, flows};
 use super::super::model::{RankTrace, Record, RecordPayload, Trace};
@@ -289,9 +289,14 @@ impl Page<'_, '_> {
             return Ok(());
         }
         let (name, thread) = (labels::event(record.event), thread(record.stream));
-        self.json.head("i", &name, "lifecycle", self.rank.rank, thread, record.when);
+        let of_partition = matches!(record.payload, RecordPayload::Partition { .. });
+        let category = if of_partition { "partition" } else { "lifecycle" };
+        self.json.head("i", &name, category, self.rank.rank, thread, record.when);
         self.json.text.push_str(",\"s\":\"t\"");
         let mut args = labels::payload(record);
+        if of_partition {
+            args.push(("peer", who(record.peer)));
+        }
         args.extend(labels::communicator(self.rank, record).map(|name| ("communicator", name)));
         self.json.args(&args);
         self.json.end()
@@ -379,6 +384,20 @@ impl Page<'_, '_> {
                 self.open(record, "request", name(what), &message_args(self.rank, record))
             }
             (Event::ReqComplete, _) => self.close(record, "request"),
+            (Event::PartStart, _) => {
+                let what = if record.send { "partitioned send" } else { "partitioned receive" };
+                let mut args = message_args(self.rank, record);
+                args.extend(labels::payload(record));
+                self.open(record, "request", name(what), &args)
+            }
+            (Event::PartComplete, _) => self.close(record, "request"),
+            (Event::PartXferBegin, RecordPayload::Partition { partition, .. }) => {
+                let what = name(&format!("partition {partition}"));
+                self.open_as(record, "transfer", partition_key(record.id, partition), what, &[])
+            }
+            (Event::PartXferEnd, RecordPayload::Partition { partition, .. }) => {
+                self.close_as(record, "transfer", partition_key(record.id, partition))
+            }
             (Event::ReqXferBegin, _) => {
                 self.open(record, "transfer", name("transfer"), &message_args(self.rank, record))
             }
@@ -465,6 +484,11 @@ impl Page<'_, '_> {
 
 fn who(peer: i32) -> String {
     if peer < 0 { "any".into() } else { peer.to_string() }
+}
+
+/// A key for what is open of a partition, which no record's id is.
+fn partition_key(id: u64, partition: u32) -> u64 {
+    1 << 63 | id << 31 ^ u64::from(partition)
 }
 
 fn message_args(rank: &RankTrace, record: &Record) -> Vec<(&'static str, String)> {

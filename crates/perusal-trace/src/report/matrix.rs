@@ -19,7 +19,8 @@ pub fn matrix(trace: &Trace) -> Matrix {
     for rank in &trace.ranks {
         for record in &rank.records {
             let outgoing = match record.event {
-                Event::ReqActivate if record.send => true,
+                Event::ReqActivate | Event::PartStart if record.send => true,
+                Event::PartComplete if !record.send => false,
                 Event::MsgArrived | Event::MsgInsertInUnexQ => false,
                 _ => continue,
             };
@@ -37,8 +38,8 @@ pub fn matrix(trace: &Trace) -> Matrix {
 
 fn count(pair: &mut Pair, record: &Record) {
     let sums = match record.event {
-        Event::ReqActivate => &mut pair.sent,
-        Event::MsgArrived => &mut pair.arrived,
+        Event::ReqActivate | Event::PartStart => &mut pair.sent,
+        Event::MsgArrived | Event::PartComplete => &mut pair.arrived,
         _ => &mut pair.unexpected,
     };
     sums.0 += 1;

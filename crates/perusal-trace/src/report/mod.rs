@@ -1,7 +1,7 @@
 //! `perusal report`: what a trace says of the job, as one page, as JSON and as text.
 //!
 //! [`analyse`] goes through a trace and finds everything: [`types`] is what it finds. Each rank alone gives queues, searches and lifetimes
-//! (`queues`) and sleeps (`sleeping`); pairs give the matrix (`matrix`) and, with the messages' flows, who waited when for whom (`waits`,
+//! (`queues`) and sleeps (`sleeping`); pairs give the matrix (`matrix`), partitioned messages (`partitioned`) and, with the messages' flows, who waited when for whom (`waits`,
 //! `collectives`, `windows`, `files`), which is charged (`blame`) and listed (`lateness`); `verdict` says in words what stands out. `page` and `text` show it.
 //! `docs/report.md` tells users how each figure is computed.
 
@@ -14,6 +14,7 @@ mod flow;
 mod lateness;
 mod matrix;
 mod page;
+mod partitioned;
 mod queues;
 mod series;
 mod sleeping;
@@ -28,6 +29,7 @@ mod words;
 
 pub use distribution::ValueDistribution;
 pub use page::page;
+pub use partitioned::PartitionedReport;
 pub use text::text;
 pub use types::Report;
 
@@ -94,6 +96,7 @@ pub fn analyse(trace: &Trace, file: &str) -> Report {
         late_receivers,
         collectives,
         communicators: communicators::communicators(trace, &flows),
+        partitioned: partitioned::partitioned(trace),
         windows: at_windows.windows,
         one_sided: at_windows.cells,
         lock_waits: at_windows.lock_waits,

@@ -33,6 +33,7 @@ pub fn text(report: &Report) -> String {
     late(&mut out, report);
     matrix(&mut out, report);
     collectives(&mut out, report);
+    partitioned(&mut out, report);
     windows(&mut out, report);
     files(&mut out, report);
     out
@@ -206,6 +207,38 @@ fn windows(out: &mut String, report: &Report) {
     });
     let heads = ["waited", "for the lock of", "in window", "held by", "for", "times", "longest"];
     table(out, "Waits for locks", &heads, rows.collect());
+}
+
+fn partitioned(out: &mut String, report: &Report) {
+    let rows = report.partitioned.iter().map(|row| {
+        vec![
+            row.sender.to_string(),
+            row.receiver.to_string(),
+            count(row.messages),
+            bytes(row.bytes),
+            count(row.partitions),
+            duration(row.ready_ns),
+            count(row.put_off),
+            duration(row.put_off_ns),
+            duration(row.open_ns),
+            count(row.tested),
+            count(row.in_vain),
+        ]
+    });
+    let heads = [
+        "sender",
+        "receiver",
+        "messages",
+        "bytes",
+        "partitions",
+        "first to last ready",
+        "put off",
+        "for",
+        "receiver open",
+        "tested",
+        "in vain",
+    ];
+    table(out, "Partitioned messages", &heads, rows.collect());
 }
 
 fn files(out: &mut String, report: &Report) {

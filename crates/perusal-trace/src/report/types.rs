@@ -2,6 +2,7 @@
 //! first record, durations nanoseconds, ranks those of MPI_COMM_WORLD.
 
 use super::distribution::ValueDistribution;
+use super::partitioned::PartitionedReport;
 use serde::Serialize;
 
 /// Everything.
@@ -31,6 +32,8 @@ pub struct Report {
     pub collectives: Vec<CollectiveReport>,
     /// The communicators.
     pub communicators: Vec<CommunicatorReport>,
+    /// Partitioned messages between two ranks; those with most bytes first.
+    pub partitioned: Vec<PartitionedReport>,
     /// The windows; those with most bytes first.
     pub windows: Vec<WindowReport>,
     /// Bytes of one-sided operations between ranks.

@@ -219,15 +219,20 @@ fn put_edge(open: &mut [[Location<'_>; 2]], edge: &Edge) -> Result<()> {
     if edge.enter { location.enter(edge.when, region) } else { location.leave(edge.when, region) }
 }
 
-/// A message leaves when its send begins, and comes when it is matched.
+/// A message leaves when its send begins, and comes when it is matched; a partitioned one when it is complete.
 fn put_message(
     location: &mut Location<'_>,
     rank: &RankTrace,
     record: &Record,
     comms: &Otf2Communicators<'_>,
 ) -> Result<()> {
-    let sent = record.event == Event::ReqActivate && record.send;
-    if !sent && !matches!(record.event, Event::MsgMatchPostedReq | Event::MsgRemoveFromUnexQ) {
+    let sent = matches!(record.event, Event::ReqActivate | Event::PartStart) && record.send;
+    let came = match record.event {
+        Event::MsgMatchPostedReq | Event::MsgRemoveFromUnexQ => true,
+        Event::PartComplete => !record.send,
+        _ => false,
+    };
+    if !sent && !came {
         return Ok(());
     }
     let (Ok(peer), Some(comm)) = (u32::try_from(record.peer), comms.number(rank, record)) else {

@@ -47,6 +47,7 @@ residenceSection();
 searchSection();
 matrixSection();
 collectivesSection();
+partitionedSection();
 windowsSection();
 filesSection();
 sleepsSection();

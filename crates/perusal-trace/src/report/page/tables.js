@@ -10,6 +10,16 @@ function collectivesSection() {
     { title: "last to come", cell: (r) => r.last.slice(0, 3).map((l) => `rank ${l.rank} (${show.count(l.times)}×, ${show.ns(l.cost_ns)})`).join(", ") || "–", text: true }, { title: "algorithms", cell: (r) => r.algorithms.join(", ") || "–", text: true }], rows, "collectives-table"));
 }
 
+function partitionedSection() {
+  if (report.partitioned.length === 0) return;
+  const node = sectionOf("partitioned", "Partitioned messages", "A partition that is ready before the receiver has started is put off until then. Times are sums over all messages of the pair.");
+  const rows = report.partitioned.slice(0, LISTED), most = Math.max(1, ...rows.map((r) => r.bytes)), longest = Math.max(1, ...rows.map((r) => r.put_off_ns));
+  node.append(table(null, [
+    { title: "sender", cell: (r) => show.plain(r.sender) }, { title: "receiver", cell: (r) => show.plain(r.receiver) }, { title: "messages", cell: (r) => show.count(r.messages) }, { title: "bytes", cell: (r) => show.bytes(r.bytes), bar: (r) => r.bytes / most }, { title: "partitions", cell: (r) => show.count(r.partitions) },
+    { title: "from the first that was ready to the last", cell: (r) => show.ns(r.ready_ns) }, { title: "put off", cell: (r) => show.count(r.put_off) }, { title: "for", cell: (r) => show.ns(r.put_off_ns), bar: (r) => r.put_off_ns / longest },
+    { title: "from the receiver's start to the end", cell: (r) => show.ns(r.open_ns) }, { title: "MPI_Parrived", cell: (r) => show.count(r.tested) }, { title: "in vain", cell: (r) => show.count(r.in_vain) }], rows, "partitioned-table"));
+}
+
 function windowsSection() {
   if (report.windows.length === 0) return;
   const node = sectionOf("windows", "Windows", "One-sided operations move bytes to and from another rank's memory; an epoch is the time in which they may. A lock that another rank holds is waited for; who held it for most of the wait is charged with it.");
