@@ -9,12 +9,13 @@ use crate::datatype::basic::BasicClass;
 use crate::datatype::{Basic, Datatype};
 
 /// Numbers of a signature that must be equal at all members.
-pub const FIELDS: usize = 6;
+pub const FIELDS: usize = 7;
 
 /// What must be equal at all members, and what must add up to nothing over all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Signature {
-    /// The function, the root, the operation, bytes, class of their type, lengths for each rank. 0 in the class stands for any.
+    /// The function, the root, the operation, bytes, class of their type, lengths for each rank, other arguments. 0 in the class and the last one
+    /// stands for any.
     pub fields: [u64; FIELDS],
     /// What the caller sends to each member less what it expects of each, every length mixed with who sends it to whom.
     pub balance: u64,
@@ -35,18 +36,27 @@ pub enum Difference {
     Type,
     /// The list of lengths.
     Lengths,
+    /// Other arguments.
+    Arguments,
 }
 
 impl Signature {
+    /// The signature of a call of `function` that moves no data of the program's, and all of whose members must give the arguments that `about` has in
+    /// words; any, if that is empty.
+    #[must_use]
+    pub fn of_call(function: &str, about: &str) -> Self {
+        let arguments = if about.is_empty() { 0 } else { text_number(about) | 1 };
+        Self { fields: [text_number(function), 0, 0, 0, 0, 0, arguments], balance: 0 }
+    }
+
     /// Returns the first argument in which two calls differ, if there is one.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Option<Difference> {
-        use Difference::{Function, Length, Lengths, Op, Root, Type};
-        const CLASS: usize = 4;
-        let kinds = [Function, Root, Op, Length, Type, Lengths];
+        use Difference::{Arguments, Function, Length, Lengths, Op, Root, Type};
+        let kinds = [Function, Root, Op, Length, Type, Lengths, Arguments];
         (0..FIELDS).zip(kinds).find_map(|(at, kind)| {
             let (own, other) = (self.fields[at], other.fields[at]);
-            let is_any = at == CLASS && (own == 0 || other == 0);
+            let is_any = matches!(kind, Type | Arguments) && (own == 0 || other == 0);
             (own != other && !is_any).then_some(kind)
         })
     }
@@ -198,13 +208,13 @@ impl CollectiveOp {
     pub fn signature(&self, function: &str, comm: &Comm) -> Signature {
         let function = text_number(function);
         if comm.is_inter() {
-            return Signature { fields: [function, 0, 0, 0, 0, 0], balance: 0 };
+            return Signature { fields: [function, 0, 0, 0, 0, 0, 0], balance: 0 };
         }
         let root = self.root().map_or(0, |root| u64::from(root) + 1);
         let op = self.reduction().map_or(0, |typed| op(typed).0);
         let (bytes, class) = self.even().numbers();
         Signature {
-            fields: [function, root, op, bytes, class, self.lengths(comm)],
+            fields: [function, root, op, bytes, class, self.lengths(comm), 0],
             balance: self.balance(comm),
         }
     }

@@ -193,13 +193,13 @@ mod tests {
     #[test]
     fn whoever_comes_later_is_compared_with_the_first() {
         let (_job, table) = table();
-        let same = [1, 2, 3, 4, 5, 6];
+        let same = [1, 2, 3, 4, 5, 6, 7];
         for number in 1..40 {
             assert_eq!(table.meet(&call(0, number, same)), Meeting::Agrees);
         }
         for number in 1..40 {
             assert_eq!(table.meet(&call(1, number, same)), Meeting::Agrees);
-            let differs = table.meet(&call(2, number, [1, 9, 3, 4, 5, 6]));
+            let differs = table.meet(&call(2, number, [1, 9, 3, 4, 5, 6, 7]));
             let first = Signature { fields: same, balance: 0 };
             assert_eq!(differs, Meeting::Differs(0, first, "root 0".into()));
             assert_eq!(table.meet(&call(2, number, [7; FIELDS])), Meeting::Agrees, "the entry is free again");
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_type_that_may_stand_for_any_differs_from_none() {
-        let with_class = |class| Signature { fields: [1, 1, 1, 8, class, 0], balance: 0 };
+        let with_class = |class| Signature { fields: [1, 1, 1, 8, class, 0, 0], balance: 0 };
         assert_eq!(with_class(0).difference(&with_class(5)), None);
         assert!(with_class(4).difference(&with_class(5)).is_some());
     }

@@ -41,6 +41,13 @@ impl Engine {
         self.noticed.any.load(Ordering::Relaxed) || self.has_failure_news()
     }
 
+    /// Whether this rank has noticed that another one has died, or that a communicator is revoked.
+    #[must_use]
+    pub fn has_failures(&self) -> bool {
+        // Relaxed: as above.
+        self.noticed.any.load(Ordering::Relaxed)
+    }
+
     fn has_failure_news(&self) -> bool {
         let (deaths, revocations) = self.job.failures().counts();
         self.noticed.revocations.load(Ordering::Relaxed) != revocations

@@ -102,6 +102,18 @@ impl File {
         &self.descriptor
     }
 
+    /// Its own communicator.
+    #[must_use]
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// Its name, as it was opened.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.descriptor.name().to_string()
+    }
+
     /// The members.
     #[must_use]
     pub fn group(&self) -> &Group {

@@ -41,7 +41,7 @@ mod view;
 pub use access::{Direction, Elements, Transfer};
 pub use background::BackgroundAccess;
 pub use file::{File, Start, Whence};
-pub use mode::Mode;
+pub use mode::{Mode, mode_names};
 pub use open::delete;
 pub use representation::{
     Conversion, ConversionFn, ConversionFnC, Conversions, ExtentFn, Representation, register,

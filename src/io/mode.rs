@@ -17,6 +17,24 @@ const KNOWN: i32 = abi::MPI_MODE_APPEND
     | abi::MPI_MODE_UNIQUE_OPEN
     | abi::MPI_MODE_WRONLY;
 
+/// The names of the bits of an access mode, also of a wrong one.
+#[must_use]
+pub fn mode_names(bits: i32) -> String {
+    const NAMES: [(i32, &str); 9] = [
+        (abi::MPI_MODE_RDONLY, "MPI_MODE_RDONLY"),
+        (abi::MPI_MODE_RDWR, "MPI_MODE_RDWR"),
+        (abi::MPI_MODE_WRONLY, "MPI_MODE_WRONLY"),
+        (abi::MPI_MODE_CREATE, "MPI_MODE_CREATE"),
+        (abi::MPI_MODE_EXCL, "MPI_MODE_EXCL"),
+        (abi::MPI_MODE_DELETE_ON_CLOSE, "MPI_MODE_DELETE_ON_CLOSE"),
+        (abi::MPI_MODE_UNIQUE_OPEN, "MPI_MODE_UNIQUE_OPEN"),
+        (abi::MPI_MODE_SEQUENTIAL, "MPI_MODE_SEQUENTIAL"),
+        (abi::MPI_MODE_APPEND, "MPI_MODE_APPEND"),
+    ];
+    let named: Vec<&str> = NAMES.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| *name).collect();
+    if named.is_empty() { format!("access mode {bits}") } else { named.join(" | ") }
+}
+
 impl Mode {
     /// Checks the bits of an access mode.
     ///

@@ -283,6 +283,12 @@ impl Window {
         self.comm.check_peer(rank).map(|()| rank as u32)
     }
 
+    /// Its own communicator.
+    #[must_use]
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
     /// Its context id.
     #[must_use]
     pub fn context(&self) -> u32 {

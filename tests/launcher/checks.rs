@@ -64,14 +64,14 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         "roots-differ",
         false,
         &[
-            "the roots of MPI_Bcast no. 1 on 'MPI_COMM_WORLD' differ: rank 0 root 0, 4 × MPI_INT; rank 1 root 1, 4 × MPI_INT",
+            "the roots of MPI_Bcast no. 2 on 'MPI_COMM_WORLD' differ: rank 0 root 0, 4 × MPI_INT; rank 1 root 1, 4 × MPI_INT",
         ],
     ),
     (
         "lengths-differ",
         false,
         &[
-            "the lengths of MPI_Reduce no. 2 on 'MPI_COMM_WORLD' differ: rank 0 root 0, 4 × MPI_INT, MPI_SUM; rank 1 root 0, 5 × MPI_INT, MPI_SUM",
+            "the lengths of MPI_Reduce no. 3 on 'MPI_COMM_WORLD' differ: rank 0 root 0, 4 × MPI_INT, MPI_SUM; rank 1 root 0, 5 × MPI_INT, MPI_SUM",
         ],
     ),
     (
@@ -85,28 +85,28 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         "operations-differ",
         true,
         &[
-            "the operations of MPI_Allreduce no. 1 on 'MPI_COMM_WORLD' differ: rank 0 1 × MPI_DOUBLE, MPI_MAX; rank 1 1 × MPI_DOUBLE, MPI_MIN",
+            "the operations of MPI_Allreduce no. 2 on 'MPI_COMM_WORLD' differ: rank 0 1 × MPI_DOUBLE, MPI_MAX; rank 1 1 × MPI_DOUBLE, MPI_MIN",
         ],
     ),
     (
         "functions-differ",
         false,
         &[
-            "the ranks call different collective operations as no. 1 on 'MPI_COMM_WORLD': rank 0 MPI_Iallreduce (1 × MPI_INT, MPI_SUM), rank 1 MPI_Iallgather (1 × MPI_INT)",
+            "the ranks call different collective operations as no. 2 on 'MPI_COMM_WORLD': rank 0 MPI_Iallreduce (1 × MPI_INT, MPI_SUM), rank 1 MPI_Iallgather (1 × MPI_INT)",
         ],
     ),
     (
         "long-lengths-differ",
         false,
         &[
-            "the lengths of MPI_Ibcast no. 1 on 'MPI_COMM_WORLD' differ: rank 0 root 0, 100000 × MPI_INT; rank 1 root 0, 99999 × MPI_INT",
+            "the lengths of MPI_Ibcast no. 2 on 'MPI_COMM_WORLD' differ: rank 0 root 0, 100000 × MPI_INT; rank 1 root 0, 99999 × MPI_INT",
         ],
     ),
     (
         "counts-differ",
         false,
         &[
-            "MPI_Alltoallv no. 1 on 'MPI_COMM_WORLD': what some rank sends is not as long as what its receiver expects; compare the counts and types",
+            "MPI_Alltoallv no. 2 on 'MPI_COMM_WORLD': what some rank sends is not as long as what its receiver expects; compare the counts and types",
         ],
     ),
     (
@@ -121,6 +121,88 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         true,
         &[
             "rank 0: MPI_Recv (from rank 1, tag 2, on 'MPI_COMM_WORLD', 4 bytes) uses 4 bytes of the buffer that MPI_Isend (to rank 1, tag 1, on 'MPI_COMM_WORLD', 16 bytes) sends, which is not complete; wait for it before, or use another buffer",
+        ],
+    ),
+    (
+        "exchange-twice",
+        true,
+        &[
+            "rank 0: MPI_Irecv (from rank 1, tag 2, on 'MPI_COMM_WORLD', 4 bytes) uses 4 bytes of the buffer that MPI_Isendrecv (to rank 1, tag 1, 16 bytes; from rank 1, tag 1, 16 bytes, on 'MPI_COMM_WORLD') sends, which is not complete; wait for it before, or use another buffer",
+            "rank 1: MPI_Isend (to rank 0, tag 2, on 'halo', 4 bytes) uses 4 bytes of the buffer that MPI_Isendrecv (to rank 0, tag 1, 16 bytes; from rank 0, tag 1, 16 bytes, on 'MPI_COMM_WORLD') receives into, which is not complete; wait for it before, or use another buffer",
+        ],
+    ),
+    (
+        "got-into-twice",
+        true,
+        &[
+            "rank 0: MPI_Get (rank 1, on window 'counters', 4 bytes) uses 4 bytes of the buffer that MPI_Get (rank 1, on window 'counters', 16 bytes) writes, which is not complete; flush it or end its epoch before, or use another buffer",
+            "rank 0: MPI_Put (rank 0, on window 'counters', 4 bytes) uses 4 bytes of the buffer that MPI_Get (rank 1, on window 'counters', 16 bytes) writes, which is not complete; flush it or end its epoch before, or use another buffer",
+        ],
+    ),
+    (
+        "put-and-changed",
+        true,
+        &[
+            "rank 0: the buffer of MPI_Put (rank 1, on window 'counters', 4 bytes) was changed before it was complete; flush it or end its epoch before",
+        ],
+    ),
+    (
+        "requested-put-and-received",
+        true,
+        &[
+            "rank 0: MPI_Recv (from rank 1, tag 4, on 'MPI_COMM_WORLD', 4 bytes) uses 4 bytes of the buffer that MPI_Rput (rank 1, on window 'counters', 4 bytes) reads, which is not complete; flush it or end its epoch before, or use another buffer",
+            "rank 0: MPI_Rget (rank 1, on window 'counters', 4 bytes) was never completed; call MPI_Wait or MPI_Test for its request",
+        ],
+    ),
+    (
+        "read-into-twice",
+        true,
+        &[
+            "rank 0: MPI_File_write_at (file 'checked-file', 32 bytes) uses 32 bytes of the buffer that MPI_File_iread_at (file 'checked-file', 64 bytes) writes, which is not complete; wait for it before, or use another buffer",
+            "rank 0: MPI_File_read_at (file 'checked-file', 1 byte) uses 1 byte of the buffer that MPI_File_write_at_all_begin (file 'checked-file', 64 bytes) reads, which is not complete; end the access before, or use another buffer",
+        ],
+    ),
+    (
+        "modes-differ",
+        false,
+        &[
+            "the access modes of MPI_File_open no. 2 on 'MPI_COMM_WORLD' differ: rank 0 MPI_MODE_WRONLY | MPI_MODE_CREATE; rank 1 MPI_MODE_RDWR | MPI_MODE_CREATE",
+        ],
+    ),
+    (
+        "sizes-differ",
+        false,
+        &[
+            "the sizes of MPI_File_set_size no. 1 on file 'checked-file' differ: rank 0 10 bytes; rank 1 11 bytes",
+        ],
+    ),
+    (
+        "split-types-differ",
+        true,
+        &[
+            "the types of MPI_Comm_split_type no. 1 on 'halo' differ: rank 0 MPI_COMM_TYPE_SHARED; rank 1 MPI_COMM_TYPE_HW_UNGUIDED",
+        ],
+    ),
+    (
+        "grids-differ",
+        true,
+        &[
+            "the grids of MPI_Cart_create no. 1 on 'halo' differ: rank 0 dimensions [1, 2], periods [false, true]; rank 1 dimensions [2, 1], periods [false, true]",
+        ],
+    ),
+    (
+        "making-functions-differ",
+        false,
+        &[
+            "the ranks call different collective operations as no. 1 on 'halo': rank 0 MPI_Comm_dup, rank 1 MPI_Comm_split",
+        ],
+    ),
+    (
+        "hints-differ",
+        true,
+        &[
+            "the hints or sizes of MPI_Win_allocate no. 2 on 'MPI_COMM_WORLD' differ: rank 0 no hint; rank 1 no_locks=true",
+            "the assertions of MPI_Win_fence no. 1 on a window without a name differ: rank 0 neither assertion; rank 1 MPI_MODE_NOPRECEDE",
         ],
     ),
     (
@@ -150,7 +232,10 @@ fn program() -> &'static Path {
 
 fn run(options: &[&str], program: &Path, arguments: &[&str]) -> Ended {
     let args = [options, &[program.to_str().expect("a path in UTF-8")], arguments].concat();
-    start_as(&mut Command::new(dist().join("bin/mpiexec")), &args, Stdio::null()).end()
+    let mut mpiexec = Command::new(dist().join("bin/mpiexec"));
+    // Programs leave their files there.
+    mpiexec.current_dir(scratch("launcher/checks"));
+    start_as(&mut mpiexec, &args, Stdio::null()).end()
 }
 
 fn said(ended: &Ended) -> Vec<&str> {
@@ -190,6 +275,13 @@ fn nothing_is_said_of_a_program_without_mistakes_or_where_nobody_asks() {
     }
     let ended = run(&["-n", "2"], program(), &["objects-never-freed"]);
     assert_eq!((ended.code(), ended.err.as_str()), (0, ""));
+}
+
+#[test]
+fn after_a_death_each_rank_says_what_its_own_calls_have_left() {
+    let ended = run(&["-n", "2", "--check", "--survive"], program(), &["left-after-death"]);
+    let wanted = "rank 0: MPI_Irecv (from rank 0, tag 5, on 'MPI_COMM_SELF', 4 bytes) was never completed; call MPI_Wait or MPI_Test for its request";
+    assert_eq!(said(&ended), [wanted], "{ended:?}");
 }
 
 #[test]

@@ -1,12 +1,14 @@
 /* Programs with a mistake each that no error and no hang shows: tests/launcher/checks.rs says what `mpiexec --check` says of them. The argument
  * names the mistake. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static int rank, size;
+static const char *path = "checked-file";
 static MPI_Comm halo;
 
 static void bystander(void) { MPI_Barrier(MPI_COMM_WORLD); }
@@ -187,6 +189,155 @@ static void changed(void) {
     }
 }
 
+static void exchange_twice(void) {
+    static int out[4], in[4];
+    MPI_Request requests[2];
+    MPI_Isendrecv(out, 4, MPI_INT, 1 - rank, 1, in, 4, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD, &requests[0]);
+    if (rank == 0) MPI_Irecv(out + 1, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &requests[1]);
+    else MPI_Isend(in, 1, MPI_INT, 0, 2, halo, &requests[1]);
+    if (rank == 0) MPI_Cancel(&requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    if (rank == 0) MPI_Recv(in, 1, MPI_INT, 1, 2, halo, MPI_STATUS_IGNORE);
+}
+
+static MPI_Win window(void) {
+    MPI_Win win;
+    int *base;
+    MPI_Win_allocate(16 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_set_name(win, "counters");
+    return win;
+}
+
+static void got_into_twice(void) {
+    MPI_Win win = window();
+    static int room[4];
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Get(room, 4, MPI_INT, 1, 0, 4, MPI_INT, win);
+        MPI_Get(room + 3, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+        MPI_Win_flush(0, win);
+        /* What is flushed elsewhere is still in use. */
+        MPI_Put(room, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+        MPI_Win_flush_local_all(win);
+        MPI_Put(room, 4, MPI_INT, 0, 0, 4, MPI_INT, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+static void put_and_changed(void) {
+    MPI_Win win = window();
+    int value = 1;
+    MPI_Win_fence(0, win);
+    if (rank == 0) {
+        MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+        value = 2;
+    }
+    MPI_Win_fence(0, win);
+    value = 3;
+    MPI_Win_free(&win);
+}
+
+static void requested_put_and_received(void) {
+    MPI_Win win = window();
+    static int value, other;
+    MPI_Request request;
+    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+    if (rank == 0) {
+        MPI_Rput(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);
+        MPI_Recv(&value, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Recv(&value, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Rget(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);
+    } else {
+        for (int i = 0; i < 2; i++) MPI_Send(&other, 1, MPI_INT, 0, 4, MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock(1, win);
+    MPI_Win_free(&win);
+}
+
+static MPI_File file(int mode) {
+    MPI_File opened;
+    MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &opened);
+    return opened;
+}
+
+static void read_into_twice(void) {
+    MPI_File opened = file(MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE);
+    static char room[64];
+    MPI_Request request;
+    if (rank == 0) {
+        MPI_File_iread_at(opened, 0, room, 64, MPI_CHAR, &request);
+        MPI_File_write_at(opened, 100, room, 32, MPI_CHAR, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_File_write_at_all_begin(opened, 64 * rank, room, 64, MPI_CHAR);
+    if (rank == 0) MPI_File_read_at(opened, 0, room, 1, MPI_CHAR, MPI_STATUS_IGNORE);
+    MPI_File_write_at_all_end(opened, room, MPI_STATUS_IGNORE);
+    if (rank == 0) MPI_File_read_at(opened, 0, room, 1, MPI_CHAR, MPI_STATUS_IGNORE);
+    MPI_File_close(&opened);
+}
+
+static void modes_differ(void) {
+    in_turn();
+    MPI_File opened = file(rank ? MPI_MODE_RDWR | MPI_MODE_CREATE : MPI_MODE_WRONLY | MPI_MODE_CREATE);
+    MPI_File_close(&opened);
+}
+
+static void sizes_differ(void) {
+    MPI_File opened = file(MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE);
+    in_turn();
+    MPI_File_set_size(opened, 10 + rank);
+    MPI_File_close(&opened);
+}
+
+static void split_types_differ(void) {
+    MPI_Comm comm;
+    in_turn();
+    MPI_Comm_split_type(halo, rank ? MPI_COMM_TYPE_HW_UNGUIDED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm);
+    if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
+}
+
+static void grids_differ(void) {
+    int dims[2] = {1 + rank, 2 - rank}, periods[2] = {0, 1};
+    MPI_Comm comm;
+    in_turn();
+    MPI_Cart_create(halo, 2, dims, periods, 0, &comm);
+    MPI_Comm_free(&comm);
+}
+
+static void making_functions_differ(void) {
+    MPI_Comm comm;
+    in_turn();
+    if (rank == 0) MPI_Comm_dup(halo, &comm);
+    else MPI_Comm_split(halo, 0, 0, &comm);
+    MPI_Comm_free(&comm);
+}
+
+static void hints_differ(void) {
+    MPI_Info info;
+    MPI_Win win;
+    int *base;
+    MPI_Info_create(&info);
+    if (rank) MPI_Info_set(info, "no_locks", "true");
+    in_turn();
+    MPI_Win_allocate(16, 1, info, MPI_COMM_WORLD, &base, &win);
+    MPI_Info_free(&info);
+    MPI_Win_fence(rank ? MPI_MODE_NOPRECEDE : 0, win);
+    MPI_Win_free(&win);
+}
+
+/* The last rank dies; what the first has left is said all the same, but messages may have no receiver any more. */
+static void left_after_death(void) {
+    MPI_Request request;
+    static int value, other;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 1) raise(SIGKILL);
+    MPI_Recv(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Irecv(&value, 1, MPI_INT, 0, 5, MPI_COMM_SELF, &request);
+    MPI_Send(&other, 1, MPI_INT, 0, 6, MPI_COMM_SELF);
+}
+
 /* Nothing is wrong with this one: everything is there once, completed and freed. */
 static void clean(void) {
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -236,6 +387,37 @@ static void clean(void) {
     MPI_Wait(&one, MPI_STATUS_IGNORE);
     MPI_Comm_free(&copy);
     MPI_Type_free(&column);
+    MPI_Isendrecv(&out, 1, MPI_INT, next, 9, &in, 1, MPI_INT, before, 9, MPI_COMM_WORLD, &one);
+    MPI_Wait(&one, MPI_STATUS_IGNORE);
+    MPI_Win win = window();
+    MPI_Win_lock_all(0, win);
+    for (int round = 0; round < 5; round++) {
+        out = round;
+        MPI_Put(&out, 1, MPI_INT, next, 0, 1, MPI_INT, win);
+        MPI_Put(&out, 1, MPI_INT, before, 1, 1, MPI_INT, win);
+        MPI_Win_flush(next, win);
+        MPI_Win_flush_local(before, win);
+        MPI_Fetch_and_op(&out, &in, MPI_INT, next, 2, MPI_SUM, win);
+        MPI_Rget(&flag, 1, MPI_INT, next, 3, 1, MPI_INT, win, &one);
+        MPI_Wait(&one, MPI_STATUS_IGNORE);
+        flag = 7;
+        MPI_Win_flush_all(win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_File opened = file(MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE);
+    MPI_File_set_size(opened, 4096);
+    MPI_File_iwrite_at(opened, 4 * rank, &out, 1, MPI_INT, &one);
+    MPI_Wait(&one, MPI_STATUS_IGNORE);
+    out = 9;
+    MPI_File_write_all_begin(opened, &out, 1, MPI_INT);
+    MPI_File_write_all_end(opened, &out, MPI_STATUS_IGNORE);
+    MPI_File_close(&opened);
+    int dims[1] = {size}, wraps[1] = {1};
+    MPI_Comm_split_type(halo, rank ? MPI_COMM_TYPE_SHARED : MPI_UNDEFINED, 0, MPI_INFO_NULL, &copy);
+    if (copy != MPI_COMM_NULL) MPI_Comm_free(&copy);
+    MPI_Cart_create(halo, 1, dims, wraps, 0, &copy);
+    MPI_Comm_disconnect(&copy);
 }
 
 struct mistake {
@@ -259,6 +441,18 @@ struct mistake {
     {"received-twice", received_twice},
     {"sent-and-received", sent_and_received},
     {"changed", changed},
+    {"exchange-twice", exchange_twice},
+    {"got-into-twice", got_into_twice},
+    {"put-and-changed", put_and_changed},
+    {"requested-put-and-received", requested_put_and_received},
+    {"read-into-twice", read_into_twice},
+    {"modes-differ", modes_differ},
+    {"sizes-differ", sizes_differ},
+    {"split-types-differ", split_types_differ},
+    {"grids-differ", grids_differ},
+    {"making-functions-differ", making_functions_differ},
+    {"hints-differ", hints_differ},
+    {"left-after-death", left_after_death},
     {"clean", clean},
 };
 
@@ -269,6 +463,7 @@ int main(int argc, char **argv) {
     MPI_Comm_dup(MPI_COMM_WORLD, &halo);
     MPI_Comm_set_name(halo, "halo");
     int found = 0;
+    if (argc > 2) path = argv[2];
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
         if (argc > 1 && strcmp(argv[1], mistakes[i].name) == 0) {
             mistakes[i].make();

@@ -115,7 +115,7 @@ pub fn insert(comm: Arc<Comm>) -> Result<usize> {
         .ok_or_else(|| Error::NoMem("no communicator handle is left; free what is not needed".into()))?;
     comm.events.set_comm(handle);
     if check::is_on() {
-        check::made(check::Kind::Comm, handle);
+        check::made(check::ObjectKind::Comm, handle);
     }
     Ok(handle)
 }

@@ -132,7 +132,7 @@ fn insert_new(datatype: Datatype, committed: bool) -> Result<usize> {
     let handle = TYPES.insert(Arc::new(object));
     let handle = handle.ok_or_else(|| Error::NoMem("no datatype handle is left".into()))?;
     if check::is_on() {
-        check::made(check::Kind::Datatype, handle);
+        check::made(check::ObjectKind::Datatype, handle);
     }
     Ok(handle)
 }
@@ -238,7 +238,7 @@ pub fn insert_op(op: Op) -> Result<usize> {
     let handle = OPS.insert(Arc::new(op));
     let handle = handle.ok_or_else(|| Error::NoMem("no operation handle is left".into()))?;
     if check::is_on() {
-        check::made(check::Kind::Op, handle);
+        check::made(check::ObjectKind::Op, handle);
     }
     Ok(handle)
 }

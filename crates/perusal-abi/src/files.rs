@@ -55,7 +55,7 @@ pub fn insert(file: File, events: Arc<CommEvents>) -> Result<usize> {
     let handle =
         handle.ok_or_else(|| Error::NoMem("no file handle is left; close what is not needed".into()))?;
     if check::is_on() {
-        check::made(check::Kind::File, handle);
+        check::made(check::ObjectKind::File, handle);
     }
     Ok(handle)
 }

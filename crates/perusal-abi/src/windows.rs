@@ -69,7 +69,7 @@ pub fn insert(object: WindowObject) -> Result<usize> {
     let handle =
         handle.ok_or_else(|| Error::NoMem("no window handle is left; free what is not needed".into()))?;
     if check::is_on() {
-        check::made(check::Kind::Win, handle);
+        check::made(check::ObjectKind::Win, handle);
     }
     Ok(handle)
 }

@@ -57,6 +57,19 @@ impl Area {
         Some(Self { addr, count, datatype, access, range: start..end })
     }
 
+    /// Bytes of its elements, without gaps.
+    pub fn bytes(&self) -> usize {
+        self.count.saturating_mul(self.datatype.size())
+    }
+
+    /// Whether one of some areas holds something else than at the time of its sum, if both can be known.
+    pub fn have_changed(areas: &[Self], sums: &[Option<u64>]) -> bool {
+        let is_changed = |(area, sum): (&Self, &Option<u64>)| {
+            sum.is_some_and(|before| area.sum().is_some_and(|now| now != before))
+        };
+        areas.iter().zip(sums).any(is_changed)
+    }
+
     /// The runs of the area in order of addresses; `None` if they are too many.
     fn runs(&self) -> Option<Vec<Range<usize>>> {
         let runs = self.datatype.runs(self.count).take(RUNS + 1);

@@ -2,7 +2,7 @@
 
 use super::{function, report, with};
 use crate::coll::call::CollectiveOp;
-use crate::coll::signature::Difference;
+use crate::coll::signature::{Difference, Signature};
 use crate::coll::signature_table::{Meeting, SignatureTable, TEXT_BYTES, TableCall};
 use crate::comm::Comm;
 use crate::process::engine;
@@ -34,19 +34,34 @@ impl Calls {
 
 /// Compares a collective call that is about to begin with those of the other members.
 pub fn compare(comm: &Comm, op: &CollectiveOp) {
+    let about = op.outline(0).about().to_string();
+    let signature = op.signature(function(), comm);
+    meet(comm, signature, &about, "arguments", || report::name_of(comm));
+}
+
+/// Compares a collective call on a communicator that moves no data of the program's: `about` has in words what all members must give alike, which
+/// is called `what`; it is empty if there is nothing, or the caller may give anything.
+pub fn compare_on_comm(comm: &Comm, what: &'static str, about: &str) {
+    compare_call(comm, what, about, || report::name_of(comm));
+}
+
+/// As [`compare_on_comm`], for a call on the window or file with the communicator `comm`, which `on` names.
+pub fn compare_call(comm: &Comm, what: &'static str, about: &str, on: impl Fn() -> String) {
+    meet(comm, Signature::of_call(function(), about), about, what, on);
+}
+
+fn meet(comm: &Comm, signature: Signature, about: &str, what: &'static str, on: impl Fn() -> String) {
     let Ok(engine) = engine() else { return };
     let members = comm.size() + comm.remote().map_or(0, crate::comm::Group::size);
-    let signature = op.signature(function(), comm);
     with(|state| {
         let number = state.collectives.numbers.entry(comm.context).or_default();
         *number += 1;
         let (number, rank) = (*number, engine.rank());
-        let about = op.outline(u64::from(number)).about().to_string();
         let text = format!("{}|{about}", function());
         let text = &text[..text.floor_char_boundary(TEXT_BYTES)];
         let call = TableCall { context: comm.context, number, members, rank, signature, text };
         let meeting = state.collectives.table().map_or(Meeting::Unknown, |table| table.meet(&call));
-        let place = || format!("no. {number} on {}", report::name_of(comm));
+        let place = || format!("no. {number} on {}", on());
         match meeting {
             Meeting::Agrees => {}
             Meeting::Unknown => state.collectives.unknown += 1,
@@ -57,7 +72,7 @@ pub fn compare(comm: &Comm, op: &CollectiveOp) {
             )),
             Meeting::Differs(first, other, text) => {
                 let (name, said) = text.split_once('|').unwrap_or((&text, ""));
-                let mut both = [(first, name, said), (rank, function(), &about)];
+                let mut both = [(first, name, said), (rank, function(), about)];
                 both.sort_unstable_by_key(|(rank, ..)| *rank);
                 let with_name = |(rank, name, said): &(u32, &str, &str)| {
                     let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
@@ -79,6 +94,7 @@ pub fn compare(comm: &Comm, op: &CollectiveOp) {
                     Some(Difference::Length) => "lengths",
                     Some(Difference::Type) => "types",
                     Some(Difference::Lengths) => "lists of lengths",
+                    Some(Difference::Arguments) => what,
                 };
                 let finding =
                     format!("the {differs} of {} {} differ: {}; {}", function(), place(), alone(&both[0]), alone(&both[1]));

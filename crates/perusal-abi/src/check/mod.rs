@@ -6,6 +6,7 @@
 //! | `mod` | the switch; the function that this thread has called |
 //! | [`requests`] | requests that are alive |
 //! | [`buffers`] | the memory that active operations use |
+//! | [`accesses`] | one-sided operations and split accesses to files, which no request ends |
 //! | [`objects`] | handles that are alive, and who made them |
 //! | [`collectives`] | calls compared with those of other members |
 //! | [`report`] | what was found, and how it is said |
@@ -13,18 +14,24 @@
 //! While calls are checked the bindings take no fast path, as if a listener were there: so a program that is not checked pays nothing. What
 //! is found is said and changes nothing: the program goes on, and its exit status stays.
 
+mod accesses;
 mod buffers;
 mod collectives;
 mod objects;
 mod report;
 mod requests;
 
+pub use accesses::{
+    began_one_sided, began_split, blocking_file, ended_split, file_name, flushed, one_sided_request,
+    window_name,
+};
 pub use buffers::Access;
-pub use collectives::compare;
-pub use objects::{Kind, made};
-pub use report::comm_freed;
+pub use collectives::{compare, compare_call, compare_on_comm};
+pub use objects::{ObjectKind, made};
+pub use report::{comm_freed, context_freed};
 pub use requests::{
-    began_message, began_operation, blocking_message, blocking_operation, ended, freed, noted, seen, started,
+    Half, began_exchange, began_file, began_message, began_operation, blocking_message, blocking_operation,
+    ended, freed, noted, seen, started,
 };
 
 use crate::comm::Comm;
@@ -47,6 +54,7 @@ thread_local! {
 struct State {
     requests: requests::Live,
     buffers: buffers::InUse,
+    accesses: accesses::Accesses,
     objects: objects::Makers,
     collectives: collectives::Calls,
     findings: report::Findings,
@@ -54,6 +62,57 @@ struct State {
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+/// What an operation does with a buffer, and what ends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It sends or receives; its request ends it.
+    Message,
+    /// It reads from a file or writes to it; its request ends it.
+    File,
+    /// It reads from a file or writes to it; another call ends it.
+    SplitFile,
+    /// It accesses a window; a flush or the end of an epoch ends it.
+    OneSided,
+}
+
+impl Kind {
+    /// What it does with a buffer that it reads, or writes.
+    const fn does(self, access: Access) -> &'static str {
+        match (self, access) {
+            (Self::Message, Access::Read) => "sends",
+            (Self::Message, Access::Write) => "receives into",
+            (_, Access::Read) => "reads",
+            (_, Access::Write) => "writes",
+        }
+    }
+
+    const fn advice(self) -> &'static str {
+        match self {
+            Self::Message | Self::File => "wait for it before",
+            Self::SplitFile => "end the access before",
+            Self::OneSided => "flush it or end its epoch before",
+        }
+    }
+}
+
+/// Says where areas that an operation is about to use are in use.
+fn conflicts(areas: &[buffers::Area], text: impl Fn() -> String) {
+    with(|state| {
+        for area in areas {
+            let Some((other, access, bytes)) = state.buffers.conflict(area) else { continue };
+            let (other, kind) = state.accesses.text(other).unwrap_or_else(|| state.requests.text(other));
+            let finding = format!(
+                "{} uses {} of the buffer that {other} {}, which is not complete; {}, or use another buffer",
+                text(),
+                report::bytes(bytes as u64),
+                kind.does(access),
+                kind.advice()
+            );
+            state.findings.say(finding);
+        }
+    });
+}
 
 /// Runs `f` on the state; nothing where calls are not checked.
 fn with<R>(f: impl FnOnce(&mut State) -> R) -> Option<R> {
@@ -88,6 +147,12 @@ pub fn entered(function: &'static str) {
 fn function() -> &'static str {
     let function = FUNCTION.get();
     function.strip_suffix("_c").unwrap_or(function)
+}
+
+/// Whether the access to a file that this thread has called is one of all members (MPI_File_iread_all and its kind).
+#[must_use]
+pub fn is_collective_access() -> bool {
+    function().ends_with("_all")
 }
 
 /// Says what the program has left undone, in MPI_Finalize: all ranks of `world` do. Calls are checked no more.

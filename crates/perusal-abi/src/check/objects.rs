@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// A kind of object that programs make and free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ObjectKind {
     /// Communicators.
     Comm,
     /// Datatypes.
@@ -30,26 +30,26 @@ pub enum Kind {
 }
 
 /// Kinds, what one is called, how it is freed, and which are there.
-type Row = (Kind, &'static str, &'static str, fn() -> Vec<usize>);
+type Row = (ObjectKind, &'static str, &'static str, fn() -> Vec<usize>);
 
 const KINDS: [Row; 9] = [
-    (Kind::Comm, "a communicator", "freed; call MPI_Comm_free", comms::made),
-    (Kind::Datatype, "a datatype", "freed; call MPI_Type_free", datatypes::made),
-    (Kind::Group, "a group", "freed; call MPI_Group_free", group::made),
-    (Kind::Win, "a window", "freed; call MPI_Win_free", windows::made),
-    (Kind::File, "a file", "closed; call MPI_File_close", files::made),
-    (Kind::Op, "an operation", "freed; call MPI_Op_free", datatypes::ops_made),
-    (Kind::Errhandler, "an error handler", "freed; call MPI_Errhandler_free", errhandler::made),
-    (Kind::Info, "an info object", "freed; call MPI_Info_free", info::made),
-    (Kind::Message, "a message", "received; call MPI_Mrecv", probe::made),
+    (ObjectKind::Comm, "a communicator", "freed; call MPI_Comm_free", comms::made),
+    (ObjectKind::Datatype, "a datatype", "freed; call MPI_Type_free", datatypes::made),
+    (ObjectKind::Group, "a group", "freed; call MPI_Group_free", group::made),
+    (ObjectKind::Win, "a window", "freed; call MPI_Win_free", windows::made),
+    (ObjectKind::File, "a file", "closed; call MPI_File_close", files::made),
+    (ObjectKind::Op, "an operation", "freed; call MPI_Op_free", datatypes::ops_made),
+    (ObjectKind::Errhandler, "an error handler", "freed; call MPI_Errhandler_free", errhandler::made),
+    (ObjectKind::Info, "an info object", "freed; call MPI_Info_free", info::made),
+    (ObjectKind::Message, "a message", "received; call MPI_Mrecv", probe::made),
 ];
 
 /// The functions that have made objects.
 #[derive(Default)]
-pub struct Makers(BTreeMap<(Kind, usize), &'static str>);
+pub struct Makers(BTreeMap<(ObjectKind, usize), &'static str>);
 
 /// The function that this thread has called makes an object.
-pub fn made(kind: Kind, handle: usize) {
+pub fn made(kind: ObjectKind, handle: usize) {
     with(|state| state.objects.0.insert((kind, handle), function()));
 }
 
@@ -74,10 +74,10 @@ impl Makers {
 }
 
 /// The name that the program has given to an object.
-fn name(kind: Kind, handle: usize) -> String {
+fn name(kind: ObjectKind, handle: usize) -> String {
     let name = match kind {
-        Kind::Comm => comms::get(handle).map(|comm| comm.name()),
-        Kind::Datatype => datatypes::name(handle),
+        ObjectKind::Comm => comms::get(handle).map(|comm| comm.name()),
+        ObjectKind::Datatype => datatypes::name(handle),
         _ => return String::new(),
     };
     match name {

@@ -72,6 +72,11 @@ pub fn comm_freed(comm: &Comm) {
     });
 }
 
+/// The communicator of a window or file is about to be given up; another one may get its context id.
+pub fn context_freed(context: u32) {
+    with(|state| state.collectives.forget(context));
+}
+
 impl FreedComms {
     /// The messages in communicators that were freed, and those of `there`, with the names that communicators had.
     fn with(self, there: Vec<MessageAbout>) -> Vec<MessageAbout> {
@@ -101,9 +106,9 @@ pub fn name_of(comm: &Comm) -> String {
     }
 }
 
-/// What the program has left undone, each in a sentence.
-fn left(engine: &Engine) -> Vec<String> {
-    let mut left = with(|state: &mut State| {
+/// What the calls of this rank have left undone, each in a sentence.
+fn left_by_calls() -> Vec<String> {
+    let left = with(|state: &mut State| {
         let mut left = state.requests.left();
         left.extend(state.objects.left());
         if state.findings.more > 0 {
@@ -114,8 +119,23 @@ fn left(engine: &Engine) -> Vec<String> {
             left.push(format!("{unknown} collective calls were not compared, for want of shared memory"));
         }
         left
-    })
-    .unwrap_or_default();
+    });
+    left.map(shortened).unwrap_or_default()
+}
+
+/// The first of many sentences.
+fn shortened(mut left: Vec<String>) -> Vec<String> {
+    if left.len() > LEFT {
+        let more = left.len() - LEFT;
+        left.truncate(LEFT);
+        left.push(format!("{more} more were left undone"));
+    }
+    left
+}
+
+/// What the program has left undone, each in a sentence.
+fn left(engine: &Engine) -> Vec<String> {
+    let mut left = left_by_calls();
     // SAFETY: MPI_Finalize: no other thread calls MPI any more (MPI 5.0 §11.2.2).
     let there = unsafe { engine.unexpected_messages() };
     let freed = with(|state: &mut State| core::mem::take(&mut state.freed)).unwrap_or_default();
@@ -132,12 +152,7 @@ fn left(engine: &Engine) -> Vec<String> {
             bytes(message.bytes)
         ));
     }
-    if left.len() > LEFT {
-        let more = left.len() - LEFT;
-        left.truncate(LEFT);
-        left.push(format!("{more} more were left undone"));
-    }
-    left
+    shortened(left)
 }
 
 /// Stops checking; the calls of the report itself are not the program's.
@@ -167,6 +182,12 @@ pub fn finish_together(engine: &'static Engine, world: &Comm) {
     });
     let own = match met.and_then(|()| engine.take_what_has_come()) {
         Ok(()) => left(engine),
+        // Of those whom a death keeps from meeting, each speaks for itself.
+        Err(_) if engine.has_failures() => {
+            let left = left_by_calls();
+            close();
+            return print(vec![(engine.rank(), left)]);
+        }
         // Why, MPI_Finalize says.
         Err(_) => return close(),
     };

@@ -1,11 +1,12 @@
 //! Requests that are alive: what each is, whether it is active, and which memory it uses.
 
 use super::buffers::{Access, Area};
-use super::{function, is_on, report, with};
+use super::{Kind, accesses, conflicts, function, is_on, report, with};
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::arguments::Buffer;
 use crate::coll::call::CollectiveOp;
 use crate::comm::Comm;
+use crate::files::FileObject;
 use crate::process::engine;
 use crate::requests::{self, Named};
 use core::ffi::c_int;
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 struct LiveRequest {
     /// The call that made it, with its arguments.
     text: String,
+    kind: Kind,
     /// What it uses while it is active.
     areas: Vec<Area>,
     /// What it reads, as it was when it became active.
@@ -29,8 +31,16 @@ pub struct Live(BTreeMap<usize, LiveRequest>);
 
 impl Live {
     /// The call that made a request.
-    pub fn text(&self, handle: usize) -> String {
-        self.0.get(&handle).map_or_else(|| "an operation".into(), |live| live.text.clone())
+    pub fn text(&self, handle: usize) -> (String, Kind) {
+        let text = self.0.get(&handle).map(|live| (live.text.clone(), live.kind));
+        text.unwrap_or_else(|| ("an operation".into(), Kind::Message))
+    }
+
+    /// Says more of the call that made a request.
+    pub fn rename(&mut self, handle: usize, text: String) {
+        if let Some(live) = self.0.get_mut(&handle) {
+            live.text = text;
+        }
     }
 
     /// What is wrong with the requests that are there when MPI ends.
@@ -55,6 +65,18 @@ impl Live {
 }
 
 fn message_text(comm: &Comm, peer: c_int, tag: c_int, buffer: &Buffer<'_>, access: Access) -> String {
+    let (other, tag, bytes) = message_parts(comm, Half { peer, tag, buffer }, access);
+    format!("{} ({other}, {tag}, on {}, {bytes})", function(), report::name_of(comm))
+}
+
+fn half_text(comm: &Comm, half: Half<'_>, access: Access) -> String {
+    let (other, tag, bytes) = message_parts(comm, half, access);
+    format!("{other}, {tag}, {bytes}")
+}
+
+/// The other rank, the tag and the length, in words.
+fn message_parts(comm: &Comm, half: Half<'_>, access: Access) -> (String, String, String) {
+    let Half { peer, tag, buffer } = half;
     let other = match peer {
         MPI_ANY_SOURCE => "from any rank".to_owned(),
         MPI_PROC_NULL => "MPI_PROC_NULL".to_owned(),
@@ -67,12 +89,12 @@ fn message_text(comm: &Comm, peer: c_int, tag: c_int, buffer: &Buffer<'_>, acces
     let tag = if tag == MPI_ANY_TAG { "any tag".to_owned() } else { format!("tag {tag}") };
     let size = crate::datatypes::any(buffer.datatype).map_or(0, |datatype| datatype.size());
     let bytes = usize::try_from(buffer.count).unwrap_or(0).saturating_mul(size);
-    format!("{} ({other}, {tag}, on {}, {})", function(), report::name_of(comm), report::bytes(bytes as u64))
+    (other, tag, report::bytes(bytes as u64))
 }
 
-fn keep(handle: usize, text: String, areas: Vec<Area>, summed: bool, active: bool) {
+fn keep(handle: usize, (text, kind): (String, Kind), areas: Vec<Area>, summed: bool, active: bool) {
     with(|state| {
-        state.requests.0.insert(handle, LiveRequest { text, areas, sums: vec![], summed });
+        state.requests.0.insert(handle, LiveRequest { text, kind, areas, sums: vec![], summed });
     });
     if active {
         started(handle);
@@ -83,7 +105,7 @@ fn keep(handle: usize, text: String, areas: Vec<Area>, summed: bool, active: boo
 pub fn noted(handle: usize) {
     let is_known = with(|state| state.requests.0.contains_key(&handle));
     if is_known == Some(false) {
-        keep(handle, function().to_owned(), vec![], false, false);
+        keep(handle, (function().to_owned(), Kind::Message), vec![], false, false);
     }
 }
 
@@ -99,7 +121,7 @@ pub fn began_message(
 ) {
     let text = message_text(comm, peer, tag, buffer, access);
     let area = if peer == MPI_PROC_NULL { None } else { Area::of(buffer, access) };
-    keep(handle, text, area.into_iter().collect(), true, !persistent);
+    keep(handle, (text, Kind::Message), area.into_iter().collect(), true, !persistent);
 }
 
 /// A blocking call of a message is about to begin.
@@ -126,7 +148,7 @@ fn operation_text(op: &CollectiveOp, comm: &Comm) -> String {
 
 /// A call has made a request for a collective operation; a persistent one is not active.
 pub fn began_operation(handle: usize, comm: &Comm, op: &CollectiveOp, persistent: bool) {
-    keep(handle, operation_text(op, comm), areas_of(op, comm), false, !persistent);
+    keep(handle, (operation_text(op, comm), Kind::Message), areas_of(op, comm), false, !persistent);
 }
 
 /// A blocking collective operation is about to begin.
@@ -134,21 +156,39 @@ pub fn blocking_operation(comm: &Comm, op: &CollectiveOp) {
     conflicts(&areas_of(op, comm), || operation_text(op, comm));
 }
 
-/// Says where areas that an operation is about to use are in use.
-fn conflicts(areas: &[Area], text: impl Fn() -> String) {
-    with(|state| {
-        for area in areas {
-            let Some((other, access, bytes)) = state.buffers.conflict(area) else { continue };
-            let other = state.requests.text(other);
-            let does = if access == Access::Read { "sends" } else { "receives into" };
-            let finding = format!(
-                "{} uses {} of the buffer that {other} {does}, which is not complete; wait for it before, or use another buffer",
-                text(),
-                report::bytes(bytes as u64)
-            );
-            state.findings.say(finding);
+/// A call has made a request for both halves of a combined send and receive. What is sent from a copy is not used.
+pub fn began_exchange(handle: usize, comm: &Comm, send: Option<Half<'_>>, recv: Half<'_>) {
+    let area = |half: Half<'_>, access| match half.peer {
+        MPI_PROC_NULL => None,
+        _ => Area::of(half.buffer, access),
+    };
+    let areas = send.and_then(|send| area(send, Access::Read)).into_iter().chain(area(recv, Access::Write));
+    let text = match send {
+        Some(send) => {
+            let (sent, received) =
+                (half_text(comm, send, Access::Read), half_text(comm, recv, Access::Write));
+            format!("{} ({sent}; {received}, on {})", function(), report::name_of(comm))
         }
-    });
+        None => message_text(comm, recv.peer, recv.tag, recv.buffer, Access::Write),
+    };
+    keep(handle, (text, Kind::Message), areas.collect(), true, true);
+}
+
+/// One half of a combined send and receive.
+#[derive(Debug, Clone, Copy)]
+pub struct Half<'a> {
+    /// The rank at the other end.
+    pub peer: c_int,
+    /// The tag.
+    pub tag: c_int,
+    /// The elements.
+    pub buffer: &'a Buffer<'a>,
+}
+
+/// A call has made a request for an access to a file.
+pub fn began_file(handle: usize, file: &FileObject, buffer: &Buffer<'_>, access: Access) {
+    let areas = Area::of(buffer, access).into_iter().collect();
+    keep(handle, (accesses::file_text(file, buffer), Kind::File), areas, true, true);
 }
 
 /// A request has become active.
@@ -172,10 +212,7 @@ pub fn ended(handle: usize, persists: bool) {
         let Some(live) = state.requests.0.get_mut(&handle) else { return };
         let sums = core::mem::take(&mut live.sums);
         state.buffers.remove(handle, &live.areas);
-        let is_changed = |(area, sum): (&Area, &Option<u64>)| {
-            sum.is_some_and(|before| area.sum().is_some_and(|now| now != before))
-        };
-        if live.areas.iter().zip(&sums).any(is_changed) {
+        if Area::have_changed(&live.areas, &sums) {
             let finding =
                 format!("the buffer of {} was changed before it was complete; wait for it before", live.text);
             state.findings.say(finding);
@@ -183,6 +220,7 @@ pub fn ended(handle: usize, persists: bool) {
         if !persists {
             state.requests.0.remove(&handle);
         }
+        accesses::request_ended(state, handle);
     });
 }
 
@@ -201,6 +239,7 @@ pub fn seen() {
         with(|state| {
             state.buffers.clear();
             state.requests.0.values_mut().for_each(|live| live.sums.clear());
+            state.accesses.forget_sums();
         });
     }
 }

@@ -3,6 +3,7 @@
 use super::{attr, errhandler, group};
 use crate::abi::*;
 use crate::arguments::InOut;
+use crate::check as check_calls;
 use crate::coll::call::Transports;
 use crate::coll::create::{self, Agreed, among, connect, goes_first, inter_split, merge, split};
 use crate::coll::{BlockingTransport, Outline, Purpose, SequenceNumber, Subset, Transport, run, user_tag};
@@ -62,8 +63,8 @@ fn free(handle: MPI_Comm) -> Result<()> {
         return Err(Error::Comm("predefined communicators cannot be freed"));
     }
     attr::comm_freed(handle)?;
-    if crate::check::is_on() {
-        crate::check::comm_freed(&comm);
+    if check_calls::is_on() {
+        check_calls::comm_freed(&comm);
     }
     super::dynamic::comm_freed(handle);
     engine()?.registry().detach(&comm.events);
@@ -190,6 +191,17 @@ fn shared_color(split_type: c_int, hints: &Info) -> Result<Option<c_int>> {
     Ok(whole.then_some(0))
 }
 
+/// The name of a split type; empty for that of which members may give another one.
+const fn split_type_name(split_type: c_int) -> &'static str {
+    match split_type {
+        MPI_COMM_TYPE_SHARED => "MPI_COMM_TYPE_SHARED",
+        MPI_COMM_TYPE_HW_GUIDED => "MPI_COMM_TYPE_HW_GUIDED",
+        MPI_COMM_TYPE_RESOURCE_GUIDED => "MPI_COMM_TYPE_RESOURCE_GUIDED",
+        MPI_COMM_TYPE_HW_UNGUIDED => "MPI_COMM_TYPE_HW_UNGUIDED",
+        _ => "",
+    }
+}
+
 pub(super) fn only_within(comm: &Comm) -> Result<()> {
     if comm.is_inter() { Err(Error::Comm("an intercommunicator")) } else { Ok(()) }
 }
@@ -285,13 +297,27 @@ fn merged(comm: &Comm, high: bool) -> Result<Agreed> {
     }
 }
 
+/// Compares a collective call on `comm` with those of the other members.
+pub(super) fn compare(comm: &Comm, what: &'static str, about: impl FnOnce() -> String) {
+    if check_calls::is_on() {
+        check_calls::compare_on_comm(comm, what, &about());
+    }
+}
+
+/// The same, where members may give any arguments.
+pub(super) fn compare_function(comm: &Comm) {
+    compare(comm, "arguments", String::new);
+}
+
 /// MPI_Comm_dup, MPI_Comm_dup_with_info: a duplicate with everything that duplicates inherit, and `hints`.
 pub fn dup(comm: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
+    compare_function(&*comms::get(comm)?);
     duplicate(comm, hints)
 }
 
 /// MPI_Comm_idup, MPI_Comm_idup_with_info.
 pub fn idup(comm: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Request)> {
+    compare_function(&*comms::get(comm)?);
     duplicate_nonblocking(comm, hints)
 }
 
@@ -300,17 +326,20 @@ pub fn split_comm(parent: Arc<Comm>, color: c_int, key: c_int) -> Result<MPI_Com
     if color < 0 && color != MPI_UNDEFINED {
         return Err(Error::Arg("a color is negative"));
     }
+    compare_function(&parent);
     admitted(split_by(&parent, (color != MPI_UNDEFINED).then_some(color), key)?, &parent)
 }
 
 /// MPI_Comm_split_type: all ranks share memory.
 pub fn split_type(parent: Arc<Comm>, split_type: c_int, key: c_int, hints: Info) -> Result<MPI_Comm> {
     let color = shared_color(split_type, &hints)?;
+    compare(&parent, "types", || split_type_name(split_type).to_owned());
     admitted(split_by(&parent, color, key)?, &parent)
 }
 
 /// MPI_Comm_create.
 pub fn create_comm(parent: Arc<Comm>, group: Arc<Group>) -> Result<MPI_Comm> {
+    compare_function(&parent);
     admitted(create_of(&parent, &group)?, &parent)
 }
 
@@ -354,6 +383,7 @@ pub fn intercomm(
     remote_leader: c_int,
     tag: c_int,
 ) -> Result<MPI_Comm> {
+    compare(&local, "local leaders", || format!("local leader {leader}"));
     admit(connected(&local, leader, peer, remote_leader, tag)?, None, &local)
 }
 
@@ -379,11 +409,13 @@ pub fn intercomm_from_groups(
 
 /// MPI_Intercomm_merge.
 pub fn merge_comm(parent: Arc<Comm>, high: bool) -> Result<MPI_Comm> {
+    compare_function(&parent);
     admit(merged(&parent, high)?, None, &parent)
 }
 
 /// MPI_Comm_free. Messages under way still arrive.
 pub fn free_comm(comm: InOut<'_, MPI_Comm>) -> Result<()> {
+    compare_function(&*comms::get(comm.get())?);
     free(comm.get())?;
     comm.set(MPI_COMM_NULL);
     Ok(())
@@ -392,6 +424,7 @@ pub fn free_comm(comm: InOut<'_, MPI_Comm>) -> Result<()> {
 /// MPI_Comm_disconnect: when all have come here, what they sent each other has been received.
 pub fn disconnect(comm: InOut<'_, MPI_Comm>) -> Result<()> {
     let found = comms::get(comm.get())?;
+    compare_function(&found);
     let ports = blocking(engine()?, &found, Purpose::Barrier);
     // SAFETY: a barrier has no buffers.
     let met = run(unsafe { crate::coll::call::CollectiveOp::Barrier.perform(&ports, &found) });

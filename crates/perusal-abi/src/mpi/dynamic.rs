@@ -1,6 +1,6 @@
 //! Processes that come later, and programs that meet (MPI 5.0 §11.8 to §11.10). What happens, `crate::dynamic` says.
 
-use super::comm_create::{admit, only_within};
+use super::comm_create::{self, admit, only_within};
 use crate::abi::*;
 use crate::arguments::{Argument, Letters, Room, RootOnly, Words};
 use crate::coll::{BlockingTransport, Purpose, bcast};
@@ -195,6 +195,7 @@ pub fn spawn(
     codes: RootOnly<'_, *mut c_int>,
 ) -> Result<MPI_Comm> {
     let root = checked_root(&comm, root)?;
+    comm_create::compare(&comm, "roots", || format!("root {root}"));
     let asked = (comm.rank() == root).then(|| {
         // SAFETY: this is the root.
         let (command, Words(arguments)) = unsafe { (command.get()?, argv.get()?) };
@@ -216,6 +217,7 @@ pub fn spawn_multiple(
     codes: RootOnly<'_, *mut c_int>,
 ) -> Result<MPI_Comm> {
     let root = checked_root(&comm, root)?;
+    comm_create::compare(&comm, "roots", || format!("root {root}"));
     let asked = (comm.rank() == root).then(|| {
         let count = usize::try_from(count).ok().filter(|count| *count > 0);
         let count = count.ok_or(Error::Arg("the number of programs to spawn is not positive"))?;
@@ -261,6 +263,7 @@ fn at_port(
     limit: Option<Duration>,
 ) -> Result<MPI_Comm> {
     let root = checked_root(comm, root)?;
+    comm_create::compare(comm, "roots", || format!("root {root}"));
     let met = (comm.rank() == root).then(|| {
         // SAFETY: this is the root.
         let port: &[u8] = unsafe { port.get() }?;

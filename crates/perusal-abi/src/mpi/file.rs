@@ -3,6 +3,7 @@
 use super::errhandler;
 use crate::abi::*;
 use crate::arguments::{InOut, Letters, Out};
+use crate::check;
 use crate::comm::{Comm, Group};
 use crate::datatype::Datatype;
 use crate::datatypes;
@@ -18,6 +19,9 @@ use std::sync::Arc;
 /// MPI_File_open.
 pub fn open(comm: &Comm, name: &[u8], mode: c_int, hints: Info) -> Result<MPI_File> {
     let engine = engine()?;
+    if check::is_on() {
+        check::compare_on_comm(comm, "access modes", &io::mode_names(mode));
+    }
     let events = engine.registry().attach_file();
     let file = File::open(engine, comm, name, mode, &hints, events.clone());
     let file = file.inspect_err(|_| engine.registry().detach(&events))?;
@@ -33,6 +37,10 @@ pub fn close(fh: InOut<'_, MPI_File>) -> Result<()> {
     let object = files::get(handle)?;
     if object.file().is_split() {
         return Err(Error::FileOperation("a split collective access has not been ended"));
+    }
+    if check::is_on() {
+        compare_function(&object);
+        check::context_freed(object.file().context());
     }
     let closed = object.file().close(engine);
     drop(object);
@@ -53,13 +61,27 @@ pub fn delete(name: &[u8], _: Info) -> Result<()> {
     io::delete(name)
 }
 
+/// Compares a collective call on a file with those of the other members.
+fn compare(fh: &FileObject, what: &'static str, about: impl FnOnce() -> String) {
+    if check::is_on() {
+        check::compare_call(fh.file().comm(), what, &about(), || check::file_name(fh));
+    }
+}
+
+/// The same, where members may give any arguments.
+pub(super) fn compare_function(fh: &FileObject) {
+    compare(fh, "arguments", String::new);
+}
+
 /// MPI_File_set_size.
 pub fn set_size(fh: &FileObject, size: i64) -> Result<()> {
+    compare(fh, "sizes", || format!("{size} bytes"));
     fh.file().set_size(engine()?, size)
 }
 
 /// MPI_File_preallocate.
 pub fn preallocate(fh: &FileObject, size: i64) -> Result<()> {
+    compare(fh, "sizes", || format!("{size} bytes"));
     fh.file().preallocate(engine()?, size)
 }
 
@@ -80,6 +102,7 @@ pub fn mode(fh: &FileObject) -> Result<c_int> {
 
 /// MPI_File_set_info: hints that are not named stay as they are.
 pub fn set_info(fh: &FileObject, hints: Info) -> Result<()> {
+    compare_function(fh);
     fh.file().set_info(&hints);
     Ok(())
 }
@@ -99,6 +122,7 @@ pub fn set_view(
     hints: Info,
 ) -> Result<()> {
     let file = fh.file();
+    compare(fh, "data representations", || String::from_utf8_lossy(representation).into_owned());
     let disp = (disp != MPI_DISPLACEMENT_CURRENT).then_some(disp);
     let types = || Ok((datatypes::datatype(etype)?, datatypes::datatype(filetype)?));
     let view = types().and_then(|(etype, filetype)| file.make_view(disp, etype, filetype, representation));
@@ -137,6 +161,7 @@ pub fn seek(fh: &FileObject, offset: i64, from: c_int) -> Result<()> {
 
 /// MPI_File_seek_shared.
 pub fn seek_shared(fh: &FileObject, offset: i64, from: c_int) -> Result<()> {
+    compare(fh, "places", || format!("offset {offset}, whence {from}"));
     fh.file().seek_shared(engine()?, offset, whence(from)?)
 }
 
@@ -219,6 +244,7 @@ pub fn register_large(
 
 /// MPI_File_set_atomicity.
 pub fn set_atomic(fh: &FileObject, atomic: bool) -> Result<()> {
+    compare(fh, "flags", || if atomic { "atomic" } else { "not atomic" }.to_owned());
     fh.file().set_atomic(engine()?, atomic)
 }
 
@@ -229,5 +255,6 @@ pub fn is_atomic(fh: &FileObject) -> Result<bool> {
 
 /// MPI_File_sync.
 pub fn sync(fh: &FileObject) -> Result<()> {
+    compare_function(fh);
     fh.file().sync()
 }

@@ -3,6 +3,7 @@
 use crate::abi::MPI_SUCCESS;
 use crate::arguments::{Buffer, StatusOut};
 use crate::boundary::ErrorSource;
+use crate::check::{self, Access};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::files::{self, FileObject};
@@ -69,6 +70,14 @@ fn ended(outcome: Transfer, status: StatusOut<'_>) -> Result<()> {
     outcome.error.map_or(Ok(()), Err)
 }
 
+/// What an access does with its buffer.
+const fn access(direction: Direction) -> Access {
+    match direction {
+        Direction::Read => Access::Write,
+        Direction::Write => Access::Read,
+    }
+}
+
 fn alone(
     direction: Direction,
     fh: &FileObject,
@@ -76,12 +85,17 @@ fn alone(
     buf: &Buffer<'_>,
     status: StatusOut<'_>,
 ) -> Result<()> {
-    ended(fh.file().transfer(direction, start, &elements(buf)?), status)
+    let elements = elements(buf)?;
+    if check::is_on() {
+        check::blocking_file(fh, buf, access(direction));
+    }
+    ended(fh.file().transfer(direction, start, &elements), status)
 }
 
 /// Performs a collective access. A member whose buffer is wrong takes part without any elements, so that the others do not wait for it.
 fn together(direction: Direction, fh: &FileObject, start: Start, buf: &Buffer<'_>) -> Result<Transfer> {
     let engine = engine()?;
+    super::file::compare_function(fh);
     let given = elements(buf);
     let none = || elements(&buf.without_elements());
     let outcome = match &given {
@@ -125,6 +139,19 @@ pub fn shared(direction: Direction, fh: &FileObject, buf: Buffer<'_>, status: St
     alone(direction, fh, Start::Shared, &buf, status)
 }
 
+fn all(
+    direction: Direction,
+    fh: &FileObject,
+    start: Start,
+    buf: &Buffer<'_>,
+    status: StatusOut<'_>,
+) -> Result<()> {
+    if check::is_on() {
+        check::blocking_file(fh, buf, access(direction));
+    }
+    ended(together(direction, fh, start, buf)?, status)
+}
+
 /// MPI_File_read_at_all, MPI_File_write_at_all.
 pub fn at_all(
     direction: Direction,
@@ -133,17 +160,17 @@ pub fn at_all(
     buf: Buffer<'_>,
     status: StatusOut<'_>,
 ) -> Result<()> {
-    ended(together(direction, fh, Start::At(offset), &buf)?, status)
+    all(direction, fh, Start::At(offset), &buf, status)
 }
 
 /// MPI_File_read_all, MPI_File_write_all.
 pub fn next_all(direction: Direction, fh: &FileObject, buf: Buffer<'_>, status: StatusOut<'_>) -> Result<()> {
-    ended(together(direction, fh, Start::Individual, &buf)?, status)
+    all(direction, fh, Start::Individual, &buf, status)
 }
 
 /// MPI_File_read_ordered, MPI_File_write_ordered.
 pub fn ordered(direction: Direction, fh: &FileObject, buf: Buffer<'_>, status: StatusOut<'_>) -> Result<()> {
-    ended(together(direction, fh, Start::Shared, &buf)?, status)
+    all(direction, fh, Start::Shared, &buf, status)
 }
 
 fn split(direction: Direction, kind: Split, fh: &FileObject, start: Start, buf: &Buffer<'_>) -> Result<()> {
@@ -151,7 +178,12 @@ fn split(direction: Direction, kind: Split, fh: &FileObject, start: Start, buf: 
     let wrong = elements(buf).err();
     fh.file().begin_split(name, || together(direction, fh, start, buf).unwrap_or_else(Transfer::failed))?;
     match wrong {
-        None => Ok(()),
+        None => {
+            if check::is_on() {
+                check::began_split(fh, buf, access(direction));
+            }
+            Ok(())
+        }
         // Nothing has begun here that could end.
         Some(error) => fh.file().end_split(name).and(Err(error)),
     }
@@ -174,7 +206,12 @@ pub fn split_ordered(direction: Direction, fh: &FileObject, buf: Buffer<'_>) -> 
 
 /// MPI_File_read_all_end and its kind.
 pub fn end_split(direction: Direction, kind: Split, fh: &FileObject, status: StatusOut<'_>) -> Result<()> {
-    ended(fh.file().end_split(kind.name(direction))?, status)
+    super::file::compare_function(fh);
+    let outcome = fh.file().end_split(kind.name(direction))?;
+    if check::is_on() {
+        check::ended_split(fh);
+    }
+    ended(outcome, status)
 }
 
 /// An access in the background, as its request knows it.
@@ -204,8 +241,16 @@ fn begin(direction: Direction, fh: MPI_File, start: Start, buf: &Buffer<'_>) -> 
     let object = files::get(fh)?;
     let engine = engine()?;
     let over = || engine.progress().work_has_ended();
-    let access = object.file().begin(direction, start, elements(buf)?, over)?;
-    insert_task(Box::new(AccessTask { access, file: fh }))
+    let elements = elements(buf)?;
+    if check::is_on() && check::is_collective_access() {
+        super::file::compare_function(&object);
+    }
+    let begun = object.file().begin(direction, start, elements, over)?;
+    let handle = insert_task(Box::new(AccessTask { access: begun, file: fh }))?;
+    if check::is_on() {
+        check::began_file(handle, &object, buf, access(direction));
+    }
+    Ok(handle)
 }
 
 /// MPI_File_iread_at, MPI_File_iwrite_at, MPI_File_iread_at_all, MPI_File_iwrite_at_all.

@@ -37,7 +37,7 @@ pub fn insert(group: Group) -> Result<MPI_Group> {
     let handle =
         handle.ok_or_else(|| Error::NoMem("no group handle is left; free what is not needed".into()))?;
     if check::is_on() {
-        check::made(check::Kind::Group, handle);
+        check::made(check::ObjectKind::Group, handle);
     }
     Ok(handle)
 }

@@ -24,7 +24,7 @@ fn keep(message: Message) -> Result<MPI_Message> {
     let handle = MESSAGES.insert(Arc::new(Mutex::new(Some(message))));
     let handle = handle.ok_or_else(|| Error::NoMem("no message handle is left".into()))?;
     if check::is_on() {
-        check::made(check::Kind::Message, handle);
+        check::made(check::ObjectKind::Message, handle);
     }
     Ok(handle)
 }

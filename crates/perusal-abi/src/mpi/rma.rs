@@ -4,6 +4,7 @@
 
 use crate::abi::{MPI_NO_OP, MPI_OP_NULL, MPI_PROC_NULL};
 use crate::arguments::{Argument, Buffer, Target};
+use crate::check::{self, Access};
 use crate::coll::buffer::{InputBuffer, OutputBuffer};
 use crate::datatype::op::Op;
 use crate::datatype::{Basic, Datatype};
@@ -46,6 +47,28 @@ fn observed(
     target.win.with_handles(given, perform)
 }
 
+/// Begins an operation that uses these buffers until it is flushed.
+fn begun(
+    target: &Target<'_>,
+    buffers: &[(&Buffer<'_>, Access)],
+    perform: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    if check::is_on() && target.win.comm().has_peer(target.rank) {
+        check::began_one_sided(target, buffers);
+    }
+    perform()
+}
+
+/// What an operation uses that fetches what was there; one of MPI_NO_OP has no origin.
+fn used<'a>(
+    origin: &'a Buffer<'a>,
+    result: &'a Buffer<'a>,
+    has_origin: bool,
+) -> Vec<(&'a Buffer<'a>, Access)> {
+    let origin = has_origin.then_some((origin, Access::Read));
+    origin.into_iter().chain([(result, Access::Write)]).collect()
+}
+
 /// An operation by its handle.
 fn op_of(handle: MPI_Op) -> Result<Op> {
     // SAFETY: the handle is an argument of the call; nothing is asked of it but argument rule 2.
@@ -74,7 +97,9 @@ fn put_any(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
     if to.rank == MPI_PROC_NULL {
         return Ok(());
     }
-    observed(&origin, &target, MPI_OP_NULL, || target.win.put(engine()?, elements, to))
+    begun(&target, &[(&origin, Access::Read)], || {
+        observed(&origin, &target, MPI_OP_NULL, || target.win.put(engine()?, elements, to))
+    })
 }
 
 #[inline(always)]
@@ -103,7 +128,9 @@ fn get_any(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
     if from.rank == MPI_PROC_NULL {
         return Ok(());
     }
-    observed(&origin, &target, MPI_OP_NULL, || target.win.get(engine()?, &elements, from))
+    begun(&target, &[(&origin, Access::Write)], || {
+        observed(&origin, &target, MPI_OP_NULL, || target.win.get(engine()?, &elements, from))
+    })
 }
 
 /// Whether a buffer has one element of the target's predefined type.
@@ -158,7 +185,9 @@ fn accumulate_any(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<
     if to.rank == MPI_PROC_NULL {
         return Ok(());
     }
-    observed(&origin, &target, given, || target.win.accumulate(engine()?, elements, to, &op))
+    begun(&target, &[(&origin, Access::Read)], || {
+        observed(&origin, &target, given, || target.win.accumulate(engine()?, elements, to, &op))
+    })
 }
 
 /// MPI_Get_accumulate. With MPI_NO_OP there need be no origin.
@@ -179,7 +208,9 @@ fn get_accumulate_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>
         return Ok(());
     }
     let described = if elements.is_some() { &origin } else { &result };
-    observed(described, &target, given, || target.win.get_accumulate(engine()?, elements, &room, to, &op))
+    begun(&target, &used(&origin, &result, elements.is_some()), || {
+        observed(described, &target, given, || target.win.get_accumulate(engine()?, elements, &room, to, &op))
+    })
 }
 
 /// Refuses what is not one element of a predefined type.
@@ -211,10 +242,12 @@ fn fetch_and_op_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, 
     let new = elements.map(|elements| elements.packed()).transpose()?;
     let mut old = room.landing()?;
     let described = if new.is_some() { &origin } else { &result };
-    observed(described, &target, given, || {
-        target.win.fetch_and_op(engine()?, new.as_deref(), &mut old, to, &op)
-    })?;
-    old.land()
+    begun(&target, &used(&origin, &result, new.is_some()), || {
+        observed(described, &target, given, || {
+            target.win.fetch_and_op(engine()?, new.as_deref(), &mut old, to, &op)
+        })?;
+        old.land()
+    })
 }
 
 #[inline(always)]
@@ -258,15 +291,18 @@ fn compare_and_swap_any(
 ) -> Result<()> {
     let to = target.of_engine()?;
     predefined(to.datatype)?;
-    let (elements, compare, result) = (input(&origin)?, input(&compare)?, output(&result)?);
+    let (elements, comparand, room) = (input(&origin)?, input(&compare)?, output(&result)?);
     if to.rank == MPI_PROC_NULL {
         return Ok(());
     }
-    let (new, compare, mut old) = (elements.packed()?, compare.packed()?, result.landing()?);
-    observed(&origin, &target, MPI_OP_NULL, || {
-        target.win.compare_and_swap(engine()?, (&new, &compare), &mut old, to)
-    })?;
-    old.land()
+    let (new, old_value, mut old) = (elements.packed()?, comparand.packed()?, room.landing()?);
+    let buffers = [(&origin, Access::Read), (&compare, Access::Read), (&result, Access::Write)];
+    begun(&target, &buffers, || {
+        observed(&origin, &target, MPI_OP_NULL, || {
+            target.win.compare_and_swap(engine()?, (&new, &old_value), &mut old, to)
+        })?;
+        old.land()
+    })
 }
 
 /// Performs an operation in a passive-target epoch, and gives its request.
@@ -275,7 +311,11 @@ fn requested(target: Target<'_>, operation: impl FnOnce() -> Result<()>) -> Resu
         target.win.check_passive(target.rank)?;
     }
     operation()?;
-    requests::over()
+    let request = requests::over()?;
+    if check::is_on() && target.rank != MPI_PROC_NULL {
+        check::one_sided_request(request);
+    }
+    Ok(request)
 }
 
 /// MPI_Rput.

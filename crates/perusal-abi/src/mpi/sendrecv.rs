@@ -1,7 +1,7 @@
 //! Combined send and receive; buffers of buffered sends (MPI 5.0 §3.10, §3.6).
 
 use crate::arguments::{Buffer, StatusOut};
-use crate::check::{self, Access};
+use crate::check::{self, Access, Half};
 use crate::coll::Scratch;
 use crate::comm::{Comm, lock};
 use crate::engine::Engine;
@@ -21,16 +21,17 @@ pub struct End<'a> {
     tag: c_int,
 }
 
+impl End<'_> {
+    /// As the checks know it.
+    const fn half(&self) -> Half<'_> {
+        Half { peer: self.peer, tag: self.tag, buffer: &self.buf }
+    }
+}
+
 /// Starts both halves. What is sent is taken from `copy`, if there is one.
 fn start(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<&Scratch>) -> Result<(Request, Request)> {
     send_peer(comm, send.peer, send.tag)?;
     recv_peer(comm, recv.peer, recv.tag)?;
-    if check::is_on() {
-        if copy.is_none() {
-            check::blocking_message(comm, send.peer, send.tag, &send.buf, Access::Read);
-        }
-        check::blocking_message(comm, recv.peer, recv.tag, &recv.buf, Access::Write);
-    }
     let (mut from, to) = (send_buf(send.buf.with_peer(send.peer))?, recv_buf(recv.buf.with_peer(recv.peer))?);
     if let Some(copy) = copy {
         from = from.packed_at(copy);
@@ -57,6 +58,12 @@ fn run(
     copy: Option<&Scratch>,
     status: StatusOut<'_>,
 ) -> Result<()> {
+    if check::is_on() {
+        if copy.is_none() {
+            check::blocking_message(comm, send.peer, send.tag, &send.buf, Access::Read);
+        }
+        check::blocking_message(comm, recv.peer, recv.tag, &recv.buf, Access::Write);
+    }
     let (sent, received) = start(send, recv, comm, copy)?;
     let engine = engine()?;
     engine.wait_complete(sent)?;
@@ -114,8 +121,15 @@ impl Task for Combined {
 /// Starts both halves as one request, which keeps the copy of what is sent, if there is one.
 fn start_task(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<Scratch>) -> Result<MPI_Request> {
     let (sent, received) = start(send, recv, comm, copy.as_ref())?;
+    let copied = copy.is_some();
     // The copy's bytes do not move with it.
-    insert_task(Box::new(Combined { sent, received, bytes: Mutex::new(copy.unwrap_or_default()) }))
+    let task = Combined { sent, received, bytes: Mutex::new(copy.unwrap_or_default()) };
+    let handle = insert_task(Box::new(task))?;
+    if check::is_on() {
+        let sent = (!copied).then(|| send.half());
+        check::began_exchange(handle, comm, sent, recv.half());
+    }
+    Ok(handle)
 }
 
 /// MPI_Sendrecv.

@@ -1,6 +1,6 @@
 //! Topologies (MPI 5.0 §8).
 
-use super::comm_create::{admit, split_by};
+use super::comm_create::{self, admit, split_by};
 use crate::abi::*;
 use crate::arguments::{Argument, Array, Integer, Room, Unbounded};
 use crate::coll::call::Transports;
@@ -191,6 +191,8 @@ pub fn dims(nodes: c_int, _: Dimensions, dims: &mut [c_int]) -> Result<()> {
 /// MPI_Cart_create. Ranks are not reordered.
 pub fn cart_create(comm: MPI_Comm, _: Dimensions, dims: &[c_int], periods: &[c_int]) -> Result<MPI_Comm> {
     let old = within(comm)?;
+    let about = || format!("dimensions {dims:?}, periods {:?}", flags(periods));
+    comm_create::compare(&old, "grids", about);
     let cart = Cart::new(dims.to_vec(), flags(periods), old.size())?;
     create(&old, cart.size(), Topology::Cart(cart))
 }
@@ -244,6 +246,7 @@ pub fn cart_sub(comm: MPI_Comm, remain: Unbounded<'_, &[c_int]>) -> Result<MPI_C
         let remain = unsafe { remain.elements(cart.dims.len()) }?;
         Ok(cart.sub(old.rank(), &flags(remain)))
     })?;
+    comm_create::compare(&old, "dimensions that remain", || format!("dimensions {:?}", grid.dims));
     match split_by(&old, Some(which), place)? {
         Some(agreed) => admit(agreed, Some(Arc::new(Topology::Cart(grid))), &old),
         None => Ok(MPI_COMM_NULL),
@@ -260,6 +263,7 @@ pub fn cart_map(comm: MPI_Comm, _: Dimensions, dims: &[c_int], periods: &[c_int]
 pub fn graph_create(comm: MPI_Comm, index: &[c_int], edges: Unbounded<'_, &[c_int]>) -> Result<MPI_Comm> {
     let old = within(comm)?;
     let graph = graph(index, edges, old.size())?;
+    comm_create::compare(&old, "graphs", || format!("index {:?}, edges {:?}", graph.index, graph.edges));
     create(&old, index.len() as u32, Topology::Graph(graph))
 }
 
@@ -308,6 +312,7 @@ pub fn dist_graph_create_adjacent(
     _: Info,
 ) -> Result<MPI_Comm> {
     let old = within(comm)?;
+    comm_create::compare_function(&old);
     let graph = DistGraph {
         sources: edges(sources, &source_weights, old.size())?,
         destinations: edges(destinations, &destination_weights, old.size())?,
@@ -326,6 +331,7 @@ pub fn dist_graph_create(
     _: Info,
 ) -> Result<MPI_Comm> {
     let old = within(comm)?;
+    comm_create::compare_function(&old);
     if degrees.iter().any(|&degree| degree < 0) {
         return Err(Error::Arg("the degree of a node is negative"));
     }

@@ -4,6 +4,7 @@ use super::attr;
 use super::win_info::{self, Scope};
 use crate::abi::*;
 use crate::arguments::{Fitting, InOut};
+use crate::check;
 use crate::comm::attributes::KeyvalKind;
 use crate::comm::{Comm, Group};
 use crate::error::{Error, Result};
@@ -50,6 +51,9 @@ fn made(
     hints: &Info,
 ) -> Result<(usize, MPI_Win)> {
     let engine = engine()?;
+    if check::is_on() {
+        check::compare_on_comm(comm, "hints or sizes", &win_info::alike(hints, memory, unit));
+    }
     let hints = win_info::at_creation(Scope::of(&memory, hints), hints);
     let window = Window::create(engine, comm, memory, unit, &hints)?;
     let contiguous = matches!(memory, Memory::Shared(_)) && !win_info::has_own_parts(&hints);
@@ -90,6 +94,11 @@ pub fn free(win: InOut<'_, MPI_Win>) -> Result<()> {
     let object = windows::get(handle)?;
     object.check_free()?;
     object.attributes.delete_all(attr::owner(KeyvalKind::Win, handle))?;
+    if check::is_on() {
+        check::flushed(&object, None);
+        compare_function(&object);
+        check::context_freed(object.context());
+    }
     object.free(engine)?;
     drop(object);
     let object = windows::remove(handle)?;
@@ -147,8 +156,27 @@ pub fn name(win: MPI_Win) -> Result<Vec<u8>> {
     if win == MPI_WIN_NULL { Ok(b"MPI_WIN_NULL".to_vec()) } else { Ok(windows::get(win)?.name()) }
 }
 
+/// Compares a collective call on a window with those of the other members.
+fn compare(win: &WindowObject, what: &'static str, about: &str) {
+    check::compare_call(win.comm(), what, about, || check::window_name(win));
+}
+
+fn compare_function(win: &WindowObject) {
+    compare(win, "arguments", "");
+}
+
+/// The operations on the window with a target, or with all, are complete here.
+fn flushed(win: &WindowObject, target: Option<c_int>) {
+    if check::is_on() {
+        check::flushed(win, target);
+    }
+}
+
 /// MPI_Win_set_info: hints that are not named stay as they are.
 pub fn set_info(win: &WindowObject, hints: Info) -> Result<()> {
+    if check::is_on() {
+        compare_function(win);
+    }
     win.set_info(win_info::changed(win.info(), &hints));
     Ok(())
 }
@@ -169,7 +197,17 @@ fn assertions(assert: c_int, allowed: c_int) -> Result<Assert> {
 /// MPI_Win_fence.
 pub fn fence(assert: c_int, win: &WindowObject) -> Result<()> {
     let allowed = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
-    win.fence(engine()?, assertions(assert, allowed)?)
+    let checked = assertions(assert, allowed)?;
+    if check::is_on() {
+        let named = [(MPI_MODE_NOPRECEDE, "MPI_MODE_NOPRECEDE"), (MPI_MODE_NOSUCCEED, "MPI_MODE_NOSUCCEED")];
+        let given: Vec<&str> =
+            named.iter().filter(|(bit, _)| assert & bit != 0).map(|(_, name)| *name).collect();
+        let about = if given.is_empty() { "neither assertion".to_owned() } else { given.join(" | ") };
+        compare(win, "assertions", &about);
+    }
+    win.fence(engine()?, checked)?;
+    flushed(win, None);
+    Ok(())
 }
 
 /// MPI_Win_post.
@@ -186,7 +224,9 @@ pub fn start(group: Arc<Group>, assert: c_int, win: &WindowObject) -> Result<()>
 
 /// MPI_Win_complete.
 pub fn complete(win: &WindowObject) -> Result<()> {
-    win.complete(engine()?)
+    win.complete(engine()?)?;
+    flushed(win, None);
+    Ok(())
 }
 
 /// MPI_Win_wait.
@@ -212,7 +252,11 @@ pub fn lock(kind: c_int, rank: c_int, assert: c_int, win: &WindowObject) -> Resu
 
 /// MPI_Win_unlock.
 pub fn unlock(rank: c_int, win: &WindowObject) -> Result<()> {
-    if rank == MPI_PROC_NULL { Ok(()) } else { win.unlock(engine()?, rank) }
+    if rank != MPI_PROC_NULL {
+        win.unlock(engine()?, rank)?;
+        flushed(win, Some(rank));
+    }
+    Ok(())
 }
 
 /// MPI_Win_lock_all.
@@ -222,17 +266,25 @@ pub fn lock_all(assert: c_int, win: &WindowObject) -> Result<()> {
 
 /// MPI_Win_unlock_all.
 pub fn unlock_all(win: &WindowObject) -> Result<()> {
-    win.unlock_all(engine()?)
+    win.unlock_all(engine()?)?;
+    flushed(win, None);
+    Ok(())
 }
 
 /// MPI_Win_flush, MPI_Win_flush_local.
 pub fn flush(rank: c_int, win: &WindowObject) -> Result<()> {
-    if rank == MPI_PROC_NULL { Ok(()) } else { win.flush(engine()?, Some(rank)) }
+    if rank != MPI_PROC_NULL {
+        win.flush(engine()?, Some(rank))?;
+        flushed(win, Some(rank));
+    }
+    Ok(())
 }
 
 /// MPI_Win_flush_all, MPI_Win_flush_local_all.
 pub fn flush_all(win: &WindowObject) -> Result<()> {
-    win.flush(engine()?, None)
+    win.flush(engine()?, None)?;
+    flushed(win, None);
+    Ok(())
 }
 
 /// MPI_Win_sync.

@@ -108,6 +108,23 @@ pub fn at_creation(scope: Scope, asked: &Info) -> Info {
     info
 }
 
+/// What the members of a new window must give alike, in words (MPI 5.0 §12.2.1).
+#[must_use]
+pub fn alike(asked: &Info, memory: Memory, unit: u64) -> String {
+    let hint = |hint: &Hint| {
+        let given = value(hint.kind, asked.text(hint.key)).filter(|given| given != hint.default)?;
+        Some(format!("{}={given}", hint.key))
+    };
+    let mut said: Vec<String> =
+        HINTS.iter().filter(|hint| hint.key != NONCONTIG && hint.key != ALIGNMENT).filter_map(hint).collect();
+    let is_true = |key| asked.text(key) == Some("true");
+    if let Memory::Own { bytes, .. } | Memory::Allocated(bytes) | Memory::Shared(bytes) = memory {
+        said.extend(is_true("same_size").then(|| format!("{bytes} bytes")));
+        said.extend(is_true("same_disp_unit").then(|| format!("displacement unit {unit}")));
+    }
+    if said.is_empty() { "no hint".to_owned() } else { said.join(", ") }
+}
+
 /// The hints of a window with `hints`, after others have been asked for.
 #[must_use]
 pub fn changed(mut hints: Info, asked: &Info) -> Info {

@@ -1,0 +1,172 @@
+//! Operations without a request, or whose request is not all that ends them: one-sided operations use their buffers until they are flushed or their
+//! epoch ends, split collective accesses to files until they are ended.
+
+use super::buffers::{Access, Area};
+use super::{Kind, State, conflicts, function, report, with};
+use crate::abi::MPI_PROC_NULL;
+use crate::arguments::{Buffer, Target};
+use crate::files::FileObject;
+use crate::windows::WindowObject;
+use core::cell::Cell;
+use core::ffi::c_int;
+use std::collections::BTreeMap;
+
+/// What ends an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// The end of its epoch, or a flush: the context of the window, and the target.
+    Flush(u32, c_int),
+    /// The end of the split collective access to the file with that context.
+    End(u32),
+}
+
+struct LiveAccess {
+    until: Until,
+    text: String,
+    areas: Vec<Area>,
+    /// What it reads, as it was at the beginning.
+    sums: Vec<Option<u64>>,
+}
+
+/// Accesses that have not ended, by number.
+#[derive(Default)]
+pub struct Accesses {
+    live: BTreeMap<usize, LiveAccess>,
+    /// Those that requests stand for.
+    of_requests: BTreeMap<usize, usize>,
+    begun: usize,
+}
+
+/// Numbers of accesses are above all handles of requests.
+const ABOVE: usize = 1 << (usize::BITS - 1);
+
+thread_local! {
+    /// The access that this thread has begun last.
+    static LAST: Cell<usize> = const { Cell::new(0) };
+}
+
+impl Accesses {
+    /// The call that made the access, and what ends it, if that number is one's.
+    pub fn text(&self, number: usize) -> Option<(String, Kind)> {
+        let access = self.live.get(&number)?;
+        let kind = match access.until {
+            Until::Flush(..) => Kind::OneSided,
+            Until::End(_) => Kind::SplitFile,
+        };
+        Some((access.text.clone(), kind))
+    }
+
+    /// Forgets what the buffers held: the program may know that operations are over.
+    pub fn forget_sums(&mut self) {
+        self.live.values_mut().for_each(|access| access.sums.clear());
+    }
+}
+
+fn begin(until: Until, text: &str, areas: Vec<Area>) {
+    conflicts(&areas, || text.to_owned());
+    with(|state| {
+        state.accesses.begun += 1;
+        let number = ABOVE | state.accesses.begun;
+        areas.iter().for_each(|area| state.buffers.add(number, area.clone()));
+        let sums = areas.iter().map(Area::sum).collect();
+        state.accesses.live.insert(number, LiveAccess { until, text: text.to_owned(), areas, sums });
+        LAST.set(number);
+    });
+}
+
+fn end(state: &mut State, is_over: impl Fn(usize, Until) -> bool) {
+    let over = state.accesses.live.extract_if(.., |number, access| is_over(*number, access.until));
+    for (number, access) in over {
+        state.buffers.remove(number, &access.areas);
+        if Area::have_changed(&access.areas, &access.sums) {
+            state.findings.say(format!(
+                "the buffer of {} was changed before it was complete; {}",
+                access.text,
+                match access.until {
+                    Until::Flush(..) => "flush it or end its epoch before",
+                    Until::End(_) => "end the access before",
+                }
+            ));
+        }
+    }
+}
+
+/// A window's name in quotation marks.
+pub fn window_name(win: &WindowObject) -> String {
+    match win.name() {
+        name if name.is_empty() => "a window without a name".to_owned(),
+        name => format!("window '{}'", String::from_utf8_lossy(&name)),
+    }
+}
+
+/// A one-sided operation begins, which uses these buffers.
+pub fn began_one_sided(target: &Target<'_>, buffers: &[(&Buffer<'_>, Access)]) {
+    if target.rank == MPI_PROC_NULL {
+        return;
+    }
+    let rank = target.win.group().world_rank(target.rank as u32);
+    let areas: Vec<Area> = buffers.iter().filter_map(|(buffer, access)| Area::of(buffer, *access)).collect();
+    let bytes = areas.first().map_or(0, Area::bytes);
+    let bytes = report::bytes(bytes as u64);
+    let text = format!("{} (rank {rank}, on {}, {bytes})", function(), window_name(target.win));
+    begin(Until::Flush(target.win.context(), target.rank), &text, areas);
+}
+
+/// The request of the one-sided operation that this thread has begun last: its completion ends the operation, too.
+pub fn one_sided_request(request: usize) {
+    with(|state| {
+        let number = LAST.get();
+        if let Some(access) = state.accesses.live.get(&number) {
+            let text = access.text.clone();
+            state.accesses.of_requests.insert(request, number);
+            state.requests.rename(request, text);
+        }
+    });
+}
+
+/// A request is complete.
+pub fn request_ended(state: &mut State, request: usize) {
+    if let Some(number) = state.accesses.of_requests.remove(&request) {
+        end(state, |other, _| other == number);
+    }
+}
+
+/// The one-sided operations on a window with a target, or with all, are complete at their origin.
+pub fn flushed(win: &WindowObject, target: Option<c_int>) {
+    let context = win.context();
+    with(|state| {
+        end(state, |_, until| match until {
+            Until::Flush(of, rank) => of == context && target.is_none_or(|target| target == rank),
+            Until::End(_) => false,
+        });
+    });
+}
+
+/// A split collective access begins.
+pub fn began_split(file: &FileObject, buffer: &Buffer<'_>, access: Access) {
+    let areas: Vec<Area> = Area::of(buffer, access).into_iter().collect();
+    begin(Until::End(file.file().context()), &file_text(file, buffer), areas);
+}
+
+/// The split collective access of a file has ended.
+pub fn ended_split(file: &FileObject) {
+    let context = file.file().context();
+    with(|state| end(state, |_, until| until == Until::End(context)));
+}
+
+/// An access to a file that is over when its call returns.
+pub fn blocking_file(file: &FileObject, buffer: &Buffer<'_>, access: Access) {
+    let areas: Vec<Area> = Area::of(buffer, access).into_iter().collect();
+    conflicts(&areas, || file_text(file, buffer));
+}
+
+/// A file's name in quotation marks.
+pub fn file_name(file: &FileObject) -> String {
+    format!("file '{}'", file.file().name())
+}
+
+/// What is said of an access to a file.
+pub fn file_text(file: &FileObject, buffer: &Buffer<'_>) -> String {
+    let bytes = Area::of(buffer, Access::Read).map_or(0, |area| area.bytes());
+    format!("{} ({}, {})", function(), file_name(file), report::bytes(bytes as u64))
+}
