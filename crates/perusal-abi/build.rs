@@ -4,10 +4,15 @@
 mod abi;
 #[path = "codegen/bindings.rs"]
 mod bindings;
+#[path = "codegen/declarations.rs"]
+mod declarations;
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
+
+/// The functions whose calls have events.
+const FUNCTIONS: &str = "../../src/events/functions.rs";
 
 fn main() {
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
@@ -19,7 +24,9 @@ fn main() {
     functions.extend(abi::functions(&read("src/abi/extensions.csv")));
     let extensions = read("src/abi/extension_bindings.csv");
     let (_, extensions) = extensions.split_once('\n').expect("a line that names the columns");
-    let bindings = bindings::source(&functions, &(read("src/abi/bindings.csv") + extensions));
+    println!("cargo:rerun-if-changed={FUNCTIONS}");
+    let bindings =
+        bindings::source(&functions, &(read("src/abi/bindings.csv") + extensions), &read(FUNCTIONS));
     fs::write(out.join("bindings.rs"), bindings).expect("OUT_DIR is writable");
     link_arguments();
 }

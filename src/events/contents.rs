@@ -2,6 +2,7 @@
 
 use super::event::c_string;
 use super::field::{FieldInfo, FieldType, FieldValue, fields};
+use super::functions::FUNCTIONS;
 use super::payload::{BLANKS, CANCELLED, PayloadValue, Words, bits, payloads};
 use super::payload::{CollRoot, PartitionBytes, PartitionCount};
 use super::spec::RmaTarget;
@@ -55,6 +56,8 @@ fields! {
     FileMode: I32, "file_mode", "mode", Some(FileMode::NAMES); "who takes part in the access";
     Offset: U64, "offset", "offset", None; "bytes from the beginning of the file; 18446744073709551615: not known yet";
     DiskAccesses: U32, "disk_accesses", "accesses", None; "accesses to the file system for this access so far";
+    Function: I32, "function", "function", Some(FUNCTIONS); "number of the function";
+    FunctionName: U64, "function_name", "name", None; "address of the function's name, a string of C that stays where it is";
     Sequence: U64, "sequence", "number", None; "number of the message among those that have come from its sender on its communicator, from 0";
     Partitions: U32, "partitions", "partitions", None; "partitions of the operation at this rank";
     Partition: U32, "partition", "partition", None; "which partition";
@@ -170,6 +173,11 @@ payloads! {
         arrived: bool as Arrived in third[31..32],
         /// Its bytes.
         bytes: PartitionBytes as Bytes in third[32..64],
+    }
+    /// A call of the program's.
+    Call {
+        /// Its place among [`FUNCTIONS`].
+        function: u16 as Function in first[0..16],
     }
     /// The end of a search.
     Search {

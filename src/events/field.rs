@@ -1,6 +1,7 @@
 //! What an event's record holds, field by field: what a generic tool reads without knowing the event type.
 
-use super::contents::{FIELDS, Field};
+use super::contents::{EventPayload, FIELDS, Field};
+use super::functions::FUNCTIONS;
 use super::record::EventRecord;
 use core::ffi::CStr;
 
@@ -105,6 +106,15 @@ impl Field {
 }
 
 impl<'a> EventRecord<'a> {
+    /// The name of the function that an event of a call is about.
+    #[must_use]
+    pub fn function_name(&self) -> Option<&'static CStr> {
+        match self.payload {
+            EventPayload::Call { function } => FUNCTIONS.get(usize::from(function)).copied(),
+            _ => None,
+        }
+    }
+
     /// The value of `field`; zero, or empty, for one that the record does not hold.
     // A caller that writes the value somewhere does so in each branch, without a value in between.
     #[inline(always)]
@@ -123,6 +133,9 @@ impl<'a> EventRecord<'a> {
             Field::Count => FieldValue::I64(spec.count),
             Field::Datatype => FieldValue::U64(spec.datatype as u64),
             Field::Buffer => FieldValue::U64(spec.buf as u64),
+            Field::FunctionName => {
+                FieldValue::U64(self.function_name().map_or(0, |name| name.as_ptr() as u64))
+            }
             _ => self.payload.read(field).unwrap_or_else(|| field.zero()),
         }
     }

@@ -118,6 +118,7 @@ const PARTITION: &[Field] = &[
     Field::Partition,
     Field::Arrived,
 ];
+const CALL: &[Field] = &[Field::Function, Field::FunctionName];
 const COPY: &[Field] = &[Field::Id, Field::CopyEngine, Field::Bytes, Field::World];
 
 event_types! {
@@ -559,6 +560,18 @@ event_types! {
         fields: PART_OPERATION, payload: PartOperation, shown: Paired,
         what: "a partitioned operation is complete",
         fires: "part: before a wait or test would succeed",
+    }
+    CallBegin = 74, "PERUSAL_CALL_BEGIN" {
+        binding: Nothing, verbosity: UserBasic, category: Events, identity: Nothing,
+        fields: CALL, payload: Call, shown: Paired,
+        what: "the program calls a function of MPI",
+        fires: "bindings: functions that communicate, or make and free what others use; before anything happens in them",
+    }
+    CallEnd = 75, "PERUSAL_CALL_END" {
+        binding: Nothing, verbosity: UserBasic, category: Events, identity: Nothing,
+        fields: CALL, payload: Call, shown: Paired,
+        what: "a function of MPI is about to return to the program",
+        fires: "bindings: before an error handler is invoked, if the call has failed",
     }
 }
 

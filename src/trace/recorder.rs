@@ -19,7 +19,7 @@ use crate::arch::clock;
 use crate::error::Result;
 use crate::events::{
     Event, EventPayload, EventRecord, EventSet, GlobalSubscriber, GlobalSubscription, Operation, Registry,
-    Words,
+    Words, polls,
 };
 use crate::shm::Job;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
@@ -54,10 +54,15 @@ struct ThreadPen {
     /// Number of the recorder that the pen is of; 0 is none.
     owner: Cell<u64>,
     pen: Cell<Pen>,
+    /// The beginning of a call that looks once whether something has happened, for the recorder of that number; written once something has.
+    look_owner: Cell<u64>,
+    look: Cell<[u64; WORDS]>,
 }
 
 crate::sync::thread_local! {
-    static HERE: ThreadPen = const { ThreadPen { owner: Cell::new(0), pen: Cell::new(Pen::NONE) } };
+    static HERE: ThreadPen = const {
+        ThreadPen { owner: Cell::new(0), pen: Cell::new(Pen::NONE), look_owner: Cell::new(0), look: Cell::new([0; WORDS]) }
+    };
     /// The streams that this thread has, for each recorder that it has written to.
     static TAKEN: RefCell<Vec<OwnedStream>> = const { RefCell::new(Vec::new()) };
 }
@@ -172,7 +177,7 @@ impl GlobalSubscriber for Recorder {
             return;
         }
         let entry = self.entry(record);
-        if !self.write(entry.pack()) {
+        if !self.held_back(record, &entry) && !self.write(entry.pack()) {
             self.shared.store.drop_event(entry.event);
         }
         match record.payload {
@@ -222,6 +227,32 @@ impl Recorder {
             send: spec.operation == Operation::Send,
             words,
         }
+    }
+
+    /// Whether a record is not written now. A program calls functions that look once over and over: the beginning of such a call is
+    /// written when something happens in it, and a call in which nothing happens not at all.
+    #[inline(always)]
+    fn held_back(&self, record: &EventRecord<'_>, entry: &RawRecord) -> bool {
+        HERE.with(|here| {
+            if here.look_owner.get() == self.number {
+                here.look_owner.set(0);
+                if record.event == Event::CallEnd {
+                    return true;
+                }
+                if !self.write(here.look.get()) {
+                    self.shared.store.drop_event(Event::CallBegin.code());
+                }
+            }
+            let looks = match (record.event, record.payload) {
+                (Event::CallBegin, EventPayload::Call { function }) => polls(function),
+                _ => false,
+            };
+            if looks {
+                here.look_owner.set(self.number);
+                here.look.set(entry.pack());
+            }
+            looks
+        })
     }
 
     /// Writes one record; false if there is no room and will be none.

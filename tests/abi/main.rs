@@ -7,6 +7,8 @@ mod abi;
 mod bindings;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../crates/perusal-abi/codegen/declarations.rs"]
+mod declarations;
 #[path = "../../crates/perusal-abi/codegen/header.rs"]
 mod header;
 

@@ -1,5 +1,6 @@
 //! Traces of jobs whose messages are known, as the reader, the report and other tools see them.
 
+mod calls;
 mod collectives;
 #[path = "../common/mod.rs"]
 mod common;

@@ -6,11 +6,13 @@ enum { PARTS = 4, ITEMS = 1000, ROUNDS = 3 };
 
 int main(int argc, char **argv)
 {
-    static int data[PARTS * ITEMS];
+    int *data;
     int rank, arrived = 0;
     MPI_Request request;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    /* Memory that the sender can write: so it waits for each start of the receive. */
+    MPI_Alloc_mem(PARTS * ITEMS * sizeof(int), MPI_INFO_NULL, &data);
     if (rank == 0)
         MPI_Psend_init(data, PARTS, ITEMS, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
     else
@@ -29,6 +31,7 @@ int main(int argc, char **argv)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
     MPI_Request_free(&request);
+    MPI_Free_mem(data);
     MPI_Finalize();
     return 0;
 }

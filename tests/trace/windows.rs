@@ -33,7 +33,9 @@ fn traced() -> &'static (Trace, PathBuf) {
 fn perusal(arguments: &[&str]) -> Outcome {
     let mut command = Command::new(dist().join("bin/perusal"));
     command.args(arguments);
-    run(&mut command, products(), "perusal-windows", HANG)
+    // Each prints to files of its own: tests run at once.
+    let name = product("perusal-windows");
+    run(&mut command, products(), &name.file_name().expect("a file").to_string_lossy(), HANG)
 }
 
 fn text(path: &Path) -> String {

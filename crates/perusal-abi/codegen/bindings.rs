@@ -28,6 +28,7 @@
 //! and its length. A new communicator, window, file, group or session is the null handle until it is there.
 
 use crate::abi::Function;
+use crate::declarations::{name_of, rust_type};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -83,8 +84,11 @@ struct Parameter {
     ty: String,
 }
 
-/// All functions, each of which a row implements.
-pub fn source(functions: &[Function], table: &str) -> String {
+/// All functions, each of which a row implements. `observed` is the source that lists those whose calls have events, by
+/// their number.
+pub fn source(functions: &[Function], table: &str, observed: &str) -> String {
+    let names = observed.split("    c\"").skip(1);
+    let observed: Vec<&str> = names.filter_map(|rest| Some(rest.split_once('"')?.0)).collect();
     let known: BTreeMap<&str, &Function> = functions.iter().map(|f| (f.name.as_str(), f)).collect();
     let mut written = BTreeSet::new();
     let mut enquiries = Vec::new();
@@ -98,7 +102,7 @@ pub fn source(functions: &[Function], table: &str) -> String {
                 if matches!(row.form, RowForm::Enquiry | RowForm::AnytimeEnquiry | RowForm::Plain) {
                     enquiries.push(name.clone());
                 }
-                row.write(&mut text, known[name.as_str()], &word, variant, &known);
+                row.write(&mut text, known[name.as_str()], &word, variant, &known, &observed);
             }
         }
     }
@@ -109,6 +113,16 @@ pub fn source(functions: &[Function], table: &str) -> String {
     let missing: Vec<&str> = known.keys().filter(|name| !written.contains(**name)).copied().collect();
     assert!(missing.is_empty(), "bindings.csv: the ABI has these functions too: {}", missing.join(", "));
     text
+}
+
+/// The number of a function in events of calls, if it has any. Forms for large counts have that of the others.
+fn number_of(observed: &[&str], has_events: bool, name: &str) -> String {
+    let is_it = |observed: &&str| *observed == name || name.strip_suffix("_c") == Some(*observed);
+    match observed.iter().position(is_it) {
+        Some(number) if has_events => number.to_string(),
+        None if has_events => panic!("{name} belongs at the end of src/events/functions.rs"),
+        _ => "Function::WITHOUT_EVENTS".to_owned(),
+    }
 }
 
 fn rows(table: &str) -> impl Iterator<Item = Row<'_>> {
@@ -174,6 +188,7 @@ impl<'a> Row<'a> {
         word: &str,
         variant: Variant,
         known: &BTreeMap<&str, &Function>,
+        observed: &[&str],
     ) {
         let calls = self.calls.replace("{}", word).replace("{_}", &word.to_lowercase());
         let call = ImplementationCall::of(&calls);
@@ -193,8 +208,11 @@ impl<'a> Row<'a> {
             None => known.get(format!("{}_c", function.name).as_str()),
         };
         let otherwise = if self.form == RowForm::Tool { ".map_err(mpi_t::invalid)" } else { "" };
+        let has_events = matches!(self.form, RowForm::Open | RowForm::Direct | RowForm::Collective)
+            && !function.name.starts_with("MPI_T_");
+        let number = number_of(observed, has_events, &function.name);
         let writer =
-            Writer { function, call: &call, parameters: &parameters, twin: twin.copied(), otherwise };
+            Writer { function, call: &call, parameters: &parameters, twin: twin.copied(), otherwise, number };
         let body = match self.form {
             RowForm::Plain => writer.plain(),
             RowForm::Direct => writer.direct(),
@@ -291,9 +309,16 @@ struct Writer<'a> {
     twin: Option<&'a Function>,
     /// Behind an argument that may be wrong: hands its error on.
     otherwise: &'static str,
+    /// Its number in events of calls.
+    number: String,
 }
 
 impl Writer<'_> {
+    /// The function, as its call is told of it.
+    fn named(&self) -> String {
+        format!("Function {{ name: {:?}, number: {} }}", self.function.name, self.number)
+    }
+
     fn is_large(&self) -> bool {
         self.twin.is_some() && self.function.name.ends_with("_c")
     }
@@ -415,28 +440,29 @@ impl Writer<'_> {
 
     fn checked(&self, enter: &str, source: &str, call: &str) -> String {
         format!(
-            "    let call = Call::new({:?});
+            "    let call = Call::new(&{});
     // SAFETY: the program's arguments are what the standard asks, which is what `Call` needs them to be.
     let run = || -> Result<()> {{ unsafe {{
         call.{enter}()?;
         {call}
     }} }};
-    let result = run();
+    let result = {};
     call.end(result, || {source})",
-            self.function.name
+            self.named(),
+            if enter == "enter" { "call.perform(run)" } else { "run()" },
         )
     }
 
     fn tool(&self) -> String {
         format!(
-            "    let call = Call::new({:?});
+            "    let call = Call::new(&{});
     // SAFETY: the tool's arguments are what the standard asks, which is what `Call` needs them to be.
     let run = || -> mpi_t::Outcome {{ unsafe {{
         mpi_t::init::initialised()?;
         {}
     }} }};
     mpi_t::code(run())",
-            self.function.name,
+            self.named(),
             self.call()
         )
     }
@@ -451,10 +477,11 @@ impl Writer<'_> {
         let arguments: String = arguments.iter().map(|argument| format!(", {argument}")).collect();
         let arguments = arguments.replace("call.arg(", "call.direct(").replace(")?", ")");
         format!(
-            "    let call = Call::new({:?});
+            "    let call = Call::new(&{});
     // SAFETY: the program's arguments are what the standard asks, which is what `Call` needs them to be.
     unsafe {{ {}(&call{arguments}) }}",
-            self.function.name, self.call.path,
+            self.named(),
+            self.call.path,
         )
     }
 
@@ -535,46 +562,4 @@ fn source_of(function: &Function) -> String {
 fn parameters(function: &Function) -> Vec<Parameter> {
     let fixed = function.arguments.iter().filter(|a| *a != "...");
     fixed.map(|a| Parameter { name: name_of(a).to_owned(), ty: rust_type(a) }).collect()
-}
-
-/// The name of a declared argument.
-fn name_of(declaration: &str) -> &str {
-    let end = declaration.find('[').unwrap_or(declaration.len());
-    declaration[..end].rsplit([' ', '*']).next().unwrap_or_default()
-}
-
-/// The Rust type that a C declaration's value is passed in alike. A callback that may be one of the ABI's constants is an address.
-fn rust_type(declaration: &str) -> String {
-    if declaration.contains("[][3]") {
-        return "*const [core::ffi::c_int; 3]".to_owned();
-    }
-    let (qualifier, bare) = match declaration.strip_prefix("const ") {
-        Some(bare) => ("*const ", bare),
-        None => ("*mut ", declaration),
-    };
-    let base = bare.split([' ', '*', '[']).next().unwrap_or_default();
-    let pointers = bare.matches(['*', '[']).count();
-    if base.contains("_copy_attr_fun") || base.contains("_delete_attr_fun") || base.contains("Datarep_") {
-        return "usize".to_owned();
-    }
-    match base {
-        "MPI_Copy_function" | "MPI_Delete_function" => return "usize".to_owned(),
-        _ if ["_function", "_function_c"].iter().any(|end| base.ends_with(end)) => {
-            return format!("Option<types::{base}>");
-        }
-        _ => {}
-    }
-    let scalar = match base {
-        "int" | "MPI_T_cb_safety" | "MPI_T_source_order" => "core::ffi::c_int",
-        "char" => "core::ffi::c_char",
-        "void" => "core::ffi::c_void",
-        "double" => "f64",
-        "MPI_Count" | "MPI_Offset" => "i64",
-        "MPI_Aint" => "isize",
-        "MPI_Status" => "types::MPI_Status",
-        "MPI_T_event_instance" => "*mut core::ffi::c_void",
-        handle if handle.starts_with("MPI_") => "usize",
-        other => panic!("functions.csv: unknown type {other:?}"),
-    };
-    format!("{}{scalar}", qualifier.repeat(pointers))
 }

@@ -10,6 +10,7 @@
 
 use super::arguments::Call;
 use super::boundary::ErrorSource;
+use super::calls::Function;
 use super::collective::{self, arguments, fast};
 use super::mpi::file_access::Split;
 use super::mpi::*;

@@ -14,6 +14,7 @@
 //! | [`peruse`] | the functions of PERUSE |
 //! | [`overrides`] | control variables before there is an engine |
 //! | `observed` | the plain cases of calls while there are listeners |
+//! | `calls` | events of calls |
 //! | [`types`] | the ABI's C types in Rust |
 //! | [`mpi`] | the functions, a file per topic |
 //! | [`mpi_t`] | those of the tools interface |
@@ -32,6 +33,7 @@ pub mod bindings;
 mod load;
 
 pub mod boundary;
+pub mod calls;
 pub(crate) mod check;
 pub(crate) mod collective;
 pub mod comms;

@@ -6,6 +6,7 @@
 
 use super::arguments::{Call, InOut, Out};
 use super::boundary::{Phase, phase};
+use super::calls::Function;
 use super::comms;
 use super::types::{MPI_Comm, MPI_File, MPI_Win};
 use super::{files, windows};
@@ -171,7 +172,7 @@ macro_rules! peruse {
             #[allow(non_snake_case)]
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> c_int {
-                let _call = Call::new(stringify!($name));
+                let _call = Call::new(&Function { name: stringify!($name), number: Function::WITHOUT_EVENTS });
                 $($(
                     // SAFETY: null, or what the C prototype says: argument rule 1.
                     let $arg: $rust = unsafe { _call.direct($arg) };

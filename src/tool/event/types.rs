@@ -49,7 +49,9 @@ impl EventElement {
     /// What it is, and of an enumeration what each value means: `send or receive (0 send, 1 recv, …)`.
     #[must_use]
     pub fn explanation(&self) -> String {
-        let Some(names) = self.field.info().names else { return self.about.into() };
+        // Of functions there are too many; their names have an element of their own.
+        let few = |names: &&[&CStr]| names.len() <= 64;
+        let Some(names) = self.field.info().names.filter(few) else { return self.about.into() };
         let values =
             names.iter().enumerate().map(|(value, name)| format!("{value} {}", name.to_string_lossy()));
         format!("{} ({})", self.about, values.collect::<Vec<_>>().join(", "))

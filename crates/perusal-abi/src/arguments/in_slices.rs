@@ -200,7 +200,10 @@ mod tests {
 
     #[test]
     fn an_array_is_null_only_without_elements_and_never_of_negative_length() {
-        let call = Call::new("MPI_Test");
+        let call = Call::new(&crate::calls::Function {
+            name: "MPI_Test",
+            number: crate::calls::Function::WITHOUT_EVENTS,
+        });
         let list = [1, 2, 3];
         // SAFETY: NULL is allowed; `list` has three elements.
         unsafe {

@@ -49,14 +49,16 @@ pub use strings::{Arguments, Letters, TextOut};
 pub use target::Target;
 
 use super::boundary::{self, ErrorSource};
+use super::calls::{CallSpan, Function};
 use crate::abi;
 use crate::error::{Error, Result};
+use crate::events::fast_path_is_open;
 use core::ffi::c_int;
 
 /// One call of an MPI function. What is made of its arguments lives as long as it does.
 #[derive(Debug)]
 pub struct Call {
-    function: &'static str,
+    function: &'static Function,
 }
 
 /// What a C argument becomes.
@@ -83,15 +85,28 @@ impl Call {
     /// A call of this function.
     #[inline(always)]
     #[must_use]
-    pub const fn new(function: &'static str) -> Self {
+    pub const fn new(function: &'static Function) -> Self {
         Self { function }
     }
 
-    /// The function's name.
+    /// The function.
     #[inline(always)]
     #[must_use]
-    pub fn function(&self) -> &'static str {
+    pub fn function(&self) -> &'static Function {
         self.function
+    }
+
+    /// Performs the call; where somebody listens, its begin and its end are told.
+    #[inline(always)]
+    pub fn perform(&self, run: impl Fn() -> Result<()>) -> Result<()> {
+        if fast_path_is_open() { run() } else { self.perform_observed(&run) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn perform_observed(&self, run: &dyn Fn() -> Result<()>) -> Result<()> {
+        let _span = CallSpan::begin(self.function);
+        run()
     }
 
     /// An argument that cannot be wrong as it is.
@@ -123,7 +138,7 @@ impl Call {
     /// The beginning of a function that needs MPI to be open.
     #[inline(always)]
     pub fn enter(&self) -> Result<()> {
-        boundary::enter(self.function)
+        boundary::enter(self.function.name)
     }
 
     /// The beginning of a function that may be called at any time.
@@ -135,7 +150,7 @@ impl Call {
     /// The beginning of an enquiry, which an event callback may call too.
     #[inline(always)]
     pub fn enter_enquiry(&self) -> Result<()> {
-        boundary::enter_enquiry(self.function)
+        boundary::enter_enquiry(self.function.name)
     }
 
     /// The beginning of an enquiry that may be called at any time.
@@ -149,7 +164,7 @@ impl Call {
     pub fn end(&self, result: Result<()>, source: impl FnOnce() -> ErrorSource) -> c_int {
         match result {
             Ok(()) => abi::MPI_SUCCESS,
-            Err(error) => boundary::raise(source(), self.function, error),
+            Err(error) => boundary::raise(source(), self.function.name, error),
         }
     }
 }

@@ -80,7 +80,10 @@ mod tests {
 
     #[test]
     fn words_end_at_null() {
-        let call = Call::new("MPI_Test");
+        let call = Call::new(&crate::calls::Function {
+            name: "MPI_Test",
+            number: crate::calls::Function::WITHOUT_EVENTS,
+        });
         let mut list = [c"a".as_ptr().cast_mut(), c"".as_ptr().cast_mut(), core::ptr::null_mut()];
         // SAFETY: the list ends with NULL, and NULL is no list.
         unsafe {

@@ -96,7 +96,10 @@ mod tests {
 
     #[test]
     fn of_ignored_statuses_none_is_written_and_of_others_only_those_behind() {
-        let call = Call::new("MPI_Test");
+        let call = Call::new(&crate::calls::Function {
+            name: "MPI_Test",
+            number: crate::calls::Function::WITHOUT_EVENTS,
+        });
         let mut two = [MPI_Status::EMPTY; 2];
         // SAFETY: NULL is allowed; `two` has two elements.
         unsafe {

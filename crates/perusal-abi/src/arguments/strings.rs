@@ -120,7 +120,10 @@ mod tests {
 
     #[test]
     fn null_results_are_errors() {
-        let call = Call::new("MPI_Test");
+        let call = Call::new(&crate::calls::Function {
+            name: "MPI_Test",
+            number: crate::calls::Function::WITHOUT_EVENTS,
+        });
         let mut length = 0;
         // SAFETY: NULL is allowed; `length` may be written.
         unsafe {

@@ -4,6 +4,7 @@
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 use crate::arguments::{Buffer, BufferStart, Call, CommHandle, NO_RESULT, Out, StatusOut};
 use crate::boundary;
+use crate::calls::{CallSpan, Function};
 use crate::check::{self, Access};
 use crate::comm::Comm;
 use crate::error::Result;
@@ -55,7 +56,7 @@ pub fn send(
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 fn send_slow(
-    function: &'static str,
+    function: &'static Function,
     mode: Mode,
     start: BufferStart<'_>,
     datatype: MPI_Datatype,
@@ -63,13 +64,14 @@ fn send_slow(
     tag: c_int,
     comm: CommHandle<'_>,
 ) -> c_int {
+    let _span = CallSpan::begin(function);
     // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
     if let Some(outcome) = observed::send(mode, buf, dest, tag, comm) {
-        return boundary::outcome(comm.handle(), function, outcome);
+        return boundary::outcome(comm.handle(), function.name, outcome);
     }
     let run = || {
-        boundary::enter(function)?;
+        boundary::enter(function.name)?;
         let found = comm.find()?;
         send_peer(found, dest, tag)?;
         if check::is_on() {
@@ -78,7 +80,7 @@ fn send_slow(
         // SAFETY: argument rule 3: the buffer holds its elements until the message has been sent.
         unsafe { engine()?.send(found, &send_buf(buf.with_peer(dest))?, dest, tag, mode) }
     };
-    boundary::outcome(comm.handle(), function, run())
+    boundary::outcome(comm.handle(), function.name, run())
 }
 
 #[inline(always)]
@@ -125,7 +127,7 @@ pub fn isend(
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 fn isend_slow(
-    function: &'static str,
+    function: &'static Function,
     mode: Mode,
     start: BufferStart<'_>,
     datatype: MPI_Datatype,
@@ -134,13 +136,14 @@ fn isend_slow(
     comm: CommHandle<'_>,
     request: Option<Out<'_, MPI_Request>>,
 ) -> c_int {
+    let _span = CallSpan::begin(function);
     // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
     if let Some(outcome) = observed::isend(mode, buf, dest, tag, comm, request.as_ref()) {
-        return boundary::outcome(comm.handle(), function, outcome);
+        return boundary::outcome(comm.handle(), function.name, outcome);
     }
     let run = || {
-        boundary::enter(function)?;
+        boundary::enter(function.name)?;
         let request = request.ok_or(NO_RESULT)?;
         let found = comm.find()?;
         send_peer(found, dest, tag)?;
@@ -151,7 +154,7 @@ fn isend_slow(
         }
         request.put(handle_of(started))
     };
-    boundary::outcome(comm.handle(), function, run())
+    boundary::outcome(comm.handle(), function.name, run())
 }
 
 /// MPI_Send_init, MPI_Bsend_init, MPI_Ssend_init, MPI_Rsend_init.
@@ -215,7 +218,7 @@ pub fn recv(
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 fn recv_slow(
-    function: &'static str,
+    function: &'static Function,
     start: BufferStart<'_>,
     datatype: MPI_Datatype,
     source: c_int,
@@ -223,13 +226,14 @@ fn recv_slow(
     comm: CommHandle<'_>,
     status: StatusOut<'_>,
 ) -> c_int {
+    let _span = CallSpan::begin(function);
     // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
     if let Some(outcome) = observed::recv(buf, source, tag, comm, status) {
-        return boundary::outcome(comm.handle(), function, outcome);
+        return boundary::outcome(comm.handle(), function.name, outcome);
     }
     let run = || {
-        boundary::enter(function)?;
+        boundary::enter(function.name)?;
         let found = comm.find()?;
         recv_peer(found, source, tag)?;
         if check::is_on() {
@@ -241,7 +245,7 @@ fn recv_slow(
         status.set(&got);
         error.map_or(Ok(()), Err)
     };
-    boundary::outcome(comm.handle(), function, run())
+    boundary::outcome(comm.handle(), function.name, run())
 }
 
 #[inline(always)]
@@ -287,7 +291,7 @@ pub fn irecv(
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 fn irecv_slow(
-    function: &'static str,
+    function: &'static Function,
     start: BufferStart<'_>,
     datatype: MPI_Datatype,
     source: c_int,
@@ -295,13 +299,14 @@ fn irecv_slow(
     comm: CommHandle<'_>,
     request: Option<Out<'_, MPI_Request>>,
 ) -> c_int {
+    let _span = CallSpan::begin(function);
     // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
     if let Some(outcome) = observed::irecv(buf, source, tag, comm, request.as_ref()) {
-        return boundary::outcome(comm.handle(), function, outcome);
+        return boundary::outcome(comm.handle(), function.name, outcome);
     }
     let run = || {
-        boundary::enter(function)?;
+        boundary::enter(function.name)?;
         let request = request.ok_or(NO_RESULT)?;
         let found = comm.find()?;
         recv_peer(found, source, tag)?;
@@ -312,7 +317,7 @@ fn irecv_slow(
         }
         request.put(handle_of(started))
     };
-    boundary::outcome(comm.handle(), function, run())
+    boundary::outcome(comm.handle(), function.name, run())
 }
 
 /// MPI_Recv_init.

@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::arguments::{Call, InOut, NO_RESULT, Out, Room, StatusOut, Statuses};
 use crate::boundary;
+use crate::calls::{CallSpan, Function};
 use crate::check;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -220,15 +221,20 @@ pub fn wait(call: &Call, request: Option<InOut<'_, MPI_Request>>, status: Status
     if fast_path_is_open() && wait_for_one::<false>(&request, status) {
         return MPI_SUCCESS;
     }
-    let run = || call.enter().and_then(|()| wait_slow(request, status));
-    boundary::outcome(MPI_COMM_SELF, call.function(), run())
+    let run = || call.enter().and_then(|()| wait_slow(call.function(), request, status));
+    boundary::outcome(MPI_COMM_SELF, call.function().name, run())
 }
 
 const NO_REQUEST: Error = Error::Arg("an argument that is passed by address is NULL");
 
 #[cold]
 #[inline(never)]
-fn wait_slow(request: Option<InOut<'_, MPI_Request>>, status: StatusOut<'_>) -> Result<()> {
+fn wait_slow(
+    function: &'static Function,
+    request: Option<InOut<'_, MPI_Request>>,
+    status: StatusOut<'_>,
+) -> Result<()> {
+    let _span = CallSpan::begin(function);
     if wait_for_one::<true>(&request, status) {
         return Ok(());
     }
@@ -263,17 +269,19 @@ pub fn test(
         flag.set(c_int::from(over));
         return MPI_SUCCESS;
     }
-    let run = || call.enter().and_then(|()| test_slow(request, flag, status));
-    boundary::outcome(MPI_COMM_SELF, call.function(), run())
+    let run = || call.enter().and_then(|()| test_slow(call.function(), request, flag, status));
+    boundary::outcome(MPI_COMM_SELF, call.function().name, run())
 }
 
 #[cold]
 #[inline(never)]
 fn test_slow(
+    function: &'static Function,
     request: Option<InOut<'_, MPI_Request>>,
     flag: Option<Out<'_, c_int>>,
     status: StatusOut<'_>,
 ) -> Result<()> {
+    let _span = CallSpan::begin(function);
     let flag = flag.ok_or(NO_RESULT)?;
     let engine = engine()?;
     let request = request.ok_or(NO_REQUEST)?;

@@ -1,7 +1,7 @@
 //! What things are called in exports.
 
 use super::super::model::{RankTrace, Record, RecordPayload};
-use crate::events::{Event, Field, FieldValue};
+use crate::events::{Event, FUNCTIONS, Field, FieldValue};
 
 /// An event's name without what all of them begin with: `req_activate`.
 pub fn event(event: Event) -> String {
@@ -30,6 +30,12 @@ pub fn communicator(rank: &RankTrace, record: &Record) -> Option<String> {
 /// "MPI_Win_lock" of a call that synchronises a window.
 pub fn synchronization(call: u8) -> String {
     format!("MPI_Win_{}", value(Field::Synchronization, call))
+}
+
+/// The name of a function of MPI that the program has called.
+pub fn function(number: u16) -> &'static str {
+    let name = FUNCTIONS.get(usize::from(number)).and_then(|name| name.to_str().ok());
+    name.unwrap_or("a function of a later version")
 }
 
 /// "put", or another one-sided operation.

@@ -2,7 +2,7 @@
 //!
 //! | of the trace | in JSON |
 //! |---|---|
-//! | what a stream does: a send or receive that begins, a message that arrives, searches within them, one-sided operations, calls that synchronise a window, waits for locks within them, sleeps | slices of the thread (`B`, `E`) |
+//! | what a stream does: calls of the program's, a send or receive that begins, a message that arrives, searches within them, one-sided operations, calls that synchronise a window, waits for locks within them, sleeps | slices of the thread (`B`, `E`) |
 //! | what overlaps: requests, transfers, messages in the unexpected queue, collectives, copy engines, epochs of windows | asynchronous slices of the process (`b`, `e`) |
 //! | lengths of the two queues | counters (`C`) |
 //! | messages | flows (`s`, `f`) from the slice of the send to that in which the message was matched |
@@ -237,6 +237,7 @@ impl Page<'_, '_> {
     fn edge(&mut self, edge: &Edge, record: Option<&Record>) -> io::Result<()> {
         let of_window: String;
         let (name, category) = match edge.kind {
+            SliceKind::Call(function) => (labels::function(function), "call"),
             SliceKind::OneSided(operation) => {
                 of_window = labels::one_sided(operation);
                 (of_window.as_str(), "one-sided")

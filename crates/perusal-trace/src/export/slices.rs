@@ -1,7 +1,7 @@
-//! What a stream is in the middle of, as slices that lie within each other: calls, arrivals, searches, sleeps.
+//! What a stream is in the middle of, as slices that lie within each other: calls, sends and receives that begin, arrivals, searches, sleeps.
 //!
-//! A call or an arrival has no event of its own. It is a *run*: records that follow each other in one stream and speak of one
-//! request or one message, with the searches between them.
+//! The beginning of a send or a receive, and an arrival, has no end of its own. It is a *run*: records that follow each other in one stream and
+//! speak of one request or one message, with the searches between them.
 
 use super::super::model::{Record, RecordPayload};
 use crate::events::{CollMode, Event, FileMode};
@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 /// What a slice stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SliceKind {
+    /// A call of the program's, by the function's number.
+    Call(u16),
     /// A send begins, as far as it gets at once.
     Send,
     /// A receive begins.
@@ -52,6 +54,8 @@ pub struct Edge {
 pub struct Slices {
     /// What is open in each stream, outermost first.
     tracks: BTreeMap<u16, Vec<Open>>,
+    /// Collectives and synchronisations in a call of the program's are that call, which has the same name.
+    once: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +81,9 @@ impl SliceKind {
     /// What an event begins or ends, and which of the two.
     fn of(record: &Record) -> Option<(SliceKind, bool)> {
         Some(match (record.event, record.payload) {
+            (Event::CallBegin | Event::CallEnd, RecordPayload::Call { function }) => {
+                (SliceKind::Call(function), record.event == Event::CallBegin)
+            }
             (Event::ReqActivate, _) => (if record.send { SliceKind::Send } else { SliceKind::Receive }, true),
             (Event::MsgArrived, _) => (SliceKind::Arrival, true),
             (Event::SearchPostedQBegin, _) => (SliceKind::SearchPosted, true),
@@ -121,15 +128,26 @@ impl Open {
 }
 
 impl Slices {
+    /// A walk in which collectives and synchronisations have no slice beside that of the call that they are.
+    pub fn each_once() -> Self {
+        Self { once: true, ..Self::default() }
+    }
+
     /// Puts into `edges` what begins and ends with the next record, in order.
     pub fn step(&mut self, record: &Record, edges: &mut Vec<Edge>) {
-        let kind = SliceKind::of(record);
+        let mut kind = SliceKind::of(record);
         let Record { stream, when, id, .. } = *record;
         let track = self.tracks.entry(stream).or_default();
         if let Some(run) = track.iter().position(|open| open.kind.is_run())
             && !track[run].has(record, kind)
         {
             close(track, run, None, stream, edges);
+        }
+        if self.once
+            && let Some((SliceKind::Collective(_) | SliceKind::Synchronization(_), _)) = kind
+            && track.iter().any(|open| matches!(open.kind, SliceKind::Call(_)))
+        {
+            kind = None;
         }
         match kind {
             Some((kind, true)) => {

@@ -138,6 +138,15 @@ functions! {
     /// Attributes, time, handle, type.
     io_acquire_lock = "OTF2_EvtWriter_IoAcquireLock": fn(Opaque, Opaque, u64, u32, u8) -> c_int;
     io_release_lock = "OTF2_EvtWriter_IoReleaseLock": fn(Opaque, Opaque, u64, u32, u8) -> c_int;
+    attributes_new = "OTF2_AttributeList_New": fn() -> Opaque;
+    attributes_delete = "OTF2_AttributeList_Delete": fn(Opaque) -> c_int;
+    attributes_clear = "OTF2_AttributeList_RemoveAllAttributes": fn(Opaque) -> c_int;
+    /// List, attribute, value.
+    add_int32 = "OTF2_AttributeList_AddInt32": fn(Opaque, u32, i32) -> c_int;
+    add_uint32 = "OTF2_AttributeList_AddUint32": fn(Opaque, u32, u32) -> c_int;
+    add_comm = "OTF2_AttributeList_AddCommRef": fn(Opaque, u32, u32) -> c_int;
+    /// Self, name, description, type.
+    attribute = "OTF2_GlobalDefWriter_WriteAttribute": fn(Opaque, u32, u32, u32, u8) -> c_int;
     event_count = "OTF2_EvtWriter_GetNumberOfEvents": fn(Opaque, *mut u64) -> c_int;
     describe = "OTF2_Error_GetDescription": fn(c_int) -> *const c_char;
 }

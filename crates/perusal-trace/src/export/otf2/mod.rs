@@ -3,6 +3,7 @@
 //! Each stream of a rank has two locations: its calls, arrivals, sleeps and collectives on one, its searches of the queues on another,
 //! so that tools which sum up time by location keep them apart. Messages and queue lengths are on the rank's first location.
 
+mod calls;
 mod collectives;
 mod files;
 mod library;
@@ -16,16 +17,17 @@ use super::labels;
 use super::slices::{Edge, SliceKind, Slices};
 use crate::error::{Error, Result};
 use crate::events::{Collective, Event, FileOperation, RmaOperation, WindowSync};
+use calls::CalledFunctions;
 use collectives::OpenCollectives;
 use files::Otf2Files;
 use library::Library;
 use std::collections::BTreeMap;
 use std::path::Path;
 use windows::Otf2Windows;
-use writer::{Archive, Definitions, Location};
+use writer::{Archive, Attribute, AttributeKind, Definitions, Location};
 
-/// Regions that are always there; collectives follow, then one-sided operations, calls that synchronise windows, waits for locks, and accesses to
-/// files.
+/// Regions that are always there; collectives follow, then one-sided operations, calls that synchronise windows, waits for locks, accesses to
+/// files, and functions that the program calls.
 const REGIONS: [(&str, u8); 6] = [
     ("send", POINT_TO_POINT),
     ("receive", POINT_TO_POINT),
@@ -45,10 +47,31 @@ const OPERATIONS: u32 = COLLECTIVES + Collective::NAMES.len() as u32;
 const SYNCHRONIZATIONS: u32 = OPERATIONS + RmaOperation::NAMES.len() as u32;
 const LOCK_WAIT: u32 = SYNCHRONIZATIONS + WindowSync::NAMES.len() as u32;
 const FILE_ACCESSES: u32 = LOCK_WAIT + 1;
+/// Calls of the program's, by the function's number.
+const CALLS: u32 = FILE_ACCESSES + FileOperation::NAMES.len() as u32;
 
 /// Metric classes, which are metrics' numbers in events: both queues together, and what a search compared.
 const QUEUES: u32 = 0;
 const COMPARED: u32 = 1;
+
+const ATTRIBUTE_SOURCE: u32 = 0;
+const ATTRIBUTE_TAG: u32 = 1;
+const ATTRIBUTE_COMMUNICATOR: u32 = 2;
+const ATTRIBUTE_COMPARED: u32 = 3;
+const ATTRIBUTE_FOUND: u32 = 4;
+/// Attributes of the regions of searches: of their begins, and of their ends.
+const ATTRIBUTES: [(u32, &str, &str, AttributeKind); 5] = [
+    (
+        ATTRIBUTE_SOURCE,
+        "source",
+        "rank of the sender in the communicator, or MPI_ANY_SOURCE",
+        AttributeKind::Int32,
+    ),
+    (ATTRIBUTE_TAG, "tag", "tag of the message, or MPI_ANY_TAG", AttributeKind::Int32),
+    (ATTRIBUTE_COMMUNICATOR, "communicator", "communicator of the message", AttributeKind::Comm),
+    (ATTRIBUTE_COMPARED, "compared", "queue entries that the search compared", AttributeKind::Uint32),
+    (ATTRIBUTE_FOUND, "found", "1 if the search found something, else 0", AttributeKind::Uint32),
+];
 
 /// Writes the trace as an OTF2 archive into the folder `folder`, which must not be there yet; its anchor file is `traces.otf2`.
 ///
@@ -66,14 +89,18 @@ pub fn otf2(trace: &Trace, folder: &Path) -> Result<()> {
     let comms = Otf2Communicators::of(trace);
     let windows = Otf2Windows { job: JobWindows::of(trace), first: comms.list.len() as u32 };
     let first = windows.first + windows.job.all.len() as u32;
-    let objects = Otf2Objects { windows, files: Otf2Files { job: JobFiles::of(trace), first } };
+    let objects = Otf2Objects {
+        calls: CalledFunctions::of(trace),
+        windows,
+        files: Otf2Files { job: JobFiles::of(trace), first },
+    };
     let mut counts = Vec::new();
     for (place, rank) in trace.ranks.iter().enumerate() {
         counts.push(write_rank(&archive, place, rank, &comms, &objects)?);
     }
     archive.close_events()?;
     let definitions = archive.definitions()?;
-    define(&definitions, trace, &comms, &counts)?;
+    define(&definitions, trace, &comms, &objects, &counts)?;
     objects.windows.define(&definitions)?;
     objects.files.define(&definitions)?;
     definitions.close()?;
@@ -120,8 +147,9 @@ impl<'a> Otf2Communicators<'a> {
     }
 }
 
-/// What ranks made together, beside communicators.
+/// What ranks made together, beside communicators, and what they called.
 struct Otf2Objects<'a> {
+    calls: CalledFunctions,
     windows: Otf2Windows<'a>,
     files: Otf2Files<'a>,
 }
@@ -149,7 +177,7 @@ fn write_rank(
     for [calls, searches] in &numbers {
         open.push([archive.location(*calls)?, archive.location(*searches)?]);
     }
-    let mut slices = Slices::default();
+    let mut slices = Slices::each_once();
     let mut edges = Vec::new();
     let mut queues = None;
     let mut collectives = OpenCollectives::default();
@@ -167,7 +195,11 @@ fn write_rank(
             objects.put(&mut open[usize::from(record.stream)][0], place, record)?;
         }
         for edge in ends.iter().chain(&begins) {
-            put_edge(&mut open, edge)?;
+            if edge.kind.is_search() {
+                put_search(&mut open, edge, (rank, record), comms, &objects.calls)?;
+            } else {
+                put_edge(&mut open, edge, &objects.calls)?;
+            }
         }
         if !begins.is_empty() {
             collectives.put(&mut open[usize::from(record.stream)][0], rank, record, comms)?;
@@ -183,7 +215,7 @@ fn write_rank(
     }
     slices.finish(rank.records.last().map_or(0, |record| record.when), &mut edges);
     for edge in edges {
-        put_edge(&mut open, &edge)?;
+        put_edge(&mut open, &edge, &objects.calls)?;
     }
     let mut counts = Otf2Counts::new();
     for [calls, searches] in open {
@@ -192,9 +224,36 @@ fn write_rank(
     Ok(counts)
 }
 
-fn put_edge(open: &mut [[Location<'_>; 2]], edge: &Edge) -> Result<()> {
+/// The begin or the end of a search, with what its event says: Vampir shows that as attributes of the region.
+fn put_search(
+    open: &mut [[Location<'_>; 2]],
+    edge: &Edge,
+    (rank, record): (&RankTrace, &Record),
+    comms: &Otf2Communicators<'_>,
+    calls: &CalledFunctions,
+) -> Result<()> {
+    let location = &mut open[usize::from(edge.stream)][1];
+    match record.payload {
+        RecordPayload::Search { depth, hit } => {
+            location.attribute(ATTRIBUTE_COMPARED, Attribute::Uint32(depth))?;
+            location.attribute(ATTRIBUTE_FOUND, Attribute::Uint32(hit.into()))?;
+        }
+        _ if edge.enter => {
+            location.attribute(ATTRIBUTE_SOURCE, Attribute::Int32(record.peer))?;
+            location.attribute(ATTRIBUTE_TAG, Attribute::Int32(record.tag))?;
+            if let Some(comm) = comms.number(rank, record) {
+                location.attribute(ATTRIBUTE_COMMUNICATOR, Attribute::Comm(comm))?;
+            }
+        }
+        _ => {}
+    }
+    put_edge(open, edge, calls)
+}
+
+fn put_edge(open: &mut [[Location<'_>; 2]], edge: &Edge, calls: &CalledFunctions) -> Result<()> {
     let location = &mut open[usize::from(edge.stream)][usize::from(edge.kind.is_search())];
     let region = match edge.kind {
+        SliceKind::Call(function) => calls.region(function),
         SliceKind::Send => 0,
         SliceKind::Receive => 1,
         SliceKind::Arrival => 2,
@@ -251,6 +310,7 @@ fn define(
     to: &Definitions<'_>,
     trace: &Trace,
     comms: &Otf2Communicators<'_>,
+    objects: &Otf2Objects<'_>,
     counts: &[Otf2Counts],
 ) -> Result<()> {
     let job = &trace.job;
@@ -261,7 +321,8 @@ fn define(
         to.region(region, name, role)?;
     }
     for (region, operation) in (COLLECTIVES..).zip(0..Collective::NAMES.len() as u16) {
-        to.region(region, &collectives::function(operation), COLLECTIVE)?;
+        let name = collectives::function(operation);
+        to.region(region, &name, calls::role(&name))?;
     }
     for (region, operation) in (OPERATIONS..).zip(0..RmaOperation::NAMES.len() as u8) {
         to.region(region, &labels::one_sided(operation), RMA)?;
@@ -272,6 +333,12 @@ fn define(
     to.region(LOCK_WAIT, "wait for lock", RMA)?;
     for (region, operation) in (FILE_ACCESSES..).zip(0..FileOperation::NAMES.len() as u8) {
         to.region(region, &labels::file_access(operation), FILE_IO)?;
+    }
+    for (region, name, role) in objects.calls.regions() {
+        to.region(region, name, role)?;
+    }
+    for (number, name, what, kind) in ATTRIBUTES {
+        to.attribute(number, name, what, kind)?;
     }
     for (member, name, what) in [
         (0, "posted queue", "receives that wait for their message"),

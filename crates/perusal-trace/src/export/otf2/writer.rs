@@ -53,6 +53,26 @@ unsafe impl Sync for Callbacks {}
 pub struct Archive<'a> {
     library: &'a Library,
     archive: Opaque,
+    /// Attributes of the next region that begins or ends.
+    attributes: Opaque,
+}
+
+/// The value of an attribute.
+#[derive(Debug, Clone, Copy)]
+pub enum Attribute {
+    Int32(i32),
+    Uint32(u32),
+    /// The number of a communicator.
+    Comm(u32),
+}
+
+/// OTF2_Type of an attribute.
+#[derive(Debug, Clone, Copy)]
+#[repr(u8)]
+pub enum AttributeKind {
+    Uint32 = 3,
+    Int32 = 7,
+    Comm = 17,
 }
 
 fn text(text: &str) -> Result<CString> {
@@ -79,7 +99,12 @@ impl<'a> Archive<'a> {
         if archive.is_null() {
             return Err(Error::Trace(format!("OTF2 cannot make an archive in {}", folder.display())));
         }
-        let this = Archive { library, archive };
+        // SAFETY: no arguments; the list is ours until `close`.
+        let attributes = unsafe { (library.attributes_new)() };
+        if attributes.is_null() {
+            return Err(Error::Trace("OTF2 has no memory for attributes".into()));
+        }
+        let this = Archive { library, archive, attributes };
         let creator = text(concat!("perusal ", env!("CARGO_PKG_VERSION")))?;
         // SAFETY: an open archive; the callbacks are static, the string outlives its call.
         unsafe {
@@ -90,6 +115,11 @@ impl<'a> Archive<'a> {
             library.check("event files", (library.open_events)(archive))?;
         }
         Ok(this)
+    }
+
+    fn clear_attributes(&self) -> Result<()> {
+        // SAFETY: the archive's own list.
+        self.library.check("attributes", unsafe { (self.library.attributes_clear)(self.attributes) })
     }
 
     /// A location's events.
@@ -141,6 +171,7 @@ impl<'a> Archive<'a> {
         // SAFETY: an open archive, which nothing uses afterwards.
         unsafe {
             self.library.check("definition files", (self.library.close_definitions)(self.archive))?;
+            self.library.check("attributes", (self.library.attributes_delete)(self.attributes))?;
             self.library.check("closing the archive", (self.library.archive_close)(self.archive))
         }
     }
@@ -159,18 +190,36 @@ impl Location<'_> {
         self.last
     }
 
+    /// Gives the region that begins or ends next an attribute.
+    pub fn attribute(&mut self, number: u32, value: Attribute) -> Result<()> {
+        let Archive { library, attributes, .. } = *self.archive;
+        // SAFETY: a list that the archive keeps, and numbers.
+        let code = unsafe {
+            match value {
+                Attribute::Int32(value) => (library.add_int32)(attributes, number, value),
+                Attribute::Uint32(value) => (library.add_uint32)(attributes, number, value),
+                Attribute::Comm(comm) => (library.add_comm)(attributes, number, comm),
+            }
+        };
+        library.check("attribute", code)
+    }
+
     /// A region begins.
     pub fn enter(&mut self, when: u64, region: u32) -> Result<()> {
         let (library, when) = (self.archive.library, self.at(when));
-        // SAFETY: an open writer; no attributes.
-        library.check("enter", unsafe { (library.enter)(self.writer, null_mut(), when, region) })
+        let attributes = self.archive.attributes;
+        // SAFETY: an open writer; the archive's list of attributes, which is empty afterwards.
+        library.check("enter", unsafe { (library.enter)(self.writer, attributes, when, region) })?;
+        self.archive.clear_attributes()
     }
 
     /// A region ends.
     pub fn leave(&mut self, when: u64, region: u32) -> Result<()> {
         let (library, when) = (self.archive.library, self.at(when));
+        let attributes = self.archive.attributes;
         // SAFETY: as in `enter`.
-        library.check("leave", unsafe { (library.leave)(self.writer, null_mut(), when, region) })
+        library.check("leave", unsafe { (library.leave)(self.writer, attributes, when, region) })?;
+        self.archive.clear_attributes()
     }
 
     /// A message leaves.
@@ -289,6 +338,14 @@ impl Definitions<'_> {
             (library.region)(self.writer, number, name, name, empty, role, PARADIGM_MPI, 0, NONE, 0, 0)
         };
         self.check("region", code)
+    }
+
+    /// An attribute of regions.
+    pub fn attribute(&self, number: u32, name: &str, what: &str, kind: AttributeKind) -> Result<()> {
+        let (name, what) = (self.string(name)?, self.string(what)?);
+        // SAFETY: as in `string`.
+        let code = unsafe { (self.archive.library.attribute)(self.writer, number, name, what, kind as u8) };
+        self.check("attribute", code)
     }
 
     /// A metric of which there may be several in a class.

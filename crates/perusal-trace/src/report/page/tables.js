@@ -12,7 +12,7 @@ function collectivesSection() {
 
 function partitionedSection() {
   if (report.partitioned.length === 0) return;
-  const node = sectionOf("partitioned", "Partitioned messages", "A partition that is ready before the receiver has started is put off until then. Times are sums over all messages of the pair.");
+  const node = sectionOf("partitioned", "Partitioned messages", "A partition that is ready before the receiver is, which has not started or not taken the message before, is put off. Times are sums over all messages of the pair.");
   const rows = report.partitioned.slice(0, LISTED), most = Math.max(1, ...rows.map((r) => r.bytes)), longest = Math.max(1, ...rows.map((r) => r.put_off_ns));
   node.append(table(null, [
     { title: "sender", cell: (r) => show.plain(r.sender) }, { title: "receiver", cell: (r) => show.plain(r.receiver) }, { title: "messages", cell: (r) => show.count(r.messages) }, { title: "bytes", cell: (r) => show.bytes(r.bytes), bar: (r) => r.bytes / most }, { title: "partitions", cell: (r) => show.count(r.partitions) },
