@@ -446,10 +446,10 @@ impl Writer<'_> {
         call.{enter}()?;
         {call}
     }} }};
-    let result = {};
-    call.end(result, || {source})",
+    let result = run();
+{}    call.end(result, || {source})",
             self.named(),
-            if enter == "enter" { "call.perform(run)" } else { "run()" },
+            if enter == "enter" { "    call.leave();\n" } else { "" },
         )
     }
 

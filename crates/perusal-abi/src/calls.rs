@@ -1,10 +1,12 @@
 //! Events of calls: where the program enters a function of MPI, and where it leaves it.
 //!
-//! A call is seen where somebody listens to anything, which keeps it from its fast path: a fast path has no instruction for these events.
+//! A call is seen where somebody listens to anything, which keeps it from its fast path: a fast path has no instruction for these events, or
+//! two at its end.
 
 use super::boundary::is_open;
 use super::process::registry;
 use crate::events::{Event, EventPayload, EventRecord, fast_path_is_open, inside_callback};
+use core::cell::Cell;
 
 /// A function of MPI.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +22,28 @@ impl Function {
     pub const WITHOUT_EVENTS: u16 = u16::MAX;
 }
 
+/// Tells that a call begins, if anybody listens. Returns whether it has.
+fn told_begin(function: &Function) -> bool {
+    if function.number == Function::WITHOUT_EVENTS || !is_open() || inside_callback() {
+        return false;
+    }
+    let gate = &registry().gate;
+    let told = gate.is_open(Event::CallBegin) || gate.is_open(Event::CallEnd);
+    if told {
+        emit(Event::CallBegin, function.number);
+    }
+    told
+}
+
+#[cold]
+#[inline(never)]
+fn emit(event: Event, function: u16) {
+    let registry = registry();
+    if registry.gate.is_open(event) {
+        registry.emit(&EventRecord::of_engine(event, EventPayload::Call { function }));
+    }
+}
+
 /// A call that has begun, whose end is told when this is dropped; or one to which nobody listens.
 #[derive(Debug)]
 #[must_use = "the end of the call is told when it is dropped"]
@@ -29,21 +53,13 @@ impl CallSpan {
     /// Tells that a call begins, if anybody listens.
     #[inline(always)]
     pub fn begin(function: &'static Function) -> Self {
-        if fast_path_is_open() { Self(None) } else { Self::begin_observed(function.number) }
+        if fast_path_is_open() { Self(None) } else { Self::begin_observed(function) }
     }
 
     #[cold]
     #[inline(never)]
-    fn begin_observed(function: u16) -> Self {
-        if function == Function::WITHOUT_EVENTS || !is_open() || inside_callback() {
-            return Self(None);
-        }
-        let gate = &registry().gate;
-        if !gate.is_open(Event::CallBegin) && !gate.is_open(Event::CallEnd) {
-            return Self(None);
-        }
-        emit(Event::CallBegin, function);
-        Self(Some(function))
+    fn begin_observed(function: &'static Function) -> Self {
+        Self(told_begin(function).then_some(function.number))
     }
 }
 
@@ -56,11 +72,37 @@ impl Drop for CallSpan {
     }
 }
 
+/// Calls within calls that are remembered.
+const DEPTH: usize = 16;
+
+thread_local! {
+    /// The calls of [`begin`] that have not ended, innermost last, and how many there are. One is left over where the last listener has gone
+    /// meanwhile; the oldest make room.
+    static OPEN: Cell<([u16; DEPTH], usize)> = const { Cell::new(([0; DEPTH], 0)) };
+}
+
+/// Tells that a call begins, if anybody listens, and remembers it for [`end`]: what does without a [`CallSpan`], which a fast path would have
+/// to keep.
+pub fn begin(function: &Function) {
+    if !told_begin(function) {
+        return;
+    }
+    let (mut calls, mut count) = OPEN.get();
+    if count == DEPTH {
+        calls.copy_within(1.., 0);
+        count -= 1;
+    }
+    calls[count] = function.number;
+    OPEN.set((calls, count + 1));
+}
+
+/// Tells that a call ends, if its begin has been told.
 #[cold]
 #[inline(never)]
-fn emit(event: Event, function: u16) {
-    let registry = registry();
-    if registry.gate.is_open(event) {
-        registry.emit(&EventRecord::of_engine(event, EventPayload::Call { function }));
+pub fn end(function: &Function) {
+    let (calls, count) = OPEN.get();
+    if count > 0 && calls[count - 1] == function.number && !inside_callback() {
+        OPEN.set((calls, count - 1));
+        emit(Event::CallEnd, function.number);
     }
 }

@@ -49,7 +49,7 @@ pub use strings::{Arguments, Letters, TextOut};
 pub use target::Target;
 
 use super::boundary::{self, ErrorSource};
-use super::calls::{CallSpan, Function};
+use super::calls::{self, Function};
 use crate::abi;
 use crate::error::{Error, Result};
 use crate::events::fast_path_is_open;
@@ -96,19 +96,6 @@ impl Call {
         self.function
     }
 
-    /// Performs the call; where somebody listens, its begin and its end are told.
-    #[inline(always)]
-    pub fn perform(&self, run: impl Fn() -> Result<()>) -> Result<()> {
-        if fast_path_is_open() { run() } else { self.perform_observed(&run) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn perform_observed(&self, run: &dyn Fn() -> Result<()>) -> Result<()> {
-        let _span = CallSpan::begin(self.function);
-        run()
-    }
-
     /// An argument that cannot be wrong as it is.
     ///
     /// # Safety
@@ -138,7 +125,23 @@ impl Call {
     /// The beginning of a function that needs MPI to be open.
     #[inline(always)]
     pub fn enter(&self) -> Result<()> {
-        boundary::enter(self.function.name)
+        if fast_path_is_open() { Ok(()) } else { self.enter_observed() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_observed(&self) -> Result<()> {
+        boundary::enter(self.function.name)?;
+        calls::begin(self.function);
+        Ok(())
+    }
+
+    /// The end of a function that [`Self::enter`] began, before what it returns.
+    #[inline(always)]
+    pub fn leave(&self) {
+        if !fast_path_is_open() {
+            calls::end(self.function);
+        }
     }
 
     /// The beginning of a function that may be called at any time.

@@ -221,7 +221,8 @@ pub fn wait(call: &Call, request: Option<InOut<'_, MPI_Request>>, status: Status
     if fast_path_is_open() && wait_for_one::<false>(&request, status) {
         return MPI_SUCCESS;
     }
-    let run = || call.enter().and_then(|()| wait_slow(call.function(), request, status));
+    let run =
+        || boundary::enter(call.function().name).and_then(|()| wait_slow(call.function(), request, status));
     boundary::outcome(MPI_COMM_SELF, call.function().name, run())
 }
 
@@ -269,7 +270,9 @@ pub fn test(
         flag.set(c_int::from(over));
         return MPI_SUCCESS;
     }
-    let run = || call.enter().and_then(|()| test_slow(call.function(), request, flag, status));
+    let run = || {
+        boundary::enter(call.function().name).and_then(|()| test_slow(call.function(), request, flag, status))
+    };
     boundary::outcome(MPI_COMM_SELF, call.function().name, run())
 }
 
