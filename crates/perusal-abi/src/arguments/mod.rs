@@ -125,15 +125,7 @@ impl Call {
     /// The beginning of a function that needs MPI to be open.
     #[inline(always)]
     pub fn enter(&self) -> Result<()> {
-        if fast_path_is_open() { Ok(()) } else { self.enter_observed() }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn enter_observed(&self) -> Result<()> {
-        boundary::enter(self.function.name)?;
-        calls::begin(self.function);
-        Ok(())
+        if fast_path_is_open() { Ok(()) } else { enter_observed(self.function) }
     }
 
     /// The end of a function that [`Self::enter`] began, before what it returns.
@@ -170,6 +162,15 @@ impl Call {
             Err(error) => boundary::raise(source(), self.function.name, error),
         }
     }
+}
+
+// By a function of its own: `&self` would put the call into memory wherever it is made.
+#[cold]
+#[inline(never)]
+fn enter_observed(function: &'static Function) -> Result<()> {
+    boundary::enter(function.name)?;
+    calls::begin(function);
+    Ok(())
 }
 
 /// Returns the argument, or says what is missing. `ok_or` would make the error, and drop it, in every call.
