@@ -455,7 +455,7 @@ impl File {
         let from = match whence {
             Whence::Set => 0,
             Whence::Current => current,
-            Whence::End => self.view().etypes_before(self.size()?),
+            Whence::End => self.view().end_of_file(self.size()?)?,
         };
         let at = from.checked_add(offset).filter(|at| *at >= 0);
         let at = at.ok_or(Error::Arg("the file pointer would be negative, or too large"))?;

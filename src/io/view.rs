@@ -178,26 +178,34 @@ impl View {
         Runs { view: self, start: at, at, left: bytes, pending: None }
     }
 
-    /// The least whole number of etypes whose offset in the file is not less than `offset`.
-    #[must_use]
-    pub fn etypes_before(&self, offset: u64) -> i64 {
-        let Some(beyond) = offset.checked_sub(self.disp) else { return 0 };
-        let (size, extent) = (self.layout.size() as u64, self.layout.extent() as u64);
-        if size == 0 || extent == 0 {
-            return 0;
-        }
-        let (tile, rest) = (beyond / extent, beyond % extent);
-        // Displacements ascend, so those below `rest` are the first ones.
-        let (mut low, mut high) = (0, size);
+    /// The end of a file of `size` bytes: the offset of the first etype of the view that starts behind its last byte (MPI 5.0 §14.1.1).
+    ///
+    /// # Errors
+    /// [`Error::Arg`] if no etype does, or its offset is too large.
+    pub fn end_of_file(&self, size: u64) -> Result<i64> {
+        let data = self.layout.size() as u64;
+        let Some(beyond) = size.checked_sub(self.disp).filter(|beyond| *beyond > 0 && data > 0) else {
+            return Ok(0);
+        };
+        // Etypes of a tile start in ascending order; tiles may interleave. So the first tile whose last etype starts behind the end has it.
+        let (extent, each) = (self.layout.extent() as u64, data / self.unit);
+        let start = |etype: u64| self.layout.displacement((etype * self.unit) as usize) as u64;
+        let tile = match beyond.checked_sub(start(each - 1)) {
+            None | Some(0) => 0,
+            Some(_) if extent == 0 => return Err(TOO_FAR),
+            Some(missing) => missing.div_ceil(extent),
+        };
+        let (mut low, mut high) = (0, each - 1);
         while low < high {
             let middle = low + (high - low) / 2;
-            if (self.layout.displacement(middle as usize) as u64) < rest {
+            if tile * extent + start(middle) < beyond {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        (tile * size + low).div_ceil(self.unit) as i64
+        let etype = tile.checked_mul(each).and_then(|before| before.checked_add(low));
+        etype.and_then(|etype| i64::try_from(etype).ok()).ok_or(TOO_FAR)
     }
 }
 
@@ -268,6 +276,41 @@ impl Iterator for Runs<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_a_file_is_the_first_etype_of_the_view_that_starts_behind_its_last_byte() {
+        let byte = Datatype::predefined(abi::MPI_BYTE).unwrap();
+        let int = Datatype::predefined(abi::MPI_INT).unwrap();
+        // An etype with a hole: bytes 0 to 3 and 8 to 11.
+        let pair = Datatype::hindexed_block(1, &[0, 8], &int).unwrap();
+        let types = |blocks: &[isize], etype: &Datatype, extent| {
+            let blocks = Datatype::hindexed_block(1, blocks, etype).unwrap();
+            (etype.clone(), Datatype::resized(&blocks, 0, extent).unwrap())
+        };
+        let views = [
+            types(&[0], &byte, 1),
+            types(&[0], &int, 4),
+            types(&[10], &int, 4),
+            types(&[4, 20], &int, 40),
+            types(&[0, 100], &int, 8),
+            types(&[0, 9, 30], &byte, 3),
+            types(&[0, 16], &pair, 32),
+            types(&[5, 100], &pair, 50),
+        ];
+        for (etype, filetype) in views {
+            for disp in [0, 7] {
+                let view =
+                    View::new(disp, etype.clone(), filetype.clone(), Representation::Native, false).unwrap();
+                for size in 0..300 {
+                    let wanted = (0..).find(|etype| view.offset_of_etype(*etype).unwrap() as u64 >= size);
+                    assert_eq!(view.end_of_file(size).ok(), wanted, "{filetype:?}, {disp}: {size}");
+                }
+            }
+        }
+        let (etype, filetype) = types(&[3], &byte, 0);
+        let view = View::new(0, etype, filetype, Representation::Native, false).unwrap();
+        assert!(view.end_of_file(3).unwrap() == 0 && view.end_of_file(4).is_err());
+    }
 
     #[test]
     fn a_span_has_all_runs_where_tiles_follow_one_another_and_where_they_interleave() {
