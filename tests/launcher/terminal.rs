@@ -121,7 +121,7 @@ fn the_interrupt_key_ends_the_job() {
 }
 
 #[test]
-fn top_shows_what_ranks_wait_for_until_a_key_ends_it() {
+fn top_shows_what_ranks_wait_for_and_who_talks_to_whom_until_a_key_ends_it() {
     let job = start(&["-n", "2", RANK, "init", "wait"], Stdio::null());
     let number = job.pid().to_string();
     eventually("the job in the list", || listed(&number).is_some());
@@ -131,6 +131,11 @@ fn top_shows_what_ranks_wait_for_until_a_key_ends_it() {
     for word in ["waits", "receive", "tag"] {
         session.expect(word);
     }
+    // Another key shows who talks to whom, and the same one goes back.
+    session.type_in("p");
+    session.expect("RECORDS/s");
+    session.type_in("p");
+    session.expect("UNEXP");
     session.type_in("q");
     assert_eq!(session.status(), 0);
 }

@@ -99,6 +99,7 @@ struct Pair {
     records: u64,
     bytes: u64,
     records_per_second: f64,
+    bytes_per_second: f64,
 }
 
 /// Ranks whose pairs are looked at: all with all.
@@ -124,9 +125,10 @@ fn pairs(now: &Taken, before: &Taken, seconds: f64) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = now
         .iter()
         .map(|(&(from, to), &(records, bytes))| {
-            let then = before.get(&(from, to)).map_or(0, |(records, _)| *records);
-            let records_per_second = records.saturating_sub(then) as f64 / seconds.max(1e-3);
-            Pair { from, to, records, bytes, records_per_second }
+            let then = before.get(&(from, to)).copied().unwrap_or_default();
+            let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds.max(1e-3);
+            let (records_per_second, bytes_per_second) = (rate(records, then.0), rate(bytes, then.1));
+            Pair { from, to, records, bytes, records_per_second, bytes_per_second }
         })
         .collect();
     pairs.sort_by(|a, b| {
@@ -243,6 +245,7 @@ fn view_json(job: &RunningJob, view: &View) -> Value {
                 "records": pair.records,
                 "bytes": pair.bytes,
                 "records_per_second": pair.records_per_second,
+                "bytes_per_second": pair.bytes_per_second,
             })
         })
         .collect();
@@ -314,20 +317,21 @@ fn show(job: &RunningJob, interval: Duration) -> io::Result<()> {
 }
 
 fn show_on(job: &RunningJob, interval: Duration, terminal: &mut ratatui::DefaultTerminal) -> io::Result<()> {
-    let (mut looks, start, mut selected) = (Looks::begin(&job.memory), Instant::now(), TableState::default());
+    let (mut looks, start, mut screen) = (Looks::begin(&job.memory), Instant::now(), Screen::default());
     sleep(interval.min(Duration::from_millis(100)));
     let mut view = looks.next(&job.memory);
     let mut next = Instant::now() + interval;
     while job.runs() {
         let seconds = job.seconds + start.elapsed().as_secs_f64();
-        terminal.draw(|frame| draw(frame, job.number, seconds, &job.command, &view, &mut selected))?;
+        terminal.draw(|frame| draw(frame, job.number, seconds, &job.command, &view, &mut screen))?;
         if event::poll(next.saturating_duration_since(Instant::now()))? {
             match event::read()? {
                 Event::Key(key) if key.kind == KeyEventKind::Press => match key.code {
                     KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
                     KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(()),
-                    KeyCode::Down => selected.select_next(),
-                    KeyCode::Up => selected.select_previous(),
+                    KeyCode::Char('p') | KeyCode::Tab => screen.shows_pairs = !screen.shows_pairs,
+                    KeyCode::Down => screen.selected().select_next(),
+                    KeyCode::Up => screen.selected().select_previous(),
                     _ => {}
                 },
                 _ => {}
@@ -340,24 +344,55 @@ fn show_on(job: &RunningJob, interval: Duration, terminal: &mut ratatui::Default
     Ok(())
 }
 
-fn draw(
-    frame: &mut Frame<'_>,
-    job: u32,
-    seconds: f64,
-    command: &str,
-    view: &View,
-    selected: &mut TableState,
-) {
+/// What the terminal shows, and which row of each table is marked.
+#[derive(Default)]
+struct Screen {
+    shows_pairs: bool,
+    rank: TableState,
+    pair: TableState,
+}
+
+impl Screen {
+    fn selected(&mut self) -> &mut TableState {
+        if self.shows_pairs { &mut self.pair } else { &mut self.rank }
+    }
+}
+
+/// Bytes are those beside the cells of the ring.
+const PAIR_HEADINGS: [&str; 6] = ["FROM", "TO", "RECORDS", "RECORDS/s", "BYTES", "BYTES/s"];
+const PAIR_WIDTHS: [u16; 6] = [6, 6, 9, 10, 9, 9];
+
+fn pair_cells(pair: &Pair) -> [String; 6] {
+    let numbers =
+        [pair.records as f64, pair.records_per_second, pair.bytes as f64, pair.bytes_per_second].map(scaled);
+    let [records, rate, bytes, byte_rate] = numbers;
+    [pair.from.to_string(), pair.to.to_string(), records, rate, bytes, byte_rate]
+}
+
+fn draw(frame: &mut Frame<'_>, job: u32, seconds: f64, command: &str, view: &View, screen: &mut Screen) {
     let bold = Style::default().add_modifier(Modifier::BOLD);
-    let rows = (0..view.ranks.len()).map(|rank| Row::new(cells(view, rank).map(Cell::from)));
-    let widths = WIDTHS.map(Constraint::Length).into_iter().chain([Constraint::Min(20)]);
+    let (ranks, other) = (view.ranks.len(), if screen.shows_pairs { "ranks" } else { "pairs" });
     let title =
-        format!(" job {job}: {} ranks, {}: {command}   (q ends) ", view.ranks.len(), ps::time(seconds));
+        format!(" job {job}: {ranks} ranks, {}: {command}   (p: {other}, q ends) ", ps::time(seconds));
+    let mut block = ratatui::widgets::Block::bordered().title(title);
+    let (rows, widths, headings): (Vec<Row<'_>>, Vec<Constraint>, Row<'_>) = if screen.shows_pairs {
+        if view.pairs.is_empty() {
+            block = block.title_bottom(" no rank has sent another a record yet ");
+        } else if ranks > PAIRED as usize {
+            block = block.title_bottom(format!(" ranks 0 to {} with each other ", PAIRED - 1));
+        }
+        let rows = view.pairs.iter().map(|pair| Row::new(pair_cells(pair).map(Cell::from))).collect();
+        (rows, PAIR_WIDTHS.map(Constraint::Length).to_vec(), Row::new(PAIR_HEADINGS))
+    } else {
+        let rows = (0..ranks).map(|rank| Row::new(cells(view, rank).map(Cell::from))).collect();
+        let widths = WIDTHS.map(Constraint::Length).into_iter().chain([Constraint::Min(20)]).collect();
+        (rows, widths, Row::new(HEADINGS))
+    };
     let table = Table::new(rows, widths)
-        .header(Row::new(HEADINGS).style(bold))
+        .header(headings.style(bold))
         .row_highlight_style(Style::default().add_modifier(Modifier::REVERSED))
-        .block(ratatui::widgets::Block::bordered().title(title));
-    frame.render_stateful_widget(table, frame.area(), selected);
+        .block(block);
+    frame.render_stateful_widget(table, frame.area(), screen.selected());
 }
 
 #[cfg(test)]
@@ -394,22 +429,40 @@ mod tests {
         assert_eq!((pairs[1].records, pairs[1].bytes), (110, 64));
     }
 
+    /// The lines of the screen.
+    fn drawn(view: &View, screen: &mut Screen) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(110, 6)).unwrap();
+        terminal.draw(|frame| draw(frame, 77, 61.0, "mpiexec a.out", view, screen)).unwrap();
+        let cells = terminal.backend().buffer().content.chunks(110);
+        cells.map(|row| row.iter().map(|cell| cell.symbol()).collect()).collect()
+    }
+
+    #[test]
+    fn the_other_screen_has_a_row_for_each_pair_those_first_that_talk_most() {
+        let memory = Memory::create(3, 0).unwrap();
+        let mut view = Looks::begin(&memory).next(&memory);
+        let mut screen = Screen { shows_pairs: true, ..Screen::default() };
+        let text = drawn(&view, &mut screen);
+        assert!(text[5].contains("no rank has sent another a record yet"), "{text:#?}");
+        let before = Taken::from([((0, 1), (100, 0))]);
+        view.pairs = pairs(&Taken::from([((0, 1), (110, 64)), ((2, 0), (4100, 20_000))]), &before, 2.0);
+        let text = drawn(&view, &mut screen);
+        assert!(text[0].contains("(p: ranks, q ends)") && text[1].contains("RECORDS/s"), "{text:#?}");
+        let words =
+            |line: &str| line.trim_matches('│').split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&text[2]), ["2", "0", "4.1k", "2.0k", "20.0k", "10.0k"], "{text:#?}");
+        assert_eq!(words(&text[3]), ["0", "1", "110", "5", "64", "32"], "{text:#?}");
+        screen.selected().select_next();
+        assert!(screen.pair.selected() == Some(0) && screen.rank.selected().is_none());
+    }
+
     #[test]
     fn the_screen_has_a_row_for_each_rank() {
         let memory = Memory::create(2, 0).unwrap();
         memory.telemetry(1).posted.set(3);
         let mut looks = Looks::begin(&memory);
         let view = looks.next(&memory);
-        let mut terminal = Terminal::new(TestBackend::new(110, 6)).unwrap();
-        let mut selected = TableState::default();
-        terminal.draw(|frame| draw(frame, 77, 61.0, "mpiexec a.out", &view, &mut selected)).unwrap();
-        let text: Vec<String> = terminal
-            .backend()
-            .buffer()
-            .content
-            .chunks(110)
-            .map(|row| row.iter().map(|cell| cell.symbol()).collect())
-            .collect();
+        let text = drawn(&view, &mut Screen::default());
         assert!(text[0].contains("job 77: 2 ranks, 1:01: mpiexec a.out"), "{text:#?}");
         assert!(text[1].contains("RANK") && text[1].contains("DOING"), "{text:#?}");
         let second: Vec<&str> = text[3].trim_start_matches('│').split_whitespace().collect();
