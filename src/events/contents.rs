@@ -58,6 +58,9 @@ fields! {
     DiskAccesses: U32, "disk_accesses", "accesses", None; "accesses to the file system for this access so far";
     Function: I32, "function", "function", Some(FUNCTIONS); "number of the function";
     FunctionName: U64, "function_name", "name", None; "address of the function's name, a string of C that stays where it is";
+    Processes: U32, "processes", "processes", None; "processes that are to be spawned, or have been; 4294967295: not known here";
+    Intercommunicator: U64, "intercomm", "intercommunicator", None; "handle of the communicator to the spawned processes; 0: none yet";
+    Pid: I32, "pid", "pid", None; "process id";
     Sequence: U64, "sequence", "number", None; "number of the message among those that have come from its sender on its communicator, from 0";
     Partitions: U32, "partitions", "partitions", None; "partitions of the operation at this rank";
     Partition: U32, "partition", "partition", None; "which partition";
@@ -178,6 +181,22 @@ payloads! {
     Call {
         /// Its place among [`FUNCTIONS`].
         function: u16 as Function in first[0..16],
+    }
+    /// Processes that are spawned.
+    Spawn {
+        /// Who asks for them.
+        root: CollRoot as Root in first[0..32],
+        /// How many.
+        processes: u32 as Processes in second[0..32],
+        /// Handle of the intercommunicator.
+        intercomm: u64 as Intercommunicator in third[0..64],
+    }
+    /// A process that has been spawned.
+    Process {
+        /// Its rank in the job.
+        rank: u32 as World in first[0..32],
+        /// Its process id.
+        pid: i32 as Pid in second[0..32],
     }
     /// The end of a search.
     Search {

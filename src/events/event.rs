@@ -47,6 +47,8 @@ pub enum Identity {
     Synchronization,
     /// An access to a file, from FILE_REQ_ACTIVATE to FILE_REQ_COMPLETE, and what happens for it.
     FileAccess,
+    /// A spawn of processes, from SPAWN_BEGIN to SPAWN_END.
+    Spawn,
     /// Nothing: the id is 0.
     Nothing,
 }

@@ -118,6 +118,14 @@ const PARTITION: &[Field] = &[
     Field::Partition,
     Field::Arrived,
 ];
+const SPAWN: &[Field] = &[
+    Field::Id,
+    Field::Root,
+    Field::Processes,
+    Field::Intercommunicator,
+    Field::Communicator,
+    Field::Context,
+];
 const CALL: &[Field] = &[Field::Function, Field::FunctionName];
 const COPY: &[Field] = &[Field::Id, Field::CopyEngine, Field::Bytes, Field::World];
 
@@ -572,6 +580,24 @@ event_types! {
         fields: CALL, payload: Call, shown: Paired,
         what: "a function of MPI is about to return to the program",
         fires: "bindings: before an error handler is invoked, if the call has failed",
+    }
+    SpawnBegin = 76, "PERUSAL_SPAWN_BEGIN" {
+        binding: Communicator, verbosity: UserBasic, category: Job, identity: Spawn,
+        fields: SPAWN, payload: Spawn, shown: Instant,
+        what: "processes are about to be spawned",
+        fires: "dynamic: MPI_Comm_spawn and MPI_Comm_spawn_multiple, at all members; processes are those asked for, known at the root",
+    }
+    SpawnEnd = 77, "PERUSAL_SPAWN_END" {
+        binding: Communicator, verbosity: UserBasic, category: Job, identity: Spawn,
+        fields: SPAWN, payload: Spawn, shown: Instant,
+        what: "processes have been spawned, or could not be",
+        fires: "dynamic: before the call returns; processes are those that have started",
+    }
+    ProcessSpawned = 78, "PERUSAL_PROCESS_SPAWNED" {
+        binding: Communicator, verbosity: UserBasic, category: Job, identity: Spawn,
+        fields: &[Field::Id, Field::World, Field::Pid, Field::Communicator, Field::Context], payload: Process, shown: Instant,
+        what: "a process has been spawned, and takes part in the job",
+        fires: "dynamic: at the root, for each process, before SPAWN_END",
     }
 }
 

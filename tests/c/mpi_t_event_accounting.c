@@ -230,10 +230,12 @@ static void resize(void)
     OK(MPI_Info_free(&info));
 }
 
-/* Whether a rank sleeps, is woken, finds a ring full or waits for a lock depends on the others' pace; all the rest happens. */
+/* Whether a rank sleeps, is woken, finds a ring full or waits for a lock depends on the others' pace; all the rest happens, but for spawns, which
+ * dynamic_events.c shows. */
 static int is_a_matter_of_time(const char *name)
 {
     if (!strncmp(name, "PERUSAL_WIN_LOCK_WAIT_", 22) || !strncmp(name, "PERUSAL_FILE_LOCK_WAIT_", 23)) return 1;
+    if (strstr(name, "SPAWN")) return 1;
     return !strcmp(name, "PERUSAL_BELL_SLEEP") || !strcmp(name, "PERUSAL_BELL_WAKE") || !strcmp(name, "PERUSAL_RING_FULL");
 }
 

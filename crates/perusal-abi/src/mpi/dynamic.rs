@@ -1,6 +1,7 @@
 //! Processes that come later, and programs that meet (MPI 5.0 §11.8 to §11.10). What happens, `crate::dynamic` says.
 
 use super::comm_create::{self, admit, only_within};
+use super::spawn_events::SpawnSpan;
 use crate::abi::*;
 use crate::arguments::{Argument, Letters, Room, RootOnly, Words};
 use crate::coll::{BlockingTransport, Purpose, bcast};
@@ -134,6 +135,23 @@ fn spawned(
     codes: RootOnly<'_, *mut c_int>,
 ) -> Result<MPI_Comm> {
     let engine = engine()?;
+    let wanted = asked.as_ref().map(|asked| {
+        let each = asked.iter().flatten().map(|asked| u32::try_from(asked.most).unwrap_or(0));
+        each.fold(0, u32::saturating_add)
+    });
+    let span = SpawnSpan::begin(comm, root, wanted);
+    let made = spawned_now(engine, comm, root, asked, codes);
+    span.end(engine, made.as_ref().ok());
+    made
+}
+
+fn spawned_now(
+    engine: &'static Engine,
+    comm: &Comm,
+    root: u32,
+    asked: Option<Result<Vec<Asked<'_>>>>,
+    codes: RootOnly<'_, *mut c_int>,
+) -> Result<MPI_Comm> {
     let mut most = Vec::new();
     let answer = asked.map(|asked| {
         let asked = asked?;

@@ -27,6 +27,7 @@ pub mod request;
 pub mod rma;
 pub mod sendrecv;
 pub mod session;
+mod spawn_events;
 pub mod status;
 pub mod topo;
 pub mod type_contents;
