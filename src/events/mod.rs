@@ -54,6 +54,7 @@ mod dispatch;
 mod event;
 mod event_set;
 mod field;
+mod field_lists;
 mod functions;
 mod gate;
 mod global;
