@@ -312,3 +312,27 @@ fn a_request_and_an_error_of_a_script_would_be_seen() {
         assert!(!open(&path).console.is_empty(), "{name}");
     }
 }
+
+#[test]
+fn captions_are_whole_on_a_narrow_screen_though_tables_are_wider() {
+    let dir = scratch("report-narrow");
+    let whole = fs::read_to_string(written(&ring(4, 2), &dir, "narrow")).expect("the page");
+    let measure = "<script>addEventListener('load', () => {
+        const captions = [...document.querySelectorAll('caption span, figcaption')].filter((c) => c.textContent !== '');
+        const cut = captions.filter((c) => {
+            const box = c.getBoundingClientRect();
+            return c.scrollWidth > c.clientWidth + 1 || box.left < 0 || box.right > innerWidth;
+        });
+        const wide = [...document.querySelectorAll('.scroll')].filter((s) => s.scrollWidth > s.clientWidth);
+        console.log(`measured: width ${innerWidth}, captions ${captions.length > 1}, cut ${cut.length}, wide ${wide.length > 0}`);
+    });</script></main>";
+    fs::write(dir.join("narrow.html"), whole.replace("</main>", measure)).expect("a writable directory");
+    let frame = dir.join("frame.html");
+    fs::write(
+        &frame,
+        "<iframe src=\"narrow.html\" width=\"420\" height=\"4000\" style=\"border:0\"></iframe>",
+    )
+    .expect("a writable directory");
+    let console = open(&frame).console.join("\n");
+    assert!(console.contains("measured: width 420, captions true, cut 0, wide true"), "{console}");
+}
