@@ -59,14 +59,9 @@ fn begun(
     perform()
 }
 
-/// What an operation uses that fetches what was there; one of MPI_NO_OP has no origin.
-fn used<'a>(
-    origin: &'a Buffer<'a>,
-    result: &'a Buffer<'a>,
-    has_origin: bool,
-) -> Vec<(&'a Buffer<'a>, Access)> {
-    let origin = has_origin.then_some((origin, Access::Read));
-    origin.into_iter().chain([(result, Access::Write)]).collect()
+/// What an operation uses that fetches what was there, of its origin and its result; one of MPI_NO_OP has no origin.
+fn used<'a>(buffers: &'a [(&'a Buffer<'a>, Access); 2], has_origin: bool) -> &'a [(&'a Buffer<'a>, Access)] {
+    &buffers[usize::from(!has_origin)..]
 }
 
 /// An operation by its handle.
@@ -208,7 +203,7 @@ fn get_accumulate_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>
         return Ok(());
     }
     let described = if elements.is_some() { &origin } else { &result };
-    begun(&target, &used(&origin, &result, elements.is_some()), || {
+    begun(&target, used(&[(&origin, Access::Read), (&result, Access::Write)], elements.is_some()), || {
         observed(described, &target, given, || target.win.get_accumulate(engine()?, elements, &room, to, &op))
     })
 }
@@ -242,7 +237,7 @@ fn fetch_and_op_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, 
     let new = elements.map(|elements| elements.packed()).transpose()?;
     let mut old = room.landing()?;
     let described = if new.is_some() { &origin } else { &result };
-    begun(&target, &used(&origin, &result, new.is_some()), || {
+    begun(&target, used(&[(&origin, Access::Read), (&result, Access::Write)], new.is_some()), || {
         observed(described, &target, given, || {
             target.win.fetch_and_op(engine()?, new.as_deref(), &mut old, to, &op)
         })?;
