@@ -107,6 +107,10 @@ fn an_otf2_archive_shows_the_searches_inside_the_calls_and_what_they_look_for() 
     };
     assert!(region("MPI_Waitall").contains("POINT2POINT") && region("MPI_Barrier").contains("BARRIER"));
     assert!(region("MPI_Ssend").is_empty(), "functions that nobody calls are left out");
+    let report = perusal_trace::report::analyse(&trace, "trace");
+    let row = report.calls.iter().find(|row| row.function == "MPI_Waitall").expect("a row");
+    assert!(row.calls == 1 && row.most_rank == 0 && row.inside_ns == row.most_ns, "{row:?}");
+    assert_eq!(row.inside_ns, wait.end - wait.begin);
     let json = text(&product("calls.json"));
     let mut export = Command::new(dist().join("bin/perusal"));
     export.args(["trace", "export", "--format", "perfetto", &path, "-o", &json]);

@@ -1,11 +1,12 @@
 //! `perusal report`: what a trace says of the job, as one page, as JSON and as text.
 //!
 //! [`analyse`] goes through a trace and finds everything: [`types`] is what it finds. Each rank alone gives queues, searches and lifetimes
-//! (`queues`) and sleeps (`sleeping`); pairs give the matrix (`matrix`), partitioned messages (`partitioned`) and, with the messages' flows, who waited when for whom (`waits`,
+//! (`queues`) and sleeps (`sleeping`); pairs give the matrix (`matrix`), partitioned messages (`partitioned`), calls (`calls`) and, with the messages' flows, who waited when for whom (`waits`,
 //! `collectives`, `windows`, `files`), which is charged (`blame`) and listed (`lateness`); `verdict` says in words what stands out. `page` and `text` show it.
 //! `docs/report.md` tells users how each figure is computed.
 
 mod blame;
+mod calls;
 mod collectives;
 mod communicators;
 mod distribution;
@@ -27,6 +28,7 @@ mod waits;
 mod windows;
 mod words;
 
+pub use calls::CallReport;
 pub use distribution::ValueDistribution;
 pub use page::page;
 pub use partitioned::PartitionedReport;
@@ -97,6 +99,7 @@ pub fn analyse(trace: &Trace, file: &str) -> Report {
         collectives,
         communicators: communicators::communicators(trace, &flows),
         partitioned: partitioned::partitioned(trace),
+        calls: calls::calls(trace),
         windows: at_windows.windows,
         one_sided: at_windows.cells,
         lock_waits: at_windows.lock_waits,

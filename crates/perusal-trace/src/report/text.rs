@@ -33,6 +33,7 @@ pub fn text(report: &Report) -> String {
     late(&mut out, report);
     matrix(&mut out, report);
     collectives(&mut out, report);
+    calls(&mut out, report);
     partitioned(&mut out, report);
     windows(&mut out, report);
     files(&mut out, report);
@@ -207,6 +208,21 @@ fn windows(out: &mut String, report: &Report) {
     });
     let heads = ["waited", "for the lock of", "in window", "held by", "for", "times", "longest"];
     table(out, "Waits for locks", &heads, rows.collect());
+}
+
+fn calls(out: &mut String, report: &Report) {
+    let rows = report.calls.iter().map(|row| {
+        vec![
+            row.function.clone(),
+            count(row.calls),
+            duration(row.inside_ns),
+            share(row.inside_ns, report.key.rank_time_ns),
+            duration(row.longest_ns),
+            format!("{} ({})", row.most_rank, duration(row.most_ns)),
+        ]
+    });
+    let heads = ["function", "calls", "time in it", "of all ranks' time", "longest", "most at rank"];
+    table(out, "Calls", &heads, rows.collect());
 }
 
 fn partitioned(out: &mut String, report: &Report) {

@@ -1,6 +1,7 @@
 //! What the analysis finds: the contents of `--json`, and of the data block of the page. Times are nanoseconds since the job's
 //! first record, durations nanoseconds, ranks those of MPI_COMM_WORLD.
 
+use super::calls::CallReport;
 use super::distribution::ValueDistribution;
 use super::partitioned::PartitionedReport;
 use serde::Serialize;
@@ -32,6 +33,8 @@ pub struct Report {
     pub collectives: Vec<CollectiveReport>,
     /// The communicators.
     pub communicators: Vec<CommunicatorReport>,
+    /// Functions of MPI that the program called; those with most time first.
+    pub calls: Vec<CallReport>,
     /// Partitioned messages between two ranks; those with most bytes first.
     pub partitioned: Vec<PartitionedReport>,
     /// The windows; those with most bytes first.

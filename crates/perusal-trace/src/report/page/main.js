@@ -47,6 +47,7 @@ residenceSection();
 searchSection();
 matrixSection();
 collectivesSection();
+callsSection();
 partitionedSection();
 windowsSection();
 filesSection();

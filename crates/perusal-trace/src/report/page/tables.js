@@ -10,6 +10,15 @@ function collectivesSection() {
     { title: "last to come", cell: (r) => r.last.slice(0, 3).map((l) => `rank ${l.rank} (${show.count(l.times)}×, ${show.ns(l.cost_ns)})`).join(", ") || "–", text: true }, { title: "algorithms", cell: (r) => r.algorithms.join(", ") || "–", text: true }], rows, "collectives-table"));
 }
 
+function callsSection() {
+  if (report.calls.length === 0) return;
+  const node = sectionOf("calls", "Calls", "Time in the functions of MPI, all ranks together. A call within another one is in that one's time. Of MPI_Test and the like, only calls in which something happened were recorded.");
+  const rows = report.calls.slice(0, LISTED), most = Math.max(1, ...rows.map((r) => r.inside_ns)), at = (ns) => timeLabel(ns, report.queues.bin_ns);
+  node.append(table(null, [
+    { title: "function", cell: (r) => r.function, text: true }, { title: "calls", cell: (r) => show.count(r.calls) }, { title: "time in it", cell: (r) => show.ns(r.inside_ns), bar: (r) => r.inside_ns / most }, { title: "of all ranks' time", cell: (r) => show.share(r.inside_ns / Math.max(1, report.key.rank_time_ns)) },
+    { title: "longest", cell: (r) => show.ns(r.longest_ns) }, { title: "at", cell: (r) => (r.longest_ns ? at(r.longest_at_ns) : "–") }, { title: "most at rank", cell: (r) => (r.most_ns ? `${show.plain(r.most_rank)} (${show.ns(r.most_ns)})` : "–") }], rows, "calls-table"));
+}
+
 function partitionedSection() {
   if (report.partitioned.length === 0) return;
   const node = sectionOf("partitioned", "Partitioned messages", "A partition that is ready before the receiver is, which has not started or not taken the message before, is put off. Times are sums over all messages of the pair.");
