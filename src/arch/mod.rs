@@ -22,7 +22,7 @@ mod imp;
 pub mod clock;
 mod copy;
 
-pub use copy::{copy_long, copy_nontemporal};
+pub use copy::{copy_for_others, copy_long, copy_nontemporal, streamed_from, streams};
 
 /// Whether an atomic read-modify-write instruction is a full fence by itself.
 pub const EXCHANGE_IS_FENCE: bool = imp::EXCHANGE_IS_FENCE;

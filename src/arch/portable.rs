@@ -48,6 +48,12 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     unsafe { core::ptr::copy(from, to, len) };
 }
 
+/// See [`super::streamed_from`]: nothing is known of these processors.
+#[inline]
+pub fn streamed_from() -> usize {
+    usize::MAX
+}
+
 /// Copies `len` bytes; see [`super::copy_nontemporal`].
 ///
 /// # Safety

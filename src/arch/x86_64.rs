@@ -94,6 +94,20 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
 static FAST_STRINGS: LazyLock<bool> =
     LazyLock::new(|| __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx >> 9 & 1 == 1);
 
+/// Whether the maker is AMD, or Hygon, whose processors are AMD's: a store to a line that another core has read waits there for that core's answer, and few such
+/// stores are under way at once. Stores past the cache need no answer.
+static STORES_WAIT: LazyLock<bool> = LazyLock::new(|| {
+    let id = __cpuid(0);
+    let maker: Vec<u8> = [id.ebx, id.edx, id.ecx].iter().flat_map(|part| part.to_le_bytes()).collect();
+    matches!(maker.as_slice(), b"AuthenticAMD" | b"HygonGenuine")
+});
+
+/// See [`super::streamed_from`].
+#[inline]
+pub fn streamed_from() -> usize {
+    if *STORES_WAIT { 4 << 10 } else { usize::MAX }
+}
+
 /// Copies `len` bytes past the cache; see [`super::copy_nontemporal`].
 ///
 /// # Safety

@@ -96,6 +96,18 @@ impl<'a> InputBuffer<'a> {
             unsafe { self.datatype.pack(self.count, self.addr, at, to) };
         }
     }
+
+    /// As [`Self::pack`], into memory that other processes read.
+    pub fn show(&self, at: usize, to: &mut [u8]) {
+        match self.run() {
+            Some(run) => {
+                assert!(at.checked_add(to.len()).is_some_and(|end| end <= self.bytes()));
+                // SAFETY: the elements are one run of bytes, which can be read by buffer rule 1; who has borrowed `to` alone, has none of them in it.
+                unsafe { crate::arch::copy_for_others(run.wrapping_add(at), to.as_mut_ptr(), to.len()) };
+            }
+            None => self.pack(at, to),
+        }
+    }
 }
 
 impl<'a> OutputBuffer<'a> {

@@ -8,7 +8,7 @@
 use super::algorithms::{self, Blocks};
 use super::buffer::{InputBuffer, Landing, OpKernel, OutputBuffer, copy};
 use super::bytes::allgather_in;
-use super::shared_memory::{Operands, TeamGuard, one_run};
+use super::shared_memory::{Operands, TeamGuard, one_run, show};
 use super::{Scratch, Transport, allgatherv};
 use crate::error::{Error, Result};
 use crate::events::Collective;
@@ -44,7 +44,7 @@ pub async fn gather<'a, T: Transport>(
             fill(&mut landing)?;
             landing.land()
         };
-        let write = |to: &mut [u8]| to[..own.len()].copy_from_slice(own);
+        let write = |to: &mut [u8]| show(own, &mut to[..own.len()]);
         if team.gather_direct(own, all.as_deref_mut(), root, block, place).await? {
             return checked;
         }
@@ -95,9 +95,8 @@ pub async fn scatter<'a, T: Transport>(
             if team.scatter_direct(all, room, root, block, meanwhile).await? {
                 return landing.map_or(Ok(()), Landing::land);
             }
-            let done = team
-                .scatter(block, root, |to| to.copy_from_slice(all), |from| room.copy_from_slice(from))
-                .await?;
+            let done =
+                team.scatter(block, root, |to| show(all, to), |from| room.copy_from_slice(from)).await?;
             if done && let Some(landing) = landing {
                 landing.land()?;
             }
@@ -240,7 +239,7 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
         }
         let read = |peer: usize, at: usize, to: &mut [u8]| {
             let from = send.as_ref().map_or_else(|| recv(peer).as_input(), |send| send(peer));
-            from.pack(at, to);
+            from.show(at, to);
         };
         let write = |peer: usize, at: usize, from: &[u8]| {
             recv(peer).unpack(at, from);

@@ -24,7 +24,9 @@ pub(crate) unsafe fn copy_in(from: *const u8, to: &mut [u8]) {
             cold_path();
             // SAFETY: the caller vouches for both ends.
             unsafe {
-                if len >= LONG {
+                if len >= arch::streamed_from() {
+                    arch::copy_nontemporal(from, to.as_mut_ptr(), len);
+                } else if len >= LONG {
                     copy_long(from, to.as_mut_ptr(), len);
                 } else {
                     core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), len);

@@ -158,6 +158,7 @@ impl Memory {
             ring_bulk: bulk,
             sender_fences: self.header().sender_fences(),
             heap: HeapRegion::of(&self.segment).map_or(0, |(_, len)| len),
+            streams: crate::arch::streams(),
         }
     }
 
@@ -393,8 +394,15 @@ const MOST_SPARE: u32 = 1024;
 pub(super) fn shape_of(ranks: u32, usable_cpus: u32, overrides: &Overrides) -> JobShape {
     let Geometry { ranks, cells, bulk, .. } = Geometry::with(ranks, overrides);
     let heap = overrides.number(VariableId::SharedHeap).unwrap_or_else(usual_heap);
-    let shape =
-        JobShape { ranks, usable_cpus, ring_cells: cells, ring_bulk: bulk, sender_fences: true, heap };
+    let shape = JobShape {
+        ranks,
+        usable_cpus,
+        ring_cells: cells,
+        ring_bulk: bulk,
+        sender_fences: true,
+        heap,
+        streams: crate::arch::streams(),
+    };
     let sleepers_fence = membarrier::is_there() && (!shape.is_oversubscribed() || shape.uses_counters());
     JobShape { sender_fences: !sleepers_fence, ..shape }
 }

@@ -276,6 +276,7 @@ mod tests {
         ring_bulk: 256 << 10,
         sender_fences: true,
         heap: 0,
+        streams: false,
     };
 
     #[test]

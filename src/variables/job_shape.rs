@@ -17,6 +17,8 @@ pub struct JobShape {
     pub sender_fences: bool,
     /// Bytes of address space of the job's shared heap.
     pub heap: u64,
+    /// Whether rings are filled past the processor's cache ([`crate::arch::streamed_from`]).
+    pub streams: bool,
 }
 
 impl JobShape {

@@ -153,6 +153,7 @@ const WIDEST: JobShape = JobShape {
     ring_bulk: MAX_BULK,
     sender_fences: false,
     heap: 0,
+    streams: false,
 };
 
 /// Reads a value as a user writes it. [`Overrides::resolve`] checks what depends on the job.

@@ -84,11 +84,11 @@ fn most_fragments(shape: &JobShape) -> u64 {
 }
 
 const EAGER: u64 = 8 << 10;
-/// A message of so many bytes takes no longer read in one step, with its announcement, than through the ring: the machines that were
+/// A message of so many bytes takes no longer copied in one step, with its announcement, than through the ring: the machines that were
 /// looked at agree within a factor of two.
-const READ: u64 = 8 << 10;
-/// The same if the sender writes.
-const HALVES: u64 = 8 << 10;
+const ONE_STEP: u64 = 8 << 10;
+/// The same where the ring is filled past the cache.
+const ONE_STEP_STREAMED: u64 = 64 << 10;
 /// The same where the answer comes only after another rank's turn on the CPU.
 const READ_IN_TURN: u64 = 32 << 10;
 const FRAGMENTS: u64 = 128 << 10;
@@ -100,6 +100,10 @@ const UNCACHED: u64 = 4 << 20;
 const MALLOC: u64 = 32 << 10;
 /// A copy threshold that no message reaches.
 pub const NEVER: u64 = u32::MAX as u64;
+
+fn one_step(shape: &JobShape) -> u64 {
+    if shape.streams { ONE_STEP_STREAMED } else { ONE_STEP }
+}
 
 table! {
     RingCells => "ring_cells", Rings, AllEqual, BeforeJob, TunerBasic,
@@ -118,10 +122,10 @@ table! {
         Domain::Choice(&COPY_ENGINES), |_| 0,
         "how the large messages that this rank receives are copied; auto: once where the buffer lies in the shared heap, elsewhere by copy_read_from and copy_halves_from";
     CopyReadFrom => "copy_read_from", Copies, Local, Always, TunerBasic,
-        Domain::Number(|_| (0, NEVER)), |shape| if shape.is_oversubscribed() { READ_IN_TURN } else { READ },
+        Domain::Number(|_| (0, NEVER)), |shape| if shape.is_oversubscribed() { READ_IN_TURN } else { one_step(shape) },
         "bytes from which a message is announced and read by its receiver out of the sender's memory in one step, where the kernel allows that; 4294967295: never";
     CopyHalvesFrom => "copy_halves_from", Copies, Local, Always, TunerBasic,
-        Domain::Number(|_| (0, NEVER)), |shape| if shape.is_oversubscribed() { NEVER } else { HALVES },
+        Domain::Number(|_| (0, NEVER)), |shape| if shape.is_oversubscribed() { NEVER } else { one_step(shape) },
         "bytes from which a message is announced and written by its sender into the receiver's memory, of which the receiver reads a half itself if it is long; where the kernel allows that; 4294967295: never, as where ranks outnumber CPUs";
     CopyDirectFrom => "copy_direct_from", Copies, Local, Always, TunerBasic,
         Domain::Number(|_| (1, NEVER)), |_| DIRECT,
@@ -194,7 +198,7 @@ table! {
     CollScan => "coll_scan", Collectives, AllEqual, BetweenCollectives, TunerBasic,
         Domain::Choice(&algorithms::SCAN), |_| 0, "how MPI_Scan and MPI_Exscan are done, as coll_barrier";
     CollDirectFrom => "coll_direct_from", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Domain::Number(|_| (1, NEVER)), |shape| if shape.is_oversubscribed() { READ_IN_TURN } else { READ },
+        Domain::Number(|_| (1, NEVER)), |shape| if shape.is_oversubscribed() { READ_IN_TURN } else { one_step(shape) },
         "bytes from which a blocking collective operation copies out of the other members' memory in one step, where the kernel allows that; of a reduction, bytes of the part that each member reduces; 4294967295: never";
     CollPiece => "coll_piece", Collectives, AllEqual, BetweenCollectives, TunerBasic,
         Domain::Number(|_| (4096, 1 << 30)), |_| 128 << 10,

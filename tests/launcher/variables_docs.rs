@@ -16,6 +16,7 @@ const PLACE: JobShape = JobShape {
     ring_bulk: 256 << 10,
     sender_fences: false,
     heap: 8 << 30,
+    streams: false,
 };
 
 fn when(variable: &Variable) -> &'static str {

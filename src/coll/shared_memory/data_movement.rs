@@ -1,7 +1,7 @@
 //! Collectives that move data, as sequences of rounds. Each returns `Ok(false)`, at all members and before anything has happened, for a
 //! case that it does not serve.
 
-use super::{Hold, OperationKey, Place, TeamGuard, Width};
+use super::{Hold, OperationKey, Place, TeamGuard, Width, show};
 use crate::error::Result;
 use crate::events::Collective;
 use crate::team::PAYLOAD;
@@ -52,7 +52,7 @@ impl<H: Hold> TeamGuard<'_, H> {
     async fn bcast_piece(&mut self, what: OperationKey, piece: &mut [u8], root: usize) -> Result<()> {
         let len = piece.len();
         let copy = |place: Place<'_>| match place {
-            Place::Room(to) => to.copy_from_slice(piece),
+            Place::Room(to) => show(piece, to),
             Place::Bytes(from) => piece.copy_from_slice(from),
         };
         self.one_to_all(what, root, len, copy).await
@@ -89,7 +89,7 @@ impl<H: Hold> TeamGuard<'_, H> {
                 .among_all(
                     what,
                     (len, Width::One),
-                    |to| to.copy_from_slice(&own[at..][..len]),
+                    |to| show(&own[at..][..len], to),
                     0..size,
                     |from, bytes| {
                         let theirs = match from.cmp(&rank) {

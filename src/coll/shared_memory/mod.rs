@@ -107,6 +107,13 @@ impl fmt::Display for OperationKey {
     }
 }
 
+/// Copies bytes of the caller's to where other members read them.
+pub(in crate::coll) fn show(from: &[u8], to: &mut [u8]) {
+    assert_eq!(from.len(), to.len());
+    // SAFETY: both are borrowed and as long as each other; who borrows `to` alone, has none of `from` in it.
+    unsafe { crate::arch::copy_for_others(from.as_ptr(), to.as_mut_ptr(), from.len()) };
+}
+
 #[cold]
 fn disagreement(from: usize, theirs: OperationKey, own: OperationKey) -> Error {
     Error::Other(format!(

@@ -1,6 +1,6 @@
 //! Reductions of which members get different results, as one round: each member sees all operands, and reduces what it needs.
 
-use super::{Hold, Operands, OperationKey, TeamGuard, Width};
+use super::{Hold, Operands, OperationKey, TeamGuard, Width, show};
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
 use crate::events::Collective;
@@ -92,8 +92,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         self.among_all(
             what,
             (len, Width::One),
-            // SAFETY: the operands can be read, and `to` is memory of the team's.
-            |to| unsafe { to.as_mut_ptr().copy_from_nonoverlapping(operands.own, len) },
+            |to| show(operands.part(0, len), to),
             wanted,
             |member, bytes| {
                 parts[member * part..][..part].copy_from_slice(&bytes[range.clone()]);

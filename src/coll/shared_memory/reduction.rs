@@ -14,6 +14,7 @@
 //!   that this member has arrived in the next round, or that it has completed this one.
 
 use super::{Hold, OperationKey, Readers, TeamGuard};
+use crate::arch::copy_for_others;
 use crate::coll::ReductionKernel;
 use crate::error::Result;
 use crate::events::Collective;
@@ -410,8 +411,8 @@ impl Division {
         // SAFETY: bulk rule 1: the stride is the caller's to write, and `len` is at most a stride; the operands can be read
         // (`Operands::new`).
         unsafe {
-            from.copy_to_nonoverlapping(to, mine.start);
-            from.add(mine.end).copy_to_nonoverlapping(to.add(mine.end), len - mine.end);
+            copy_for_others(from, to, mine.start);
+            copy_for_others(from.add(mine.end), to.add(mine.end), len - mine.end);
         }
     }
 
