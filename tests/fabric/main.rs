@@ -351,6 +351,14 @@ fn two_processes_exchange_messages_of_all_sizes() {
         assert_eq!(said[1], Said::Done(3, RECEIVED, size, round * 100 + 1, round + 1, to));
         assert!(back == bytes, "round {round}");
     }
+    // A long message that both sides copy, into a buffer that is too short for it: its beginning comes.
+    let bytes = pattern(1 << 20, 7);
+    let mut back = vec![0; 700_001];
+    node.receive(&mut back, to, 1, 0, 3);
+    assert_eq!(node.send(&bytes, to, 0, 0, 4), 0);
+    let said = [node.read(), node.read()];
+    assert!(said.contains(&Said::Failed(3, FI_ETRUNC)), "{said:?}");
+    assert!(back == bytes[..back.len()]);
     let mut back = [0];
     node.receive(&mut back, to, 1, 0, 3);
     assert_eq!(node.send(&[1], to, 0, 99, 4), 0);

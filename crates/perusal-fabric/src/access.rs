@@ -231,7 +231,17 @@ impl Core {
         let receive = Taken { context: access.context, completion: access.completion, several: None };
         let message = Message { peer, kind: 0, tag: 0, data: 0, len: wanted };
         let access = Some(Arrival::Result(flags));
-        self.arriving.insert(Arriving { peer, spans, filled: 0, wanted, message, receive, send: 0, access })
+        self.arriving.insert(Arriving {
+            peer,
+            spans,
+            filled: 0,
+            wanted,
+            message,
+            receive,
+            send: 0,
+            access,
+            part: None,
+        })
     }
 
     /// Has an access wait until the peer says that it is performed, or asks for these bytes.
@@ -352,7 +362,9 @@ impl Core {
         let receive = Taken { context: std::ptr::null_mut(), completion: false, several: None };
         let message = Message { peer, kind: 0, tag: 0, data: 0, len };
         let access = Some(Arrival::Written(regions, data));
-        let arriving = Arriving { peer, spans, filled: 0, wanted: len, message, receive, send, access };
+        let wanted = len;
+        let arriving =
+            Arriving { peer, spans, filled: 0, wanted, message, receive, send, access, part: None };
         let number = self.arriving.insert(arriving);
         self.peers.control(peer, wire::control(wire::CTS, send), [u64::from(number), len as u64, 0]);
         Ok(false)

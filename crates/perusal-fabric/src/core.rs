@@ -37,6 +37,8 @@ pub struct Core {
     pub(crate) sends: Slab<Sending>,
     pub(crate) claimed: Vec<(*mut c_void, Unexpected)>,
     pub min_multi_recv: usize,
+    /// Whether there are CPUs for sender and receiver at once: then both copy a long message.
+    pub shares: bool,
     /// What peers may access; `None`: no accesses are served.
     pub regions: Option<Rc<Regions>>,
 }
@@ -58,6 +60,7 @@ impl Core {
             sends: Slab::default(),
             claimed: Vec::new(),
             min_multi_recv: 64,
+            shares: true,
             regions: None,
         }
     }
@@ -258,7 +261,8 @@ impl Core {
             }
             wire::DATA => {
                 let number = header.context;
-                let Some(arriving) = self.arriving.get(number).filter(|one| one.peer == peer) else { return };
+                let known = self.arriving.get(number).filter(|one| one.peer == peer && one.part.is_none());
+                let Some(arriving) = known else { return };
                 let here = payload.len().min(arriving.wanted - arriving.filled);
                 arriving.spans.write(arriving.filled, &payload[..here]);
                 arriving.filled += here;
@@ -273,6 +277,8 @@ impl Core {
                     self.end_send(number, wire::error(payload));
                 }
             }
+            wire::SHARE => self.copy_own_part(peer, header, payload),
+            wire::FILLED => self.filled(peer, header, payload),
             wire::WRITE..=wire::NOTICE => self.take_access(peer, header, payload),
             // A peer of this version sends nothing else.
             _ => {}
@@ -300,18 +306,28 @@ impl Core {
 
     /// Ends what a peer has not sent to its end, and will not.
     pub fn end_arriving_from(&mut self, peer: u32) {
-        let arriving: Vec<u32> =
-            self.arriving.iter().filter(|one| one.1.peer == peer).map(|one| one.0).collect();
+        self.end_arriving(|one| one.peer == peer);
+    }
+
+    fn end_arriving(&mut self, ends: impl Fn(&Arriving) -> bool) {
+        let arriving: Vec<u32> = self.arriving.iter().filter(|one| ends(one.1)).map(|one| one.0).collect();
         arriving.into_iter().for_each(|number| self.arrived(number, FI_ESHUTDOWN));
     }
 
-    /// Ends what is under way with a peer that is closed, or whose process has ended.
+    /// Whether a peer copies into a buffer of this endpoint's.
+    pub fn awaits_part(&self) -> bool {
+        self.arriving.iter().any(|(_, one)| one.part.is_some())
+    }
+
+    /// Ends what is under way with a peer that is closed, or whose process has ended, or that is not to be known any more.
     pub fn end_with(&mut self, peer: u32) {
+        let ended = self.peers.all[peer as usize].has_ended();
         self.peers.all[peer as usize].outgoing = None;
         self.peers.all[peer as usize].waiting.clear();
         self.peers.with_waiting.retain(|&other| other != peer);
         let sends: Vec<u32> = self.sends.iter().filter(|one| one.1.peer == peer).map(|one| one.0).collect();
         sends.into_iter().for_each(|number| self.end_send(number, FI_ESHUTDOWN));
-        self.end_arriving_from(peer);
+        let ends = |one: &Arriving| one.peer == peer && (ended || one.part.is_none());
+        self.end_arriving(ends);
     }
 }

@@ -24,6 +24,8 @@ const LONG: u32 = 1000;
 
 /// How long an endpoint that is closed waits for peers that have no room for what it still has to send.
 const LINGER: Duration = Duration::from_secs(1);
+/// How long it waits for a peer that is copying into a buffer of it: that takes longer only if the peer is stopped.
+const COPYING: Duration = Duration::from_secs(10);
 
 /// The ring from a peer.
 #[derive(Debug)]
@@ -203,7 +205,9 @@ impl Endpoint {
                 (words::READY, None) => {
                     let sender = self.segment.sender(slot);
                     let peer = self.core.peers.number(sender);
-                    let consumer = Consumer::resume(self.segment.ring(slot));
+                    let ring = self.segment.ring(slot);
+                    let consumer = Consumer::resume(ring);
+                    self.core.peers.all[peer as usize].incoming = Some(ring);
                     consumer.disable_notification();
                     self.incoming.push(Incoming { consumer, slot, peer });
                     self.cpus.add(sender.pid);
@@ -225,12 +229,14 @@ impl Endpoint {
                     {
                     }
                     consumer.retire();
+                    self.core.peers.all[peer as usize].incoming = None;
                     self.segment.words().free(slot);
                     self.core.end_arriving_from(peer);
                 }
                 _ => {}
             }
         }
+        self.core.shares = !self.is_outnumbered();
     }
 
     /// Ends what is under way with peers whose process has ended, and gives their slots back.
@@ -259,6 +265,7 @@ impl Endpoint {
         self.last = 0;
         let Incoming { mut consumer, slot, peer } = self.incoming.swap_remove(at);
         self.core.peers.all[peer as usize].dead = true;
+        self.core.peers.all[peer as usize].incoming = None;
         self.core.end_with(peer);
         consumer.retire();
         // The next sender goes on where the owner's end is: the dead one left no word about its own.
@@ -270,10 +277,13 @@ impl Endpoint {
         self.segment.words().free(slot);
     }
 
-    /// Sends what the caller takes for sent, as far as the peers take it within [`LINGER`]; then takes nothing any more.
+    /// Sends what the caller takes for sent, as far as the peers take it within [`LINGER`], and lets peers that copy into buffers here come to
+    /// an end; then takes nothing any more.
     fn close(&mut self) {
         let start = Instant::now();
-        while self.core.owes() && start.elapsed() < LINGER {
+        while (self.core.owes() && start.elapsed() < LINGER)
+            || (self.core.awaits_part() && start.elapsed() < COPYING)
+        {
             self.look_for_the_dead();
             if !self.progress() {
                 std::thread::yield_now();

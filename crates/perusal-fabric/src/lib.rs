@@ -1,7 +1,7 @@
 //! perusal as a provider of libfabric: `libperusal-fi.so`, the on-node transport of MPIs that use libfabric.
 //!
 //! In the order of the layers: `api` (the interface's structures), `address`, `words` and `segment` (an endpoint's memory), `lock`, `key`, `spans`, `slab`, `wire`,
-//! `queue`, `region`, `arithmetic`, `peers`, `operation`, `core`, `receive` and `access` (the protocol), `endpoint` (rings and progress), `waker`, and above them two faces: [`transport`], for programs of one's own, and
+//! `queue`, `region`, `arithmetic`, `peers`, `operation`, `core`, `receive`, `share` and `access` (the protocol), `endpoint` (rings and progress), `waker`, and above them two faces: [`transport`], for programs of one's own, and
 //! the objects that libfabric calls: `object`, `wait`, `domain`, `av`, `cq`, `cntr`, `mr`, `ep`, `rma`, `info`.
 
 mod access;
@@ -27,6 +27,7 @@ mod receive;
 mod region;
 mod rma;
 mod segment;
+mod share;
 mod slab;
 mod spans;
 pub mod transport;

@@ -42,6 +42,17 @@ pub struct Arriving {
     pub send: u32,
     /// What the bytes are, if they are no message.
     pub access: Option<Arrival>,
+    /// What the sender copies here itself.
+    pub part: Option<Part>,
+}
+
+/// What the sender of a message copies into the receive's buffer itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    /// Bytes that are the sender's to copy.
+    pub missing: usize,
+    /// This endpoint's own copy has failed.
+    pub failed: bool,
 }
 
 /// Bytes that arrive and are no message.

@@ -7,7 +7,7 @@ use crate::segment::Segment;
 use crate::words::{self, Known};
 use perusal::internals::doorbell::Doorbell;
 use perusal::internals::ring::{Header, MappedRing, Producer};
-use perusal::internals::shm::peer_memory::read_peer;
+use perusal::internals::shm::peer_memory::{read_peer, write_peer};
 use perusal::internals::sync::AsymmetricFence;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -118,6 +118,10 @@ pub struct Peer {
     pub fi_addr: u64,
     pub outgoing: Option<Outgoing>,
     pub waiting: VecDeque<Waiting>,
+    /// The ring from the peer, while it has one.
+    pub incoming: Option<MappedRing>,
+    /// The kernel has refused the peer to copy into this process's memory.
+    pub no_parts: bool,
     /// Refers to the process, so that its end is seen.
     process: Option<OwnedFd>,
     pub dead: bool,
@@ -182,6 +186,16 @@ impl Peer {
         copied && !self.outgoing.as_ref().is_some_and(Outgoing::is_closed)
     }
 
+    /// Copies bytes into the peer's process, where the kernel allows that. False: they are not there.
+    ///
+    /// # Safety
+    ///
+    /// `from` is valid for reads of `len` bytes, and the peer has asked for bytes at `to`.
+    pub unsafe fn fill(&mut self, from: *const u8, to: u64, len: usize) -> bool {
+        // SAFETY: what the caller says.
+        self.is_reachable() && unsafe { write_peer(self.address.pid.cast_signed(), from, to, len) }.is_ok()
+    }
+
     /// Whether the endpoint is closed, or its process has ended.
     pub fn has_ended(&mut self) -> bool {
         self.dead |= self.outgoing.as_ref().is_some_and(Outgoing::is_closed);
@@ -235,6 +249,8 @@ impl Peers {
                 fi_addr: FI_ADDR_NOTAVAIL,
                 outgoing: None,
                 waiting: VecDeque::new(),
+                incoming: None,
+                no_parts: false,
                 process: None,
                 dead: false,
                 no_copies: false,

@@ -77,37 +77,47 @@ impl Core {
         let reachable = self.peers.outgoing(peer).is_ok();
         let (to, room) = spans.single();
         let send = there.send;
+        let plain = reachable && there.at != 0 && (1..=room).contains(&wanted);
+        let shared = plain && self.is_shared(peer, wanted);
         // SAFETY: the receive's buffer, which is ours until it completes; it has room for what is wanted.
-        let copied = reachable
-            && there.at != 0
-            && (1..=room).contains(&wanted)
-            && unsafe { self.peers.all[peer as usize].copy(there.at, to, wanted) };
-        if copied {
+        if plain && !shared && unsafe { self.peers.all[peer as usize].copy(there.at, to, wanted) } {
             self.peers.control(peer, wire::control(wire::FIN, send), [0; 3]);
             self.received(&spans, receive, message, 0);
             return;
         }
-        let arriving = Arriving { peer, spans, filled: 0, wanted, message, receive, send, access: None };
+        let arriving =
+            Arriving { peer, spans, filled: 0, wanted, message, receive, send, access: None, part: None };
         let number = self.arriving.insert(arriving);
         if !reachable {
             self.arrived(number, FI_ESHUTDOWN);
             return;
         }
-        self.peers.control(peer, wire::control(wire::CTS, send), [u64::from(number), wanted as u64, 0]);
+        if shared {
+            return self.copy_with_sender(number, there.at, to);
+        }
+        self.ask(number);
         if wanted == 0 {
             self.arrived(number, 0);
         }
     }
 
+    /// Asks for the bytes of a message, through the ring.
+    pub(crate) fn ask(&mut self, number: u32) {
+        let Some(one) = self.arriving.get(number) else { return };
+        one.part = None;
+        let (peer, send, wanted) = (one.peer, one.send, one.wanted as u64);
+        self.peers.control(peer, wire::control(wire::CTS, send), [u64::from(number), wanted, 0]);
+    }
+
     pub(crate) fn arrived(&mut self, number: u32, error: i32) {
-        let Some(Arriving { spans, message, receive, send, access, .. }) = self.arriving.remove(number)
+        let Some(Arriving { spans, message, receive, send, access, part, .. }) = self.arriving.remove(number)
         else {
             return;
         };
         if let Some(access) = access {
             return self.access_arrived(access, message, receive, send, error);
         }
-        if error == 0 && message.kind & wire::CONFIRM != 0 {
+        if error == 0 && (part.is_some() || message.kind & wire::CONFIRM != 0) {
             self.peers.control(message.peer, wire::control(wire::FIN, send), [0; 3]);
         }
         self.received(&spans, receive, message, error);

@@ -12,6 +12,8 @@
 //! | ATOMIC | number of the receive or send, pieces, data | type and operation, the pieces, operand, values to compare |
 //! | REGION | none | a key, and what is known of it: generation, addresses from, memory at, length, access |
 //! | FAIL | number of the receive | the error |
+//! | SHARE | number of the send | number of the receive and turn, where the bytes go, how many: both sides copy |
+//! | FILLED | number of the receive | bytes that the sender has copied there, the error or 0 |
 //! | NOTICE | none, data | FI_REMOTE_READ or FI_REMOTE_WRITE, the key, length: the sender has accessed this process's memory itself |
 //!
 //! EAGER and RTS carry in their kind whether the message is tagged, and whether it has data; accesses, whether bytes follow, whether there is
@@ -33,6 +35,8 @@ pub const ATOMIC: u8 = 8;
 pub const REGION: u8 = 9;
 pub const FAIL: u8 = 10;
 pub const NOTICE: u8 = 11;
+pub const SHARE: u8 = 12;
+pub const FILLED: u8 = 13;
 /// The bits of a kind that say which it is.
 pub const KIND: u8 = 0x0f;
 pub const TAGGED: u8 = 0x10;

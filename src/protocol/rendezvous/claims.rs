@@ -41,7 +41,13 @@ impl Split {
     /// The units of a message of `total` bytes.
     #[must_use]
     pub fn of(total: usize) -> Self {
-        Self { total, unit: total.div_ceil(UNITS).next_multiple_of(UNIT) }
+        Self::into_units(total, UNIT)
+    }
+
+    /// The same in units of at least so many bytes, where each part costs a system call.
+    #[must_use]
+    pub fn into_units(total: usize, least: usize) -> Self {
+        Self { total, unit: total.div_ceil(UNITS).max(least).next_multiple_of(UNIT) }
     }
 
     fn units(self) -> u32 {
@@ -163,8 +169,9 @@ mod tests {
     #[test]
     fn every_byte_is_taken_once_whoever_takes() {
         for total in [1, 4096, 4097, 65_536, 1_000_003, 200 << 20] {
-            for pattern in 0..64_u32 {
-                let (word, split) = (AtomicU64::new(0), Split::of(total));
+            for pattern in 0..128_u32 {
+                let least = if pattern < 64 { UNIT } else { total / 8 };
+                let (word, split) = (AtomicU64::new(0), Split::into_units(total, least));
                 let claims = Claims::over(&word);
                 let (turn, first) = claims.open(split);
                 let mut parts = vec![first];
