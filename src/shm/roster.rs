@@ -289,6 +289,13 @@ impl RosterEntry {
         self.meets.store(parent + 1, Ordering::Relaxed);
     }
 
+    /// Takes the entry, which is that of rank `place`, out of a world that has ended: another one begins at the same place, and this process was none
+    /// of its.
+    pub fn leave_world(&self, place: u32) {
+        // Relaxed: see `prepare`.
+        self.world.store(place, Ordering::Relaxed);
+    }
+
     /// Returns the place of the process that has spawned this one and has yet to meet it.
     #[must_use]
     pub fn meets(&self) -> Option<u32> {

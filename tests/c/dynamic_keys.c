@@ -82,6 +82,22 @@ static void fails(const char *command, const char *key, const char *value, int m
     MPI_Info_free(&info);
 }
 
+/* A program of several that is not there: those that were started are killed, and their places are for others, whom their deaths do not concern. */
+static void after_killed_ones(char *self) {
+    char *commands[] = {"sleep", "/no/such/program"}, *words[] = {"100", NULL}, **argvs[] = {words, NULL};
+    int counts[] = {3, 2}, codes[5];
+    MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
+    MPI_Comm inter;
+    CLASS(MPI_Comm_spawn_multiple(2, commands, argvs, counts, infos, 0, MPI_COMM_SELF, &inter, codes), MPI_ERR_SPAWN);
+    /* Their ends are noticed soon; a process looks for deaths when it has slept. */
+    usleep(100000);
+    char *arguments[] = {"c", NULL};
+    OK(MPI_Comm_spawn(self, arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter, codes));
+    usleep(300000);
+    hear(inter, 0, 0, 1, 'c', NULL, "");
+    OK(MPI_Comm_disconnect(&inter));
+}
+
 int main(int argc, char **argv) {
     MPI_Comm parent, inter;
     int rank, codes[4];
@@ -102,6 +118,7 @@ int main(int argc, char **argv) {
         one(name + 1, "path", folder, 2, 2);
         one(self, "soft", "1,3:9:2", 4, 3);
         one(self, "host", "localhost", 1, 1);
+        after_killed_ones(self);
         fails("/no/such/program", "wdir", "/", 2, MPI_ERR_SPAWN);
         fails("no_such_program", "wdir", "/", 2, MPI_ERR_SPAWN);
         fails(self, "wdir", "/no/such/folder", 2, MPI_ERR_SPAWN);

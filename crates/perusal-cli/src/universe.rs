@@ -104,6 +104,10 @@ impl Supervisor<'_> {
         let contexts = self.memory.contexts();
         let world = contexts.allocate(count).map_err(|error| refused(&error.to_string()))?;
         let bridge = contexts.allocate(2).map_err(|error| refused(&error.to_string()))?;
+        // A world that ended here may have been longer; the deaths of its processes are none of the new one's.
+        for old in self.world_of(first).into_iter().filter(|old| *old >= first + count) {
+            self.memory.roster().entry(old).leave_world(old);
+        }
         for new in first..first + count {
             self.memory.roster().entry(new).prepare(first, place);
         }

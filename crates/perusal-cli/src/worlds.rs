@@ -92,7 +92,8 @@ impl Supervisor<'_> {
         }
     }
 
-    fn world_of(&self, place: u32) -> Vec<u32> {
+    /// The places of the processes of the world that the one at `place` belongs to.
+    pub(crate) fn world_of(&self, place: u32) -> Vec<u32> {
         let world = self.memory.roster().entry(place).world();
         let places = 0..self.ranks.len() as u32;
         places.filter(|place| self.memory.roster().entry(*place).world() == world).collect()
