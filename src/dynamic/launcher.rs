@@ -121,7 +121,13 @@ impl<'a> Launcher<'a> {
             }
             let pause = if waited < PATIENCE { SHORT } else { LONG };
             let left = limit.map_or(pause, |limit| limit.saturating_sub(waited).max(SHORT));
-            self.pass(own.as_fd(), PollFlags::IN, pause.min(left))?;
+            if let Err(error) = self.pass(own.as_fd(), PollFlags::IN, pause.min(left)) {
+                // Processes that this very request has started may have ended already. The launcher has answered before it noticed.
+                return match recv(own, &mut room[..], RecvFlags::DONTWAIT) {
+                    Ok((len @ 1.., _)) => Answer::decode(&room[..len]).map(Some),
+                    _ => Err(error),
+                };
+            }
         }
     }
 }
