@@ -34,8 +34,12 @@ impl Job {
     /// Rank `rank` agrees with the first `members` ranks, in agreement number `serial`.
     fn agree(&self, rank: usize, members: usize, serial: u32, flag: u32) -> Decision {
         let ballot = Ballot::new(&self.words, 3, serial);
-        let place = ballot.vote(&self.entries[rank], flag, 0).expect("room for a vote");
-        let propose = |count: Count| Ok(Decision { small: count.latest_death as u16, large: count.flag });
+        let acknowledged = serial + 4;
+        let place = ballot.vote(&self.entries[rank], flag, acknowledged).expect("room for a vote");
+        let propose = |count: Count| {
+            assert_eq!(count.acknowledged, acknowledged);
+            Ok(Decision { small: count.latest_death as u16, large: count.flag })
+        };
         loop {
             let decided = ballot
                 .decide(self.entries[..members].iter(), propose, |_| {})
@@ -79,6 +83,47 @@ fn the_living_agree_on_who_is_dead() {
         job.entries[2].declare_dead(1);
         let own = job.agree(0, 3, 1, 1);
         assert_eq!(own, Decision { small: 1, large: 1 });
+        assert_eq!(other.join().unwrap(), own);
+    });
+}
+
+/// What each of two proposers has made for its proposal.
+#[derive(Default)]
+struct Proposals {
+    job: Job,
+    made: [UnsafeCell<u32>; 2],
+}
+
+// SAFETY: loom watches the cells: an access that the decision does not order is a failure.
+unsafe impl Send for Proposals {}
+// SAFETY: see above.
+unsafe impl Sync for Proposals {}
+
+#[test]
+fn whose_proposal_is_not_taken_sees_what_the_other_has_made_for_its_own() {
+    model(|| {
+        let proposals = Arc::new(Proposals::default());
+        // Both have voted, so that the proposals alone are left to order.
+        let ballot = Ballot::new(&proposals.job.words, 3, 1);
+        (0..2).for_each(|rank| assert!(ballot.vote(&proposals.job.entries[rank], 1, 0).is_some()));
+        let decide = |proposals: &Proposals, own: usize| {
+            let propose = |_: Count| {
+                // SAFETY: nobody else makes it.
+                proposals.made[own].with_mut(|made| unsafe { *made = 7 });
+                Ok(Decision { small: 0, large: own as u32 })
+            };
+            let ballot = Ballot::new(&proposals.job.words, 3, 1);
+            let decided = ballot.decide(proposals.job.entries[..2].iter(), propose, |_| {});
+            let decision = decided.expect("a word that ranks write").expect("all have voted");
+            // SAFETY: agreement rule 2: who sees the decision sees what was made for it.
+            proposals.made[decision.large as usize].with(|made| assert_eq!(unsafe { *made }, 7));
+            decision
+        };
+        let other = {
+            let proposals = proposals.clone();
+            thread::spawn(move || decide(&proposals, 1))
+        };
+        let own = decide(&proposals, 0);
         assert_eq!(other.join().unwrap(), own);
     });
 }

@@ -4,6 +4,7 @@
 mod agreement;
 mod atomic_mode;
 mod coll_flags;
+mod contexts;
 mod doorbell;
 mod event_buffer;
 mod fabric;
@@ -17,6 +18,7 @@ mod request;
 mod ring;
 mod share;
 mod shared_lock;
+mod tables;
 mod thread_slots;
 mod waiters;
 mod window;

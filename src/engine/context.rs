@@ -208,7 +208,7 @@ impl MatchContext {
     }
 
     /// Gives the context its communicator's events.
-    pub(crate) fn observe(&self, events: Arc<CommEvents>) {
+    pub fn observe(&self, events: Arc<CommEvents>) {
         // Release: pairs with Acquire in `gate`, publishes the gate, which lies in the events that we keep.
         self.gate.store(core::ptr::from_ref(&events.gate).cast_mut(), Ordering::Release);
         let events = Arc::into_raw(events).cast_mut();
@@ -246,9 +246,15 @@ impl MatchContext {
         crate::events::hold_fast_path(true);
     }
 
+    /// Looks at the queues, so that a model sees whether they are there.
+    #[cfg(perusal_loom)]
+    pub fn look(&self) {
+        let _ = self.queues.lock(true).posted.is_empty();
+    }
+
     /// Whether anybody listens to anything on it.
     #[inline(always)]
-    pub(crate) fn observed(&self) -> bool {
+    pub fn observed(&self) -> bool {
         cfg!(feature = "peruse") && self.gate().is_any_open()
     }
 
@@ -274,7 +280,7 @@ impl MatchContext {
 
     /// Counts a request as pending.
     #[inline(always)]
-    pub(crate) fn retain(&self, shared: bool) {
+    pub fn retain(&self, shared: bool) {
         if shared {
             // Relaxed: the one who retains has the communicator, so the count cannot fall to its end meanwhile.
             self.pending.fetch_add(1, Ordering::Relaxed);
@@ -285,7 +291,7 @@ impl MatchContext {
 
     /// A request is over. True if it was the last one of a closed context: the caller takes the context away.
     #[inline(always)]
-    pub(crate) fn release(&self, shared: bool) -> bool {
+    pub fn release(&self, shared: bool) -> bool {
         let left = if shared {
             // AcqRel: the last to leave must see all that others did to the context.
             self.pending.fetch_sub(1, Ordering::AcqRel) - 1
@@ -298,14 +304,14 @@ impl MatchContext {
     }
 
     /// A communicator opens on it. An open context counts one for it, so that `release` and `close` agree on who is last.
-    pub(crate) fn reopen(&self) {
+    pub fn reopen(&self) {
         if self.open.swap(1, Ordering::AcqRel) == 0 {
             self.pending.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// The communicator is freed. True if nothing is pending: the caller takes the context away.
-    pub(crate) fn close(&self, shared: bool) -> bool {
+    pub fn close(&self, shared: bool) -> bool {
         self.open.store(0, Ordering::Release);
         self.release(shared)
     }
@@ -326,18 +332,28 @@ impl Drop for MatchContext {
     }
 }
 
-const CHUNK: usize = 512;
-const CHUNKS: usize = (CONTEXTS as usize * 2).div_ceil(CHUNK);
+/// In a model, few: loom watches each.
+const CHUNK: usize = if cfg!(perusal_loom) { 2 } else { 512 };
+const CHUNKS: usize = if cfg!(perusal_loom) { 1 } else { (CONTEXTS as usize * 2).div_ceil(CHUNK) };
 type Chunk = [AtomicPtr<MatchContext>; CHUNK];
 
 /// All contexts of an engine, by context id.
-pub(crate) struct MatchContexts {
+#[derive(Debug)]
+pub struct MatchContexts {
     chunks: [AtomicPtr<Chunk>; CHUNKS],
     /// Held by who takes a context away, and by who looks at all.
     removal: Mutex<()>,
 }
 
+impl Default for MatchContexts {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl MatchContexts {
+    /// A table without any context.
+    #[must_use]
     pub fn new() -> Self {
         Self {
             chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
@@ -357,15 +373,16 @@ impl MatchContexts {
 
     /// The context of a context, made if it is not there; `None` if no context can have this id.
     #[inline(always)]
-    pub fn get_or_make(&self, id: u32, config: &Config) -> Option<NonNull<MatchContext>> {
+    pub(crate) fn get_or_make(&self, id: u32, config: &Config) -> Option<NonNull<MatchContext>> {
         match self.get(id) {
             Some(context) => Some(context),
             None => self.make(id, config.match_short()),
         }
     }
 
+    /// The context of a context, made if it is not there, with queues that are short up to `short` entries.
     #[cold]
-    fn make(&self, id: u32, short: usize) -> Option<NonNull<MatchContext>> {
+    pub fn make(&self, id: u32, short: usize) -> Option<NonNull<MatchContext>> {
         let slot = self.chunks.get(id as usize / CHUNK)?;
         let empty = |_| AtomicPtr::new(core::ptr::null_mut());
         let chunk = install(slot, || Box::new(core::array::from_fn(empty)));

@@ -8,9 +8,10 @@
 //! - **Heap rule 3.** Nothing is ever unmapped or shrunk while the job lives: a place inside the heap can be read and written by
 //!   every rank, also after the rank that allocated it has freed it or died. A hole reads as zeros.
 
+use super::BitmapWord;
 use crate::limits::{GRANULE, HUGE_PAGE, PAGE};
 use crate::shm::{HeapRegion, Memory};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
 use core::ptr::NonNull;
 use rustix::mm::{Advice, madvise};
 
@@ -227,18 +228,17 @@ impl<'a> Heap<'a> {
         None
     }
 
-    fn word(self, index: u64) -> &'a AtomicU64 {
+    fn word(self, index: u64) -> &'a BitmapWord {
         debug_assert!(index * 64 < self.granules());
         // SAFETY: the word lies within the bitmap: its granules are never allocated, their memory has been reserved
         // (`reserve_bitmap`), and all accesses are atomic. It is aligned because the region is, and the region outlives `'a`.
-        unsafe { self.region.base().cast::<AtomicU64>().add(index as usize).as_ref() }
+        unsafe { self.region.base().cast::<BitmapWord>().add(index as usize).as_ref() }
     }
 
     /// The last granule of a run that is allocated, as far as can be seen.
     fn last_taken(self, first: u64, granules: u64) -> Option<u64> {
         words(first, granules).rev().find_map(|(word, mask)| {
-            // Relaxed: a look in advance; `set` decides.
-            let taken = self.word(word).load(Ordering::Relaxed) & mask;
+            let taken = self.word(word).look() & mask;
             (taken != 0).then(|| word * 64 + u64::from(63 - taken.leading_zeros()))
         })
     }
@@ -249,7 +249,7 @@ impl<'a> Heap<'a> {
     /// A granule of it that is allocated already; nothing has changed then.
     fn set(self, first: u64, granules: u64) -> Result<(), u64> {
         for (word, mask) in words(first, granules) {
-            if let Err(taken) = self.set_in(word, mask) {
+            if let Err(taken) = self.word(word).set(mask) {
                 let granule = word * 64 + u64::from(taken.trailing_zeros());
                 self.clear(first, (word * 64).saturating_sub(first));
                 return Err(granule);
@@ -258,28 +258,9 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    fn set_in(self, word: u64, mask: u64) -> Result<(), u64> {
-        let mut seen = self.word(word).load(Ordering::Relaxed);
-        while seen & mask == 0 {
-            // Acquire: "heap" edge, pairs with Release in `clear`: the former owner of the granules has given their memory back.
-            let set = self.word(word).compare_exchange_weak(
-                seen,
-                seen | mask,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            );
-            match set {
-                Ok(_) => return Ok(()),
-                Err(now) => seen = now,
-            }
-        }
-        Err(seen & mask)
-    }
-
     fn clear(self, first: u64, granules: u64) {
         for (word, mask) in words(first, granules) {
-            // Release: "heap" edge, pairs with Acquire in `set_in`.
-            self.word(word).fetch_and(!mask, Ordering::Release);
+            self.word(word).clear(mask);
         }
     }
 }

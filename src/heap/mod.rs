@@ -14,9 +14,11 @@
 
 pub mod allocator;
 pub mod arena;
+mod bitmap_word;
 pub mod malloc;
 mod table;
 
 pub use allocator::{Extent, Heap};
 pub use arena::Arena;
-pub use table::table;
+pub use bitmap_word::BitmapWord;
+pub use table::{agree_on, table};

@@ -9,8 +9,8 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::heap;
 use crate::limits::APART;
-use crate::shm::Job;
-use crate::sync::{AtomicU32, Ordering, spin_loop, yield_now};
+use crate::shm::{Job, SharedLock, SharedLockGuard};
+use crate::sync::{spin_loop, yield_now};
 use core::ptr::NonNull;
 
 /// Bytes that one lock is for. Two blocks may share a lock.
@@ -64,7 +64,7 @@ impl BlockLocks {
     }
 
     #[inline(always)]
-    fn lock(&self, key: u64) -> &AtomicU32 {
+    fn lock(&self, key: u64) -> &SharedLock {
         // Neighbours get different locks, and so do equal offsets in large areas.
         let mixed = (key / BLOCK).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         // SAFETY: behind the mode come the locks.
@@ -86,14 +86,12 @@ impl BlockLocks {
 
     /// Takes the lock of the block that `key` lies in, if locks are to be taken and this one is free.
     #[inline(always)]
-    pub fn try_hold(&self, key: u64) -> Option<HeldBlock<'_>> {
+    pub fn try_hold(&self, key: u64) -> Option<SharedLockGuard<'_>> {
         // Atomic mode rule 2.
         if !self.mode().is_closed() {
             return None;
         }
-        let lock = self.lock(key);
-        // Acquire: "block lock" edge, pairs with Release in the drop of `HeldBlock`.
-        lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).ok().map(|_| HeldBlock { lock })
+        self.lock(key).try_hold()
     }
 
     /// Goes over to locks.
@@ -115,32 +113,32 @@ impl BlockLocks {
     /// # Errors
     /// [`crate::Error::RankFailed`] if the job ends meanwhile.
     #[inline]
-    pub fn hold(&self, engine: &Engine, key: u64) -> Result<HeldBlock<'_>> {
+    pub fn hold(&self, engine: &Engine, key: u64) -> Result<SharedLockGuard<'_>> {
         // Atomic mode rule 2.
         if !self.mode().is_closed() {
             self.close(engine)?;
         }
         let lock = self.lock(key);
-        // Acquire: "block lock" edge, pairs with Release in the drop of `HeldBlock`.
-        if lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            wait_for(engine, lock)?;
+        match lock.try_hold() {
+            Some(held) => Ok(held),
+            None => wait_for(engine, lock),
         }
-        Ok(HeldBlock { lock })
     }
 }
 
 /// Takes a lock that another one holds, and counts the wait.
 #[cold]
-fn wait_for(engine: &Engine, lock: &AtomicU32) -> Result<()> {
+fn wait_for<'a>(engine: &Engine, lock: &'a SharedLock) -> Result<SharedLockGuard<'a>> {
     let (began, mut looks) = (now(), 0);
-    // Acquire: "block lock" edge, pairs with Release in the drop of `HeldBlock`.
-    while lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-        while lock.load(Ordering::Relaxed) != 0 {
+    loop {
+        while !lock.is_free() {
             pause(engine, &mut looks)?;
         }
+        if let Some(held) = lock.try_hold() {
+            engine.accumulate_waits.add(now().saturating_sub(began));
+            return Ok(held);
+        }
     }
-    engine.accumulate_waits.add(now().saturating_sub(began));
-    Ok(())
 }
 
 /// Between two looks at a word of another rank's.
@@ -157,17 +155,4 @@ fn pause(engine: &Engine, looks: &mut u32) -> Result<()> {
     }
     yield_now();
     Ok(())
-}
-
-/// A lock that is held.
-pub(super) struct HeldBlock<'a> {
-    lock: &'a AtomicU32,
-}
-
-impl Drop for HeldBlock<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // Release: "block lock" edge, pairs with Acquire in `hold`.
-        self.lock.store(0, Ordering::Release);
-    }
 }

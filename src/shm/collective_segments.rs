@@ -10,8 +10,7 @@
 
 use crate::Result;
 use crate::limits::TEAM_PARTS;
-use crate::shm::Memory;
-use crate::sync::Ordering;
+use crate::shm::{Leaving, Memory};
 
 /// The collective segments of a job.
 #[derive(Debug, Clone, Copy)]
@@ -26,8 +25,8 @@ impl CollectiveSegments<'_> {
     pub fn allocate(self, members: u32) -> Option<u32> {
         let counts = self.memory.header().collective_segments.iter();
         let index = counts.take(self.memory.layout().collective_segments() as usize).position(|count| {
-            // Acquire: "collective segment" edge, pairs with Release in `free`: the memory has been given back (segment rule 1).
-            count.compare_exchange(0, members, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            // The memory has been given back (segment rule 1).
+            count.take(members)
         })? as u32;
         let layout = self.memory.layout();
         if self
@@ -59,24 +58,10 @@ impl CollectiveSegments<'_> {
         if index >= self.memory.layout().collective_segments() {
             return;
         }
-        let count = &self.memory.header().collective_segments[index as usize];
-        let mut seen = count.load(Ordering::Relaxed);
-        loop {
-            match seen {
-                // A process has overwritten the count. The segment is free for whoever allocates it next.
-                0 => return,
-                1 => {
-                    // Acquire: "collective segment" edge, pairs with Release below: the others are done with the memory.
-                    crate::sync::fence(Ordering::Acquire);
-                    return self.free(index);
-                }
-                _ => {}
-            }
-            // Release: "collective segment" edge, pairs with Acquire above.
-            match count.compare_exchange_weak(seen, seen - 1, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(now) => seen = now,
-            }
+        match self.memory.header().collective_segments[index as usize].leave_unless_last() {
+            Leaving::Last => self.free(index),
+            // Nobody: a process has overwritten the count. The segment is free for whoever allocates it next.
+            Leaving::Others | Leaving::Nobody => {}
         }
     }
 
@@ -88,8 +73,7 @@ impl CollectiveSegments<'_> {
             .segment()
             .give_back(layout.collective_segment(index), layout.collective_segment_layout().total())
         {
-            // Release: "collective segment" edge, pairs with Acquire in `allocate`.
-            self.memory.header().collective_segments[index as usize].store(0, Ordering::Release);
+            self.memory.header().collective_segments[index as usize].free();
         }
     }
 }

@@ -5,8 +5,8 @@
 //! free. Id `k` stands for the contexts `2k` (point-to-point) and `2k + 1` (collective).
 
 use crate::limits::{CONTEXTS, PAGE};
-use crate::shm::Memory;
-use crate::sync::{AtomicU32, Ordering};
+use crate::shm::{Memory, SharedCount};
+use crate::sync::Ordering;
 use crate::{Error, Result};
 
 /// Id of MPI_COMM_WORLD.
@@ -43,9 +43,7 @@ impl ContextIds<'_> {
                 self.reserve_page(id / PER_PAGE)?;
                 reserved = Some(id / PER_PAGE);
             }
-            // Acquire: "context" edge, pairs with Release in `release`: all former members are done with the id.
-            let taken = self.count(id).compare_exchange(0, refs, Ordering::Acquire, Ordering::Relaxed);
-            if taken.is_ok() {
+            if self.count(id).take(refs) {
                 hint.store(id + 1, Ordering::Relaxed);
                 self.memory.failures().renew(id)?;
                 return Ok(id);
@@ -66,23 +64,14 @@ impl ContextIds<'_> {
         }
         // Idempotent, and it makes a wrong id an error where touching its page might be a SIGBUS.
         self.reserve_page(id / PER_PAGE)?;
-        let count = self.count(id);
-        let mut seen = count.load(Ordering::Relaxed);
-        while seen != 0 {
-            // Release: "context" edge, pairs with Acquire in `allocate`.
-            match count.compare_exchange_weak(seen, seen - 1, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return Ok(seen == 1),
-                Err(now) => seen = now,
-            }
-        }
-        Err(Error::Intern(format!("context id {id} released once too often")))
+        let released = || Error::Intern(format!("context id {id} released once too often"));
+        self.count(id).leave().ok_or_else(released)
     }
 
     /// Adds a reference to `id` that nobody releases.
     pub(super) fn keep(self, id: u32) {
         if (FIRST..CONTEXTS).contains(&id) {
-            // Relaxed: the caller has a communicator with this id, so the count is not zero.
-            self.count(id).fetch_add(1, Ordering::Relaxed);
+            self.count(id).join();
         }
     }
 
@@ -92,7 +81,7 @@ impl ContextIds<'_> {
     }
 
     /// The count of `id`, which is below `CONTEXTS` and on a reserved page.
-    fn count(&self, id: u32) -> &AtomicU32 {
+    fn count(&self, id: u32) -> &SharedCount {
         debug_assert!(id < CONTEXTS);
         self.memory.segment().words(self.memory.layout().contexts() + u64::from(id) * 4)
     }

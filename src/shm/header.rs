@@ -61,7 +61,7 @@ pub struct JobHeader {
     pub tuning: [AtomicU64; TUNING_WORDS],
     _apart3: [u8; 384],
     /// How many members each collective segment still has; 0 for a free one.
-    pub(super) collective_segments: [AtomicU32; crate::limits::COLLECTIVE_SEGMENTS],
+    pub(super) collective_segments: [super::SharedCount; crate::limits::COLLECTIVE_SEGMENTS],
 }
 
 #[cfg(not(perusal_loom))]

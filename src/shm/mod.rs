@@ -10,7 +10,7 @@
 //! | [`inherited`] | the memory that this process has inherited from a launcher (process-wide) |
 //! | [`header`], [`roster`], [`telemetry`] | the first page; who has arrived and who has died; what a rank does right now |
 //! | [`contexts`], [`collective_segments`] | two tables of reference counts: context ids, and memory for the collectives of a communicator |
-//! | [`shared_lock`] | a lock for short work on shared memory |
+//! | [`shared_lock`], [`shared_count`] | a lock for short work on shared memory; a count of its users |
 //! | [`failures`] | which ranks have died, revoked communicators, and agreement among those that live |
 //! | [`cpus`], [`machine`] | CPUs and bytes of memory that the job may use |
 //!
@@ -42,6 +42,7 @@ pub mod memory;
 pub mod peer_memory;
 pub mod roster;
 pub mod segment;
+pub mod shared_count;
 pub mod shared_lock;
 pub mod telemetry;
 
@@ -59,5 +60,6 @@ pub use layout::{Geometry, JobLayout, RingOffsets};
 pub use memory::{Memory, RingArea, Universe};
 pub use roster::{Exit, RankState, Roster, RosterEntry};
 pub use segment::Segment;
-pub use shared_lock::SharedLock;
+pub use shared_count::{Leaving, SharedCount};
+pub use shared_lock::{SharedLock, SharedLockGuard};
 pub use telemetry::Telemetry;

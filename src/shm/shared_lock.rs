@@ -9,6 +9,7 @@ pub struct SharedLock(AtomicU32);
 
 impl SharedLock {
     /// Takes the lock, if it is free.
+    #[inline(always)]
     #[must_use]
     pub fn try_hold(&self) -> Option<SharedLockGuard<'_>> {
         // Acquire: "shared lock" edge, pairs with Release in the drop of `SharedLockGuard`.
@@ -18,11 +19,21 @@ impl SharedLock {
     }
 }
 
+impl SharedLock {
+    /// Whether nobody holds it just now: a hint for who waits.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        // Relaxed: `try_hold` decides.
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
 /// A [`SharedLock`] that is held.
 #[derive(Debug)]
 pub struct SharedLockGuard<'a>(&'a SharedLock);
 
 impl Drop for SharedLockGuard<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
         // Release: "shared lock" edge, pairs with Acquire in `try_hold`.
         self.0.0.store(0, Ordering::Release);

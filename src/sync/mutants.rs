@@ -24,6 +24,10 @@ enum Change {
     FailureOrder(Ordering),
     /// The store, or the fence, is left out.
     Lost,
+    /// The store changes places with the thread's next one.
+    Late,
+    /// The exchange does not look at what it replaces.
+    Blind,
 }
 
 struct Mutant {
@@ -41,6 +45,8 @@ static MUTANT: LazyLock<Option<Mutant>> = LazyLock::new(|| {
         "acqrel" => Change::Order(AcqRel),
         "failure-relaxed" => Change::FailureOrder(Relaxed),
         "lost" => Change::Lost,
+        "late" => Change::Late,
+        "blind" => Change::Blind,
         other => panic!("PERUSAL_MUTANT: no change is called {other}"),
     };
     Some(Mutant { place: place.to_owned(), change })
@@ -58,6 +64,7 @@ enum Access {
     Exchange,
     Failure,
     Fence,
+    Check,
 }
 
 /// The ways to weaken an access of this ordering.
@@ -65,6 +72,9 @@ fn changes(access: Access, order: Ordering) -> &'static [&'static str] {
     match (access, order) {
         (Access::Failure, Acquire | SeqCst) => &["failure-relaxed"],
         (Access::Fence, _) => &["lost"],
+        // What is published by a later store must be stored before that.
+        (Access::Store, Relaxed) => &["late"],
+        (Access::Check, _) => &["blind"],
         (Access::Store, Release | SeqCst) => &["relaxed", "lost"],
         (Access::Load, Acquire) | (Access::Exchange, Acquire | Release) => &["relaxed"],
         (Access::Load, SeqCst) => &["acquire"],
@@ -106,6 +116,39 @@ fn order_at(at: &Location<'_>, access: Access, order: Ordering) -> Ordering {
     }
 }
 
+/// A store that a thread holds back.
+struct Held {
+    thread: loom::thread::ThreadId,
+    store: Box<dyn FnOnce()>,
+}
+
+// SAFETY: a model's threads run in turn in one thread of the process.
+unsafe impl Send for Held {}
+
+static HELD: Mutex<Option<Held>> = Mutex::new(None);
+
+/// Holds a store of this thread back until its next one.
+fn hold(store: Box<dyn FnOnce() + '_>) {
+    // SAFETY: the type differs in its lifetime alone, and what is stored to is there when the thread stores next.
+    let store = unsafe { core::mem::transmute::<Box<dyn FnOnce() + '_>, Box<dyn FnOnce()>>(store) };
+    let thread = loom::thread::current().id();
+    *HELD.lock().expect("nobody panics while holding it") = Some(Held { thread, store });
+}
+
+/// Does what this thread has held back, behind a store. What a thread that has ended held back is lost.
+fn store_held() {
+    if !matches!(&*MUTANT, Some(Mutant { change: Change::Late, .. })) {
+        return;
+    }
+    let held = {
+        let mut held = HELD.lock().expect("nobody panics while holding it");
+        held.take_if(|held| held.thread == loom::thread::current().id())
+    };
+    if let Some(held) = held {
+        (held.store)();
+    }
+}
+
 /// A fence.
 #[track_caller]
 pub fn fence(order: Ordering) {
@@ -127,9 +170,16 @@ macro_rules! accesses {
         pub fn store(&self, value: $value, order: Ordering) {
             match change_at(Location::caller(), Access::Store, order) {
                 Some(Change::Lost) => {}
+                Some(Change::Late) => {
+                    store_held();
+                    let place = core::ptr::from_ref(&self.0);
+                    // SAFETY: a thread stores to what it uses, and goes on to use it: what it held back is stored before its next store is over.
+                    return hold(Box::new(move || unsafe { &*place }.store(value, order)));
+                }
                 Some(Change::Order(weak)) => self.0.store(value, weak),
                 _ => self.0.store(value, order),
             }
+            store_held();
         }
         accesses!($value, swap);
         /// Exchanges the value if it is `current`.
@@ -146,7 +196,12 @@ macro_rules! accesses {
         ) -> Result<$value, $value> {
             let at = Location::caller();
             let success = order_at(at, Access::Exchange, success);
-            self.0.compare_exchange(current, new, success, order_at(at, Access::Failure, failure))
+            if change_at(at, Access::Check, success) == Some(Change::Blind) {
+                return Ok(self.0.swap(new, success));
+            }
+            let result = self.0.compare_exchange(current, new, success, order_at(at, Access::Failure, failure));
+            store_held();
+            result
         }
         /// As [`Self::compare_exchange`]; it may fail for no reason.
         ///
@@ -162,7 +217,13 @@ macro_rules! accesses {
         ) -> Result<$value, $value> {
             let at = Location::caller();
             let success = order_at(at, Access::Exchange, success);
-            self.0.compare_exchange_weak(current, new, success, order_at(at, Access::Failure, failure))
+            if change_at(at, Access::Check, success) == Some(Change::Blind) {
+                return Ok(self.0.swap(new, success));
+            }
+            let failure = order_at(at, Access::Failure, failure);
+            let result = self.0.compare_exchange_weak(current, new, success, failure);
+            store_held();
+            result
         }
         /// Changes the value by a function.
         ///
@@ -184,7 +245,9 @@ macro_rules! accesses {
         /// Changes the value and gives what it was.
         #[track_caller]
         pub fn $verb(&self, value: $value, order: Ordering) -> $value {
-            self.0.$verb(value, order_at(Location::caller(), Access::Exchange, order))
+            let before = self.0.$verb(value, order_at(Location::caller(), Access::Exchange, order));
+            store_held();
+            before
         }
     )+ };
 }

@@ -2,10 +2,12 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use crate::common::dist::dist;
 use crate::common::jobs::{Directory, Job, PERUSAL, RANK, eventually, marked, run, start, start_as};
 
 fn up(dir: &Directory, count: usize) -> bool {
@@ -58,13 +60,25 @@ fn a_launcher_that_is_killed_leaves_no_process_of_any_generation() {
 
 #[test]
 fn a_launcher_killed_at_any_moment_leaves_nothing() {
+    // Nothing of it has a name in a file system, in memory or elsewhere.
+    let dir = Directory::new("no-file");
+    let named = || -> Vec<PathBuf> {
+        let entries =
+            |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        let of_jobs = |path: &PathBuf| path.to_string_lossy().contains("perusal");
+        entries(Path::new("/dev/shm")).filter(of_jobs).chain(entries(Path::new(&dir.file("")))).collect()
+    };
+    let before = named();
     for step in 0..40 {
-        let job = start(&["-n", "6", "sh", "-c", "sleep 1000 & sleep 1000"], Stdio::null());
+        let mut launcher = Command::new(dist().join("bin/mpiexec"));
+        launcher.env("TMPDIR", dir.file(""));
+        let job = start_as(&mut launcher, &["-n", "6", "sh", "-c", "sleep 1000 & sleep 1000"], Stdio::null());
         let mark = job.mark.clone();
         thread::sleep(Duration::from_micros(step * 500));
         job.signal(libc::SIGKILL);
         drop(job);
         nothing_is_left(&mark);
+        assert_eq!(named(), before);
     }
 }
 

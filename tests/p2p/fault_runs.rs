@@ -36,9 +36,11 @@ enum Fault {
     TwoJobs,
     TinySharedMemory,
     OtherClock,
+    ClockJumps,
+    ControlGroup,
 }
 
-const FAULTS: [Fault; 17] = [
+const FAULTS: [Fault; 19] = [
     Fault::KillRank,
     Fault::KillLauncher,
     Fault::KillReaper,
@@ -56,6 +58,8 @@ const FAULTS: [Fault; 17] = [
     Fault::TwoJobs,
     Fault::TinySharedMemory,
     Fault::OtherClock,
+    Fault::ClockJumps,
+    Fault::ControlGroup,
 ];
 
 /// How a job may end.
@@ -67,6 +71,8 @@ enum End {
     Either,
     /// Killed, without a word.
     Killed,
+    /// Any of these; where a rank was killed for memory, in words that say so.
+    OutOfMemory,
 }
 
 impl Fault {
@@ -80,6 +86,7 @@ impl Fault {
             | Self::Stack
             | Self::RefusedCall => End::Either,
             Self::KillLauncher => End::Killed,
+            Self::ControlGroup => End::OutOfMemory,
             _ => End::Well,
         }
     }
@@ -146,6 +153,8 @@ struct Run<'a> {
     program: &'a Path,
     temporary: PathBuf,
     mark: String,
+    /// The control group that it runs in.
+    group: Option<ControlGroup>,
     /// Which system call gives which error, if that is not left to chance.
     refused: Option<(libc::c_long, i32)>,
     /// What was chosen, for a report.
@@ -180,6 +189,9 @@ impl Run<'_> {
         match self.fault {
             Fault::ForkAndExec => {
                 command.arg("fork");
+            }
+            Fault::ClockJumps => {
+                command.env("LD_PRELOAD", jumping_clock());
             }
             Fault::NestedLaunch => {
                 // Each rank of the outer job, which never calls MPI, is the launcher of an inner one.
@@ -216,6 +228,20 @@ impl Run<'_> {
                 // SAFETY: `refuse` makes system calls only.
                 unsafe { command.pre_exec(move || refuse(call, error)) };
             }
+            Fault::ControlGroup => match &self.group {
+                Some(group) => {
+                    let bytes = (4 << 20) + random.below(150 << 20);
+                    group.limit(bytes);
+                    self.detail += &format!(", a control group of {} MiB", bytes >> 20);
+                    let mut members = fs::OpenOptions::new()
+                        .write(true)
+                        .open(group.path.join("cgroup.procs"))
+                        .expect("a group of ours");
+                    // SAFETY: a system call on a descriptor that is open.
+                    unsafe { command.pre_exec(move || io::Write::write_all(&mut members, b"0")) };
+                }
+                None => self.detail += ", no control group: they cannot be made here",
+            },
             _ => {}
         }
     }
@@ -323,6 +349,12 @@ impl Run<'_> {
                 End::Well => well,
                 End::Either => well || told,
                 End::Killed => well || status.code().is_none(),
+                // The kernel chooses whom it kills, the launcher among them.
+                End::OutOfMemory => {
+                    let killed = err.contains("killed by SIGKILL");
+                    let said = !killed || err.contains("the memory of its control group had run out");
+                    well || told && said || status.code().is_none()
+                }
             };
             if !good || err.contains("panicked") || err.contains("internal error") {
                 return Err(format!("it ends with {status}, and says {out:?} and {err:?}"));
@@ -336,6 +368,58 @@ impl Run<'_> {
             left.retain(|path| Path::new(path).exists());
         }
         if left.is_empty() { Ok(()) } else { Err(format!("it leaves {left:?}")) }
+    }
+}
+
+/// The library of `clock.c`.
+fn jumping_clock() -> PathBuf {
+    static LIBRARY: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    let make = || {
+        let library = crate::common::scratch("p2p/clock").join("clock.so");
+        let source = crate::common::root().join("tests/p2p/clock.c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-shared", "-fPIC"]).arg(source).arg("-o").arg(&library);
+        assert!(compiler.status().expect("a C compiler").success(), "{compiler:?}");
+        library
+    };
+    LIBRARY.get_or_init(make).clone()
+}
+
+/// A control group with a limit on memory. It goes with this.
+struct ControlGroup {
+    path: PathBuf,
+    /// The name of the file that has the limit.
+    limit: &'static str,
+}
+
+impl ControlGroup {
+    /// A new group, where this user may make one.
+    fn new(name: &str) -> Option<Self> {
+        [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")]
+            .into_iter()
+            .find_map(|(root, limit)| {
+                let path = Path::new(root).join(format!("perusal-test-{name}"));
+                fs::create_dir(&path).ok()?;
+                let group = Self { path, limit };
+                // In version 2 the root may not hand out its memory.
+                group.path.join(limit).exists().then_some(group)
+            })
+    }
+
+    fn limit(&self, bytes: u64) {
+        fs::write(self.path.join(self.limit), bytes.to_string()).expect("a group of ours");
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        // Its last members may still be going.
+        for _ in 0..1000 {
+            if fs::remove_dir(&self.path).is_ok() {
+                return;
+            }
+            sleep(Duration::from_millis(5));
+        }
     }
 }
 
@@ -378,7 +462,12 @@ fn a_job_that_meets_a_fault_ends_in_time_in_words_and_leaves_nothing() {
         }
         let temporary = crate::common::scratch(&format!("fault-runs-{round}"));
         let mark = format!("{}-{seed}-fault-{round}", std::process::id());
-        let mut run = Run { fault, program: &program, temporary, mark, refused: None, detail: String::new() };
+        let group = if fault == Fault::ControlGroup { ControlGroup::new(&mark) } else { None };
+        if fault == Fault::ControlGroup && group.is_none() {
+            println!("no control group for memory can be made here: run {round} has no limit");
+        }
+        let mut run =
+            Run { fault, program: &program, temporary, mark, group, refused: None, detail: String::new() };
         let outcome = run.perform(&mut random);
         let count = counts.entry(fault).or_default();
         count.0 += 1;
@@ -403,7 +492,8 @@ fn a_system_call_that_is_refused_is_done_without_or_told() {
         let temporary = crate::common::scratch(&format!("refused-{call}"));
         let mark = format!("{}-refused-{call}", std::process::id());
         let (fault, refused) = (Fault::RefusedCall, Some((call, libc::EPERM)));
-        let mut run = Run { fault, program: &program, temporary, mark, refused, detail: String::new() };
+        let mut run =
+            Run { fault, program: &program, temporary, mark, group: None, refused, detail: String::new() };
         failures.extend(run.perform(&mut random).err().map(|why| format!("{}: {why}", run.detail)));
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));

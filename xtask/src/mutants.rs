@@ -186,7 +186,8 @@ fn page(fates: &BTreeMap<String, Fate>, reasons: &BTreeMap<String, String>) -> R
     let killed = fates.values().filter(|fate| **fate != Fate::Survived).count();
     let mut page = format!(
         "# Mutants\n\nFor somebody who doubts a model: each ordered access and each fence that the models of `loom-tests/` come by, weakened \
-        alone, and the first model that fails then. `cargo xtask mutants` writes this page; a place is numbered within its function. {} \
+        alone, and the first model that fails then. Beside orderings, a store or fence is lost, a relaxed store changes places with the thread's \
+        next one (late), an exchange does not look at what it replaces (blind). `cargo xtask mutants` writes this page; a place is numbered within its function. {} \
         mutants, {killed} killed. Why the others survive is said in their rows, from `{SURVIVORS}`.\n\n\
         | place | change | killed by, or why not |\n|---|---|---|\n",
         fates.len()
