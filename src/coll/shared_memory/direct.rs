@@ -31,8 +31,6 @@ const BLOCK: usize = 64 << 10;
 
 /// How much longer than other data a slice must be to be reduced so: members meet more often.
 const SLICES: usize = 4;
-/// Bytes of a slice that is so much longer in any case.
-const SLICE: usize = 32 << 10;
 
 /// Bytes of a broadcast from which the root writes a share of it: less is not worth a system call for each of the others.
 const SHARE: usize = 4096;
@@ -330,10 +328,10 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
 
     /// Whether operands of `len` bytes are reduced in slices of which each member reads one of all others.
     pub(super) async fn reduces_directly(&mut self, len: usize) -> Result<bool> {
-        let usual = self.engine.config().coll_direct_from();
-        let least = usual.saturating_mul(SLICES).min(SLICE.max(usual));
-        let slice = len / self.size();
-        Ok(slice >= least && self.is_direct(slice).await?)
+        let shape = self.engine.config().shape();
+        // Where the bulk is filled past the cache, what is copied in one step is long anyway.
+        let times = if shape.streams && !shape.is_oversubscribed() { 1 } else { SLICES };
+        self.is_direct(len / self.size() / times).await
     }
 
     /// A reduce-scatter: member m gets the bytes `range(m)` of the results, in an `out` that is as long. `false` if it is not done in one step.

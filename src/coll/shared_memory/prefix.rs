@@ -1,6 +1,6 @@
 //! Reductions of which members get different results, as one round: each member sees all operands, and reduces what it needs.
 
-use super::{Hold, Operands, OperationKey, TeamGuard, Width, show};
+use super::{Hold, Operands, OperationKey, TeamGuard, Width};
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
 use crate::events::Collective;
@@ -86,13 +86,14 @@ impl<H: Hold> TeamGuard<'_, H> {
         if len > PAYLOAD && (len > self.room_among_all(Width::One) || !self.has_room(len).await?) {
             return Ok(None);
         }
-        let part = range.len();
+        let (part, copy) = (range.len(), self.copy_of_operands());
         let mut parts = Scratch::of(members.len() * part)?;
         let wanted = if part == 0 { 0..0 } else { members };
         self.among_all(
             what,
             (len, Width::One),
-            |to| show(operands.part(0, len), to),
+            // SAFETY: the operands can be read, and `to` is memory of the team's and as long.
+            |to| unsafe { copy(operands.own, to.as_mut_ptr(), len) },
             wanted,
             |member, bytes| {
                 parts[member * part..][..part].copy_from_slice(&bytes[range.clone()]);

@@ -121,6 +121,9 @@ pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// Copies operands to where the other members read them. Both are as long as the number says and do not overlap.
+pub(super) type CopyOperands = unsafe fn(*const u8, *mut u8, usize);
+
 /// Which member reduces the operands of a round in the bulk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reducer {
@@ -133,6 +136,12 @@ enum Reducer {
 }
 
 impl<H: Hold> TeamGuard<'_, H> {
+    /// How members show operands. Where ranks outnumber CPUs, who reduces them has often the same CPU, and its cache.
+    pub(super) fn copy_of_operands(&self) -> CopyOperands {
+        let oversubscribed = self.engine.config().shape().is_oversubscribed();
+        if oversubscribed { core::ptr::copy_nonoverlapping::<u8> } else { copy_for_others }
+    }
+
     /// Reduces every rank's operands into the result of `root`; the others' place for a result is not used. `false` if the team cannot
     /// do so, before anything has happened.
     ///
@@ -254,7 +263,8 @@ impl<H: Hold> TeamGuard<'_, H> {
             return Ok(false);
         }
         let (rank, size) = (self.rank(), self.size());
-        let mut division = Division { operands, stride, rank, size, part: core::ptr::null_mut() };
+        let copy = self.copy_of_operands();
+        let mut division = Division { operands, stride, rank, size, copy, part: core::ptr::null_mut() };
         let only = total <= most;
         let mut result = Ok(());
         let mut before = None;
@@ -389,6 +399,7 @@ struct Division {
     stride: usize,
     rank: usize,
     size: usize,
+    copy: CopyOperands,
     /// The round's part of the bulk.
     part: *mut u8,
 }
@@ -411,8 +422,8 @@ impl Division {
         // SAFETY: bulk rule 1: the stride is the caller's to write, and `len` is at most a stride; the operands can be read
         // (`Operands::new`).
         unsafe {
-            copy_for_others(from, to, mine.start);
-            copy_for_others(from.add(mine.end), to.add(mine.end), len - mine.end);
+            (self.copy)(from, to, mine.start);
+            (self.copy)(from.add(mine.end), to.add(mine.end), len - mine.end);
         }
     }
 
