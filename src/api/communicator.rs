@@ -73,8 +73,8 @@ impl<T: Threading> Communicator<T> {
     /// [`Error::NoMem`] if no context is left; [`Error::RankFailed`].
     pub fn dup(&self) -> Result<Self> {
         self.make(|transport, contexts| {
-            let context = transport.run(create::context(transport, contexts))?;
             let (rank, group) = (self.comm.rank(), self.comm.group().clone());
+            let context = transport.run(create::context(transport, contexts, &group))?;
             Ok(Some(Agreed { context, rank, group, remote: None }))
         })
         .and_then(|made| made.ok_or(Error::Intern("a duplicate without its maker".into())))

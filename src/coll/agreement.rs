@@ -96,6 +96,14 @@ pub fn run<T>(engine: &Engine, comm: &Comm, agreement: impl Future<Output = Resu
     outcome.unwrap_or_else(|| Err(Error::Intern("an agreement ended without a decision".into())))
 }
 
+/// Refuses what needs memory that all members share.
+///
+/// # Errors
+/// [`Error::Dynamic`] of class MPI_ERR_COMM for a communicator of several jobs.
+pub fn check_members(engine: &Engine, comm: &Comm) -> Result<()> {
+    engine.within_one_job(members(comm), "revocation or agreement")
+}
+
 /// The members of a communicator, those of both groups of an intercommunicator, as ranks of the job.
 pub fn members(comm: &Comm) -> impl Iterator<Item = u32> + use<'_> {
     comm.group().iter().chain(comm.remote().into_iter().flat_map(Group::iter))

@@ -10,11 +10,47 @@ use crate::error::{Error, Result};
 
 /// Where contexts come from.
 pub trait Contexts {
-    /// A context (even) for a communicator of `members` processes, each of which gives it back once.
+    /// A context (even) for a communicator of these groups, each member of which gives it back once.
     ///
     /// # Errors
     /// [`Error::NoMem`] if none is left.
-    fn allocate(&self, members: u32) -> Result<u32>;
+    fn allocate(&self, members: &[&Group]) -> Result<u32>;
+
+    /// The name of the process at `place`, which is the same in all jobs.
+    fn name(&self, place: u32) -> Name {
+        (0, place)
+    }
+
+    /// The place of the process of that name; `None` for one that this process cannot reach.
+    ///
+    /// # Errors
+    /// Those of getting to know a job.
+    fn place(&self, (_, place): Name) -> Result<Option<u32>> {
+        Ok(Some(place))
+    }
+}
+
+/// A process: the number of its job, and its place there.
+pub type Name = (u64, u32);
+/// Bytes of an encoded name.
+const NAME: usize = 12;
+
+fn names(contexts: &impl Contexts, group: &Group) -> Vec<u8> {
+    let name = |place| {
+        let (job, place) = contexts.name(place);
+        [&job.to_le_bytes()[..], &place.to_le_bytes()].concat()
+    };
+    group.iter().flat_map(name).collect()
+}
+
+/// The group of processes with these names; `None` if this process cannot reach one of them.
+fn named(contexts: &impl Contexts, names: &[u8]) -> Result<Option<Group>> {
+    let place = |bytes: &[u8; NAME]| {
+        let job = u64::from_le_bytes(core::array::from_fn(|i| bytes[i]));
+        contexts.place((job, u32::from_le_bytes(core::array::from_fn(|i| bytes[8 + i]))))
+    };
+    let places = names.as_chunks().0.iter().map(place).collect::<Result<Option<Vec<u32>>>>()?;
+    Ok(places.map(Group::from_world_ranks))
 }
 
 /// A communicator that its members have agreed on, as one of them sees it.
@@ -44,30 +80,29 @@ fn received(context: u32) -> Result<u32> {
     }
 }
 
-/// A context for the members of `transport`, taken by rank 0.
+/// A context for `group`, the members of `transport`, taken by rank 0.
 ///
 /// # Errors
 /// Those of the transport; [`Error::NoMem`] if there is none.
-pub async fn context<T: Transport>(transport: &T, contexts: &impl Contexts) -> Result<u32> {
-    let taken =
-        if transport.rank() == 0 { contexts.allocate(transport.size() as u32).unwrap_or(NONE) } else { NONE };
+pub async fn context<T: Transport>(transport: &T, contexts: &impl Contexts, group: &Group) -> Result<u32> {
+    let taken = if transport.rank() == 0 { contexts.allocate(&[group]).unwrap_or(NONE) } else { NONE };
     let [context] = share(transport, [taken], 0).await?;
     received(context)
 }
 
-/// A context for two groups, taken by rank 0 of the one that is `first`.
+/// A context for two groups, the local one first, taken by rank 0 of the one that goes first.
 ///
 /// # Errors
 /// As for [`context`].
 pub async fn inter_context<T: Transport>(
     sides: &Sides<T>,
-    first: bool,
+    groups: (&Group, &Group),
     contexts: &impl Contexts,
 ) -> Result<u32> {
+    let first = goes_first(contexts, groups.0, groups.1);
     let mut taken = [0; 4];
     if sides.local.rank() == 0 && first {
-        let members = (sides.local.size() + sides.remote.size()) as u32;
-        taken = contexts.allocate(members).unwrap_or(NONE).to_le_bytes();
+        taken = contexts.allocate(&[groups.0, groups.1]).unwrap_or(NONE).to_le_bytes();
         sides.remote.send(0, &taken).await?;
     } else if sides.local.rank() == 0 {
         sides.remote.recv(0, &mut taken).await?;
@@ -76,10 +111,11 @@ pub async fn inter_context<T: Transport>(
     received(context)
 }
 
-/// Of two disjoint groups, the one whose rank 0 comes first in the job goes first where an order is needed.
+/// Of two disjoint groups, the one whose rank 0 has the lesser name goes first where an order is needed.
 #[must_use]
-pub fn goes_first(local: &Group, remote: &Group) -> bool {
-    local.iter().next() < remote.iter().next()
+pub fn goes_first(contexts: &impl Contexts, local: &Group, remote: &Group) -> bool {
+    let first = |group: &Group| group.iter().next().map(|place| contexts.name(place));
+    first(local) < first(remote)
 }
 
 /// What one process gives in a split: its color, if it takes part, and its key.
@@ -99,8 +135,9 @@ pub async fn split<T: Transport>(
     let Some(color) = vote.0 else { return Ok(None) };
     let ranks = chosen(&votes, color);
     let subset = member(transport, &ranks)?;
-    let context = context(&subset, contexts).await?;
-    Ok(Some(Agreed { context, rank: subset.rank as u32, group: picked(group, &ranks), remote: None }))
+    let group = picked(group, &ranks);
+    let context = context(&subset, contexts, &group).await?;
+    Ok(Some(Agreed { context, rank: subset.rank as u32, group, remote: None }))
 }
 
 /// MPI_Comm_split of an intercommunicator: the caller's color on both sides. `None` if one side has none.
@@ -130,7 +167,7 @@ pub async fn inter_split<T: Transport>(
     let own = member(&sides.local, &near)?;
     let rank = own.rank;
     let new = Sides { local: own, remote: Subset { transport: &sides.remote, ranks: &far, rank } };
-    let context = inter_context(&new, goes_first(&group, &other), contexts).await?;
+    let context = inter_context(&new, (&group, &other), contexts).await?;
     Ok(Some(Agreed { context, rank: rank as u32, group, remote: Some(other) }))
 }
 
@@ -145,7 +182,7 @@ pub async fn among<T: Transport>(
     ranks: &[usize],
 ) -> Result<Agreed> {
     let subset = member(transport, ranks)?;
-    let context = context(&subset, contexts).await?;
+    let context = context(&subset, contexts, &group).await?;
     Ok(Agreed { context, rank: subset.rank as u32, group, remote: None })
 }
 
@@ -161,47 +198,68 @@ pub async fn connect<T: Transport, U: Transport>(
     leader: usize,
     peer: Option<(&U, usize)>,
 ) -> Result<Agreed> {
-    let mut terms = [0, NONE];
+    let near = names(contexts, local);
     let mut far = Vec::new();
     if let Some((peer, other)) = peer {
-        far = introduce(peer, other, local).await?;
-        terms = [far.len() as u32 / 4, bargain(peer, other, local, &far, contexts).await?];
+        far = introduce(peer, other, &near).await?;
     }
-    let [size, context] = share(transport, terms, leader).await?;
-    far.resize(size as usize * 4, 0);
+    let [size] = share(transport, [(far.len() / NAME) as u32], leader).await?;
+    far.resize(size as usize * NAME, 0);
     bcast(transport, &mut far, leader).await?;
-    let remote: Vec<u32> = words(&far).collect();
-    if remote.iter().any(|&world| local.contains(world)) {
+    let remote = named(contexts, &far).unwrap_or_default();
+    let apart = remote.as_ref().is_none_or(|remote| !remote.iter().any(|place| local.contains(place)));
+    let mut good = remote.is_some() && apart;
+    if jobs(&near).chain(jobs(&far)).any(|job| Some(job) != jobs(&near).next()) {
+        // A member may know less of other jobs than its leader.
+        let mut all = vec![0; transport.size()];
+        all[transport.rank()] = u8::from(good);
+        allgather(transport, &mut all).await?;
+        good = all.iter().all(|good| *good == 1);
+    }
+    let mut context = NONE;
+    if let Some((peer, other)) = peer {
+        context = bargain(peer, other, (local, remote.as_ref().filter(|_| good)), contexts).await?;
+    }
+    let [context] = share(transport, [context], leader).await?;
+    if !apart {
         return Err(Error::Comm("the two groups of an intercommunicator have a member in common"));
     }
     let rank = transport.rank() as u32;
-    if matches!(context, NONE | WORLD) {
-        return Err(Error::Comm("the leaders could not connect the groups, or no context id is left"));
+    match remote {
+        Some(remote) if !matches!(context, NONE | WORLD) => {
+            Ok(Agreed { context, rank, group: local.clone(), remote: Some(remote) })
+        }
+        _ => Err(Error::Comm(
+            "the leaders could not connect the groups, a member has not met the job of another, or no context id is left",
+        )),
     }
-    Ok(Agreed { context, rank, group: local.clone(), remote: Some(Group::from_world_ranks(remote)) })
 }
 
-/// The leaders exchange the job ranks of their groups.
-async fn introduce<U: Transport>(peer: &U, other: usize, local: &Group) -> Result<Vec<u8>> {
+fn jobs(names: &[u8]) -> impl Iterator<Item = &[u8]> {
+    names.chunks_exact(NAME).map(|name| &name[..8])
+}
+
+/// The leaders exchange the names of their groups' members.
+async fn introduce<U: Transport>(peer: &U, other: usize, near: &[u8]) -> Result<Vec<u8>> {
     let mut size = [0; 4];
-    peer.exchange(other, &local.size().to_le_bytes(), other, &mut size).await?;
-    let mut far = vec![0; u32::from_le_bytes(size) as usize * 4];
-    let near: Vec<u8> = local.iter().flat_map(u32::to_le_bytes).collect();
-    peer.exchange(other, &near, other, &mut far).await?;
+    peer.exchange(other, &((near.len() / NAME) as u32).to_le_bytes(), other, &mut size).await?;
+    let mut far = vec![0; u32::from_le_bytes(size) as usize * NAME];
+    peer.exchange(other, near, other, &mut far).await?;
     Ok(far)
 }
 
-/// One leader takes the context and sends it to the other.
+/// One leader takes the context and sends it to the other, if the members of both know all others.
 async fn bargain<U: Transport>(
     peer: &U,
     other: usize,
-    local: &Group,
-    far: &[u8],
+    (local, remote): (&Group, Option<&Group>),
     contexts: &impl Contexts,
 ) -> Result<u32> {
-    let members = local.size() + far.len() as u32 / 4;
-    if local.iter().next() < words(far).next() {
-        let context = contexts.allocate(members).unwrap_or(NONE);
+    let mut theirs = [0];
+    peer.exchange(other, &[u8::from(remote.is_some())], other, &mut theirs).await?;
+    let Some(remote) = remote.filter(|_| theirs == [1]) else { return Ok(NONE) };
+    if goes_first(contexts, local, remote) {
+        let context = contexts.allocate(&[local, remote]).unwrap_or(NONE);
         peer.send(other, &context.to_le_bytes()).await?;
         return Ok(context);
     }
@@ -226,8 +284,8 @@ pub async fn merge<T: Transport>(
     }
     // Rank 0 decides for its group, so that all order the groups alike.
     let [high, theirs] = share(&sides.local, [u32::from(high), u32::from(theirs[0])], 0).await?;
-    let first = goes_first(local, remote);
-    let context = inter_context(sides, first, contexts).await?;
+    let first = goes_first(contexts, local, remote);
+    let context = inter_context(sides, (local, remote), contexts).await?;
     let in_front = if high == theirs { first } else { high == 0 };
     let group = if in_front { local.union(remote) } else { remote.union(local) };
     let rank = sides.local.rank() as u32 + if in_front { 0 } else { remote.size() };
@@ -305,8 +363,8 @@ mod tests {
     struct CountedContexts(AtomicU32, Mutex<Vec<u32>>);
 
     impl Contexts for CountedContexts {
-        fn allocate(&self, members: u32) -> Result<u32> {
-            self.1.lock().unwrap().push(members);
+        fn allocate(&self, members: &[&Group]) -> Result<u32> {
+            self.1.lock().unwrap().push(members.iter().map(|group| group.size()).sum());
             Ok(100 + 2 * self.0.fetch_add(1, Ordering::SeqCst))
         }
     }
@@ -322,7 +380,7 @@ mod tests {
     }
     struct Exhausted;
     impl Contexts for Exhausted {
-        fn allocate(&self, _: u32) -> Result<u32> {
+        fn allocate(&self, _: &[&Group]) -> Result<u32> {
             Err(Error::NoMem("none".into()))
         }
     }

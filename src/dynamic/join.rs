@@ -1,6 +1,8 @@
 //! Two processes with a socket between them learn each other's place (MPI_Comm_join, MPI 5.0 §11.10.5).
 
-use super::links;
+use super::request::{Answer, Request};
+use super::{Launcher, elsewhere, links};
+use crate::abi::MPI_MAX_PORT_NAME;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,7 +14,7 @@ const HELLO: usize = 24;
 const MAGIC: &[u8; 8] = b"perusalj";
 
 /// Exchanges places over `socket`, a connected stream in both directions on which nothing is under way. Returns the other process's place, and
-/// a context id for the two; `None` if it belongs to another job.
+/// a context id for the two; `None` if it belongs to a job that this one cannot meet.
 ///
 /// # Errors
 /// [`Error::Arg`] if the descriptor is not open, [`Error::Other`] if the other end is closed, or sends something else; those of progress.
@@ -30,8 +32,9 @@ pub fn meet_over(engine: &Engine, socket: RawFd) -> Result<Option<(u32, u32)>> {
         return Err(Error::Other("what comes from the socket is not a perusal process".into()));
     }
     let other = u32::from_le_bytes(core::array::from_fn(|i| theirs[16 + i]));
-    if theirs[8..16] != job.to_le_bytes() {
-        return Ok(None);
+    let their_job = u64::from_le_bytes(core::array::from_fn(|i| theirs[8 + i]));
+    if their_job != job {
+        return if job < their_job { socket.accept() } else { socket.connect(their_job) };
     }
     if other == place {
         return Err(Error::Arg("the socket leads back to this process"));
@@ -44,9 +47,12 @@ pub fn meet_over(engine: &Engine, socket: RawFd) -> Result<Option<(u32, u32)>> {
         u32::from_le_bytes(socket.receive()?)
     };
     // As the launcher does for those that meet at a port.
-    links::count(engine, true);
+    links::count(engine, [other], true);
     Ok(Some((other, id)))
 }
+
+/// Bytes of the name of a port, filled with zeros.
+const PORT: usize = MPI_MAX_PORT_NAME as usize;
 
 struct Socket<'a> {
     engine: &'a Engine,
@@ -54,6 +60,44 @@ struct Socket<'a> {
 }
 
 impl Socket<'_> {
+    /// Of two processes of different jobs, the one whose job has the lesser number: opens a port, names it to the other one, and accepts there.
+    fn accept(&self) -> Result<Option<(u32, u32)>> {
+        let launcher = Launcher::of(self.engine);
+        let opened = launcher.and_then(|launcher| Ok((launcher.ask(&Request::OpenPort, None)?, launcher)));
+        let opened =
+            opened.and_then(|(answer, launcher)| Ok((answer.unwrap_or_default().checked()?.text, launcher)));
+        let mut name = [0; PORT];
+        if let Ok((port, _)) = &opened {
+            name[..port.len().min(PORT)].copy_from_slice(&port[..port.len().min(PORT)]);
+        }
+        self.send(&name)?;
+        let (port, launcher) = opened?;
+        let [comes] = self.receive()?;
+        let met = match comes {
+            1 => launcher.ask(
+                &Request::Accept(port.clone()),
+                Some(self.engine.config().connect_timeout()).filter(|limit| !limit.is_zero()),
+            ),
+            _ => Ok(None),
+        };
+        launcher.ask(&Request::ClosePort(port), None)?;
+        let met = met?.map(Answer::checked).transpose()?;
+        Ok(met.and_then(|answer| Some((*answer.numbers.first()?, *answer.numbers.get(1)?))))
+    }
+
+    /// The other one: connects there.
+    fn connect(&self, job: u64) -> Result<Option<(u32, u32)>> {
+        let name: [u8; PORT] = self.receive()?;
+        let port = name.split(|byte| *byte == 0).next().unwrap_or_default();
+        if elsewhere::job_of(port) != Some(job) {
+            return Ok(None);
+        }
+        let hosted = elsewhere::host(self.engine, job, port);
+        self.send(&[u8::from(hosted.is_ok())])?;
+        hosted?;
+        elsewhere::knock(self.engine, job, port, None)
+    }
+
     fn send(&self, bytes: &[u8]) -> Result<()> {
         let mut at = 0;
         while at < bytes.len() {

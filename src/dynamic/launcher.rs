@@ -29,6 +29,21 @@ const LONG: Duration = Duration::from_millis(10);
 /// When an answer is one that takes long.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// Sends a request at the door of a launcher, own or other, with a descriptor if one goes along, and waits for the answer, at most `limit`; other
+/// operations of this rank go on meanwhile. `None` if the limit has passed. What comes with the answer is a descriptor, if any.
+///
+/// # Errors
+/// As for [`Launcher::ask`].
+pub(super) fn ask_at(
+    engine: &Engine,
+    door: BorrowedFd<'_>,
+    request: &Request,
+    along: Option<BorrowedFd<'_>>,
+    limit: Option<Duration>,
+) -> Result<Option<(Answer, Option<OwnedFd>)>> {
+    Launcher { engine, door }.ask_with(request, along, limit)
+}
+
 /// The launcher, as a rank reaches it.
 #[derive(Debug)]
 pub struct Launcher<'a> {
@@ -58,6 +73,19 @@ impl<'a> Launcher<'a> {
     /// [`Error::Other`] if the launcher cannot be reached or has ended, [`Error::NoMem`] for a request that is too large; those of
     /// progress.
     pub fn ask(&self, request: &Request, limit: Option<Duration>) -> Result<Option<Answer>> {
+        Ok(self.ask_with(request, None, limit)?.map(|(answer, _)| answer))
+    }
+
+    /// The same with a descriptor that goes along, if one does, and one that comes with the answer.
+    ///
+    /// # Errors
+    /// As for [`Self::ask`].
+    pub fn ask_with(
+        &self,
+        request: &Request,
+        along: Option<BorrowedFd<'_>>,
+        limit: Option<Duration>,
+    ) -> Result<Option<(Answer, Option<OwnedFd>)>> {
         let bytes = request.encode(self.engine.rank());
         if bytes.len() > MAX_REQUEST {
             return Err(Error::NoMem(format!("a request of {} bytes to the launcher", bytes.len())));
@@ -67,13 +95,15 @@ impl<'a> Launcher<'a> {
                 .map_err(unreachable)?;
         let body =
             sealed(&bytes).map_err(|error| Error::Other(format!("a request to the launcher: {error}")))?;
-        self.send(&[theirs.as_fd(), body.as_fd()])?;
+        let descriptors: Vec<BorrowedFd<'_>> =
+            [theirs.as_fd(), body.as_fd()].into_iter().chain(along).collect();
+        self.send(&descriptors)?;
         drop(theirs);
         self.answer(&own, limit)
     }
 
     fn send(&self, descriptors: &[BorrowedFd<'_>]) -> Result<()> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         loop {
             let mut control = SendAncillaryBuffer::new(&mut space);
             control.push(SendAncillaryMessage::ScmRights(descriptors));
@@ -99,17 +129,19 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    fn answer(&self, own: &OwnedFd, limit: Option<Duration>) -> Result<Option<Answer>> {
+    fn answer(&self, own: &OwnedFd, limit: Option<Duration>) -> Result<Option<(Answer, Option<OwnedFd>)>> {
         let start = Instant::now();
         let mut given_up = false;
         let mut room = Vec::new();
         room.try_reserve_exact(MAX_ANSWER)?;
         room.resize(MAX_ANSWER, 0);
         loop {
-            match recv(own, &mut room[..], RecvFlags::DONTWAIT) {
+            match receive(own.as_fd(), &mut room) {
                 Ok((0, _)) if given_up => return Ok(None),
                 Ok((0, _)) => return Err(Error::Other("the launcher has not answered a request".into())),
-                Ok((len, _)) => return Answer::decode(&room[..len]).map(Some),
+                Ok((len, along)) => {
+                    return Ok(Some((Answer::decode(&room[..len])?, along.into_iter().next())));
+                }
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Err(unreachable(error)),
             }
@@ -123,8 +155,10 @@ impl<'a> Launcher<'a> {
             let left = limit.map_or(pause, |limit| limit.saturating_sub(waited).max(SHORT));
             if let Err(error) = self.pass(own.as_fd(), PollFlags::IN, pause.min(left)) {
                 // Processes that this very request has started may have ended already. The launcher has answered before it noticed.
-                return match recv(own, &mut room[..], RecvFlags::DONTWAIT) {
-                    Ok((len @ 1.., _)) => Answer::decode(&room[..len]).map(Some),
+                return match receive(own.as_fd(), &mut room) {
+                    Ok((len @ 1.., along)) => {
+                        Ok(Some((Answer::decode(&room[..len])?, along.into_iter().next())))
+                    }
                     _ => Err(error),
                 };
             }
@@ -154,25 +188,33 @@ pub struct Knock {
     pub answer: OwnedFd,
     /// The place of who asks, as it says itself, and the request.
     pub request: Result<(u32, Request)>,
+    /// What came along.
+    pub along: Option<OwnedFd>,
+}
+
+/// Receives a message and the descriptors with it.
+fn receive(from: BorrowedFd<'_>, room: &mut [u8]) -> rustix::io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let got = recvmsg(from, &mut [IoSliceMut::new(room)], &mut control, flags)?;
+    let descriptors = control.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<_>>(),
+        _ => vec![],
+    });
+    Ok((got.bytes, descriptors.collect()))
 }
 
 /// Takes the next request off the launcher's side of the door. `None` if there is none; nothing inside for a message that has no request with it.
 #[must_use]
 pub fn next_request(door: BorrowedFd<'_>) -> Option<Option<Knock>> {
-    let mut byte = [0];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-    let got = retry_on_intr(|| recvmsg(door, &mut [IoSliceMut::new(&mut byte)], &mut control, flags)).ok()?;
-    let mut descriptors = control.drain().flat_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<_>>(),
-        _ => vec![],
-    });
-    let (answer, body) = (descriptors.next(), descriptors.next());
-    if got.bytes == 0 && answer.is_none() {
+    let (bytes, descriptors) = retry_on_intr(|| receive(door, &mut [0])).ok()?;
+    let mut descriptors = descriptors.into_iter();
+    let (answer, body, along) = (descriptors.next(), descriptors.next(), descriptors.next());
+    if bytes == 0 && answer.is_none() {
         return None;
     }
-    Some(answer.zip(body).map(|(answer, body)| Knock { answer, request: read(&body) }))
+    Some(answer.zip(body).map(|(answer, body)| Knock { answer, request: read(&body), along }))
 }
 
 /// Reads a request. Nothing else than a sealed memfd is read: it cannot make the reader wait.
@@ -199,6 +241,32 @@ fn read(body: &OwnedFd) -> Result<(u32, Request)> {
 /// Sends an answer. A process that has ended gets none.
 pub fn reply(to: BorrowedFd<'_>, answer: &Answer) {
     let _ = rustix::net::send(to, &answer.encode(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+}
+
+/// The same with a descriptor.
+pub fn reply_with(to: BorrowedFd<'_>, answer: &Answer, along: BorrowedFd<'_>) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [along];
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let _ = sendmsg(to, &[IoSlice::new(&answer.encode())], &mut control, flags);
+}
+
+/// Asks another launcher, as [`ask_at`] does, for nothing but what it sends on the socket that is returned.
+///
+/// # Errors
+/// Those of the system.
+pub fn subscribe(door: BorrowedFd<'_>, request: &Request) -> std::io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (own, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let body = sealed(&request.encode(0))?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [theirs.as_fd(), body.as_fd()];
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    sendmsg(door, &[IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
+    Ok(own)
 }
 
 /// Whether the process that waits at the other end has given up, or has ended.

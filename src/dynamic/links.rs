@@ -14,8 +14,13 @@ pub fn reaches_out(engine: &Engine, local: &Group, remote: Option<&Group>) -> bo
     local.iter().chain(remote.into_iter().flat_map(Group::iter)).any(outside)
 }
 
-/// Counts such a communicator, or counts it no more (roster rule 5).
-pub fn count(engine: &Engine, there: bool) {
+/// Counts such a communicator, or counts it no more (roster rule 5), in this job and those of other members.
+pub fn count(engine: &Engine, members: impl IntoIterator<Item = u32>, there: bool) {
     let entry = engine.job().roster().entry(engine.rank());
-    if there { entry.link() } else { entry.unlink() }
+    if there {
+        entry.link()
+    } else {
+        entry.unlink()
+    }
+    engine.count_outside(members, there);
 }

@@ -1,5 +1,6 @@
 //! Two processes that know each other's places make an intercommunicator of their groups.
 
+use super::elsewhere::{Introductions, meet_guest};
 use super::links;
 use crate::coll::create::{Agreed, connect};
 use crate::coll::{BlockingTransport, Purpose};
@@ -13,6 +14,7 @@ use crate::shm::contexts;
 pub struct Bridge<'a> {
     engine: &'a Engine,
     comm: Comm,
+    place: u32,
     /// Whether the meeting counts as a communicator that reaches out.
     counted: bool,
 }
@@ -22,15 +24,16 @@ impl<'a> Bridge<'a> {
     /// been counted as a communicator that reaches out, until now.
     ///
     /// # Errors
-    /// [`Error::Intern`] for numbers that cannot be such.
+    /// [`Error::Intern`] for numbers that cannot be such; those of getting to know the other's job.
     pub fn open(engine: &'a Engine, place: u32, id: u32, counted: bool) -> Result<Self> {
         if place >= engine.job().places_in_use() || place == engine.rank() || id <= contexts::SELF {
             return Err(Error::Intern(format!("a meeting with place {place} in context {id}")));
         }
+        meet_guest(engine, place)?;
         let (own, other) = (Group::run(engine.rank(), 1), Group::run(place, 1));
         let context = id.checked_mul(2).ok_or_else(|| Error::Intern(format!("context {id}")))?;
         let comm = Comm::inter(context, 0, own, other, engine.registry().attach(0));
-        Ok(Self { engine, comm: engine.open(comm)?, counted })
+        Ok(Self { engine, comm: engine.open(comm)?, place, counted })
     }
 }
 
@@ -39,7 +42,7 @@ impl Drop for Bridge<'_> {
         self.engine.registry().detach(&self.comm.events);
         self.engine.close_communicator(self.comm.context);
         if self.counted {
-            links::count(self.engine, false);
+            links::count(self.engine, [self.place], false);
         }
     }
 }
@@ -52,7 +55,7 @@ impl Drop for Bridge<'_> {
 pub fn meet(engine: &Engine, comm: &Comm, root: u32, bridge: Option<&Bridge<'_>>) -> Result<Agreed> {
     let transport = BlockingTransport::new(engine, comm, Purpose::Create);
     let agree = |peer: Option<(&BlockingTransport<'_>, usize)>| {
-        transport.run(connect(&transport, engine, comm.group(), root as usize, peer))
+        transport.run(connect(&transport, &Introductions(engine), comm.group(), root as usize, peer))
     };
     match bridge {
         None => agree(None),

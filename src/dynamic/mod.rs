@@ -6,6 +6,7 @@
 //! | [`request`] | what a rank asks the launcher for, and what the launcher answers |
 //! | [`launcher`] | the way of a request to the launcher and of the answer back |
 //! | [`spawn`] | what a spawn asks for, from arguments and info keys |
+//! | [`elsewhere`] | jobs of other launchers: how they are found, and how this process gets to know their memory |
 //! | [`links`] | which communicators connect a process with other worlds |
 //! | [`join`] | two processes with a socket between them learn each other's places |
 //! | `own_launcher` | a launcher for a program that was started without one |
@@ -20,6 +21,7 @@
 //! - **Dynamic rule 2.** A rank that gives up closes its half of the socket and waits for the answer all the same: only the launcher says whether
 //!   the other process has been told.
 
+pub mod elsewhere;
 pub mod join;
 pub mod launcher;
 pub mod links;
@@ -29,6 +31,7 @@ pub mod request;
 pub mod spawn;
 mod wire;
 
+pub use elsewhere::Introductions;
 pub use launcher::Launcher;
 pub use meeting::Bridge;
 pub use request::{Answer, Program, Request, SpawnRequest};

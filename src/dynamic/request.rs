@@ -3,6 +3,7 @@
 use super::wire::{Reader, Writer};
 use crate::abi::MPI_SUCCESS;
 use crate::error::{Error, Result};
+use std::borrow::Cow;
 
 /// Most bytes of a request: far more than the arguments and the environment of a program may have.
 pub const MAX_REQUEST: usize = 64 << 20;
@@ -53,10 +54,45 @@ pub enum Request {
     Unpublish(Vec<u8>, Vec<u8>),
     /// Look a service up. The answer has its port's name.
     LookUp(Vec<u8>),
+    /// Give the processes of another job places here. Its memory comes with the request.
+    Host,
+    /// Give the memory of another job whose processes have places here. It comes with the answer.
+    OtherJob(u64),
+    /// Of a process of another job: give this job's memory. It comes with the answer.
+    Greet,
+    /// Of a process of another job: wait for a process that accepts at the port of this name. The memory of the other job, which has given this one's
+    /// processes places, comes with the request. The answer has the place of the process that accepts, as it is in that job, and the context id.
+    ConnectFrom(Vec<u8>),
+    /// Of another launcher: say on the socket for the answer how processes of this job end, a [`Ending`] for each.
+    Watch,
+}
+
+/// How a process ended, for a launcher that watches its job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending {
+    /// Its place in its job.
+    pub place: u32,
+    /// The status word of `waitpid`.
+    pub exit: i32,
+}
+
+impl Ending {
+    /// As bytes.
+    #[must_use]
+    pub fn encode(self) -> [u8; 8] {
+        (u64::from(self.place) << 32 | u64::from(self.exit.cast_unsigned())).to_le_bytes()
+    }
+
+    /// Reads it; whatever the bytes are, it is one.
+    #[must_use]
+    pub fn decode(bytes: [u8; 8]) -> Self {
+        let word = u64::from_le_bytes(bytes);
+        Self { place: (word >> 32) as u32, exit: (word as u32).cast_signed() }
+    }
 }
 
 /// Strings of a request that is not `Spawn`.
-type Names<'a> = (u32, &'a [u8], &'a [u8]);
+type Names<'a> = (u32, Cow<'a, [u8]>, &'a [u8]);
 
 impl Request {
     /// The request as bytes.
@@ -72,12 +108,12 @@ impl Request {
             return to.0;
         }
         let (kind, first, second) = self.names();
-        to.word(kind).string(first).string(second);
+        to.word(kind).string(&first).string(second);
         to.0
     }
 
     fn names(&self) -> Names<'_> {
-        match self {
+        let (kind, first, second): (u32, &[u8], &[u8]) = match self {
             Self::Spawn(_) => (0, b"", b""),
             Self::OpenPort => (1, b"", b""),
             Self::ClosePort(port) => (2, port, b""),
@@ -86,7 +122,13 @@ impl Request {
             Self::Publish(service, port) => (5, service, port),
             Self::Unpublish(service, port) => (6, service, port),
             Self::LookUp(service) => (7, service, b""),
-        }
+            Self::Host => (8, b"", b""),
+            Self::OtherJob(job) => return (9, Cow::Owned(job.to_le_bytes().to_vec()), b""),
+            Self::Greet => (10, b"", b""),
+            Self::ConnectFrom(port) => (11, port, b""),
+            Self::Watch => (12, b"", b""),
+        };
+        (kind, Cow::Borrowed(first), second)
     }
 
     /// Reads the place of who asks, and the request.
@@ -133,6 +175,15 @@ fn named(kind: u32, from: &mut Reader<'_>) -> Result<Request> {
         5 => Request::Publish(first, second),
         6 => Request::Unpublish(first, second),
         7 => Request::LookUp(first),
+        8 => Request::Host,
+        9 => {
+            let job =
+                first.try_into().map_err(|_| Error::Other("a job's number has the wrong length".into()))?;
+            Request::OtherJob(u64::from_le_bytes(job))
+        }
+        10 => Request::Greet,
+        11 => Request::ConnectFrom(first),
+        12 => Request::Watch,
         _ => return Err(Error::Other(format!("{kind} is no request to the launcher"))),
     })
 }
@@ -215,6 +266,11 @@ mod tests {
             Request::Publish(b"s".to_vec(), b"p".to_vec()),
             Request::Unpublish(b"s".to_vec(), b"p".to_vec()),
             Request::LookUp(b"s".to_vec()),
+            Request::Host,
+            Request::OtherJob(u64::MAX - 7),
+            Request::Greet,
+            Request::ConnectFrom(b"p".to_vec()),
+            Request::Watch,
         ]
     }
 
@@ -242,6 +298,13 @@ mod tests {
         }
         let empty = SpawnRequest { programs: vec![Program::default()], ..SpawnRequest::default() };
         assert!(Request::decode(&Request::Spawn(empty).encode(0)).is_err());
+    }
+
+    #[test]
+    fn an_ending_arrives_as_it_was() {
+        for ending in [Ending { place: 7, exit: 9 }, Ending { place: u32::MAX, exit: -1 }] {
+            assert_eq!(Ending::decode(ending.encode()), ending);
+        }
     }
 
     #[test]

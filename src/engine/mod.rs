@@ -24,6 +24,7 @@ mod long_wait;
 pub(crate) mod message_events;
 mod notification;
 mod operation;
+mod outside;
 mod oversubscription;
 pub(crate) mod parts;
 pub(crate) mod payload;
@@ -58,6 +59,8 @@ pub(crate) use failures::{NoticedFailures, Trouble};
 pub use file_counts::{FileCount, FileCounts};
 pub(crate) use notification::NotificationMode;
 pub use operation::{Body, Layout, Mode, Part, Ref, RequestOperation, Slab, Stage};
+pub use outside::OtherJob;
+use outside::OtherJobs;
 use oversubscription::{Oversubscription, ranks_per_cpu};
 use parts::Peer;
 pub use peer_memory::{PEER_ADDRESS, PeerAddress, probe_address};
@@ -90,6 +93,8 @@ pub struct Engine {
     pub(crate) doorbell: Doorbell,
     telemetry: NonNull<Telemetry>,
     pub(crate) peers: Box<[Peer]>,
+    /// Jobs of other launchers that this process has met.
+    other_jobs: OtherJobs,
     pub(crate) poller: CachePadded<ConditionalLock<Poller>>,
     pub(crate) backlog: CachePadded<ConditionalLock<Vec<u32>>>,
     pub(crate) background: BackgroundOperations,
@@ -147,24 +152,17 @@ impl Engine {
                 "membarrier(2): {error}; set PERUSAL_SENDER_FENCES=1 for the whole job to do without it"
             ))
         })?;
-        let doorbell_of = |rank: u32| {
-            let (at, bytes) = job.doorbell(rank);
-            assert!(Doorbell::bytes(places as usize) <= bytes, "the layout gives a doorbell {bytes} bytes");
-            let at = NonNull::new(at).expect("the segment is not mapped at zero");
-            // SAFETY: the job's doorbell area is valid as long as the job, which the engine keeps; 128-byte aligned,
-            // zeroed by the kernel, large enough as asserted, and used by doorbells alone.
-            unsafe { Doorbell::over(at, places as usize) }
-        };
-        let peers = (0..places).map(|rank| Peer::new(doorbell_of(rank))).collect();
+        let peers = (0..places).map(|rank| Peer::new(parts::doorbell(&job, rank))).collect();
         let notification = NotificationMode::of(config.shape(), fences);
         let engine = Self {
             rank: job.rank(),
             shared,
             fences,
             notification,
-            doorbell: doorbell_of(job.rank()),
+            doorbell: parts::doorbell(&job, job.rank()),
             telemetry: NonNull::from(job.own_telemetry()),
             peers,
+            other_jobs: OtherJobs::default(),
             poller: CachePadded::new(ConditionalLock::new(Poller::new(
                 places,
                 notification,

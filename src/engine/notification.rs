@@ -44,6 +44,9 @@ impl Transmit<'_> {
 
     #[inline(never)]
     fn notify_fenced(self, tx: &TxQueue) {
+        if tx.outside.is_some() {
+            return self.notify_by_flag(tx, AsymmetricFence::Processor);
+        }
         match self.engine.notification {
             NotificationMode::Counter => self.notify_by_counter(tx),
             NotificationMode::Flag | NotificationMode::FencedFlag => {
@@ -58,7 +61,7 @@ impl Transmit<'_> {
         // Doorbell rule 1, side A: the commit word is stored; `notification` is loaded next.
         asymmetric.light_barrier();
         if tx.producer.must_notify() {
-            self.ring(tx.peer);
+            self.tell(tx);
         }
     }
 
@@ -75,11 +78,24 @@ impl Transmit<'_> {
         }
     }
 
+    /// Notifies a peer that does not poll the ring.
+    #[cold]
+    #[inline(never)]
+    fn tell(self, tx: &TxQueue) {
+        let Some(outside) = &tx.outside else { return self.ring(tx.peer) };
+        self.engine.telemetry().wakes.add(1);
+        outside.tell(&tx.producer);
+    }
+
     /// Rings a peer's doorbell.
     #[cold]
     #[inline(never)]
     pub(crate) fn ring(self, peer: u32) {
         self.engine.telemetry().wakes.add(1);
+        // A guest of a job that this process has not met sends nothing that it would wait for.
+        if let Ok(Some(outside)) = self.engine.outside(peer) {
+            return outside.ring();
+        }
         self.engine.peers[peer as usize].doorbell.ring(self.engine.rank as usize);
     }
 }

@@ -30,13 +30,13 @@ impl Engine {
 
     /// Leaves to a process that may get this place later where it is to go on in all rings. This rank may go on itself, and retire again.
     pub fn retire(&self) {
-        if self.job.world().first == 0 {
-            // Nobody gets the places that a job begins with.
-            return;
+        // Nobody gets the places that a job begins with; but those that this process has in other jobs.
+        let stays = self.job.world().first == 0;
+        if !stays {
+            self.poller.lock(self.shared).retire();
         }
-        self.poller.lock(self.shared).retire();
         for peer in &self.peers {
-            if let Some(tx) = &*peer.tx.lock(self.shared) {
+            if let Some(tx) = peer.tx.lock(self.shared).as_ref().filter(|tx| !stays || tx.outside.is_some()) {
                 tx.producer.retire();
             }
         }

@@ -2,10 +2,10 @@
 
 use super::Engine;
 use super::operation::{Ref, Stage};
+use super::outside::Outside;
 use super::parts::ring;
 use crate::error::Result;
 use crate::ring::{Header, INLINE, MappedRing, Producer};
-use crate::shm::Job;
 use std::collections::VecDeque;
 
 /// Bytes of a control record's payload.
@@ -27,6 +27,8 @@ pub(crate) struct TxQueue {
     /// The peer's rank in the job.
     pub peer: u32,
     pub producer: Producer<MappedRing>,
+    /// Where it is reached, if it belongs to another job.
+    pub(super) outside: Option<Outside>,
     /// What must go first, in order.
     pub deferred: VecDeque<Deferred>,
     /// Large sends whose data goes through the ring when there is room, in turn.
@@ -40,13 +42,20 @@ pub(crate) struct TxQueue {
 impl TxQueue {
     /// Takes the memory of the ring from this rank to `to`.
     #[cold]
-    pub fn establish(job: &Job, to: u32) -> Result<Box<Self>> {
-        job.reserve_ring(job.rank(), to)?;
-        // SAFETY: the producer side is made once a peer, under the peer's lock (ring rule 4).
-        let producer = Producer::resume(unsafe { ring(job, job.rank(), to) });
+    pub fn establish(engine: &Engine, to: u32) -> Result<Box<Self>> {
+        let (job, outside) = (&engine.job, engine.outside(to)?);
+        let ring = if let Some(outside) = &outside {
+            outside.own_ring()?
+        } else {
+            job.reserve_ring(job.rank(), to)?;
+            // SAFETY: the producer side is made once a peer, under the peer's lock (ring rule 4).
+            unsafe { ring(job, job.rank(), to) }
+        };
+        let producer = Producer::resume(ring);
         Ok(Box::new(Self {
             peer: to,
             producer,
+            outside,
             deferred: VecDeque::new(),
             streams: VecDeque::new(),
             listed: false,
@@ -85,7 +94,7 @@ impl Transmit<'_> {
         let mut tx = there.tx.lock(self.engine.shared);
         let tx = match &mut *tx {
             Some(tx) => tx,
-            none => none.insert(TxQueue::establish(&self.engine.job, peer)?),
+            none => none.insert(TxQueue::establish(self.engine, peer)?),
         };
         let result = work(tx);
         self.notify(tx);

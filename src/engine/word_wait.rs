@@ -66,6 +66,9 @@ impl Progress<'_> {
     #[cold]
     pub(crate) fn wake_peer(self, peer: u32) {
         self.engine.telemetry().wakes.add(1);
+        if let Ok(Some(outside)) = self.engine.outside(peer) {
+            return outside.wake();
+        }
         self.engine.peers[peer as usize].doorbell.ring(peer as usize);
     }
 }

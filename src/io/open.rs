@@ -66,8 +66,9 @@ impl File {
         if parent.is_inter() {
             return Err(Error::Comm("files are opened on intracommunicators"));
         }
+        engine.within_one_job(parent.group().iter(), "a file that is open in several processes")?;
         let transport = BlockingTransport::new(engine, parent, Purpose::Create);
-        let context = transport.run(create::context(&transport, engine))?;
+        let context = transport.run(create::context(&transport, engine, parent.group()))?;
         let comm =
             Arc::new(engine.open(Comm::intra(context, parent.rank(), parent.group().clone(), events))?);
         let opened = Self::open_on(engine, comm, name, mode, asked);

@@ -45,6 +45,7 @@ impl PartitionedReceive {
         let (mut peer, mut marks) = (None, Marks::default());
         if source >= 0 {
             let world = comm.world_rank_of(source);
+            engine.within_one_job([world], "a partitioned message")?;
             let same_process = engine.job().are_threads() || world == engine.job().rank();
             let shape = (buffer.number, buffer.each);
             let run = buffer.run().filter(|_| buffer.bytes() > 0);

@@ -57,8 +57,9 @@ impl PartitionedSend {
         tag: i32,
     ) -> Result<Arc<Self>> {
         let marks = Marks::new(buffer.number)?;
-        let hello = Box::new(Hello(Cell::new([0; HELLO])));
         let world = (dest >= 0).then(|| comm.world_rank_of(dest));
+        engine.within_one_job(world, "a partitioned message")?;
+        let hello = Box::new(Hello(Cell::new([0; HELLO])));
         let handshake = if world.is_some() {
             let data = Data::bytes(hello.0.with_mut(|bytes| bytes.cast()), HELLO);
             let (context, tag) = handshake(&comm, tag);

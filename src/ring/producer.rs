@@ -252,6 +252,12 @@ impl<S: Storage> Producer<S> {
         notification.load(Ordering::Relaxed) == NOTIFY && self.claim_notification()
     }
 
+    /// Has every commit notify: for a consumer that hears of commits only so and leaves the word alone.
+    pub fn notify_again(&self) {
+        // Relaxed: this side alone reads and writes the word.
+        self.storage.control().consumer.notification.store(NOTIFY, Ordering::Relaxed);
+    }
+
     #[cold]
     fn claim_notification(&self) -> bool {
         let notification = &self.storage.control().consumer.notification;

@@ -93,8 +93,9 @@ impl Window {
         if parent.is_inter() {
             return Err(Error::Comm("windows are made on intracommunicators"));
         }
+        engine.within_one_job(parent.group().iter(), "a window")?;
         let transport = BlockingTransport::new(engine, parent, Purpose::Create);
-        let context = transport.run(create::context(&transport, engine))?;
+        let context = transport.run(create::context(&transport, engine, parent.group()))?;
         // The window's handle is known when it has been made (`CommEvents::set_comm`).
         let events = engine.registry().attach_window(0);
         let comm = Comm::intra(context, parent.rank(), parent.group().clone(), events.clone());

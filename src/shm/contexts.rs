@@ -31,6 +31,14 @@ impl ContextIds<'_> {
     /// [`Error::NoMem`] if all ids are in use; [`Error::Segment`] if there is no memory for the table's page; [`Error::Intern`]
     /// for zero references.
     pub fn allocate(self, refs: u32) -> Result<u32> {
+        self.allocate_with(refs, |_| Ok(true))
+    }
+
+    /// The same, of the ids that `also` takes, too: an id that two jobs have in common.
+    ///
+    /// # Errors
+    /// As for [`Self::allocate`]; those of `also`.
+    pub fn allocate_with(self, refs: u32, mut also: impl FnMut(u32) -> Result<bool>) -> Result<u32> {
         if refs == 0 {
             return Err(Error::Intern("a context id without references".into()));
         }
@@ -43,15 +51,46 @@ impl ContextIds<'_> {
                 self.reserve_page(id / PER_PAGE)?;
                 reserved = Some(id / PER_PAGE);
             }
-            if self.count(id).take(refs) {
-                hint.store(id + 1, Ordering::Relaxed);
-                self.memory.failures().renew(id)?;
-                return Ok(id);
+            if !self.take_reserved(id, refs)? {
+                continue;
+            }
+            match also(id) {
+                Ok(true) => {
+                    hint.store(id + 1, Ordering::Relaxed);
+                    return Ok(id);
+                }
+                Ok(false) => self.give_up(id),
+                Err(error) => {
+                    self.give_up(id);
+                    return Err(error);
+                }
             }
         }
         Err(Error::NoMem(format!(
             "all {CONTEXTS} context ids are in use; free communicators that are not needed"
         )))
+    }
+
+    /// Takes `id` with `refs` references, if it is free. Returns whether it was.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if there is no memory for the table's page.
+    pub fn take(self, id: u32, refs: u32) -> Result<bool> {
+        self.reserve_page(id / PER_PAGE)?;
+        self.take_reserved(id, refs)
+    }
+
+    fn take_reserved(self, id: u32, refs: u32) -> Result<bool> {
+        let taken = self.count(id).take(refs);
+        if taken {
+            self.memory.failures().renew(id)?;
+        }
+        Ok(taken)
+    }
+
+    /// Frees an id that the caller has just taken, and nobody else has heard of.
+    pub fn give_up(self, id: u32) {
+        self.count(id).free();
     }
 
     /// Releases one reference to `id`. Returns whether that was the last, so that the id is free.

@@ -197,6 +197,12 @@ impl Memory {
         self.header().in_use().min(self.places())
     }
 
+    /// Number of the job's own processes so far: places in use that are not those of guests.
+    #[must_use]
+    pub fn processes(&self) -> u32 {
+        (0..self.places_in_use()).filter(|place| self.roster().entry(*place).guest().is_none()).count() as u32
+    }
+
     /// As [`Self::reserve_places`], for places some of which may have had processes: their telemetry begins anew. Their doorbells and rings stay
     /// as the former processes have left them ([`crate::engine::Engine::retire`]).
     ///

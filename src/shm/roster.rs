@@ -14,7 +14,7 @@ use core::fmt;
 use num_enum::FromPrimitive;
 
 use super::failures::{VOTES, Vote};
-use crate::sync::{AtomicI32, AtomicU32, Ordering, fence};
+use crate::sync::{AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
 use crate::{Error, Result};
 
 /// The stages of a rank's life, in the order of time.
@@ -130,7 +130,7 @@ pub fn names(ranks: &[u32]) -> String {
     }
 }
 
-/// One rank's entry over mapped bytes: state 0, pid 4, exit known 12, exit 16, world 20, links 24, meets 28, death 32, copying 36, votes 40.
+/// One rank's entry over mapped bytes: state 0, pid 4, exit known 12, exit 16, world 20, links 24, meets 28, death 32, copying 36, guest 40, votes 56.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct RosterEntry {
@@ -147,6 +147,10 @@ pub struct RosterEntry {
     death: AtomicU32,
     /// How many of its threads copy from or to the memory of other members of a collective operation right now.
     copying: AtomicU32,
+    /// Of a guest, a process of another job: that job's number, and its place there.
+    guest_job: AtomicU64,
+    guest_place: AtomicU32,
+    _apart_too: AtomicU32,
     /// What it says in agreements.
     pub(super) votes: [Vote; VOTES],
 }
@@ -285,6 +289,7 @@ impl RosterEntry {
         self.death.store(0, Ordering::Relaxed);
         self.copying.store(0, Ordering::Relaxed);
         self.votes.iter().for_each(Vote::clear);
+        self.guest_job.store(0, Ordering::Relaxed);
         self.world.store(world, Ordering::Relaxed);
         self.meets.store(parent + 1, Ordering::Relaxed);
     }
@@ -294,6 +299,23 @@ impl RosterEntry {
     pub fn leave_world(&self, place: u32) {
         // Relaxed: see `prepare`.
         self.world.store(place, Ordering::Relaxed);
+    }
+
+    /// Makes the entry that of a process of another job, which has the place `place` there. Those of one job count as a world, which is called `world`.
+    pub fn prepare_guest(&self, world: u32, (job, place): (u64, u32)) {
+        self.prepare(world, 0);
+        self.end_meeting();
+        // Relaxed, both: the launcher's answer, by which others learn of the guest, comes later.
+        self.guest_place.store(place, Ordering::Relaxed);
+        self.guest_job.store(job, Ordering::Relaxed);
+    }
+
+    /// Returns the job that a guest belongs to, and its place there; `None` for a process of this job.
+    #[must_use]
+    pub fn guest(&self) -> Option<(u64, u32)> {
+        // Relaxed, both: see `prepare_guest`.
+        let job = self.guest_job.load(Ordering::Relaxed);
+        (job != 0).then(|| (job, self.guest_place.load(Ordering::Relaxed)))
     }
 
     /// Returns the place of the process that has spawned this one and has yet to meet it.
@@ -424,6 +446,13 @@ impl<'a> Roster<'a> {
         }
         (0..self.memory.places_in_use())
             .find(|rank| self.is_dead(*rank) && self.entry(*rank).pid() != 0 && self.concerns(*rank, own))
+    }
+
+    /// Returns the place that the process at `place` of the job `job` has here, as a guest.
+    #[must_use]
+    pub fn place_of_guest(self, job: u64, place: u32) -> Option<u32> {
+        (self.memory.size()..self.memory.places_in_use())
+            .find(|here| self.entry(*here).guest() == Some((job, place)) && !self.is_dead(*here))
     }
 
     /// Returns whether what becomes of `rank` concerns rank `own` (roster rule 5).

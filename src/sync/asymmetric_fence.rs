@@ -2,6 +2,46 @@
 
 use super::{Ordering, compiler_fence, fence, membarrier};
 
+/// Whether processes of another job, whose light barrier binds only the compiler, rely on this process's heavy one.
+#[cfg(not(perusal_loom))]
+static OTHERS_RELY: super::AtomicBool = super::AtomicBool::new(false);
+
+/// Has every heavy barrier of this process serve processes of [`AsymmetricFence::Membarrier`], too. They send nothing before that.
+///
+/// # Errors
+///
+/// Where the kernel, or a sandbox, has no `membarrier` for this process.
+#[cfg(not(perusal_loom))]
+pub fn serve_membarrier() -> std::io::Result<()> {
+    if !membarrier::is_there() {
+        return Err(std::io::ErrorKind::Unsupported.into());
+    }
+    // Relaxed: this process tells the others later that they may send.
+    OTHERS_RELY.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+#[cfg(not(perusal_loom))]
+fn serve_others() {
+    // Relaxed: see `serve_membarrier`.
+    if OTHERS_RELY.load(Ordering::Relaxed) {
+        membarrier::issue();
+    }
+}
+
+/// In a model there is no kernel.
+///
+/// # Errors
+///
+/// Always.
+#[cfg(perusal_loom)]
+pub fn serve_membarrier() -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(perusal_loom)]
+fn serve_others() {}
+
 /// Which instructions the light and the heavy barrier are. All ranks of a job agree on it.
 ///
 /// Each side stores one word and then loads the word that the other side stores, with its barrier in between. Then at least one of the two loads
@@ -42,7 +82,10 @@ impl AsymmetricFence {
     #[cfg_attr(perusal_loom, track_caller)]
     pub fn heavy_barrier(self) {
         match self {
-            Self::Processor => fence(Ordering::SeqCst),
+            Self::Processor => {
+                fence(Ordering::SeqCst);
+                serve_others();
+            }
             // In a model the kernel's barrier is none: what is shown with it holds without.
             Self::Membarrier if cfg!(perusal_loom) => {}
             Self::Membarrier => membarrier::issue(),

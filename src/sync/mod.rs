@@ -124,7 +124,7 @@ mod relaxed;
 mod sleep_mark;
 mod thread_slots;
 mod wait_word;
-pub use asymmetric_fence::AsymmetricFence;
+pub use asymmetric_fence::{AsymmetricFence, serve_membarrier};
 pub use conditional_lock::{ConditionalGuard, ConditionalLock};
 pub use futex::Futex;
 pub use relaxed::{Relaxed, Word};

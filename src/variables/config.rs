@@ -3,7 +3,7 @@
 use super::copy_engines::CopyChoice;
 use super::job_shape::JobShape;
 use super::overrides::{Overrides, ValueSource};
-use super::table::{COUNT, NEVER, VARIABLES, VariableId};
+use super::table::{COUNT, NEVER, VARIABLES, VariableId, most_eager};
 use super::variable::{Domain, Settable};
 use crate::error::Result;
 use crate::sync::{AtomicU8, AtomicU64, Ordering};
@@ -28,6 +28,8 @@ pub struct Config {
     sources: [AtomicU8; COUNT],
     texts: Vec<(VariableId, String)>,
     shape: JobShape,
+    /// Most bytes of an eager message, where rings of other jobs are in use.
+    most_eager: AtomicU64,
 }
 
 impl Config {
@@ -45,6 +47,7 @@ impl Config {
                 .map(|variable| (variable.id, overrides.text(variable.id).to_owned()))
                 .collect(),
             shape,
+            most_eager: AtomicU64::new(u64::MAX),
         };
         for variable in &VARIABLES {
             // The job's memory has been made: its rings have the sizes that they have.
@@ -106,11 +109,23 @@ impl Config {
             Settable::BetweenCollectives if in_collective => return Err(Refusal::NotNow),
             Settable::Always | Settable::BetweenCollectives => {}
         }
-        if !variable.allows(number, &self.shape) {
+        // Relaxed: as in `put`.
+        let bounded = id == VariableId::EagerLimit && number > self.most_eager.load(Ordering::Relaxed);
+        if bounded || !variable.allows(number, &self.shape) {
             return Err(Refusal::Value);
         }
         self.put(id, number, ValueSource::Tool);
         Ok(())
+    }
+
+    /// Lowers the limit of eager messages to what a ring of a job of this shape takes, too, now and when it is set again.
+    pub fn bound_eager_limit(&self, shape: JobShape) {
+        let most = most_eager(&shape);
+        // Relaxed: as in `put`.
+        self.most_eager.fetch_min(most, Ordering::Relaxed);
+        if self.number(VariableId::EagerLimit) > most {
+            self.put(VariableId::EagerLimit, most, ValueSource::Tool);
+        }
     }
 
     /// Largest eager payload in bytes.

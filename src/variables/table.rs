@@ -74,7 +74,7 @@ impl VariableId {
 }
 
 /// Most bytes of an eager message: it must leave room for others in the bulk area, and fit into one record.
-fn most_eager(shape: &JobShape) -> u64 {
+pub(super) fn most_eager(shape: &JobShape) -> u64 {
     u64::from(shape.ring_bulk / 4).min(MAX_EAGER as u64)
 }
 

@@ -8,6 +8,7 @@ mod checks;
 mod deadlocks;
 mod faults;
 mod jobs;
+mod meeting;
 mod resource_limits;
 mod share_heap;
 mod spawned;

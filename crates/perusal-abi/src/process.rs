@@ -68,6 +68,7 @@ impl Users {
         }
         comms::name_predefined(self.world || self.sessions > 0 && self.all_met);
         engine.job().advance(state);
+        engine.advance_outside(state);
         engine.job().expect_all(self.world);
         boundary::set_open(self.any());
     }

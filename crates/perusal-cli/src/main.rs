@@ -8,6 +8,7 @@ mod config_file;
 mod environment;
 mod fabric;
 mod failure;
+mod guests;
 mod hang;
 mod info;
 mod input;

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use perusal::internals::abi::{
     MPI_ERR_NAME, MPI_ERR_OTHER, MPI_ERR_PORT, MPI_ERR_SERVICE, MPI_MAX_PORT_NAME,
@@ -13,10 +14,20 @@ use perusal::internals::shm::Memory;
 /// Most ports, names and waiting processes of a job.
 const MOST: usize = 65_536;
 
+/// What a process of another job brings along.
+#[derive(Debug, Clone)]
+pub struct Outsider {
+    /// Its job's memory, in which this job's processes have places.
+    pub memory: Arc<Memory>,
+    /// Its place there.
+    pub place: u32,
+}
+
 /// A process that waits at a port.
 #[derive(Debug)]
 struct Waiting {
     place: u32,
+    outsider: Option<Outsider>,
     /// By which the launcher's loop names the socket.
     number: u64,
     answer: OwnedFd,
@@ -64,17 +75,29 @@ impl Meetings {
     /// Deals with a request of the process at `place`, other than to spawn.
     pub fn take(&mut self, memory: &Memory, place: u32, request: Request, answer: OwnedFd) -> Outcome {
         let given = match request {
-            Request::Accept(port) => return self.wait(memory, &port, true, place, answer),
-            Request::Connect(port) => return self.wait(memory, &port, false, place, answer),
+            Request::Accept(port) => return self.wait(memory, &port, true, (place, None), answer),
+            Request::Connect(port) => return self.wait(memory, &port, false, (place, None), answer),
             Request::OpenPort => self.open(place),
             Request::ClosePort(port) => self.close(&port),
             Request::Publish(service, port) => self.publish(service, port, place),
             Request::Unpublish(service, port) => self.unpublish(&service, &port),
             Request::LookUp(service) => self.look_up(&service),
-            Request::Spawn(_) => Answer::error(MPI_ERR_OTHER, "a spawn is no meeting"),
+            _ => Answer::error(MPI_ERR_OTHER, "this is no meeting"),
         };
         reply(answer.as_fd(), &given);
         Outcome::Answered
+    }
+
+    /// Has a process of another job, which has the place `place` here, wait for one that accepts.
+    pub fn connect_from(
+        &mut self,
+        memory: &Memory,
+        port: &[u8],
+        place: u32,
+        outsider: Outsider,
+        answer: OwnedFd,
+    ) -> Outcome {
+        self.wait(memory, port, false, (place, Some(outsider)), answer)
     }
 
     /// The socket of a process that waits.
@@ -137,14 +160,21 @@ impl Meetings {
         let job = text.strip_prefix("perusal:").and_then(|rest| rest.split(':').next());
         let what = match job {
             Some(job) if job != format!("{:016x}", self.job_id) => {
-                "is a port of another job; programs can connect if one mpiexec has started them, or one has spawned the other"
+                "is a port of another job, whose processes alone accept there"
             }
             _ => "is not open",
         };
         Answer::error(MPI_ERR_PORT, &format!("{text:?} {what}"))
     }
 
-    fn wait(&mut self, memory: &Memory, name: &[u8], accepts: bool, place: u32, answer: OwnedFd) -> Outcome {
+    fn wait(
+        &mut self,
+        memory: &Memory,
+        name: &[u8],
+        accepts: bool,
+        (place, outsider): (u32, Option<Outsider>),
+        answer: OwnedFd,
+    ) -> Outcome {
         let waits =
             self.ports.values().map(|port| port.accepting.len() + port.connecting.len()).sum::<usize>();
         let Some(port) = self.ports.get_mut(name) else {
@@ -161,15 +191,25 @@ impl Meetings {
             if has_given_up(other.answer.as_fd()) {
                 continue;
             }
-            introduce(memory, (place, &answer), (other.place, &other.answer));
-            return Outcome::Answered;
+            let (local, outside) = match (&outsider, &other.outsider) {
+                (Some(outsider), _) => ((other.place, &other.answer), (place, Some(outsider), &answer)),
+                (None, outsider) => ((place, &answer), (other.place, outsider.as_ref(), &other.answer)),
+            };
+            if introduce((memory, self.job_id), local, outside) {
+                return Outcome::Answered;
+            }
+            // The process of the other job has got an error; the one of this job waits on.
+            if outsider.is_some() {
+                others.push_front(other);
+                return Outcome::Answered;
+            }
         }
         if waits >= MOST {
             reply(answer.as_fd(), &Answer::error(MPI_ERR_PORT, "too many processes wait at ports"));
             return Outcome::Answered;
         }
         self.waited += 1;
-        own.push_back(Waiting { place, number: self.waited, answer });
+        own.push_back(Waiting { place, outsider, number: self.waited, answer });
         Outcome::Waits(self.waited)
     }
 
@@ -201,10 +241,7 @@ impl Meetings {
     fn look_up(&self, service: &[u8]) -> Answer {
         match self.names.get(service) {
             Some(name) => Answer::good(&name.port, &[]),
-            None => Answer::error(
-                MPI_ERR_NAME,
-                &format!("{} is published by no program of this mpiexec", shown(service)),
-            ),
+            None => Answer::error(MPI_ERR_NAME, &format!("{} is not published by this job", shown(service))),
         }
     }
 }
@@ -214,21 +251,41 @@ fn shown(name: &[u8]) -> String {
     format!("{:?}", String::from_utf8_lossy(&name[..name.len().min(64)]))
 }
 
-/// Tells two processes each other's place, and a context id to meet in. From now on the death of one is an error for the other.
-fn introduce(memory: &Memory, one: (u32, &OwnedFd), other: (u32, &OwnedFd)) {
-    match memory.contexts().allocate(2) {
+/// Tells two processes each other's place, and a context id to meet in: one of this job, and one of this or another job. From now on the death of one is
+/// an error for the other. Returns false, with an error told to the other one, if in its job the first has no place.
+fn introduce(
+    (memory, job): (&Memory, u64),
+    (place, answer): (u32, &OwnedFd),
+    (other, outsider, to): (u32, Option<&Outsider>, &OwnedFd),
+) -> bool {
+    let there = outsider.map(|outsider| outsider.memory.roster().place_of_guest(job, place));
+    if there == Some(None) {
+        let what = "the process that accepts was spawned after the two jobs had met";
+        reply(to.as_fd(), &Answer::error(MPI_ERR_PORT, what));
+        return false;
+    }
+    let bridge = match outsider {
+        None => memory.contexts().allocate(2),
+        Some(outsider) => memory.contexts().allocate_with(1, |id| outsider.memory.contexts().take(id, 1)),
+    };
+    match bridge {
         Ok(bridge) => {
-            for ((place, _), (_, answer)) in [(one, other), (other, one)] {
-                memory.roster().entry(place).link();
-                reply(answer.as_fd(), &Answer::good(b"", &[place, bridge]));
+            let seen = there.flatten().unwrap_or(place);
+            [place, other].into_iter().for_each(|place| memory.roster().entry(place).link());
+            if let Some(outsider) = outsider {
+                let roster = outsider.memory.roster();
+                [seen, outsider.place].into_iter().for_each(|place| roster.entry(place).link());
             }
+            reply(answer.as_fd(), &Answer::good(b"", &[other, bridge]));
+            reply(to.as_fd(), &Answer::good(b"", &[seen, bridge]));
         }
         Err(error) => {
-            for (_, answer) in [one, other] {
+            for answer in [answer, to] {
                 reply(answer.as_fd(), &Answer::error(MPI_ERR_OTHER, &error.to_string()));
             }
         }
     }
+    true
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ impl Counts {
                 Stage::Waits(_) => counts.wait += 1,
                 Stage::Runs(_) | Stage::Starting | Stage::Finalized => counts.run += 1,
                 Stage::Absent | Stage::Ended(_) => counts.other += 1,
+                Stage::Guest => {}
             }
         }
         counts
@@ -50,7 +51,7 @@ pub fn main(options: &PsOptions) -> ExitCode {
     println!("{:>8} {:>6} {:>8} {:>6} {:>6}  COMMAND", "JOB", "RANKS", "TIME", "WAIT", "RUN");
     for job in &jobs {
         let counts = Counts::of(&job.memory);
-        let (ranks, time) = (job.memory.places_in_use(), time(job.seconds));
+        let (ranks, time) = (job.memory.processes(), time(job.seconds));
         println!(
             "{:>8} {ranks:>6} {time:>8} {:>6} {:>6}  {}",
             job.number, counts.wait, counts.run, job.command
@@ -63,7 +64,7 @@ fn as_json(job: &RunningJob) -> serde_json::Value {
     let counts = Counts::of(&job.memory);
     json!({
         "job": job.number,
-        "ranks": job.memory.places_in_use(),
+        "ranks": job.memory.processes(),
         "seconds": job.seconds,
         "waiting": counts.wait,
         "running": counts.run,

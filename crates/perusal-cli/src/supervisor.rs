@@ -11,7 +11,8 @@ use perusal::internals::shm::{Exit, Memory};
 use rustix::event::epoll::EventFlags;
 
 use crate::args::{OnDeadlock, Plan};
-use crate::failure::{Failure, died_unseen};
+use crate::failure::Failure;
+use crate::guests::Guests;
 use crate::hang;
 use crate::input::Relay;
 use crate::meetings::Meetings;
@@ -58,10 +59,16 @@ const RELAY: u64 = 2;
 const DOOR: u64 = 3;
 /// The program that was there before the launcher.
 pub const LIFELINE: u64 = 4;
+/// Where processes of other jobs ask.
+pub const LISTENER: u64 = 5;
 const SINKS: u64 = 8;
 const STREAMS: u64 = 16;
 /// Processes that wait at a port, by number; far beyond all streams.
 pub const WAITING: u64 = 1 << 40;
+/// Connections of processes of other jobs, by number.
+pub const CALLERS: u64 = 1 << 41;
+/// Sockets of other jobs' launchers, by number.
+pub const WATCHED: u64 = 1 << 42;
 
 /// The parts that a supervisor is made of.
 pub struct SupervisorParts<'a> {
@@ -131,7 +138,8 @@ impl<'a> Supervisor<'a> {
         epoll.add(signals.fd(), EventFlags::IN, SIGNALS)?;
         epoll.add(&door, EventFlags::IN, DOOR)?;
         let job_id = memory.header().job_id();
-        let universe = Universe { door, starter, meetings: Meetings::new(job_id), worlds: vec![], job_id };
+        let (meetings, guests) = (Meetings::new(job_id), Guests::default());
+        let universe = Universe { door, starter, meetings, guests, worlds: vec![], job_id };
         let (out, err) = (rustix::stdio::stdout(), rustix::stdio::stderr());
         let together = sys::identity(out).is_some() && sys::identity(out) == sys::identity(err);
         let sinks = if together { vec![Sink::new(out)] } else { vec![Sink::new(out), Sink::new(err)] };
@@ -247,6 +255,9 @@ impl<'a> Supervisor<'a> {
                 DOOR => self.take_requests(),
                 LIFELINE => self.end_adopted(),
                 SINKS..STREAMS => {}
+                LISTENER => self.take_callers(),
+                WATCHED.. => self.hear_watched(token - WATCHED),
+                CALLERS.. => self.hear_caller(token - CALLERS),
                 WAITING.. => self.universe.meetings.stir(token - WAITING),
                 _ => self.take_output((token - STREAMS) as usize),
             }
@@ -392,6 +403,7 @@ impl<'a> Supervisor<'a> {
                 let entry = self.memory.roster().entry(rank as u32);
                 entry.set_exit(Exit(status));
                 self.universe.meetings.ended(rank as u32);
+                self.universe.guests.tell(rank as u32, Exit(status));
                 if rank as u32 >= self.memory.size() {
                     self.memory.header().count_threads(-1);
                 }
@@ -491,24 +503,6 @@ impl<'a> Supervisor<'a> {
             let why = sys::refusal(pid).map_or_else(String::new, |error| format!(": {error}"));
             self.say(&format!("rank {rank} (process {pid}) cannot be killed{why}; it is left behind"));
             self.ranks[rank].running = false;
-        }
-    }
-
-    /// A rank that a shell or a debugger has started is not the launcher's child, and its end sends no signal.
-    fn check_for_died(&mut self) {
-        let running = self.ranks.iter().enumerate().filter(|(_, rank)| rank.running && !rank.given_up);
-        let found = running
-            .filter_map(|(rank, process)| {
-                Some((rank as u32, died_unseen(&self.memory, rank as u32, process.pid)?))
-            })
-            .next();
-        if let Some((rank, failure)) = found {
-            self.memory.roster().declare_dead(rank);
-            if self.plan.survive {
-                self.outlive_failure(rank, failure);
-            } else {
-                self.fail_with(rank, failure);
-            }
         }
     }
 

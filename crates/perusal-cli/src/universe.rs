@@ -14,6 +14,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::environment::{self, RankIdentity, Spawned};
+use crate::guests::Guests;
 use crate::meetings::{Meetings, Outcome};
 use crate::spawn::SpawnStep;
 use crate::starter::{NewProcess, ProcessStarter, StartError, Started};
@@ -31,6 +32,8 @@ pub struct Universe {
     pub starter: ProcessStarter,
     /// Ports and names.
     pub meetings: Meetings,
+    /// Jobs of other launchers.
+    pub guests: Guests,
     /// Worlds that have been spawned and may still run.
     pub worlds: Vec<JobWorld>,
     /// The job's number.
@@ -52,7 +55,7 @@ impl Supervisor<'_> {
     pub fn take_requests(&mut self) {
         for _ in 0..TURN {
             let Some(knock) = next_request(self.universe.door.as_fd()) else { return };
-            let Some(Knock { answer, request }) = knock else { continue };
+            let Some(Knock { answer, request, along }) = knock else { continue };
             match request {
                 Err(error) => reply(answer.as_fd(), &Answer::error(MPI_ERR_OTHER, &error.to_string())),
                 Ok((place, _)) if !self.is_running_at(place) => {
@@ -62,7 +65,16 @@ impl Supervisor<'_> {
                     let given = self.spawn_world(place, &spawn).unwrap_or_else(|error| error);
                     reply(answer.as_fd(), &given);
                 }
-                Ok((place, request)) => self.take_meeting(place, request, answer),
+                Ok((_, request @ (Request::Host | Request::OtherJob(_)))) => {
+                    self.serve_own(&request, along, &answer);
+                }
+                Ok((place, request)) => {
+                    if matches!(request, Request::OpenPort | Request::Publish(..)) {
+                        // Without a socket the job's own processes meet all the same.
+                        let _ = self.listen();
+                    }
+                    self.take_meeting(place, request, answer);
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use perusal::internals::shm::{Exit, JobWorld, RankState};
 use rustix::event::epoll::EventFlags;
 
-use crate::failure::{Failure, failure_of_ended};
+use crate::failure::{Failure, died_unseen, failure_of_ended};
 use crate::starter::Started;
 use crate::supervisor::{GRACE, LIFELINE, Supervisor};
 use crate::sys;
@@ -101,7 +101,7 @@ impl Supervisor<'_> {
 
     /// The processes that end with that at `place`: its world; if that is connected, all connected worlds (roster rule 5); and those that
     /// these have spawned and not met yet.
-    fn concerned(&self, place: u32) -> Vec<u32> {
+    pub(crate) fn concerned(&self, place: u32) -> Vec<u32> {
         let roster = self.memory.roster();
         let linked: Vec<u32> = (0..self.ranks.len() as u32)
             .filter(|place| roster.entry(*place).is_linked())
@@ -133,6 +133,24 @@ impl Supervisor<'_> {
             }
             if let Some(failure) = failure_of_ended(&self.memory, &own, &self.forwarded) {
                 self.fail_with(place, failure);
+            }
+        }
+    }
+
+    /// A rank that a shell or a debugger has started is not the launcher's child, and its end sends no signal.
+    pub(crate) fn check_for_died(&mut self) {
+        let running = self.ranks.iter().enumerate().filter(|(_, rank)| rank.running && !rank.given_up);
+        let found = running
+            .filter_map(|(rank, process)| {
+                Some((rank as u32, died_unseen(&self.memory, rank as u32, process.pid)?))
+            })
+            .next();
+        if let Some((rank, failure)) = found {
+            self.memory.roster().declare_dead(rank);
+            if self.plan.survive {
+                self.outlive_failure(rank, failure);
+            } else {
+                self.fail_with(rank, failure);
             }
         }
     }
@@ -230,6 +248,9 @@ impl Supervisor<'_> {
     /// A process may have a place again when all of its world have finalized, have left no communicator that reaches out, and have ended: they have
     /// retired from their rings, so that another process goes on there. Their output has been read to its end.
     fn is_free(&self, place: u32) -> bool {
+        if self.universe.guests.hold(place) {
+            return false;
+        }
         let Some(rank) = self.ranks.get(place as usize) else { return true };
         if rank.running {
             return false;

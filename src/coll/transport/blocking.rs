@@ -1,11 +1,13 @@
 //! The transport of blocking collectives: each operation has finished when it returns.
 
 use super::{
-    Purpose, ReceiveUnderWay, Transport, WITHIN, check_length, expected_capacity, join_team, trouble,
+    Purpose, ReceiveUnderWay, Transport, WITHIN, algorithm_for, are_oversubscribed, check_length,
+    expected_capacity, join_team, trouble,
 };
-use crate::coll::selection::{arrival, requested};
+use crate::coll::create::Name;
+use crate::coll::selection::arrival;
 use crate::coll::shared_memory::{BlockingTeam, Locked, TeamCapacity, TeamGuard};
-use crate::comm::Comm;
+use crate::comm::{Comm, Group};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::Collective;
@@ -151,10 +153,10 @@ impl Transport for BlockingTransport<'_> {
         self.failure.get().is_some()
     }
     fn requested(&self, operation: Collective) -> u64 {
-        requested(self.engine.config(), operation)
+        algorithm_for(self.engine, self.comm, operation)
     }
     fn is_oversubscribed(&self) -> bool {
-        self.engine.config().shape().is_oversubscribed()
+        are_oversubscribed(self.engine, self.comm)
     }
     fn rank(&self) -> usize {
         self.comm.rank() as usize
@@ -191,7 +193,19 @@ impl Transport for BlockingTransport<'_> {
 
 /// Context ids of the engine's job.
 impl crate::coll::create::Contexts for Engine {
-    fn allocate(&self, members: u32) -> Result<u32> {
-        self.job().contexts().allocate(members).map(|id| 2 * id)
+    fn allocate(&self, members: &[&Group]) -> Result<u32> {
+        let places = members.iter().flat_map(|group| group.iter());
+        self.common_context(places).map(|id| 2 * id)
+    }
+
+    fn name(&self, place: u32) -> Name {
+        self.guest(place).unwrap_or((self.job().header().job_id(), place))
+    }
+
+    fn place(&self, (job, place): Name) -> Result<Option<u32>> {
+        if job == self.job().header().job_id() {
+            return Ok(Some(place).filter(|place| *place < self.job().places_in_use()));
+        }
+        Ok(self.other_job(job).and_then(|_| self.job().roster().place_of_guest(job, place)))
     }
 }

@@ -17,6 +17,7 @@ pub use blocking::{BlockingTransport, team_of};
 pub use nonblocking::{NonblockingTransport, SequenceNumber};
 pub use subset::Subset;
 
+use super::selection::requested;
 use super::shared_memory::{Hold, TeamCapacity, TeamGuard};
 use crate::comm::Comm;
 use crate::engine::Engine;
@@ -24,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
 use crate::p2p::Request;
 use crate::team::{Membership, RoundArrival, Team};
+use crate::variables::algorithms::AUTO;
 use core::cell::OnceCell;
 
 /// Ranks that send each other bytes. Messages from one rank to another arrive in order.
@@ -178,7 +180,7 @@ fn check_length(came: usize, room: usize, from: usize) -> Result<()> {
 /// members of `comm` can be reached.
 #[cold]
 async fn join_team<T: Transport>(transport: &T, engine: &Engine, comm: &Comm) -> Membership {
-    if !engine.config().coll_shared() {
+    if !engine.config().coll_shared() || engine.has_guests(comm.group().iter()) {
         return Membership::None;
     }
     let members = comm.size();
@@ -197,14 +199,21 @@ async fn join_team<T: Transport>(transport: &T, engine: &Engine, comm: &Comm) ->
     }))
 }
 
+/// Which algorithm over messages is asked for. Members of several jobs may have been asked for different ones, and take none of these.
+fn algorithm_for(engine: &Engine, comm: &Comm, operation: Collective) -> u64 {
+    if engine.has_guests(comm.group().iter()) { AUTO } else { requested(engine.config(), operation) }
+}
+
+/// Whether the members of `comm` outnumber their CPUs, as far as all of them know it.
+fn are_oversubscribed(engine: &Engine, comm: &Comm) -> bool {
+    engine.config().shape().is_oversubscribed() && !engine.has_guests(comm.group().iter())
+}
+
 /// What the team of `comm` will have room for, if it gets one.
 fn expected_capacity<'a>(engine: &'a Engine, comm: &Comm) -> Option<TeamCapacity<'a>> {
     let config = engine.config();
     let part_bytes = engine.job().layout().collective_segment_layout().part as usize;
-    config.coll_shared().then_some(TeamCapacity {
-        config,
-        size: comm.size() as usize,
-        part_bytes,
-        direct: true,
-    })
+    // A collective segment is memory of one job.
+    let shares = config.coll_shared() && !engine.has_guests(comm.group().iter());
+    shares.then_some(TeamCapacity { config, size: comm.size() as usize, part_bytes, direct: true })
 }

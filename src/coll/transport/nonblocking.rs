@@ -1,7 +1,10 @@
 //! The transport of nonblocking collectives: an operation is over when the engine has got that far.
 
-use super::{ReceiveUnderWay, Transport, check_length, expected_capacity, join_team, trouble};
-use crate::coll::selection::{arrival, requested};
+use super::{
+    ReceiveUnderWay, Transport, algorithm_for, are_oversubscribed, check_length, expected_capacity,
+    join_team, trouble,
+};
+use crate::coll::selection::arrival;
 use crate::coll::shared_memory::{InTurn, TeamCapacity, TeamGuard};
 use crate::comm::Comm;
 use crate::engine::Engine;
@@ -132,10 +135,10 @@ impl Transport for NonblockingTransport<'_> {
         self.failure.get().is_some()
     }
     fn requested(&self, operation: Collective) -> u64 {
-        requested(self.engine.config(), operation)
+        algorithm_for(self.engine, self.comm, operation)
     }
     fn is_oversubscribed(&self) -> bool {
-        self.engine.config().shape().is_oversubscribed()
+        are_oversubscribed(self.engine, self.comm)
     }
     fn rank(&self) -> usize {
         self.comm.rank() as usize

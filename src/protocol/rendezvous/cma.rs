@@ -31,7 +31,7 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if read { body.wanted.get() } else { 0 });
     if !read {
         // Forbidden, or the sender is dying, or its process is not the one that the roster says: the ring works wherever messages do.
-        refuse(&engine.job);
+        refuse(engine, body.world.get());
         return engine.rendezvous().fall_back(request);
     }
     engine.rendezvous().finish_copied(request, ProtocolKind::Cma)

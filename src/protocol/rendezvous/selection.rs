@@ -64,9 +64,13 @@ impl CopyPolicy {
 }
 
 /// Remembers that the kernel refused a cross-memory copy: no rank of the job tries again, or announces messages for that purpose.
-pub(super) fn refuse(job: &Job) {
+pub(super) fn refuse(engine: &Engine, peer: u32) {
+    // The kernel may let a process read those of its own job only.
+    if engine.is_guest(peer) {
+        return;
+    }
     // Relaxed, here and below: a hint; a refused copy falls back anyway.
-    job.header().tuning[TUNING].store(REFUSED, Ordering::Relaxed);
+    engine.job.header().tuning[TUNING].store(REFUSED, Ordering::Relaxed);
 }
 
 fn is_refused(job: &Job) -> bool {

@@ -39,7 +39,7 @@ enum CopyPlan {
 }
 
 fn plan(engine: &Engine, body: &Body, rts: &Rts) -> Option<CopyPlan> {
-    if !engine.rendezvous().copies_in_heap() {
+    if !engine.rendezvous().copies_in_heap() || engine.is_guest(body.world.get()) {
         return None;
     }
     let heap = if rts.place == 0 { Heap::mapped(&engine.job) } else { Heap::of(&engine.job) }?;
@@ -75,7 +75,11 @@ impl<'e> Rendezvous<'e> {
     #[inline]
     pub(crate) fn place_of_send(self, body: &Body) -> u64 {
         match Heap::mapped(&self.engine.job) {
-            Some(heap) if body.bytes.get() >= self.engine.config.direct_from() && self.copies_in_heap() => {
+            Some(heap)
+                if body.bytes.get() >= self.engine.config.direct_from()
+                    && self.copies_in_heap()
+                    && !self.engine.is_guest(body.world.get()) =>
+            {
                 place_of(heap, body, body.bytes.get())
             }
             _ => 0,
@@ -92,7 +96,8 @@ impl<'e> Rendezvous<'e> {
     ///
     /// [`crate::Error::Corrupt`] for one outside of the heap.
     pub(in crate::protocol) fn check_place(self, from: u32, place: u64, total: usize) -> Result<u64> {
-        if place == 0 {
+        // The heap of another job is not mapped here.
+        if place == 0 || self.engine.is_guest(from) {
             return Ok(0);
         }
         match Heap::of(&self.engine.job) {

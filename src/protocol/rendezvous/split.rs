@@ -44,7 +44,7 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     let read = engine.job.process_of(world).and_then(copy);
     let read = matches!(read, Some(Ok(_)));
     if !read {
-        refuse(&engine.job);
+        refuse(engine, body.world.get());
     }
     body.moved.set(if read { split } else { 0 });
     engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.moved.get());

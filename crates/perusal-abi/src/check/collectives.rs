@@ -52,6 +52,10 @@ pub fn compare_call(comm: &Comm, what: &'static str, about: &str, on: impl Fn() 
 
 fn meet(comm: &Comm, signature: Signature, about: &str, what: &'static str, on: impl Fn() -> String) {
     let Ok(engine) = engine() else { return };
+    // The table is memory of one job.
+    if engine.has_guests(crate::coll::agreement::members(comm)) {
+        return;
+    }
     let members = comm.size() + comm.remote().map_or(0, crate::comm::Group::size);
     with(|state| {
         let number = state.collectives.numbers.entry(comm.context).or_default();

@@ -5,12 +5,12 @@ use crate::abi::*;
 use crate::arguments::InOut;
 use crate::check as check_calls;
 use crate::coll::call::Transports;
-use crate::coll::create::{self, Agreed, among, connect, goes_first, inter_split, merge, split};
+use crate::coll::create::{self, Agreed, among, connect, inter_split, merge, split};
 use crate::coll::{BlockingTransport, Outline, Purpose, SequenceNumber, Subset, Transport, run, user_tag};
 use crate::collective::{background, begin, blocking, check, check_nonblocking};
 use crate::comm::{Attributes, Comm, Group, Topology, attributes, errhandler as handlers};
 use crate::comms;
-use crate::dynamic::links;
+use crate::dynamic::{Introductions, links};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
@@ -36,13 +36,18 @@ pub(super) fn opened(
     let reaches_out = links::reaches_out(engine, comm.group(), comm.remote());
     let comm = engine.open(comm.with_topology(topology))?;
     comm.errhandler.replace(parent.errhandler.get());
+    let members: Vec<u32> = if reaches_out {
+        comm.group().iter().chain(comm.remote().into_iter().flat_map(Group::iter)).collect()
+    } else {
+        Vec::new()
+    };
     if reaches_out {
-        links::count(engine, true);
+        links::count(engine, members.iter().copied(), true);
     }
     Ok(comm.leased(Box::new(move |context| {
         engine.close_communicator(context);
         if reaches_out {
-            links::count(engine, false);
+            links::count(engine, members.iter().copied(), false);
         }
     })))
 }
@@ -75,9 +80,9 @@ fn free(handle: MPI_Comm) -> Result<()> {
 /// A context for a duplicate of `comm`.
 async fn same_context<T: Transport>(transports: &Transports<T>, comm: &Comm, engine: &Engine) -> Result<u32> {
     match transports {
-        Transports::Intracomm(transport) => create::context(transport, engine).await,
+        Transports::Intracomm(transport) => create::context(transport, engine, comm.group()).await,
         Transports::Intercomm(sides) => {
-            create::inter_context(sides, goes_first(comm.group(), comm.peers()), engine).await
+            create::inter_context(sides, (comm.group(), comm.peers()), engine).await
         }
     }
 }
@@ -240,7 +245,7 @@ fn connected(
     let engine = engine()?;
     let transport = BlockingTransport::new(engine, local, Purpose::Create);
     let agree = |peer: Option<(&BlockingTransport<'_>, usize)>| {
-        transport.run(connect(&transport, engine, local.group(), leader as usize, peer))
+        transport.run(connect(&transport, &Introductions(engine), local.group(), leader as usize, peer))
     };
     if local.rank() != leader {
         return agree(None);
@@ -278,7 +283,8 @@ fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), ta
     } else {
         None
     };
-    let agree = |peer| to_world.run(connect(&transport, engine, group, leader as usize, peer));
+    let agree =
+        |peer| to_world.run(connect(&transport, &Introductions(engine), group, leader as usize, peer));
     match peer {
         None => agree(None),
         Some(Ok(other)) => agree(Some((&to_world, other))),

@@ -8,7 +8,7 @@ use crate::coll::{BlockingTransport, Purpose, bcast};
 use crate::comm::Comm;
 use crate::comms;
 use crate::dynamic::meeting::meet;
-use crate::dynamic::{Answer, Bridge, Launcher, Request, join as joining, spawn as programs};
+use crate::dynamic::{Answer, Bridge, Launcher, Request, elsewhere, join as joining, spawn as programs};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::info::Info;
@@ -286,7 +286,16 @@ fn at_port(
         // SAFETY: this is the root.
         let port: &[u8] = unsafe { port.get() }?;
         let limit = programs::limit(&super::info::hints(hints)?)?.or(limit).filter(|limit| !limit.is_zero());
-        match ask(engine()?, &request(port.to_vec()), limit)? {
+        let (engine, request) = (engine()?, request(port.to_vec()));
+        let elsewhere = elsewhere::job_of(port).filter(|job| *job != engine.job().header().job_id());
+        let met = match elsewhere {
+            Some(job) if matches!(request, Request::Connect(_)) => {
+                let met = elsewhere::connect_at(engine, job, port, limit)?;
+                met.map(|(place, context)| Answer::good(b"", &[place, context]))
+            }
+            _ => ask(engine, &request, limit)?,
+        };
+        match met {
             Some(answer) if answer.numbers.len() == 2 => Ok((answer.numbers[0], answer.numbers[1])),
             Some(_) => Err(Error::Intern("a meeting without a place".into())),
             None => Err(Error::Dynamic {
@@ -314,7 +323,7 @@ pub fn connect(port: Text<'_>, hints: MPI_Info, root: c_int, comm: Arc<Comm>) ->
     at_port(port, hints, (root, &comm), Request::Connect, Some(usual))
 }
 
-/// MPI_Publish_name. A name is known to all programs of this mpiexec, and ends with this process.
+/// MPI_Publish_name. A name is known to all programs of this user on this machine, and ends with this process.
 pub fn publish(service: &[u8], _: Info, port: &[u8]) -> Result<()> {
     name(&Request::Publish(service.to_vec(), port.to_vec())).map(drop)
 }
@@ -326,12 +335,15 @@ pub fn unpublish(service: &[u8], _: Info, port: &[u8]) -> Result<()> {
 
 /// MPI_Lookup_name.
 pub fn look_up(service: &[u8], _: Info, port: Letters<'_>) -> Result<()> {
-    let name = name(&Request::LookUp(service.to_vec()))?;
+    let name = match name(&Request::LookUp(service.to_vec())) {
+        Err(Error::Dynamic { class: MPI_ERR_NAME, .. }) => elsewhere::look_up(engine()?, service)?,
+        known => known?,
+    };
     // SAFETY: the standard asks for MPI_MAX_PORT_NAME bytes.
     unsafe { port.write(MPI_MAX_PORT_NAME as usize, &name) }
 }
 
-/// MPI_Comm_join: MPI_COMM_NULL if the process at the other end of the socket belongs to another job.
+/// MPI_Comm_join: MPI_COMM_NULL if the process at the other end of the socket belongs to a job that this one cannot meet.
 pub fn join(socket: c_int) -> Result<MPI_Comm> {
     let (engine, itself) = (engine()?, comms::get(MPI_COMM_SELF)?);
     let Some((place, context)) = joining::meet_over(engine, socket)? else { return Ok(MPI_COMM_NULL) };

@@ -31,6 +31,7 @@ impl Argument<'_, *mut c_int> for FlagAt {
 /// MPIX_Comm_revoke.
 pub fn revoke(comm: Arc<Comm>) -> Result<()> {
     let engine = engine()?;
+    agreement::check_members(engine, &comm)?;
     if engine.job().failures().revoke(comm.context / 2)? {
         for member in members(&comm).filter(|member| *member != engine.rank()) {
             engine.progress().wake(member);
@@ -59,6 +60,7 @@ fn agreed(comm: &Comm, Shrunk { context, group, remote }: Shrunk) -> Result<Agre
 /// MPIX_Comm_shrink.
 pub fn shrink(comm: Arc<Comm>) -> Result<MPI_Comm> {
     let engine = engine()?;
+    agreement::check_members(engine, &comm)?;
     let serial = comm.agreements().begin();
     let shrunk = agreement::run(engine, &comm, agreement::shrink(engine, &comm, serial))?;
     engine.progress().notice_failures();
@@ -68,6 +70,7 @@ pub fn shrink(comm: Arc<Comm>) -> Result<MPI_Comm> {
 /// MPIX_Comm_ishrink. Until the request is complete the handle names something without a context of its own.
 pub fn ishrink(comm: Arc<Comm>) -> Result<(MPI_Comm, MPI_Request)> {
     let engine = engine()?;
+    agreement::check_members(engine, &comm)?;
     let events = engine.registry().attach(0);
     let stand_in = Comm::intra(comm.context, comm.rank(), comm.group().clone(), events.clone());
     let new = comms::insert(Arc::new(stand_in))?;
@@ -86,6 +89,7 @@ pub fn ishrink(comm: Arc<Comm>) -> Result<(MPI_Comm, MPI_Request)> {
 /// MPIX_Comm_agree.
 pub fn agree(comm: Arc<Comm>, flag: InOut<'_, c_int>) -> Result<()> {
     let engine = engine()?;
+    agreement::check_members(engine, &comm)?;
     let (serial, own) = (comm.agreements().begin(), flag.get().cast_unsigned());
     let (all, outcome) = agreement::run(engine, &comm, agreement::agree(engine, &comm, serial, own))?;
     flag.set(all.cast_signed());
@@ -95,6 +99,7 @@ pub fn agree(comm: Arc<Comm>, flag: InOut<'_, c_int>) -> Result<()> {
 /// MPIX_Comm_iagree.
 pub fn iagree(comm: Arc<Comm>, flag: FlagAt) -> Result<MPI_Request> {
     let engine = engine()?;
+    agreement::check_members(engine, &comm)?;
     let (serial, from) = (comm.agreements().begin(), comm.clone());
     let work = async move {
         let flag = flag;

@@ -57,6 +57,8 @@ pub enum Stage {
     Ended(String),
     /// It waits inside MPI.
     Waits(Box<LongWait>),
+    /// It belongs to another job, whose launcher knows more of it.
+    Guest,
     /// It is between MPI_Init and MPI_Finalize and does not wait; true: inside MPI_Finalize.
     Runs(bool),
 }
@@ -83,8 +85,9 @@ impl RankView {
         let pid = entry.pid();
         let stage = match (entry.state(), entry.exit()) {
             (_, Some(exit)) => Stage::Ended(exit.to_string()),
-            (RankState::Absent, None) => Stage::Absent,
             (RankState::Dead, None) => Stage::Ended("has died".into()),
+            (_, None) if entry.guest().is_some() => Stage::Guest,
+            (RankState::Absent, None) => Stage::Absent,
             (RankState::Arrived, None) => Stage::Starting,
             (RankState::Finalized, None) if is_gone(pid) => Stage::Ended("exited".into()),
             (RankState::Finalized, None) => Stage::Finalized,
@@ -102,7 +105,7 @@ impl RankView {
                 }
             }
         };
-        let runs = !matches!(stage, Stage::Absent | Stage::Ended(_));
+        let runs = !matches!(stage, Stage::Absent | Stage::Ended(_) | Stage::Guest);
         let process = if runs { ProcessView::of(pid) } else { ProcessView::default() };
         Self { rank, pid, stage, queues: [page.posted_now(), page.unexpected_now()], process }
     }
@@ -125,6 +128,7 @@ impl RankView {
         match &self.stage {
             Stage::Absent => "has not called MPI_Init".into(),
             Stage::Starting => "is inside MPI_Init".into(),
+            Stage::Guest => "belongs to another job, with which this one has met".into(),
             Stage::Finalized => "has called MPI_Finalize and runs on".into(),
             Stage::Ended(how) => format!("has ended: {how}"),
             Stage::Runs(true) => "is in MPI_Finalize".into(),

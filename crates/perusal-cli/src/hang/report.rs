@@ -84,6 +84,7 @@ fn rank_json(rank: &RankView) -> Value {
         "state": match &rank.stage {
             Stage::Absent => "absent",
             Stage::Starting => "starting",
+            Stage::Guest => "guest",
             Stage::Finalized => "finalized",
             Stage::Ended(_) => "ended",
             Stage::Waits(_) => "waits",

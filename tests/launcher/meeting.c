@@ -1,0 +1,217 @@
+/* Programs of several mpiexec that meet: meeting MODE NAME [COUNT [FILE]]. */
+#define _DEFAULT_SOURCE
+#include "../c/check.h"
+#include <mpi-ext.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int rank, size;
+
+/* Says what has happened, and makes a file of it, if it is given a name. */
+static void up(const char *what, const char *path) {
+    if (rank != 0) return;
+    printf("%s\n", what);
+    fflush(stdout);
+    if (path) fclose(fopen(path, "w"));
+}
+
+/* Everything that goes by messages works between the groups, and what needs common memory says so. */
+static void talk(MPI_Comm inter, int high) {
+    MPI_Comm all, half, again, back;
+    MPI_Request requests[2];
+    MPI_Win win;
+    MPI_File file;
+    int theirs, r, n, sum = -1, mine, other = -1, members = 0;
+    OK(MPI_Comm_remote_size(inter, &theirs));
+    OK(MPI_Allreduce(&size, &sum, 1, MPI_INT, MPI_SUM, inter));
+    SAME(sum, theirs * theirs);
+    OK(MPI_Intercomm_merge(inter, high, &all));
+    OK(MPI_Comm_rank(all, &r));
+    OK(MPI_Comm_size(all, &n));
+    SAME(n, size + theirs);
+    SAME(r, high ? theirs + rank : rank);
+    for (int bytes = 1; bytes <= 4 << 20; bytes *= 16) {
+        char *out = malloc((size_t)bytes), *in = malloc((size_t)bytes), *shared;
+        OK(MPI_Alloc_mem(bytes, MPI_INFO_NULL, &shared));
+        int next = (r + 1) % n, before = (r + n - 1) % n;
+        memset(out, r, (size_t)bytes);
+        memset(shared, r + 100, (size_t)bytes);
+        for (int i = 0; i < 3; i++) {
+            OK(MPI_Irecv(in, bytes, MPI_CHAR, i == 1 ? MPI_ANY_SOURCE : before, 7, all, &requests[0]));
+            OK(MPI_Isend(i == 2 ? shared : out, bytes, MPI_CHAR, next, 7, all, &requests[1]));
+            OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+            SAME(in[0], before + (i == 2 ? 100 : 0));
+            SAME(in[bytes - 1], before + (i == 2 ? 100 : 0));
+        }
+        /* Into memory that is shared within a job. */
+        OK(MPI_Sendrecv(out, bytes, MPI_CHAR, next, 8, shared, bytes, MPI_CHAR, before, 8, all, MPI_STATUS_IGNORE));
+        SAME(shared[bytes - 1], before);
+        OK(MPI_Bcast(in, bytes, MPI_CHAR, n - 1, all));
+        OK(MPI_Free_mem(shared));
+        free(out);
+        free(in);
+    }
+    for (int i = 0; i < 20; i++) {
+        OK(MPI_Allreduce(&r, &sum, 1, MPI_INT, MPI_SUM, all));
+        SAME(sum, n * (n - 1) / 2);
+        OK(MPI_Iallreduce(&r, &other, 1, MPI_INT, MPI_MAX, all, &requests[0]));
+        OK(MPI_Wait(requests, MPI_STATUS_IGNORE));
+        SAME(other, n - 1);
+        OK(MPI_Barrier(all));
+    }
+    int *everybody = malloc(sizeof(int) * (size_t)n);
+    OK(MPI_Allgather(&r, 1, MPI_INT, everybody, 1, MPI_INT, all));
+    for (int i = 0; i < n; i++) SAME(everybody[i], i);
+    free(everybody);
+    /* Communicators of members of both jobs, and one that connects such. */
+    OK(MPI_Comm_split(all, r % 2, -r, &half));
+    OK(MPI_Comm_size(half, &members));
+    SAME(members, (n + 1 - r % 2) / 2);
+    OK(MPI_Intercomm_create(half, 0, all, r % 2 ? (n - 1) / 2 * 2 : (n - 2) / 2 * 2 + 1, 5, &back));
+    mine = r;
+    OK(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_MAX, back));
+    SAME(sum, r % 2 ? (n - 1) / 2 * 2 : (n - 2) / 2 * 2 + 1);
+    OK(MPI_Comm_free(&back));
+    OK(MPI_Comm_free(&half));
+    OK(MPI_Comm_dup(all, &again));
+    OK(MPI_Barrier(again));
+    OK(MPI_Comm_free(&again));
+    CLASS(MPI_Win_create(&mine, sizeof mine, 1, MPI_INFO_NULL, all, &win), MPI_ERR_COMM);
+    CLASS(MPI_File_open(all, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), MPI_ERR_COMM);
+    CLASS(MPI_Psend_init(&mine, 1, 1, MPI_INT, high ? 0 : n - 1, 0, all, MPI_INFO_NULL, requests), MPI_ERR_COMM);
+    CLASS(MPIX_Comm_agree(all, &mine), MPI_ERR_COMM);
+    OK(MPI_Comm_free(&all));
+}
+
+static void publish(const char *name, char *port) {
+    if (rank == 0) {
+        OK(MPI_Open_port(MPI_INFO_NULL, port));
+        OK(MPI_Publish_name(name, MPI_INFO_NULL, port));
+    }
+}
+
+static void find(const char *name, char *port) {
+    int class = MPI_ERR_NAME;
+    while (rank == 0 && class == MPI_ERR_NAME) {
+        OK(MPI_Error_class(MPI_Lookup_name(name, MPI_INFO_NULL, port), &class));
+        usleep(5000);
+    }
+    SAME(rank == 0 ? class : MPI_SUCCESS, MPI_SUCCESS);
+}
+
+static MPI_Comm joined(const char *path, int listens) {
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0), peer = fd;
+    MPI_Comm inter;
+    strncpy(at.sun_path, path, sizeof at.sun_path - 1);
+    if (listens) {
+        SAME(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+        SAME(listen(fd, 1), 0);
+        peer = accept(fd, NULL, NULL);
+        unlink(path);
+    } else {
+        while (connect(fd, (struct sockaddr *)&at, sizeof at)) usleep(5000);
+    }
+    OK(MPI_Comm_join(peer, &inter));
+    char byte = 'x';
+    SAME(write(peer, &byte, 1), 1);
+    SAME(read(peer, &byte, 1), 1);
+    close(peer);
+    if (listens) close(fd);
+    return inter;
+}
+
+/* A port of another job at which nobody accepts, ports of jobs that are not there, and names. */
+static void mistakes(const char *port) {
+    MPI_Comm inter;
+    MPI_Info info;
+    char own[MPI_MAX_PORT_NAME], other[MPI_MAX_PORT_NAME + 8];
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "timeout", "0.2"));
+    CLASS(MPI_Comm_connect(port, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT);
+    CHECK(inter == MPI_COMM_NULL);
+    /* It is another job's: only who has opened it accepts there, or closes it. */
+    CLASS(MPI_Comm_accept(port, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT);
+    CLASS(MPI_Close_port(port), MPI_ERR_PORT);
+    snprintf(other, sizeof other, "%s9", port);
+    CLASS(MPI_Comm_connect(other, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT);
+    OK(MPI_Open_port(MPI_INFO_NULL, own));
+    for (int at = 0; own[at]; at++) {
+        char changed[MPI_MAX_PORT_NAME];
+        strcpy(changed, own);
+        changed[at] = changed[at] == '1' ? '2' : '1';
+        CLASS(MPI_Comm_connect(changed, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT);
+    }
+    OK(MPI_Info_free(&info));
+}
+
+int main(int argc, char **argv) {
+    const char *mode = argv[1], *name = argv[2];
+    int count = argc > 3 ? atoi(argv[3]) : 1, word = 0;
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm inter;
+    OK(MPI_Init(&argc, &argv));
+    errors_return();
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    int brief = strstr(mode, "-brief") != NULL;
+    if (!strcmp(mode, "serve") || !strcmp(mode, "serve-brief")) {
+        publish(name, port);
+        up("open", NULL);
+        for (int i = 0; i < count; i++) {
+            OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
+            if (!brief) talk(inter, 0);
+            OK(MPI_Comm_disconnect(&inter));
+        }
+        up("served", NULL);
+    } else if (!strcmp(mode, "visit") || !strcmp(mode, "visit-brief")) {
+        find(name, port);
+        for (int i = 0; i < count; i++) {
+            OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
+            if (inter == MPI_COMM_NULL) return 1;
+            if (!brief) talk(inter, 1);
+            OK(MPI_Comm_disconnect(&inter));
+        }
+        up("visited", NULL);
+    } else if (!strcmp(mode, "listen") || !strcmp(mode, "call")) {
+        inter = joined(name, mode[0] == 'l');
+        if (inter != MPI_COMM_NULL) {
+            talk(inter, mode[0] == 'l');
+            OK(MPI_Comm_disconnect(&inter));
+            up("joined", NULL);
+        }
+    } else if (!strcmp(mode, "unwilling")) {
+        publish(name, port);
+        up("open", NULL);
+        OK(MPI_Recv(&word, 1, MPI_INT, 0, 3, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+    } else if (!strcmp(mode, "mistaken")) {
+        find(name, port);
+        mistakes(port);
+        up("refused", NULL);
+    } else {
+        /* "wait-…": connected; "part-…": after that. Until somebody is killed. */
+        if (strstr(mode, "serve")) {
+            publish(name, port);
+            OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
+        } else {
+            find(name, port);
+            OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
+        }
+        OK(MPI_Barrier(inter));
+        if (!strncmp(mode, "part", 4)) OK(MPI_Comm_disconnect(&inter));
+        up("met", argc > 4 ? argv[4] : NULL);
+        if (!strncmp(mode, "part", 4)) {
+            for (int i = 0; i < 100; i++) {
+                usleep(10000);
+                OK(MPI_Barrier(MPI_COMM_WORLD));
+            }
+            up("alone", NULL);
+        } else {
+            MPI_Comm_set_errhandler(inter, MPI_ERRORS_ARE_FATAL);
+            MPI_Recv(&word, 1, MPI_INT, 0, 3, inter, MPI_STATUS_IGNORE);
+        }
+    }
+    MPI_Finalize();
+    return verdict();
+}

@@ -1,0 +1,171 @@
+//! Programs of different launchers, and without one, meet; a death in one job ends the other, and nothing stays behind.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::common::dist::dist;
+use crate::common::jobs::{Directory, Job, eventually, marked, start, start_as};
+use crate::common::{root, scratch};
+
+/// The program of `tests/launcher/meeting.c`.
+fn program() -> &'static str {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let made = PROGRAM.get_or_init(|| {
+        let program = scratch("meeting").join("meeting");
+        let mut compiler = Command::new(dist().join("bin/mpicc"));
+        compiler.args(["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
+        compiler.arg(root().join("tests/launcher/meeting.c"));
+        assert!(compiler.status().expect("the wrapper runs").success(), "{compiler:?}");
+        program
+    });
+    made.to_str().expect("a path in UTF-8")
+}
+
+/// A job of so many ranks; of the program alone, without launcher, for none.
+fn job(ranks: u32, arguments: &[&str]) -> Job {
+    if ranks == 0 {
+        return start_as(&mut Command::new(program()), arguments, Stdio::null());
+    }
+    start(&[&["-n", &ranks.to_string(), program()], arguments].concat(), Stdio::null())
+}
+
+/// A name that no other test publishes.
+fn name(of: &str) -> String {
+    format!("{of} of {}", std::process::id())
+}
+
+/// Both jobs end well, and say so.
+fn end_well(jobs: [(Job, &str); 2]) {
+    for (job, says) in jobs {
+        let mark = job.mark.clone();
+        let ended = job.end();
+        assert_eq!((ended.code(), ended.err.as_str()), (0, ""), "{ended:?}");
+        assert_eq!(ended.out.lines().last(), Some(says), "{ended:?}");
+        eventually("the end of every process", || marked(&mark).is_empty());
+    }
+}
+
+fn meet(servers: u32, visitors: u32, times: &str) {
+    let name = name(&format!("{servers} and {visitors}"));
+    let server = job(servers, &["serve", &name, times]);
+    end_well([(job(visitors, &["visit", &name, times]), "visited"), (server, "served")]);
+}
+
+#[test]
+fn groups_of_two_launchers_meet_and_meet_again() {
+    meet(2, 1, "2");
+    meet(1, 3, "1");
+}
+
+#[test]
+fn jobs_that_notify_by_flags_and_by_counters_meet() {
+    meet(10, 2, "1");
+}
+
+#[test]
+fn programs_without_a_launcher_meet() {
+    meet(0, 0, "1");
+    meet(2, 0, "1");
+}
+
+#[test]
+fn processes_of_two_jobs_join_over_a_socket() {
+    for ranks in [0, 1] {
+        let dir = Directory::new("join");
+        let path = dir.file("socket");
+        end_well([(job(ranks, &["listen", &path]), "joined"), (job(1, &["call", &path]), "joined")]);
+    }
+}
+
+#[test]
+fn a_server_takes_more_visitors_in_turn_than_it_has_places() {
+    let name = name("many");
+    let server = job(1, &["serve-brief", &name, "20"]);
+    for _ in 0..20 {
+        let ended = job(4, &["visit-brief", &name]).end();
+        assert_eq!((ended.code(), ended.out.as_str()), (0, "visited\n"), "{ended:?}");
+    }
+    assert_eq!(server.end().code(), 0);
+}
+
+#[test]
+fn wrong_ports_of_other_jobs_are_errors() {
+    let name = name("unwilling");
+    let unwilling = job(1, &["unwilling", &name]);
+    let ended = job(2, &["mistaken", &name]).end();
+    assert_eq!((ended.code(), ended.out.as_str(), ended.err.as_str()), (0, "refused\n", ""), "{ended:?}");
+    unwilling.signal(libc::SIGKILL);
+}
+
+#[test]
+fn a_job_that_outlives_deaths_meets_no_other() {
+    let name = name("survivor");
+    let _survivor = start(&["--survive", "-n", "1", program(), "unwilling", &name], Stdio::null());
+    let ended = job(1, &["visit", &name]).end();
+    assert!(ended.err.contains("is 43, expected 0"), "{ended:?}");
+}
+
+/// Two jobs that have met.
+fn met(how: &str) -> (Directory, [Job; 2]) {
+    let dir = Directory::new(how);
+    let name = name(&format!("{how} {}", dir.path().display()));
+    let ups = [dir.file("serve"), dir.file("visit")];
+    let jobs = [("serve", &ups[0]), ("visit", &ups[1])]
+        .map(|(side, up)| job(2, &[&format!("{how}-{side}"), &name, "1", up]));
+    eventually("the meeting", || ups.iter().all(|up| Path::new(up).exists()));
+    (dir, jobs)
+}
+
+/// The process of a job's rank 1.
+fn rank(job: &Job) -> i32 {
+    let is_rank = |pid: &i32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry == b"PERUSAL_RANK=1")
+    };
+    job.processes().into_iter().find(is_rank).expect("a rank that runs")
+}
+
+#[test]
+fn a_death_in_one_job_ends_the_other() {
+    for at in [0, 1] {
+        let (_dir, jobs) = met("wait");
+        let marks = jobs.each_ref().map(|job| job.mark.clone());
+        // SAFETY: sends a signal to a process of the test's own job; no memory is involved.
+        unsafe { libc::kill(rank(&jobs[at]), libc::SIGKILL) };
+        for (number, job) in jobs.into_iter().enumerate() {
+            let ended = job.end();
+            assert_eq!(ended.code(), 137, "{ended:?}");
+            let other = "rank 1 of another job, with which this one was connected";
+            assert_eq!(ended.err.contains(other), number != at, "{ended:?}");
+            assert!(ended.err.contains("killed by SIGKILL (signal 9)"), "{ended:?}");
+        }
+        eventually("the end of every process", || marks.iter().all(|mark| marked(mark).is_empty()));
+    }
+}
+
+#[test]
+fn a_launcher_that_is_killed_ends_both_jobs() {
+    for at in [0, 1] {
+        let (_dir, mut jobs) = met("wait");
+        let marks = jobs.each_ref().map(|job| job.mark.clone());
+        jobs[at].signal(libc::SIGKILL);
+        jobs.swap(0, at);
+        let [_killed, other] = jobs;
+        let ended = other.end();
+        assert_ne!(ended.code(), 0, "{ended:?}");
+        assert!(ended.err.contains("of another job, with which this one was connected"), "{ended:?}");
+        eventually("the end of every process", || marks.iter().all(|mark| marked(mark).is_empty()));
+    }
+}
+
+#[test]
+fn what_befalls_a_job_that_has_disconnected_is_its_own() {
+    let (_dir, [server, visitor]) = met("part");
+    // SAFETY: sends a signal to a process of the test's own job; no memory is involved.
+    unsafe { libc::kill(rank(&visitor), libc::SIGKILL) };
+    assert_eq!(visitor.end().code(), 137);
+    let ended = server.end();
+    assert_eq!((ended.code(), ended.err.as_str()), (0, ""), "{ended:?}");
+    assert!(ended.out.ends_with("alone\n"), "{ended:?}");
+}
