@@ -4,6 +4,7 @@ use crate::comm::Comm;
 use crate::comms;
 use crate::engine::Engine;
 use crate::events::{CollRoot, Event, EventPayload, EventRecord, Spec};
+use crate::shm::RankState;
 use crate::types::MPI_Comm;
 
 /// One spawn, from its SPAWN_BEGIN to its SPAWN_END.
@@ -33,7 +34,10 @@ impl<'a> SpawnSpan<'a> {
         let ranks: Vec<u32> = made.as_ref().map(|made| made.peers().iter().collect()).unwrap_or_default();
         if self.comm.rank() == self.root {
             for rank in &ranks {
-                let pid = engine.job().roster().entry(*rank).pid();
+                let entry = engine.job().roster().entry(*rank);
+                // The first of them has met us; the others may be on their way. If this job ends meanwhile, so does the wait.
+                let known = || Ok(entry.pid() != 0 || entry.state() == RankState::Dead);
+                let pid = engine.progress().wait_for(known).map_or(0, |()| entry.pid());
                 self.emit(Event::ProcessSpawned, EventPayload::Process { rank: *rank, pid });
             }
         }
