@@ -6,6 +6,9 @@ use core::hint::cold_path;
 /// Bytes from which a run is copied by whole lines.
 const LONG: usize = 8 << 10;
 
+/// Bytes from which it may be best to copy a run into the ring past the cache.
+const STREAMED: usize = 4 << 10;
+
 /// Copies a payload into the ring; the commonest sizes without a call.
 ///
 /// # Safety
@@ -24,10 +27,8 @@ pub(crate) unsafe fn copy_in(from: *const u8, to: &mut [u8]) {
             cold_path();
             // SAFETY: the caller vouches for both ends.
             unsafe {
-                if len >= arch::streamed_from() {
-                    arch::copy_nontemporal(from, to.as_mut_ptr(), len);
-                } else if len >= LONG {
-                    copy_long(from, to.as_mut_ptr(), len);
+                if len >= STREAMED {
+                    copy_in_long(from, to.as_mut_ptr(), len);
                 } else {
                     core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), len);
                 }
@@ -61,6 +62,22 @@ pub(crate) unsafe fn copy_out(data: &[u8], to: *mut u8) {
                 }
             }
         }
+    }
+}
+
+/// Copies a long run into the ring, out of the way of what is short.
+///
+/// # Safety
+///
+/// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
+#[inline(never)]
+unsafe fn copy_in_long(from: *const u8, to: *mut u8, len: usize) {
+    if len >= LONG && !arch::streams() {
+        // SAFETY: the caller vouches for both ends.
+        unsafe { arch::copy_long(from, to, len) };
+    } else {
+        // SAFETY: the caller vouches for both ends.
+        unsafe { arch::copy_for_others(from, to, len) };
     }
 }
 
