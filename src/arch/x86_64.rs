@@ -98,8 +98,8 @@ static FAST_STRINGS: LazyLock<bool> =
 /// stores are under way at once. Stores past the cache need no answer.
 static STORES_WAIT: LazyLock<bool> = LazyLock::new(|| {
     let id = __cpuid(0);
-    let maker: Vec<u8> = [id.ebx, id.edx, id.ecx].iter().flat_map(|part| part.to_le_bytes()).collect();
-    matches!(maker.as_slice(), b"AuthenticAMD" | b"HygonGenuine")
+    let maker = [id.ebx, id.edx, id.ecx].map(u32::to_le_bytes);
+    matches!(maker.as_flattened(), b"AuthenticAMD" | b"HygonGenuine")
 });
 
 /// See [`super::streamed_from`].

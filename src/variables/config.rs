@@ -311,6 +311,17 @@ mod tests {
     }
 
     #[test]
+    fn where_rings_are_filled_past_the_cache_longer_messages_go_through_them() {
+        let a_cpu_each = JobShape { usable_cpus: 4, ..HERE };
+        let one_step = [VariableId::CopyReadFrom, VariableId::CopyHalvesFrom, VariableId::CollDirectFrom];
+        for id in one_step.map(VariableId::variable) {
+            assert_eq!((id.default)(&a_cpu_each), 8 << 10, "{}", id.name);
+            assert_eq!((id.default)(&JobShape { streams: true, ..a_cpu_each }), 64 << 10, "{}", id.name);
+            assert_eq!((id.default)(&JobShape { streams: true, ..HERE }), (id.default)(&HERE), "{}", id.name);
+        }
+    }
+
+    #[test]
     fn a_change_is_seen_at_once_and_a_wrong_one_changes_nothing() {
         let config = Config::new(&Overrides::default(), HERE).expect("defaults");
         assert_eq!(config.spin(), Duration::from_micros(1), "oversubscribed");
