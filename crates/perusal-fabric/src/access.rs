@@ -13,7 +13,7 @@ use crate::api::*;
 use crate::arithmetic::{self, Family};
 use crate::core::{Core, EAGER_LIMIT};
 use crate::operation::{Access, Arrival, Arriving, Atomic, Message, Sending, Taken};
-use crate::peers::Waiting;
+use crate::peers::{Outgoing, Waiting};
 use crate::region::{Found, Region, Remote};
 use crate::spans::Spans;
 use crate::wire;
@@ -176,7 +176,7 @@ impl Core {
         if entry.unanswered > 0 {
             return false;
         }
-        let Some(outgoing) = &entry.outgoing else { return false };
+        let Some(outgoing) = entry.outgoing.as_ref().and_then(Outgoing::ring) else { return false };
         let generation = outgoing.generation();
         let mut places = Vec::with_capacity(access.pieces.len());
         for piece in &access.pieces {
@@ -451,6 +451,10 @@ impl Core {
     fn tell(&mut self, peer: u32, header: &Header, regions: &[Rc<Region>]) {
         let generation = self.regions.as_ref().map_or(0, |regions| u64::from(regions.generation.get()));
         let (true, [region]) = (header.kind & wire::TELL != 0, regions) else { return };
+        // Only an origin on this node can use it.
+        if self.peers.all[peer as usize].is_remote() {
+            return;
+        }
         if let [(at, len)] = *region.pieces {
             let words = [region.key, generation, region.base, at, len as u64, region.access];
             let mut bytes = vec![0; 8 * words.len()].into_boxed_slice();

@@ -1,9 +1,9 @@
 //! Address vectors: fi_addr_t is the place in a table, which grows while endpoints run.
 
-use crate::address::{ADDRESS_BYTES, Address};
 use crate::api::*;
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
+use crate::name::{NAME_BYTES, Name};
 use crate::object::{Object, Tables, close, give, table, with};
 use libc::{c_char, c_int, c_void};
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use std::rc::{Rc, Weak};
 /// The table, and the endpoints that use it.
 #[derive(Debug, Default)]
 pub struct Vector {
-    entries: RefCell<Vec<Option<Address>>>,
+    entries: RefCell<Vec<Option<Name>>>,
     endpoints: RefCell<Vec<Weak<RefCell<Endpoint>>>>,
 }
 
@@ -20,8 +20,8 @@ impl Vector {
     /// Has an endpoint learn all addresses, and those that come.
     pub fn bind(&self, endpoint: &Rc<RefCell<Endpoint>>) {
         for (at, entry) in self.entries.borrow().iter().enumerate() {
-            if let Some(address) = entry {
-                endpoint.borrow_mut().core.introduce(at as u64, *address);
+            if let Some(name) = entry {
+                endpoint.borrow_mut().core.introduce(at as u64, *name);
             }
         }
         self.endpoints.borrow_mut().push(Rc::downgrade(endpoint));
@@ -33,11 +33,11 @@ impl Vector {
         }
     }
 
-    fn insert(&self, address: Address) -> u64 {
+    fn insert(&self, name: Name) -> u64 {
         let mut entries = self.entries.borrow_mut();
-        entries.push(Some(address));
+        entries.push(Some(name));
         let at = (entries.len() - 1) as u64;
-        self.each(|endpoint| endpoint.core.introduce(at, address));
+        self.each(|endpoint| endpoint.core.introduce(at, name));
         at
     }
 }
@@ -104,12 +104,16 @@ unsafe extern "C" fn insert(
 ) -> c_int {
     let insert = |av: &Av| {
         let mut inserted = 0;
+        let mut next = addresses;
         for at in 0..count {
-            // SAFETY: the interface promises `count` addresses, which all have the same length.
-            let bytes =
-                unsafe { std::slice::from_raw_parts(addresses.add(at * ADDRESS_BYTES), ADDRESS_BYTES) };
-            let address = Address::parse(bytes);
-            let number = address.map_or(FI_ADDR_NOTAVAIL, |address| av.value.insert(address));
+            // SAFETY: the interface promises `count` names, one behind the other, each with a zero at its end.
+            let bytes = unsafe {
+                let bytes = std::slice::from_raw_parts(next, libc::strnlen(next.cast(), NAME_BYTES));
+                next = next.add(bytes.len() + 1);
+                bytes
+            };
+            let address = Name::parse(bytes);
+            let number = address.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
             inserted += c_int::from(address.is_some());
             // SAFETY: the interface promises `count` places, or none; and as many errors where it asks for them.
             unsafe {
@@ -146,10 +150,10 @@ unsafe extern "C" fn remove(av: *mut Fid, numbers: *const u64, count: usize, _: 
 
 unsafe extern "C" fn lookup(av: *mut Fid, number: u64, out: *mut u8, len: *mut usize) -> c_int {
     let lookup = |av: &Av| {
-        let Some(address) = av.value.entries.borrow().get(number as usize).copied().flatten() else {
+        let Some(name) = av.value.entries.borrow().get(number as usize).copied().flatten() else {
             return -FI_EINVAL;
         };
-        let bytes = address.to_bytes();
+        let bytes = name.to_bytes();
         // SAFETY: the interface promises `*len` bytes.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), out, bytes.len().min(*len));
@@ -167,14 +171,15 @@ unsafe extern "C" fn straddr(
     out: *mut c_char,
     len: *mut usize,
 ) -> *const c_char {
-    // SAFETY: the interface promises an address, and `*len` bytes.
+    // SAFETY: the interface promises an address, which ends with a zero, and `*len` bytes.
     unsafe {
+        let text = libc::strnlen(address.cast(), NAME_BYTES);
         if *len > 0 {
-            let fits = ADDRESS_BYTES.min(*len);
+            let fits = text.min(*len - 1);
             std::ptr::copy_nonoverlapping(address, out.cast(), fits);
-            *out.add(fits - 1) = 0;
+            *out.add(fits) = 0;
         }
-        *len = ADDRESS_BYTES;
+        *len = text + 1;
     }
     out
 }

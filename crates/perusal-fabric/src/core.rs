@@ -3,6 +3,7 @@
 use crate::address::Address;
 use crate::api::*;
 use crate::key::TagPattern;
+use crate::name::Name;
 use crate::operation::{Arriving, Body, Message, Receive, Reports, Send, Sending, There, Unexpected};
 use crate::peers::{Peers, Waiting};
 use crate::region::Regions;
@@ -65,9 +66,9 @@ impl Core {
         }
     }
 
-    /// The address vector says that `fi_addr` is the endpoint with this address.
-    pub fn introduce(&mut self, fi_addr: u64, address: Address) {
-        let number = self.peers.number(address);
+    /// The address vector says that `fi_addr` is the endpoint with this name.
+    pub fn introduce(&mut self, fi_addr: u64, name: impl Into<Name>) {
+        let number = self.peers.named(name.into());
         let at = fi_addr as usize;
         if self.by_fi_addr.len() <= at {
             self.by_fi_addr.resize(at + 1, u32::MAX);
@@ -322,7 +323,7 @@ impl Core {
     /// Ends what is under way with a peer that is closed, or whose process has ended, or that is not to be known any more.
     pub fn end_with(&mut self, peer: u32) {
         let ended = self.peers.all[peer as usize].has_ended();
-        self.peers.all[peer as usize].outgoing = None;
+        self.peers.detach(peer);
         self.peers.all[peer as usize].waiting.clear();
         self.peers.with_waiting.retain(|&other| other != peer);
         let sends: Vec<u32> = self.sends.iter().filter(|one| one.1.peer == peer).map(|one| one.0).collect();

@@ -2,9 +2,12 @@
 
 use crate::address::Address;
 use crate::core::Core;
+use crate::elsewhere::Turns;
+use crate::peers::Sent;
 use crate::region::{Region, Regions};
 use crate::segment::Segment;
 use crate::words::{self, Known};
+use perusal::internals::error::report;
 use perusal::internals::ring::{Consumer, MappedRing, Storage};
 use perusal::internals::shm::cpus;
 use perusal::internals::sync::{AsymmetricFence, Ordering};
@@ -26,6 +29,9 @@ const LONG: u32 = 1000;
 const LINGER: Duration = Duration::from_secs(1);
 /// How long it waits for a peer that is copying into a buffer of it: that takes longer only if the peer is stopped.
 const COPYING: Duration = Duration::from_secs(10);
+
+/// Set to 1, each endpoint tells at its end how much it has sent by which way.
+const SUMMARY: &str = "PERUSAL_FABRIC_SUMMARY";
 
 /// The ring from a peer.
 #[derive(Debug)]
@@ -69,6 +75,8 @@ pub struct Endpoint {
     meets_itself: bool,
     idle: u32,
     cpus: Cpus,
+    /// When other nodes are asked.
+    pub(crate) turns: Turns,
     fence: AsymmetricFence,
     /// What peers wake a thread with that waits for a descriptor: the end to read, the end to write.
     pipe: Option<(File, File)>,
@@ -95,6 +103,7 @@ impl Endpoint {
             meets_itself: false,
             idle: 0,
             cpus,
+            turns: Turns::default(),
             fence,
             pipe: None,
             armed: false,
@@ -161,6 +170,9 @@ impl Endpoint {
                 self.last = at;
                 any = true;
             }
+        }
+        if self.core.peers.network.is_some() {
+            any |= self.network_progress(any);
         }
         if !self.core.peers.with_waiting.is_empty() {
             any |= self.core.push_waiting();
@@ -241,7 +253,7 @@ impl Endpoint {
 
     /// Ends what is under way with peers whose process has ended, and gives their slots back.
     #[cold]
-    fn look_for_the_dead(&mut self) {
+    pub(crate) fn look_for_the_dead(&mut self) {
         let mut at = 0;
         while at < self.incoming.len() {
             let one = &self.incoming[at];
@@ -252,12 +264,12 @@ impl Endpoint {
             }
         }
         for peer in 0..self.core.peers.all.len() as u32 {
-            if self.core.peers.all[peer as usize].outgoing.is_some()
-                && self.core.peers.all[peer as usize].has_ended()
-            {
+            let one = &mut self.core.peers.all[peer as usize];
+            if one.outgoing.is_some() && one.has_ended() {
                 self.core.end_with(peer);
             }
         }
+        self.look_for_the_dead_elsewhere();
     }
 
     #[cold]
@@ -281,7 +293,7 @@ impl Endpoint {
     /// an end; then takes nothing any more.
     fn close(&mut self) {
         let start = Instant::now();
-        while (self.core.owes() && start.elapsed() < LINGER)
+        while ((self.core.owes() || self.is_sending_elsewhere()) && start.elapsed() < LINGER)
             || (self.core.awaits_part() && start.elapsed() < COPYING)
         {
             self.look_for_the_dead();
@@ -290,6 +302,13 @@ impl Endpoint {
             }
         }
         self.segment.words().close();
+        if std::env::var_os(SUMMARY).is_some_and(|value| value == "1") {
+            let Sent { here, peers_here, elsewhere, peers_elsewhere } = self.core.peers.sent();
+            report(format_args!(
+                "process {} has sent {here} records to {peers_here} peers on its node and {elsewhere} to {peers_elsewhere} on other nodes",
+                self.address.pid
+            ));
+        }
     }
 
     /// Makes progress, and has peers write into a pipe when they have something from now on. Returns the end to wait for, or `None` if there is
@@ -306,6 +325,7 @@ impl Endpoint {
         let (mut read, pipe, wakes) = (read, read.as_raw_fd(), write.as_raw_fd());
         let mut bytes = [0; 64];
         while read.read(&mut bytes).is_ok_and(|taken| taken == bytes.len()) {}
+        self.turns.come_next();
         if self.progress() {
             return Ok(None);
         }
@@ -338,7 +358,9 @@ impl Endpoint {
     pub fn sleep(&mut self, milliseconds: u64) {
         let bell = self.segment.doorbell();
         self.incoming.iter().for_each(|one| one.consumer.enable_notification());
-        let at_most = if self.core.peers.with_waiting.is_empty() { milliseconds.min(100) } else { 1 };
+        // The core provider rings no doorbell.
+        let quiet = self.core.peers.with_waiting.is_empty() && self.core.peers.network.is_none();
+        let at_most = if quiet { milliseconds.min(100) } else { 1 };
         let (incoming, segment, changes) = (&self.incoming, &self.segment, self.changes);
         let reason =
             || segment.words().changes() != changes || incoming.iter().any(|one| one.consumer.ready());
@@ -349,6 +371,7 @@ impl Endpoint {
             }
         });
         self.incoming.iter().for_each(|one| one.consumer.disable_notification());
+        self.turns.come_next();
         self.look_for_the_dead();
     }
 }

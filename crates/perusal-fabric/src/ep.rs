@@ -1,6 +1,5 @@
 //! Endpoints, as the interface sees them: binding, and messages with and without tags.
 
-use crate::address::ADDRESS_BYTES;
 use crate::api::*;
 use crate::av::Av;
 use crate::cntr::Cntr;
@@ -89,7 +88,7 @@ pub unsafe extern "C" fn open(
             info.rx_attr.as_ref().map_or(0, |rx| rx.op_flags),
         )
     };
-    let mut endpoint = match Endpoint::new() {
+    let mut endpoint = match Endpoint::with_network() {
         Ok(endpoint) => endpoint,
         Err(error) => return -error,
     };
@@ -202,15 +201,15 @@ unsafe extern "C" fn control(ep: *mut Fid, command: c_int, _: *mut c_void) -> c_
 
 unsafe extern "C" fn getname(ep: *mut Fid, out: *mut u8, len: *mut usize) -> c_int {
     let getname = |ep: &Ep| {
-        let bytes = ep.value.endpoint.borrow().address.to_bytes();
+        let bytes = ep.value.endpoint.borrow().name().to_bytes();
         // SAFETY: the interface promises `*len` bytes.
         unsafe {
             let room = *len;
-            *len = ADDRESS_BYTES;
+            *len = bytes.len();
             if room > 0 && !out.is_null() {
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), out, ADDRESS_BYTES.min(room));
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), out, bytes.len().min(room));
             }
-            if room < ADDRESS_BYTES { -FI_ETOOSMALL } else { 0 }
+            if room < bytes.len() { -FI_ETOOSMALL } else { 0 }
         }
     };
     // SAFETY: the interface promises an endpoint of ours.

@@ -64,10 +64,11 @@ fn text(text: &std::ffi::CStr) -> *mut c_char {
     unsafe { libc::strdup(text.as_ptr()) }
 }
 
-/// What an endpoint can do, with FI_REMOTE_COMM if the environment says that no peer is remote: Open MPI asks every provider for it.
+/// What an endpoint can do, with FI_REMOTE_COMM if it has a network, or if the environment says that no peer is remote: Open MPI asks every
+/// provider for it.
 fn offered() -> u64 {
     let one_node = std::env::var_os("PERUSAL_FABRIC_ONE_NODE").is_some_and(|value| value == "1");
-    CAPS | if one_node { FI_REMOTE_COMM } else { 0 }
+    CAPS | if one_node || crate::remote::wanted().is_some() { FI_REMOTE_COMM } else { 0 }
 }
 
 /// What of `hints` decides, out of structures that may be missing.

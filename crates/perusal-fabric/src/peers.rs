@@ -2,26 +2,42 @@
 
 use crate::address::Address;
 use crate::api::{FI_ADDR_NOTAVAIL, FI_ESHUTDOWN};
+use crate::name::Name;
 use crate::region::Remote;
+use crate::remote::{Network, Watched};
 use crate::segment::Segment;
 use crate::words::{self, Known};
 use perusal::internals::doorbell::Doorbell;
 use perusal::internals::ring::{Header, MappedRing, Producer};
 use perusal::internals::shm::peer_memory::{read_peer, write_peer};
 use perusal::internals::sync::AsymmetricFence;
+use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// The way to a peer.
 #[derive(Debug)]
-pub struct Outgoing {
-    pub producer: Producer<MappedRing>,
+#[allow(clippy::large_enum_variant, reason = "the usual one, which is not to be behind another pointer")]
+pub enum Outgoing {
+    /// On this node.
+    Ring(Ring),
+    /// On another one: the number of the way there.
+    Network(Rc<RefCell<Network>>, usize),
+}
+
+/// The ring to a peer.
+#[derive(Debug)]
+pub struct Ring {
+    producer: Producer<MappedRing>,
     doorbell: Doorbell,
     fence: AsymmetricFence,
     slot: usize,
+    /// Records that others had sent through the slot before.
+    before: u64,
     /// Who owns the memory.
     owner: Address,
     /// The owner's pipe, once it was needed.
@@ -29,7 +45,7 @@ pub struct Outgoing {
     segment: Segment,
 }
 
-impl Outgoing {
+impl Ring {
     fn attach(own: Address, to: Address) -> Result<Self, i32> {
         let segment = Segment::open(to)?;
         let fence = segment.fence()?;
@@ -37,7 +53,8 @@ impl Outgoing {
         let producer = Producer::resume(segment.ring(slot));
         segment.publish(slot, words::READY);
         let doorbell = segment.doorbell();
-        let mut outgoing = Self { producer, doorbell, fence, slot, owner: to, pipe: None, segment };
+        let before = producer.position();
+        let mut outgoing = Self { producer, doorbell, fence, slot, before, owner: to, pipe: None, segment };
         outgoing.wake();
         Ok(outgoing)
     }
@@ -70,6 +87,35 @@ impl Outgoing {
 }
 
 impl Outgoing {
+    /// Pushes a record. False: there is no room.
+    #[inline(always)]
+    pub fn push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        match self {
+            Outgoing::Ring(ring) => ring.push(header, len, fill),
+            Outgoing::Network(network, to) => network.borrow_mut().push(*to, header, len, fill),
+        }
+    }
+
+    /// The ring, if the peer is on this node.
+    pub fn ring(&self) -> Option<&Ring> {
+        match self {
+            Outgoing::Ring(ring) => Some(ring),
+            Outgoing::Network(..) => None,
+        }
+    }
+
+    /// Whether the owner counts accesses; of an owner on another node that is not known.
+    pub fn counts_accesses(&self) -> bool {
+        self.ring().is_none_or(|ring| ring.segment.words().counts_accesses())
+    }
+
+    /// Whether the owner has closed its endpoint, as far as that is seen from here.
+    pub fn is_closed(&self) -> bool {
+        self.ring().is_some_and(|ring| ring.segment.words().is_closed())
+    }
+}
+
+impl Ring {
     /// What the owner says of the region with this key.
     pub fn known(&self, key: u64) -> Option<Known> {
         self.segment.words().known(key)
@@ -80,18 +126,18 @@ impl Outgoing {
         self.segment.words().generation()
     }
 
-    /// Whether the owner counts accesses.
-    pub fn counts_accesses(&self) -> bool {
-        self.segment.words().counts_accesses()
+    /// Records that this endpoint has sent through it.
+    fn records(&self) -> u64 {
+        self.producer.position() - self.before
     }
 
-    /// Whether the owner has closed its endpoint.
-    pub fn is_closed(&self) -> bool {
-        self.segment.words().is_closed()
+    /// The ring itself.
+    pub fn storage(&self) -> MappedRing {
+        *self.producer.storage()
     }
 }
 
-impl Drop for Outgoing {
+impl Drop for Ring {
     fn drop(&mut self) {
         self.producer.retire();
         self.segment.publish(self.slot, words::CLOSED);
@@ -134,6 +180,8 @@ pub struct Peer {
     pub unanswered: usize,
     /// What the peer has told of its regions, by key.
     pub regions: HashMap<u64, Known>,
+    /// Where it is, if it is on another node.
+    remote: Option<Watched>,
 }
 
 impl Known {
@@ -151,9 +199,14 @@ impl Known {
 const FRESH: Duration = Duration::from_millis(1);
 
 impl Peer {
+    /// Whether it is on another node.
+    pub fn is_remote(&self) -> bool {
+        self.remote.is_some()
+    }
+
     /// Whether the kernel lets this process reach the peer's memory, and it is the peer's.
     pub fn is_reachable(&mut self) -> bool {
-        if self.no_copies {
+        if self.no_copies || self.remote.is_some() {
             return false;
         }
         let now = Instant::now();
@@ -202,6 +255,10 @@ impl Peer {
         if self.dead {
             return true;
         }
+        if let Some(watched) = &mut self.remote {
+            self.dead = watched.has_ended();
+            return self.dead;
+        }
         if self.process.is_none() {
             // SAFETY: a plain system call; a result that is not negative is a descriptor that nobody else has.
             let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.address.pid, 0) } as i32;
@@ -226,6 +283,15 @@ impl Peer {
     }
 }
 
+/// Records that an endpoint has sent, and to how many peers: on its node, and on others.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Sent {
+    pub here: u64,
+    pub peers_here: u64,
+    pub elsewhere: u64,
+    pub peers_elsewhere: u64,
+}
+
 /// All peers that this endpoint has met. A peer's number is its place, and stays.
 #[derive(Debug)]
 pub struct Peers {
@@ -234,11 +300,22 @@ pub struct Peers {
     by_address: HashMap<Address, u32>,
     /// Numbers of peers that something waits for.
     pub with_waiting: Vec<u32>,
+    /// The way to other nodes.
+    pub network: Option<Rc<RefCell<Network>>>,
+    /// Records and rings to peers that were let go.
+    rings: (u64, u64),
 }
 
 impl Peers {
     pub fn new(own: Address) -> Self {
-        Self { own, all: Vec::new(), by_address: HashMap::new(), with_waiting: Vec::new() }
+        Self {
+            own,
+            all: Vec::new(),
+            by_address: HashMap::new(),
+            with_waiting: Vec::new(),
+            network: None,
+            rings: (0, 0),
+        }
     }
 
     /// The number of the peer with this address.
@@ -258,9 +335,21 @@ impl Peers {
                 seen: None,
                 unanswered: 0,
                 regions: HashMap::new(),
+                remote: None,
             });
             (self.all.len() - 1) as u32
         })
+    }
+
+    /// The number of the peer with this name.
+    pub fn named(&mut self, name: Name) -> u32 {
+        let number = self.number(name.local);
+        let Some(network) = &self.network else { return number };
+        if let Some(elsewhere) = name.elsewhere.filter(|&elsewhere| network.borrow().is_remote(elsewhere)) {
+            let peer = &mut self.all[number as usize];
+            peer.remote.get_or_insert_with(|| Watched::new(elsewhere));
+        }
+        number
     }
 
     /// The way to a peer, made if there is none yet.
@@ -270,21 +359,43 @@ impl Peers {
     /// The number of the error.
     #[inline(always)]
     pub fn outgoing(&mut self, peer: u32) -> Result<&mut Outgoing, i32> {
-        let own = self.own;
-        let peer = &mut self.all[peer as usize];
-        if peer.outgoing.is_none() {
-            Self::attach(own, peer)?;
+        if self.all[peer as usize].outgoing.is_none() {
+            self.attach(peer)?;
         }
-        peer.outgoing.as_mut().ok_or(FI_ESHUTDOWN)
+        self.all[peer as usize].outgoing.as_mut().ok_or(FI_ESHUTDOWN)
     }
 
     #[cold]
-    fn attach(own: Address, peer: &mut Peer) -> Result<(), i32> {
+    fn attach(&mut self, number: u32) -> Result<(), i32> {
+        let peer = &mut self.all[number as usize];
         if peer.dead {
             return Err(FI_ESHUTDOWN);
         }
-        peer.outgoing = Some(Outgoing::attach(own, peer.address)?);
+        peer.outgoing = Some(match (&peer.remote, &self.network) {
+            (Some(watched), Some(network)) => {
+                let to = network.borrow_mut().connect(number, watched.elsewhere)?;
+                Outgoing::Network(Rc::clone(network), to)
+            }
+            _ => Outgoing::Ring(Ring::attach(self.own, peer.address)?),
+        });
         Ok(())
+    }
+
+    /// Gives the way to a peer up.
+    pub fn detach(&mut self, peer: u32) {
+        let outgoing = self.all[peer as usize].outgoing.take();
+        if let Some(ring) = outgoing.as_ref().and_then(Outgoing::ring) {
+            self.rings = (self.rings.0 + ring.records(), self.rings.1 + 1);
+        }
+    }
+
+    /// What was sent so far.
+    pub fn sent(&self) -> Sent {
+        let rings = self.all.iter().filter_map(|peer| peer.outgoing.as_ref()?.ring());
+        let (here, peers_here) = rings.fold(self.rings, |sum, ring| (sum.0 + ring.records(), sum.1 + 1));
+        let network = self.network.as_ref().map(|network| network.borrow().sent());
+        let (elsewhere, peers_elsewhere) = network.unwrap_or_default();
+        Sent { here, peers_here, elsewhere, peers_elsewhere }
     }
 
     /// The peer has answered an access, or never will.

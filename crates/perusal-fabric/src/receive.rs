@@ -291,11 +291,21 @@ impl Core {
     /// Cancels the posted receive with this context, if there is one.
     pub fn cancel(&mut self, context: *mut c_void) {
         let found = self.receives.iter().find(|(_, receive)| receive.context == context);
-        let Some((number, pattern, tagged)) =
-            found.map(|(number, receive)| (number, receive.pattern, receive.tagged))
-        else {
-            return;
-        };
+        if let Some((number, _)) = found {
+            self.end_receive(number, FI_ECANCELED);
+        }
+    }
+
+    /// Ends posted receives that name a peer which will send nothing more.
+    pub fn end_receives_from(&mut self, peer: u32, error: i32) {
+        let named = |one: &Receive| one.pattern.peer == Some(peer);
+        let receives: Vec<u32> = self.receives.iter().filter(|one| named(one.1)).map(|one| one.0).collect();
+        receives.into_iter().for_each(|number| self.end_receive(number, error));
+    }
+
+    fn end_receive(&mut self, number: u32, error: i32) {
+        let Some(receive) = self.receives.get(number) else { return };
+        let (context, pattern, tagged) = (receive.context, receive.pattern, receive.tagged);
         if tagged {
             self.posted.remove(&pattern, number);
         } else {
@@ -309,6 +319,6 @@ impl Core {
         self.receives.remove(number);
         let flags = FI_RECV | if tagged { FI_TAGGED } else { FI_MSG };
         let entry = CqEntry { context, flags, len: 0, buf: std::ptr::null_mut(), data: 0, tag: pattern.tag };
-        self.reports.received(entry, FI_ADDR_NOTAVAIL, true, FI_ECANCELED, 0);
+        self.reports.received(entry, FI_ADDR_NOTAVAIL, true, error, 0);
     }
 }

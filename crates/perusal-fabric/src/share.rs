@@ -8,6 +8,7 @@
 use crate::api::FI_EIO;
 use crate::core::Core;
 use crate::operation::Part;
+use crate::peers::{Outgoing, Ring};
 use crate::wire;
 use perusal::internals::protocol::rendezvous::{Claims, Split};
 use perusal::internals::ring::{Header, Storage};
@@ -76,7 +77,7 @@ impl Core {
             return;
         }
         let entry = &mut self.peers.all[peer as usize];
-        let Some(ring) = entry.outgoing.as_ref().map(|outgoing| *outgoing.producer.storage()) else { return };
+        let Some(ring) = entry.outgoing.as_ref().and_then(Outgoing::ring).map(Ring::storage) else { return };
         let (claims, split, turn) =
             (Claims::over(&ring.control().protocol), split(wanted), (what >> 32) as u32);
         let (mut own, mut copied) = (0, true);

@@ -1,19 +1,24 @@
 //! What a thread waits on that waits for a completion queue or a counter: a descriptor that is readable when there may be something to do.
 //!
 //! It is an epoll descriptor over an eventfd, which this process signals, and the pipe of each endpoint, into which a peer that has something for
-//! it writes a byte. A thread waits only after `try_wait` has found nothing and has armed both: peers and completions signal only what is armed.
+//! it writes a byte; with a network, which writes none, a clock too. A thread waits only after `try_wait` has found nothing and has armed both: peers and completions signal only what is armed.
 
 use crate::address::Address;
 use crate::endpoint::Endpoint;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
+
+/// How often, in nanoseconds, a thread that waits looks for what other nodes have sent.
+const TICK: i64 = 1_000_000;
 
 /// A descriptor to wait on.
 #[derive(Debug)]
 pub struct Waker {
     epoll: OwnedFd,
     event: OwnedFd,
+    /// Can be read once a [`TICK`], if an endpoint has a network.
+    clock: OnceCell<OwnedFd>,
     /// The endpoints whose pipes are watched.
     watched: RefCell<Vec<Address>>,
     /// A thread waits, or is about to: a completion is signalled.
@@ -26,6 +31,21 @@ fn owned(fd: i32) -> Result<OwnedFd, i32> {
     }
     // SAFETY: a descriptor that was just made and that nobody else has.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A descriptor that can be read once a [`TICK`].
+fn new_clock() -> Result<OwnedFd, i32> {
+    let tick = libc::timespec { tv_sec: 0, tv_nsec: TICK };
+    let every = libc::itimerspec { it_interval: tick, it_value: tick };
+    // SAFETY: plain calls, the second on a descriptor that was just made.
+    unsafe {
+        let clock =
+            owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK))?;
+        match libc::timerfd_settime(clock.as_raw_fd(), 0, &raw const every, std::ptr::null_mut()) {
+            0 => Ok(clock),
+            _ => Err(last_error()),
+        }
+    }
 }
 
 fn last_error() -> i32 {
@@ -45,8 +65,13 @@ impl Waker {
             )
         };
         let (epoll, event) = (owned(epoll), owned(event));
-        let waker =
-            Self { epoll: epoll?, event: event?, watched: RefCell::default(), armed: Cell::new(false) };
+        let waker = Self {
+            epoll: epoll?,
+            event: event?,
+            clock: OnceCell::new(),
+            watched: RefCell::default(),
+            armed: Cell::new(false),
+        };
         waker.watch(waker.event.as_raw_fd())?;
         Ok(waker)
     }
@@ -69,6 +94,10 @@ impl Waker {
         let mut count = 0_u64;
         // SAFETY: eight bytes to write; the descriptor does not block.
         unsafe { libc::read(self.event.as_raw_fd(), (&raw mut count).cast(), 8) };
+        if let Some(clock) = self.clock.get() {
+            // SAFETY: as above.
+            unsafe { libc::read(clock.as_raw_fd(), (&raw mut count).cast(), 8) };
+        }
         self.armed.set(true);
     }
 
@@ -83,6 +112,11 @@ impl Waker {
         if !watched.contains(&endpoint.address) {
             self.watch(pipe)?;
             watched.push(endpoint.address);
+        }
+        if endpoint.core.peers.network.is_some() && self.clock.get().is_none() {
+            let clock = new_clock()?;
+            self.watch(clock.as_raw_fd())?;
+            let _ = self.clock.set(clock);
         }
         Ok(true)
     }

@@ -1,0 +1,147 @@
+//! What an endpoint does for peers on other nodes.
+
+use crate::api::FI_ESHUTDOWN;
+use crate::endpoint::Endpoint;
+use crate::name::Name;
+use crate::remote::{self, Arrived, Event, Network};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Events taken from the core provider before rings are looked at again.
+const BATCH: usize = 64;
+/// Polls of the rings for one of the core provider, at most, while something is on its way to other nodes, and else. The core provider asks the
+/// system each time.
+const SENDING: u32 = 2;
+const QUIET: u32 = 32;
+/// Polls of the core provider for one look at the clock, and how often peers are looked for that do not answer.
+const CLOCK: u32 = 256;
+const LOOK: Duration = Duration::from_secs(1);
+
+/// When the core provider is polled.
+#[derive(Debug, Default)]
+pub struct Turns {
+    /// Polls of the rings until then.
+    left: u32,
+    /// As many as the last time.
+    interval: u32,
+    polls: u32,
+    looked: Option<Instant>,
+}
+
+impl Turns {
+    /// Has the next poll of the rings ask the core provider, too.
+    pub(crate) fn come_next(&mut self) {
+        self.left = 0;
+    }
+}
+
+impl Endpoint {
+    /// An endpoint that also reaches other nodes, if the environment asks for that.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error.
+    pub fn with_network() -> Result<Self, i32> {
+        let mut endpoint = Self::new()?;
+        if let Some(provider) = remote::wanted() {
+            let network = Network::open(&provider, endpoint.address)?;
+            endpoint.core.peers.network = Some(Rc::new(RefCell::new(network)));
+        }
+        Ok(endpoint)
+    }
+
+    /// The name that others find the endpoint by.
+    pub fn name(&self) -> Name {
+        let network = self.core.peers.network.as_ref();
+        network.map_or(self.address.into(), |network| network.borrow().own())
+    }
+
+    /// Takes what has arrived from other nodes, when it is their turn. `any`: the rings had something.
+    #[cold]
+    pub(crate) fn network_progress(&mut self, any: bool) -> bool {
+        self.turns.left = self.turns.left.saturating_sub(1);
+        if self.turns.left > 0 {
+            return false;
+        }
+        let Some(network) = self.core.peers.network.clone() else { return false };
+        let mut found = 0;
+        while found < BATCH {
+            let Some(event) = network.borrow_mut().poll() else { break };
+            found += 1;
+            match event {
+                Event::Arrived(at, len) => {
+                    let bytes = network.borrow_mut().take(at);
+                    self.arrived(&network, bytes.get(..len).unwrap_or_default());
+                    network.borrow_mut().give_back(at, bytes);
+                }
+                Event::Failed(peer) => {
+                    self.core.peers.all[peer as usize].dead = true;
+                    self.end_with_elsewhere(peer);
+                }
+                Event::Sent => {}
+            }
+        }
+        let turns = &mut self.turns;
+        let sending = !self.core.peers.with_waiting.is_empty() || network.borrow().is_sending();
+        let most = if sending { SENDING } else { QUIET };
+        // An answer is likely to come soon after something else; rings that are busy are looked at more often.
+        turns.interval = if found > 0 { 1 } else { (turns.interval + 1 + u32::from(any)).min(most) };
+        turns.left = turns.interval;
+        turns.polls = turns.polls.wrapping_add(1);
+        if turns.polls.is_multiple_of(CLOCK) {
+            self.look_at_times();
+        }
+        found > 0
+    }
+
+    #[cold]
+    fn look_at_times(&mut self) {
+        let now = Instant::now();
+        if now - *self.turns.looked.get_or_insert(now) >= LOOK {
+            self.turns.looked = Some(now);
+            self.look_for_the_dead();
+        }
+    }
+
+    fn arrived(&mut self, network: &Rc<RefCell<Network>>, bytes: &[u8]) {
+        // Not borrowed while the record is taken: the answer to it goes through the network.
+        let arrived = network.borrow_mut().read(bytes);
+        match arrived {
+            Some(Arrived::Hello(name)) => {
+                let peer = self.core.peers.named(name);
+                network.borrow_mut().know(name, peer);
+            }
+            Some(Arrived::Record(peer, header, payload)) => self.core.take(peer, &header, payload),
+            None => {}
+        }
+    }
+
+    /// Ends what is under way with peers on other nodes that have ended, or do not answer.
+    pub(crate) fn look_for_the_dead_elsewhere(&mut self) {
+        let Some(network) = self.core.peers.network.clone() else { return };
+        network.borrow_mut().accept_watchers();
+        // Whoever is sent to, and whoever a receive names. Wildcards name nobody.
+        let sent = |at: &u32| self.core.peers.all[*at as usize].outgoing.is_some();
+        let mut awaited: BTreeSet<u32> = (0..self.core.peers.all.len() as u32).filter(sent).collect();
+        awaited.extend(self.core.receives.iter().filter_map(|one| one.1.pattern.peer));
+        for peer in awaited {
+            let one = &mut self.core.peers.all[peer as usize];
+            if one.is_remote() && one.has_ended() {
+                self.end_with_elsewhere(peer);
+            }
+        }
+    }
+
+    /// Also receives that name the peer end: no word of its end would come by a ring.
+    fn end_with_elsewhere(&mut self, peer: u32) {
+        self.core.end_with(peer);
+        self.core.end_receives_from(peer, FI_ESHUTDOWN);
+    }
+
+    /// Whether records have not left yet.
+    pub(crate) fn is_sending_elsewhere(&self) -> bool {
+        self.core.peers.network.as_ref().is_some_and(|network| network.borrow().is_sending())
+    }
+}
