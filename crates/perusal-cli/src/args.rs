@@ -14,6 +14,7 @@ use perusal::internals::variables::VariableId;
 
 use crate::config_file;
 use crate::environment::{EnvironmentChanges, VariableChange};
+use crate::hosts::Hosts;
 use crate::logger::Logging;
 use crate::options::OptionTable;
 use crate::preload;
@@ -149,9 +150,18 @@ struct RunOptions {
     #[arg(long = "trace-limit", value_name = "SIZE")]
     trace_limit: Option<String>,
 
-    /// Hosts; only this machine is possible
-    #[arg(long = "host", aliases = ["hosts"], short = 'H', value_name = "HOSTS", hide = true)]
+    /// Run on these hosts, so many ranks on each: MPICH's launcher starts the job; see docs/nodes.md
+    #[arg(long = "hosts", aliases = ["host"], short = 'H', value_name = "HOST:RANKS,…")]
     host: Vec<String>,
+    /// How MPICH's launcher reaches the hosts (ssh, rsh, slurm, …), if --hosts names others
+    #[arg(long = "launcher", aliases = ["bootstrap"], value_name = "NAME")]
+    launcher: Option<OsString>,
+    /// The program that it calls for that
+    #[arg(long = "launcher-exec", aliases = ["bootstrap-exec"], value_name = "PROGRAM")]
+    launcher_exec: Option<OsString>,
+    /// The network interface that it uses
+    #[arg(long = "iface", value_name = "NAME")]
+    iface: Option<OsString>,
     /// Taken with a note.
     #[arg(long = "hostfile", aliases = ["machinefile", "default-hostfile", "file"], short = 'f', hide = true)]
     hostfile: Vec<OsString>,
@@ -160,9 +170,8 @@ struct RunOptions {
     mca: Vec<OsString>,
     /// Taken with a note.
     #[arg(
-        long = "launcher",
-        aliases = ["bootstrap", "launcher-exec", "bootstrap-exec", "rmk", "iface", "personality", "prefix", "rank-by",
-            "ranks-per-proc", "demux", "topolib", "tune"],
+        long = "rmk",
+        aliases = ["personality", "prefix", "rank-by", "ranks-per-proc", "demux", "topolib", "tune"],
         hide = true
     )]
     elsewhere: Vec<OsString>,
@@ -247,6 +256,8 @@ pub struct Plan {
     pub universe: Option<u32>,
     /// Where the trace goes, if there is one.
     pub trace: Option<Request>,
+    /// Where to run, if not on this machine alone.
+    pub hosts: Option<Hosts>,
     /// What was taken but means nothing here, a sentence each.
     pub notes: Vec<String>,
 }
@@ -327,6 +338,7 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
         report_bindings: false,
         universe: None,
         trace: None,
+        hosts: hosts_of(&blocks),
         notes: vec![],
     };
     if let Some(seconds) = std::env::var_os("MPIEXEC_TIMEOUT") {
@@ -338,7 +350,11 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
     if let Some(what) = steered(VariableId::BindTo) {
         plan.policy.set_bind(&what)?;
     }
-    let default_count = if blocks.len() == 1 { usable } else { 1 };
+    let default_count = match &plan.hosts {
+        _ if blocks.len() > 1 => 1,
+        Some(hosts) => hosts.ranks()?,
+        None => usable,
+    };
     let everywhere: Vec<VariableChange> = blocks
         .iter_mut()
         .flat_map(|block| std::mem::take(&mut block.genv))
@@ -365,7 +381,7 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
     if plan.universe.is_some_and(|all| all > u32::from(u16::MAX)) {
         return Err(PlanError::Text("--universe: so many processes are more than a machine can run".into()));
     }
-    if plan.policy.width > usable.max(1) {
+    if plan.hosts.is_none() && plan.policy.width > usable.max(1) {
         return Err(PlanError::Text(format!(
             "--map-by or --bind-to: no rank can have {} CPUs, for {usable} are usable here",
             plan.policy.width
@@ -377,6 +393,25 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
         }
         _ => Ok(plan),
     }
+}
+
+/// The hosts of all programs together, if one of them is not this machine.
+fn hosts_of(blocks: &[RunOptions]) -> Option<Hosts> {
+    let all = blocks.iter().flat_map(|block| &block.host).flat_map(|hosts| hosts.split(','));
+    let list: Vec<String> = all.map(str::to_owned).filter(|host| !host.is_empty()).collect();
+    if list.iter().all(|host| this_machine::is_host(host)) {
+        return None;
+    }
+    let mut options = Vec::new();
+    for block in blocks {
+        let given = [
+            ("-launcher", &block.launcher),
+            ("-launcher-exec", &block.launcher_exec),
+            ("-iface", &block.iface),
+        ];
+        options.extend(given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
+    }
+    Some(Hosts { list, options })
 }
 
 /// How many ranks of a program there are to be.
@@ -461,9 +496,6 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
         plan.policy.set_bind(what)?;
     }
     block.arch.as_deref().map_or(Ok(()), this_machine::check_arch)?;
-    for host in block.host.iter().flat_map(|hosts| hosts.split(',')) {
-        this_machine::check_host(host)?;
-    }
     if let Some(path) = &block.trace {
         plan.trace = Some(Request::new(path)?);
     }
@@ -484,6 +516,11 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     note(&block.hostfile, "a host file is");
     note(&block.mca, "another MPI's parameters (--mca) are");
     note(&block.elsewhere, "options on how to start processes elsewhere are");
+    let reached = [&block.launcher, &block.launcher_exec, &block.iface];
+    let reached: Vec<OsString> = reached.into_iter().flatten().cloned().collect();
+    if plan.hosts.is_none() {
+        note(&reached, "options on how to reach other hosts are");
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use crate::preload;
 use crate::sys;
 
 /// The provider; libfabric takes files whose names end so.
-const PROVIDER: &str = "libperusal-fi.so";
+pub const PROVIDER: &str = "libperusal-fi.so";
 
 /// How to use the provider.
 #[derive(Args, Debug)]
@@ -18,11 +18,17 @@ pub struct FabricOptions {
     /// Print the variables that have this MPI send through perusal's provider of libfabric, for `eval`
     #[arg(long, value_name = "MPI", num_args = 0..=1, default_missing_value = "mpich")]
     env: Option<OtherMpi>,
+    /// Reach other nodes, too, by this provider of libfabric
+    #[arg(long, value_name = "PROVIDER", num_args = 0..=1, default_missing_value = NETWORK, requires = "env")]
+    nodes: Option<String>,
 }
+
+/// The provider that every libfabric has for peers on other nodes.
+pub const NETWORK: &str = "tcp";
 
 /// An MPI that can use libfabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OtherMpi {
+pub enum OtherMpi {
     /// MPICH 4 or newer, with the network module ofi
     Mpich,
     /// Intel MPI
@@ -39,8 +45,6 @@ impl OtherMpi {
             Self::Mpich => &[("MPIR_CVAR_CH4_NETMOD", "ofi"), ("MPIR_CVAR_NOLOCAL", "1")],
             Self::Intel => &[("I_MPI_FABRICS", "ofi"), ("I_MPI_OFI_PROVIDER", "perusal")],
             Self::Openmpi => &[
-                // Open MPI asks every provider for peers on other nodes.
-                ("PERUSAL_FABRIC_ONE_NODE", "1"),
                 ("OMPI_MCA_pml", "cm"),
                 ("OMPI_MCA_mtl", "ofi"),
                 ("OMPI_MCA_opal_common_ofi_provider_include", "perusal"),
@@ -54,7 +58,8 @@ pub fn main(options: &FabricOptions) -> ExitCode {
     let Some(mpi) = options.env else { return ExitCode::SUCCESS };
     match preload::library(PROVIDER, "the provider of libfabric") {
         Ok(library) => {
-            print!("{}", script(mpi, library.parent().unwrap_or(Path::new("/"))));
+            let folder = library.parent().unwrap_or(Path::new("/"));
+            print!("{}", script(mpi, options.nodes.as_deref(), folder));
             ExitCode::SUCCESS
         }
         Err(why) => {
@@ -64,11 +69,21 @@ pub fn main(options: &FabricOptions) -> ExitCode {
     }
 }
 
+/// The variables that have an MPI use the provider in `folder`, and `network` for peers on other nodes.
+pub fn variables(mpi: OtherMpi, network: Option<&str>, folder: &str) -> Vec<(&'static str, String)> {
+    let list = network.map_or("perusal".to_owned(), |network| format!("perusal,{network}"));
+    let mut all = vec![("FI_PROVIDER_PATH", folder.to_owned()), ("FI_PROVIDER", list)];
+    if network.is_none() && mpi == OtherMpi::Openmpi {
+        // Open MPI asks every provider for peers on other nodes.
+        all.push(("PERUSAL_FABRIC_ONE_NODE", "1".to_owned()));
+    }
+    all.extend(mpi.variables().iter().map(|&(name, value)| (name, value.to_owned())));
+    all
+}
+
 /// A line of shell for each variable.
-fn script(mpi: OtherMpi, folder: &Path) -> String {
-    let folder = folder.to_string_lossy();
-    let own = [("FI_PROVIDER_PATH", &*folder), ("FI_PROVIDER", "perusal")];
-    let all = own.iter().chain(mpi.variables());
+fn script(mpi: OtherMpi, network: Option<&str>, folder: &Path) -> String {
+    let all = variables(mpi, network, &folder.to_string_lossy()).into_iter();
     all.map(|(name, value)| format!("export {name}='{}'\n", value.replace('\'', r"'\''"))).collect()
 }
 
@@ -78,14 +93,18 @@ mod tests {
 
     #[test]
     fn a_shell_reads_the_variables_back() {
-        for mpi in OtherMpi::value_variants() {
+        for (mpi, network) in
+            OtherMpi::value_variants().iter().flat_map(|mpi| [(mpi, None), (mpi, Some("tcp"))])
+        {
             let folder = Path::new("/a b/it's/$HOME/lib");
             let check = r#"printf %s "$FI_PROVIDER:$FI_PROVIDER_PATH""#;
             let shell = std::process::Command::new("sh")
-                .args(["-c", &format!("{}{check}", script(*mpi, folder))])
+                .args(["-c", &format!("{}{check}", script(*mpi, network, folder))])
                 .output()
                 .expect("a shell");
-            assert_eq!(String::from_utf8_lossy(&shell.stdout), "perusal:/a b/it's/$HOME/lib", "{mpi:?}");
+            let list = network.map_or("perusal", |_| "perusal,tcp");
+            let expected = format!("{list}:/a b/it's/$HOME/lib");
+            assert_eq!(String::from_utf8_lossy(&shell.stdout), expected, "{mpi:?}");
         }
     }
 }

@@ -10,6 +10,7 @@ mod fabric;
 mod failure;
 mod guests;
 mod hang;
+mod hosts;
 mod info;
 mod input;
 mod logger;

@@ -39,11 +39,18 @@ pub fn main(name: &str, arguments: &[OsString]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if let FoundTuneFile::Ignored(path, why) = crate::tune::take_over(plan.ranks() > usable) {
+    if plan.hosts.is_none()
+        && let FoundTuneFile::Ignored(path, why) = crate::tune::take_over(plan.ranks() > usable)
+    {
         sys::print_error(&format!("{name}: note: the tune file {} is ignored: {why}\n", path.display()));
     }
     for note in &plan.notes {
         sys::print_error(&format!("{name}: note: {note}\n"));
+    }
+    if let Some(hosts) = &plan.hosts {
+        let why = crate::hosts::run(&plan, hosts);
+        sys::print_error(&format!("{name}: {why}\n"));
+        return ExitCode::from(2);
     }
     match start(name, &plan, usable) {
         Ok(supervisor) => {

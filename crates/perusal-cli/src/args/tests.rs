@@ -80,6 +80,17 @@ fn what_other_mpis_have_is_taken_with_a_note_where_it_says_nothing_here() {
 }
 
 #[test]
+fn hosts_are_elsewhere_unless_all_of_them_are_this_machine() {
+    assert_eq!(read("-host localhost:2,127.0.0.1 a").unwrap().hosts, None);
+    let plan = read("--hosts localhost:2,elsewhere.example:3 --launcher ssh a").unwrap();
+    let hosts = plan.hosts.unwrap();
+    assert_eq!(hosts.list, ["localhost:2", "elsewhere.example:3"]);
+    assert_eq!(hosts.options, [("-launcher", "ssh".into())]);
+    assert_eq!((plan.apps[0].count, plan.notes.len()), (5, 0));
+    assert_eq!(read("--launcher ssh a").unwrap().notes.len(), 1);
+}
+
+#[test]
 fn what_cannot_be_is_refused_in_words() {
     assert!(refused("-frobnicate a").contains("unknown option -frobnicate"));
     assert!(refused("--frobnicate a").contains("unknown option --frobnicate"));
@@ -87,7 +98,7 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(refused("-n").contains("-n needs 1 more argument"));
     assert!(refused("-n 0 a").contains("at least one rank"));
     assert!(refused("-n x a").contains("invalid value 'x'"));
-    assert!(refused("-host elsewhere.example a").contains("this machine only"));
+    assert!(refused("-host elsewhere.example:x a").contains("HOST:RANKS"));
     assert!(refused("--timeout -3 a").contains("above 0"));
     assert!(refused("--bind-to moon a").contains("--bind-to moon"));
     assert!(refused("-n 2").contains("PROGRAM"));
