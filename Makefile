@@ -23,7 +23,7 @@ help:
 	@echo "make demo          a heat solver under the PERUSE profiler"
 	@echo "make verify        what takes longer: the tests, the conformance suite, long model checks"
 	@echo "make conformance   tests of MPICH, mpi4py, rsmpi, PnetCDF, HDF5 on $(DIST)/"
-	@echo "make fabric-test   libfabric's own tests against the provider in $(DIST)/, and MPICH's on stock MPICH over it"
+	@echo "make fabric-test   libfabric's own tests against the provider in $(DIST)/, and MPICH's on stock MPICH over it, on a node and between two"
 	@echo "make bench         latency, depth and event cost, beside the machine's limits"
 	@echo "make peers         MPICH, Open MPI, Intel MPI and $(DIST)/ in turn; ROUNDS=7 METRICS= QUICK=1"
 	@echo "make overhead      what listening to events costs, in seven configurations"

@@ -1,9 +1,10 @@
-//! libfabric's own tests (fabtests) against the provider, and MPICH's own tests on stock MPICH over it.
+//! libfabric's own tests (fabtests) against the provider, and MPICH's own tests on stock MPICH over it, on one node and between two.
 //!
 //! fabtests come with Debian's source package of libfabric; they are compiled with its headers and run with the libfabric that PyPI's MPICH brings,
 //! as the other MPI would. `.ci/fabric-expected.txt` names the tests that may fail, with the reason.
 
 use crate::conformance::{Suite, Test, fetch};
+use crate::nodes::{self, Nodes};
 use crate::peers::environment;
 use crate::shell::{
     Result, attempt, command, distribution, empty, folder, name, need, number, read, root, run, tail, write,
@@ -17,6 +18,10 @@ use std::time::{Duration, Instant};
 const SOURCES: [(&str, &str); 1] = [("trixie", "2.1.0")];
 /// Directories of MPICH's suite.
 const DIRS: &str = "pt2pt coll rma";
+/// Those that also run between two nodes.
+const BETWEEN: &str = "pt2pt coll";
+/// The part that is run between two nodes.
+const NODES: &str = "nodes";
 
 /// Tests of two processes, which exchange addresses through a socket.
 const PAIRS: &[&str] = &[
@@ -93,32 +98,41 @@ const SINGLES: &[&str] = &[
     "fi_setopt_test",
 ];
 
-/// `fabric-test [DIST] [fabtests | mpich | fi_TEST… | DIR… | DIR/TEST…]`: FABRIC_SECONDS=60, how long a test of fabtests may take;
+/// `fabric-test [DIST] [fabtests | mpich | nodes | fi_TEST… | DIR… | DIR/TEST…]`: "nodes" before directories and tests: between two nodes; FABRIC_SECONDS=60, how long a test of fabtests may take;
 /// FABRIC_PROVIDER=perusal, another one to compare with.
 pub fn main(arguments: &[String]) -> Result {
     let (dist, only) = distribution(arguments)?;
     let work = folder(root().join("build/fabric"))?;
-    need(&["python3", "gcc", "make", "perl", "xz-utils=xz"])?;
+    need(&["python3", "gcc", "make", "perl", "xz-utils=xz", "iproute2=ip", "util-linux=nsenter"])?;
     let mpich = work.join("mpich");
     environment(&mpich, "lib/libmpi.so*", &["mpich"])?;
     let provider = std::env::var("FABRIC_PROVIDER").unwrap_or_else(|_| "perusal".into());
+    let between = only.first().is_some_and(|word| word == NODES);
     let mut run = Run { expected: expected()?, work, mpich, dist, provider, only, counts: Counts::default() };
-    if run.wants("fabtests", |word| word.starts_with("fi_")) {
+    if nodes::is_inside() {
+        run.between_nodes()?;
+        return run.end();
+    }
+    if !between && run.wants("fabtests", |word| word.starts_with("fi_")) {
         run.fabtests()?;
     }
-    if run.wants("mpich", |word| word.contains('/') || DIRS.split(' ').any(|dir| dir == word)) {
-        run.mpich_tests()?;
+    if !between && run.wants("mpich", |word| word.contains('/') || DIRS.split(' ').any(|dir| dir == word)) {
+        run.suite(DIRS)?;
+        let (own, shm) = (run.over(&run.provider), run.over("shm"));
+        run.mpich_tests(DIRS, &own, ("shm", &shm))?;
     }
-    let Counts { passed, failed, known, stale, alike, left } = run.counts;
-    println!();
-    if known + stale > 0 {
-        println!("Expected to fail, and why:");
-        run.expected.iter().for_each(|(test, why)| println!("  {test}: {why}"));
+    let here = if between { Ok(()) } else { run.end() };
+    if !between && !run.only.is_empty() {
+        return here;
     }
-    say(&format!(
-        "passed {passed}, failed {failed}, expected failures {known}, expected failures that passed {stale}, failed over shm as well {alike}, left out {left}"
-    ));
-    if failed + stale == 0 { Ok(()) } else { Err(String::new()) }
+    // What must be fetched or compiled is: a node of its own reaches nobody.
+    run.suite(DIRS)?;
+    say("between two nodes");
+    let there = nodes::inside(arguments).unwrap_or_else(|| {
+        say("not run: making network namespaces needs root");
+        Ok(())
+    });
+    here.and(there)
 }
 
 fn say(what: &str) {
@@ -138,7 +152,7 @@ struct Counts {
     failed: usize,
     known: usize,
     stale: usize,
-    /// Tests that fail over libfabric's shm as well: they say nothing of the provider.
+    /// Tests that fail over libfabric's shm, or between nodes its tcp, as well: they say nothing of the provider.
     alike: usize,
     /// Tests that MPICH expects to fail whatever it runs over: they are not run.
     left: usize,
@@ -155,6 +169,39 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Prints the sum.
+    fn end(&self) -> Result {
+        let Counts { passed, failed, known, stale, alike, left } = self.counts;
+        println!();
+        if known + stale > 0 {
+            println!("Expected to fail, and why:");
+            self.expected.iter().for_each(|(test, why)| println!("  {test}: {why}"));
+        }
+        say(&format!(
+            "passed {passed}, failed {failed}, expected failures {known}, expected failures that passed {stale}, failed without perusal as well {alike}, left out {left}"
+        ));
+        if failed + stale == 0 { Ok(()) } else { Err(String::new()) }
+    }
+
+    /// Runs programs and MPICH's tests with half of the ranks on each of two nodes: those that fail over tcp as well are not the provider's.
+    fn between_nodes(&mut self) -> Result {
+        let nodes = Nodes::new(&self.work)?;
+        let with = |mut over: Vec<(&'static str, String)>| {
+            over.extend(nodes.environment());
+            over
+        };
+        let own = with(self.over("perusal,tcp"));
+        let tcp = with(self.over("tcp"));
+        let only = self.only.strip_prefix(&[NODES.to_owned()]).unwrap_or_default();
+        if only.is_empty() {
+            for (test, good, output) in nodes::programs(&nodes, &self.mpich, &self.dist, &own)? {
+                self.report(test, test, good, "", &output);
+            }
+        }
+        self.only = only;
+        self.mpich_tests(BETWEEN, &own, ("tcp", &tcp))
+    }
+
     /// Whether a part is asked for by its name or by one of its tests.
     fn wants(&self, part: &str, names: impl Fn(&str) -> bool) -> bool {
         self.only.is_empty() || self.only.iter().any(|word| word == part || names(word))
@@ -307,10 +354,21 @@ impl Run<'_> {
         Ok((good && served.status.success() && says, output))
     }
 
-    /// Runs MPICH's tests over the provider, and those that fail over `shm`: what fails there as well is not the provider's.
-    fn mpich_tests(&mut self) -> Result {
-        let suite = Suite::of_another(self.mpich.clone(), folder(self.work.join("suite"))?, DIRS);
+    /// MPICH's suite for stock MPICH, compiled.
+    fn suite(&self, dirs: &str) -> Result<Suite> {
+        let suite = Suite::of_another(self.mpich.clone(), folder(self.work.join("suite"))?, dirs);
         suite.build()?;
+        Ok(suite)
+    }
+
+    /// Runs MPICH's tests as `own` has it, and those that fail over another provider: what fails there as well is not ours.
+    fn mpich_tests(
+        &mut self,
+        dirs: &str,
+        own: &[(&str, String)],
+        (other, over_other): (&str, &[(&str, String)]),
+    ) -> Result {
+        let suite = Suite::of_another(self.mpich.clone(), folder(self.work.join("suite"))?, dirs);
         for dir in suite.dirs.clone() {
             for line in read(suite.tests.join(&dir).join("testlist"))?.lines() {
                 let Some(test) = Test::of(&dir, line) else { continue };
@@ -324,10 +382,10 @@ impl Run<'_> {
                     continue;
                 }
                 let start = Instant::now();
-                let (good, output) = test.verdict(&suite, &self.over(&self.provider));
+                let (good, output) = test.verdict(&suite, own);
                 let took = format!("{:6.1} s", start.elapsed().as_secs_f64());
-                if !good && !test.verdict(&suite, &self.over("shm")).0 {
-                    println!("{:<6} {:<70} fails over shm as well", "alike", test.title());
+                if !good && !test.verdict(&suite, over_other).0 {
+                    println!("{:<6} {:<70} fails over {other} as well", "alike", test.title());
                     self.counts.alike += 1;
                     continue;
                 }

@@ -20,6 +20,7 @@ mod loom;
 mod measure;
 mod miri;
 mod mutants;
+mod nodes;
 mod packages;
 mod peers;
 mod shell;
