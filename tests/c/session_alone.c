@@ -2,6 +2,7 @@
  * RANKS: 1 4
  */
 #include "check.h"
+#include <unistd.h>
 
 enum { MANY = 2000, LARGE = 1 << 21 };
 
@@ -40,6 +41,10 @@ int main(void) {
                     OK(MPI_Isend(&numbers[i], 1, MPI_INT, 1, 2, comm, &freed));
                     OK(MPI_Request_free(&freed));
                 }
+                /* So large that it is read from this rank's memory, which nobody waits for but the end of the session. */
+                MPI_Request freed;
+                OK(MPI_Isend(large, LARGE, MPI_CHAR, 1, 3, comm, &freed));
+                OK(MPI_Request_free(&freed));
             } else {
                 OK(MPI_Send(buffer, LARGE, MPI_CHAR, 0, 1, comm));
             }
@@ -50,6 +55,13 @@ int main(void) {
             for (int i = 0; size > 1 && i < MANY; i++) {
                 OK(MPI_Recv(&got, 1, MPI_INT, 0, 2, comm, MPI_STATUS_IGNORE));
                 SAME(got, i);
+            }
+            if (size > 1) {
+                usleep(50000);
+                memset(large, 0, LARGE);
+                OK(MPI_Recv(large, LARGE, MPI_CHAR, 0, 3, comm, MPI_STATUS_IGNORE));
+                SAME(large[0], 7);
+                SAME(large[LARGE - 1], 7);
             }
         }
         OK(MPI_Comm_free(&comm));

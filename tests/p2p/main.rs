@@ -5,4 +5,5 @@ mod common;
 
 mod fault_runs;
 mod faults;
+mod lies;
 mod order;
