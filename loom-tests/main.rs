@@ -8,6 +8,7 @@ mod contexts;
 mod doorbell;
 mod event_buffer;
 mod fabric;
+mod fence;
 mod first_thread;
 mod handles;
 mod observed;

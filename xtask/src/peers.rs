@@ -101,6 +101,8 @@ fn compile(build: &Path, dist: &Path) -> Result {
 
 /// What tests our texts, our limits or PERUSE needs perusal itself.
 const OWN: [&str; 4] = ["peruse", "unsupported", "before_init", "fatal"];
+/// What a program has that MPICH's ABI header has not.
+const OWN_TEXT: [&str; 5] = ["peruse.h", "peruse_trace.h", "mpi-ext.h", "\"survive.h\"", "MPI_Fint"];
 /// What any MPI can do goes the other way too; the rest asks for more checks of arguments than MPICH makes.
 const PLAIN: [&str; 4] = ["interposed", "heat", "all_to_all_order", "pingpong"];
 
@@ -128,8 +130,12 @@ pub fn exchange(arguments: &[String]) -> Result {
         let stem = name(&source.with_extension(""));
         let text = read(source)?;
         let head: Vec<&str> = text.lines().take(20).collect();
-        let special = |line: &&str| ["ENV:", "EXIT:", "FLAGS:", "ARGS:"].iter().any(|key| line.contains(key));
-        if OWN.iter().any(|word| stem.contains(word)) || head.iter().any(special) {
+        let special = |line: &&str| {
+            ["ENV:", "EXIT:", "FLAGS:", "ARGS:", "OPTIONS:"].iter().any(|key| line.contains(key))
+        };
+        let own =
+            OWN.iter().any(|word| stem.contains(word)) || OWN_TEXT.iter().any(|word| text.contains(word));
+        if own || head.iter().any(special) {
             continue;
         }
         let (theirs, ours) = (work.join(format!("{stem}.theirs")), work.join(format!("{stem}.ours")));
