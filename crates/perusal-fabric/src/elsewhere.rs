@@ -15,6 +15,8 @@ const BATCH: usize = 64;
 /// system each time.
 const SENDING: u32 = 2;
 const QUIET: u32 = 32;
+/// The interval from which on the CPU is given away after each poll of the core provider in vain.
+const LONG: u32 = 8;
 /// Polls of the core provider for one look at the clock, and how often peers are looked for that do not answer.
 const CLOCK: u32 = 256;
 const LOOK: Duration = Duration::from_secs(1);
@@ -90,6 +92,10 @@ impl Endpoint {
         turns.interval = if found > 0 { 1 } else { (turns.interval + 1 + u32::from(any)).min(most) };
         turns.left = turns.interval;
         turns.polls = turns.polls.wrapping_add(1);
+        if turns.interval >= LONG {
+            // What comes from other nodes says nothing of who needs this CPU: peers there are not counted among those who may.
+            std::thread::yield_now();
+        }
         if turns.polls.is_multiple_of(CLOCK) {
             self.look_at_times();
         }
