@@ -5,6 +5,15 @@
 
 use crate::abi;
 
+/// The ranks of a group of `size`, as an error names them: both ends, for readers of any language.
+fn ranks_of(size: i32) -> String {
+    match size {
+        ..=0 => "no ranks".into(),
+        1 => "rank 0 only".into(),
+        size => format!("ranks 0 to {}", size - 1),
+    }
+}
+
 /// The result of every function that can fail.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
@@ -32,13 +41,13 @@ pub enum Error {
     #[error("invalid datatype: {0}")]
     Type(&'static str),
     /// A tag is out of range (MPI_ERR_TAG).
-    #[error("tag is {0}; it must be 0..=MPI_TAG_UB, or MPI_ANY_TAG for a receive")]
+    #[error("tag is {0}; it must be 0 to MPI_TAG_UB, or MPI_ANY_TAG for a receive")]
     Tag(i32),
     /// A communicator is not one, or does not have the operation (MPI_ERR_COMM).
     #[error("invalid communicator: {0}")]
     Comm(&'static str),
     /// The communicator has no such rank (MPI_ERR_RANK).
-    #[error("rank is {rank}; the communicator has ranks 0..{size}")]
+    #[error("rank is {rank}; the communicator has {}", ranks_of(*size))]
     Rank {
         /// The rank that was given.
         rank: i32,
@@ -49,7 +58,7 @@ pub enum Error {
     #[error("rank {0} stands twice in the list; each may stand there once")]
     RankTwice(i32),
     /// The communicator has no such root (MPI_ERR_ROOT).
-    #[error("root is {root}; the communicator has ranks 0..{size}")]
+    #[error("root is {root}; the communicator has {}", ranks_of(*size))]
     Root {
         /// The root that was given.
         root: i32,

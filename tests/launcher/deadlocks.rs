@@ -80,6 +80,11 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Waitall (tag 2 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0",
     ),
     (
+        "bcast-of-the-root-alone",
+        "3",
+        "the ranks have made different numbers of collective calls on 'MPI_COMM_WORLD': rank 0 MPI_Barrier no. 2, ranks 1 and 2 MPI_Barrier no. 1",
+    ),
+    (
         "waitany",
         "2",
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Waitany for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0",

@@ -130,6 +130,10 @@ static void run(const char *mistake, const char *argument)
             send(0, 1, world);
         }
         MPI_Barrier(world);
+    } else if (is(mistake, "bcast-of-the-root-alone")) {
+        if (rank == 0) MPI_Bcast(&value, 1, MPI_INT, 0, world);
+        MPI_Barrier(world);
+        if (rank == 0) MPI_Barrier(world);
     } else if (is(mistake, "waitany")) {
         MPI_Request requests[2];
         int values[2], index;

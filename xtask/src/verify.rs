@@ -59,6 +59,15 @@ pub fn main(_: &[String]) -> Result {
         let seed = number("PERUSAL_HOSTILE_SEED", std::process::id().into()).to_string();
         run(cargo(arguments).env("PERUSAL_HOSTILE_CALLS", "500000").env("PERUSAL_HOSTILE_SEED", seed))
     });
+    step("thirty thousand command lines and as many tune files that nobody would write", &mut || {
+        let arguments =
+            ["test", "--quiet", "--locked", "--package", "perusal-cli", "--bin", "perusal", "random_tests"];
+        let seed = number("PERUSAL_RANDOM_SEED", std::process::id().into());
+        println!("verify: PERUSAL_RANDOM_SEED={seed}");
+        run(cargo(arguments)
+            .env("PERUSAL_RANDOM_ROUNDS", "30000")
+            .env("PERUSAL_RANDOM_SEED", seed.to_string()))
+    });
     step("programs built with MPICH's header on perusal, and ours on MPICH", &mut || peers::exchange(&[]));
     let order = folder("build")?.join("all_to_all_order");
     step("the Python wheel, with mpi4py", &mut || packages::wheel_check(&[]));

@@ -389,7 +389,8 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
     }
     match plan.stdin {
         Stdin::Rank(rank) if rank >= plan.ranks() => {
-            Err(PlanError::Text(format!("--stdin {rank}: the job has ranks 0..{}", plan.ranks())))
+            let last = plan.ranks() - 1;
+            Err(PlanError::Text(format!("--stdin {rank}: the last rank of the job is {last}")))
         }
         _ => Ok(plan),
     }

@@ -103,7 +103,7 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(refused("--bind-to moon a").contains("--bind-to moon"));
     assert!(refused("-n 2").contains("PROGRAM"));
     assert!(refused("-n 2 a :").contains("PROGRAM"));
-    assert!(refused("-n 2 --stdin 2 a").contains("ranks 0..2"));
+    assert!(refused("-n 2 --stdin 2 a").contains("the last rank of the job is 1"));
     assert!(refused("--map-by core:PE=7 a").contains("7 CPUs, for 6 are usable"));
     assert!(refused("--bind-to core:7 a").contains("7 CPUs, for 6 are usable"));
     for line in ["-x =a b", "-env = a b", "-genv =1 b", "-env =1 b"] {

@@ -33,6 +33,7 @@ pub fn cause(ranks: &[RankView]) -> Cause {
         .or_else(|| near_miss(ranks, "source of the absent"))
         .or_else(|| awaits_the_absent(ranks))
         .or_else(|| cycle(ranks))
+        .or_else(|| different_numbers(ranks))
         .or_else(|| missing_in_collective(ranks))
         .or_else(|| near_miss(ranks, "source"))
         .or_else(|| nobody_sends(ranks))
@@ -90,6 +91,33 @@ fn different_collectives(ranks: &[RankView]) -> Option<Cause> {
         );
     }
     None
+}
+
+/// All members of a communicator in the same operation, some of them further on: those have made a call that the others have left out, and that
+/// waited for nobody (a root that broadcasts, a rank that gives its part to a root).
+fn different_numbers(ranks: &[RankView]) -> Option<Cause> {
+    collectives(ranks).values().find_map(|members| {
+        let first = members[0].1;
+        let all = &first.detail.comm.members;
+        let are_there = |member: &u32| members.iter().any(|(rank, _)| rank.rank == *member);
+        let numbers = groups(members, |wait| match wait.detail.collective.number {
+            0 => String::new(),
+            number => number.to_string(),
+        });
+        let compares = members.iter().all(|(_, wait)| wait.wait.kind == Waiting::Collective);
+        if all.is_empty() || !all.iter().all(are_there) || numbers.len() < 2 || !compares {
+            return None;
+        }
+        Cause::new(
+            "different-numbers",
+            format!(
+                "the ranks have made different numbers of collective calls on {}: {}",
+                first.comm(),
+                said_by(members, LongWait::numbered_call)
+            ),
+            "look for a collective call that some ranks make and others leave out: MPI_Bcast within a branch for its root",
+        )
+    })
 }
 
 /// An argument of collective calls: what differs, how it is called, and its value at a rank; empty where it is not known.
