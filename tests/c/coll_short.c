@@ -13,6 +13,32 @@ enum { COUNTS = sizeof counts / sizeof *counts };
 static int value(int r, int i) { return (r + 2 * i) % 5 + 1; }
 
 #define FOLDS(TYPE, DATATYPE)                                                                                                  \
+    /* Value i of the first `ranks` ranks, folded. */                                                                          \
+    static TYPE folded_##DATATYPE(MPI_Op op, int ranks, int i)                                                                 \
+    {                                                                                                                          \
+        TYPE all = (TYPE)value(0, i);                                                                                          \
+        for (int r = 1; r < ranks; r++) {                                                                                      \
+            TYPE v = (TYPE)value(r, i);                                                                                        \
+            all = (TYPE)(op == MPI_SUM ? all + v : op == MPI_PROD ? all * v : v > all ? v : all);                              \
+        }                                                                                                                      \
+        return all;                                                                                                            \
+    }                                                                                                                          \
+    static void prefixes_##DATATYPE(MPI_Comm comm, int n, const TYPE *own, MPI_Op op)                                          \
+    {                                                                                                                          \
+        TYPE got[MOST], below[MOST];                                                                                           \
+        memset(got, 0x55, sizeof got);                                                                                         \
+        OK(MPI_Scan(own, got, n, DATATYPE, op, comm));                                                                         \
+        for (int i = 0; i < n; i++) CHECK(got[i] == folded_##DATATYPE(op, rank + 1, i));                                       \
+        for (int i = 0; i < n; i++) below[i] = (TYPE)77;                                                                       \
+        OK(MPI_Exscan(own, below, n, DATATYPE, op, comm));                                                                     \
+        for (int i = 0; i < n; i++) CHECK(below[i] == (rank ? folded_##DATATYPE(op, rank, i) : (TYPE)77));                     \
+        for (int i = 0; i < n; i++) got[i] = own[i];                                                                           \
+        OK(MPI_Scan(MPI_IN_PLACE, got, n, DATATYPE, op, comm));                                                                \
+        for (int i = 0; i < n; i++) CHECK(got[i] == folded_##DATATYPE(op, rank + 1, i));                                       \
+        for (int i = 0; i < n; i++) got[i] = own[i];                                                                           \
+        OK(MPI_Exscan(MPI_IN_PLACE, got, n, DATATYPE, op, comm));                                                              \
+        for (int i = 0; i < n; i++) CHECK(got[i] == (rank ? folded_##DATATYPE(op, rank, i) : own[i]));                         \
+    }                                                                                                                          \
     static void folds_##DATATYPE(MPI_Comm comm, int n)                                                                         \
     {                                                                                                                          \
         TYPE own[MOST], got[MOST], sum[MOST], product[MOST], most[MOST];                                                       \
@@ -30,13 +56,23 @@ static int value(int r, int i) { return (r + 2 * i) % 5 + 1; }
             memset(got, 0x55, sizeof got);                                                                                     \
             OK(MPI_Allreduce(own, got, n, DATATYPE, cases[c].op, comm));                                                       \
             for (int i = 0; i < n; i++) CHECK(got[i] == cases[c].known[i]);                                                    \
-            memcpy(got, own, sizeof *got * (size_t)n);                                                                         \
+            for (int i = 0; i < n; i++) got[i] = own[i];                                                                       \
             OK(MPI_Allreduce_c(MPI_IN_PLACE, got, n, DATATYPE, cases[c].op, comm));                                            \
             for (int i = 0; i < n; i++) CHECK(got[i] == cases[c].known[i]);                                                    \
-            memcpy(got, own, sizeof *got * (size_t)n);                                                                         \
+            for (int i = 0; i < n; i++) got[i] = own[i];                                                                       \
             const void *from = rank == root && n % 2 ? MPI_IN_PLACE : own;                                                     \
             OK(MPI_Reduce(from, rank == root ? got : NULL, n, DATATYPE, cases[c].op, root, comm));                             \
             for (int i = 0; i < n; i++) CHECK(got[i] == (rank == root ? cases[c].known[i] : own[i]));                          \
+            prefixes_##DATATYPE(comm, n, own, cases[c].op);                                                                    \
+            TYPE blocks[8 * MOST];                                                                                             \
+            for (int i = 0; i < size * n; i++) blocks[i] = (TYPE)value(rank, i);                                               \
+            memset(got, 0x55, sizeof got);                                                                                     \
+            OK(MPI_Reduce_scatter_block(blocks, got, n, DATATYPE, cases[c].op, comm));                                         \
+            OK(MPI_Reduce_scatter_block(MPI_IN_PLACE, blocks, n, DATATYPE, cases[c].op, comm));                                \
+            for (int i = 0; i < n; i++) {                                                                                      \
+                TYPE known = folded_##DATATYPE(cases[c].op, size, rank * n + i);                                               \
+                CHECK(got[i] == known && blocks[i] == known);                                                                  \
+            }                                                                                                                  \
         }                                                                                                                      \
     }
 FOLDS(int, MPI_INT)
@@ -66,6 +102,25 @@ static void moves(MPI_Comm comm, int n)
     OK(MPI_Alltoall(all, n, MPI_INT, back, 4 * n, MPI_BYTE, comm));
     for (int r = 0; r < size; r++) for (int i = 0; i < n; i++) SAME(back[r * n + i], 10000 * r + 100 * rank + i);
     SAME(back[size * n], -1);
+    for (int root = 0; root < size; root++) {
+        for (int i = 0; i < n; i++) own[i] = 100 * rank + i;
+        memset(all, -1, sizeof all);
+        if (rank == root && n % 2) {
+            memcpy(all + root * n, own, sizeof *own * (size_t)n);
+            OK(MPI_Gather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, n, MPI_INT, root, comm));
+        } else {
+            OK(MPI_Gather(own, 4 * n, MPI_BYTE, rank == root ? all : NULL, n, MPI_INT, root, comm));
+        }
+        for (int r = 0; r < size; r++) for (int i = 0; i < n; i++) SAME(all[r * n + i], rank == root ? 100 * r + i : -1);
+        SAME(all[size * n], -1);
+        memset(back, -1, sizeof back);
+        if (rank == root && n % 2)
+            OK(MPI_Scatter(all, n, MPI_INT, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, root, comm));
+        else
+            OK(MPI_Scatter(rank == root ? all : NULL, 4 * n, MPI_BYTE, back, n, MPI_INT, root, comm));
+        for (int i = 0; i < n; i++) SAME(back[i], rank == root && n % 2 ? -1 : 100 * rank + i);
+        SAME(back[n], -1);
+    }
     OK(MPI_Barrier(comm));
 }
 
@@ -98,6 +153,15 @@ static void what_is_wrong(MPI_Comm comm)
     CLASS(MPI_Reduce(a, b, 1, MPI_INT, MPI_SUM, -7, comm), MPI_ERR_ROOT);
     CLASS(MPI_Alltoall(a, 1, MPI_INT, a, 1, MPI_INT, comm), MPI_ERR_BUFFER);
     CLASS(MPI_Allgather(a + rank, 1, MPI_INT, a, 1, MPI_INT, comm), MPI_ERR_BUFFER);
+    CLASS(MPI_Gather(a, 1, MPI_INT, b, 1, MPI_INT, size, comm), MPI_ERR_ROOT);
+    CLASS(MPI_Gather(a + rank, 1, MPI_INT, a, 1, MPI_INT, rank, comm), MPI_ERR_BUFFER);
+    CLASS(MPI_Scatter(a, 1, MPI_INT, a + rank, 1, MPI_INT, rank, comm), MPI_ERR_BUFFER);
+    CLASS(MPI_Scatter(a, 1, MPI_INT, b, 1, MPI_INT, -1, comm), MPI_ERR_ROOT);
+    CLASS(MPI_Scan(a, a, 1, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER);
+    CLASS(MPI_Scan(a, b, 1, MPI_DOUBLE, MPI_BAND, comm), MPI_ERR_OP);
+    CLASS(MPI_Exscan(a, b, 1, MPI_INT, MPI_REPLACE, comm), MPI_ERR_OP);
+    CLASS(MPI_Reduce_scatter_block(a, a, 1, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER);
+    CLASS(MPI_Reduce_scatter_block(a, b, 1, MPI_INT, MPI_MINLOC, comm), MPI_ERR_OP);
     CLASS(MPI_Barrier(MPI_COMM_NULL), MPI_ERR_COMM);
     every_operation(comm);
 }

@@ -1,5 +1,6 @@
 //! Reductions of which members get different results, as one round: each member sees all operands, and reduces what it needs.
 
+use super::reduction::SlotRoom;
 use super::{Hold, Operands, OperationKey, TeamGuard, Width};
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
@@ -20,11 +21,15 @@ impl<H: Hold> TeamGuard<'_, H> {
         range: impl Fn(usize) -> Range<usize>,
         kernel: &K,
     ) -> Result<bool> {
+        let what = OperationKey::new(Collective::ReduceScatter, 0, operands.len);
+        if operands.len <= PAYLOAD {
+            let (range, members) = (range(self.rank()), self.size());
+            return self.reduce_few(what, operands, range, members, kernel).await.map(|()| true);
+        }
         if self.reduce_scatter_direct(operands, &range, kernel).await? {
             return Ok(true);
         }
         let range = range(self.rank());
-        let what = OperationKey::new(Collective::ReduceScatter, 0, operands.len);
         let Some(mut parts) = self.see_all(what, &operands, &range, 0..self.size()).await? else {
             return Ok(false);
         };
@@ -49,15 +54,18 @@ impl<H: Hold> TeamGuard<'_, H> {
         inclusive: bool,
         kernel: &K,
     ) -> Result<bool> {
-        if self.capacity().chains_scan(operands.len) {
+        if self.chains_scan(operands.len) {
             return Ok(false);
-        }
-        if self.scan_direct(operands, inclusive, kernel).await? {
-            return Ok(true);
         }
         let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
         let what = OperationKey::new(operation, 0, operands.len);
         let members = self.rank() + usize::from(inclusive);
+        if operands.len <= PAYLOAD {
+            return self.reduce_few(what, operands, 0..operands.len, members, kernel).await.map(|()| true);
+        }
+        if self.scan_direct(operands, inclusive, kernel).await? {
+            return Ok(true);
+        }
         let Some(parts) = self.see_all(what, &operands, &(0..operands.len), 0..members).await? else {
             return Ok(false);
         };
@@ -72,6 +80,38 @@ impl<H: Hold> TeamGuard<'_, H> {
         // SAFETY: `out` can be written (`Operands::new`).
         unsafe { operands.out.copy_from_nonoverlapping(acc.as_ptr(), operands.len) };
         Ok(true)
+    }
+
+    /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead.
+    #[inline]
+    #[must_use]
+    pub fn chains_scan(&mut self, bytes: usize) -> bool {
+        self.capacity().chains_scan(bytes)
+    }
+
+    /// A round in which each member shows operands that fit into its slot, and reduces the bytes `range` of those of the first `members` into its
+    /// `out`.
+    #[inline]
+    async fn reduce_few<K: ReductionKernel>(
+        &mut self,
+        what: OperationKey,
+        operands: Operands,
+        range: Range<usize>,
+        members: usize,
+        kernel: &K,
+    ) -> Result<()> {
+        wait!(self, self.begin()?);
+        self.write_slot(what, |payload| operands.load(payload));
+        self.arrive(|_| {})?;
+        let mut reduced = Ok(());
+        if members > 0 && !range.is_empty() {
+            self.wait_for_slots(0..members).await?;
+            let mut room = SlotRoom::new();
+            let part = Operands { len: range.len(), ..operands };
+            reduced = self.reduce_slots(what, &mut room, members, range, kernel).map(|acc| part.store(acc));
+        }
+        self.leave();
+        reduced
     }
 
     /// A round in which each member shows its operands, and copies the bytes `range` of those of `members`; `None` if there is no room for them.

@@ -33,21 +33,21 @@ const HALVED: usize = 256 << 10;
 
 /// Room for a slot's payload, on a boundary that suits every type.
 #[repr(align(16))]
-struct SlotRoom(MaybeUninit<[u8; PAYLOAD]>);
+pub(super) struct SlotRoom(MaybeUninit<[u8; PAYLOAD]>);
 
 impl SlotRoom {
-    const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self(MaybeUninit::uninit())
     }
 
-    /// Copies the first `len` bytes of `payload` into the room and returns them.
+    /// Copies the bytes `range` of `payload` into the room and returns them.
     #[inline(always)]
-    fn fill(&mut self, payload: &[u8; PAYLOAD], len: usize) -> &mut [u8] {
-        let to = self.0.as_mut_ptr().cast::<u8>();
-        // SAFETY: `payload[..len]` has checked that both are long enough; what is borrowed has just been written.
+    fn fill(&mut self, payload: &[u8; PAYLOAD], range: Range<usize>) -> &mut [u8] {
+        let (from, to) = (&payload[range], self.0.as_mut_ptr().cast::<u8>());
+        // SAFETY: the room is as long as the payload, of which `from` is a part; what is borrowed has just been written.
         unsafe {
-            copy_few(payload[..len].as_ptr(), to, len);
-            core::slice::from_raw_parts_mut(to, len)
+            copy_few(from.as_ptr(), to, from.len());
+            core::slice::from_raw_parts_mut(to, from.len())
         }
     }
 }
@@ -77,7 +77,7 @@ impl Operands {
 
     /// Copies the operands into a slot.
     #[inline(always)]
-    fn load(&self, payload: &mut [u8; PAYLOAD]) {
+    pub(super) fn load(&self, payload: &mut [u8; PAYLOAD]) {
         // SAFETY: `payload[..len]` has checked its length; a slot is no program's memory, so the two do not overlap.
         unsafe { copy_few(self.own, payload[..self.len].as_mut_ptr(), self.len) };
     }
@@ -98,7 +98,7 @@ impl Operands {
 
     /// Copies the first bytes of `result`, which is no part of the program's memory, to where the member wants it.
     #[inline(always)]
-    fn store(&self, result: &[u8]) {
+    pub(super) fn store(&self, result: &[u8]) {
         // SAFETY: `result[..len]` has checked its length; `out` is not null here, and can be written until the operation
         // has returned (`Operands::new`).
         unsafe { copy_few(result[..self.len].as_ptr(), self.out, self.len) };
@@ -172,7 +172,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         if !out.is_null() {
             wait!(self, self.completion());
             let mut room = SlotRoom::new();
-            reduced = self.reduce_slots(key, &mut room, len, kernel).map(|acc| operands.store(acc));
+            reduced =
+                self.reduce_slots(key, &mut room, self.size(), 0..len, kernel).map(|acc| operands.store(acc));
         }
         self.leave();
         reduced.map(|()| true)
@@ -200,7 +201,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         let mut reduced = Ok(());
         let last = self.arrive(|team| {
             let mut room = SlotRoom::new();
-            reduced = team.reduce_slots(key, &mut room, len, kernel).map(|acc| {
+            reduced = team.reduce_slots(key, &mut room, team.size(), 0..len, kernel).map(|acc| {
                 team.write_outcome(key, true, |payload| payload[..len].copy_from_slice(acc));
                 operands.store(acc);
             });
@@ -213,7 +214,8 @@ impl<H: Hold> TeamGuard<'_, H> {
             reduced = match self.arrival {
                 RoundArrival::Flags => {
                     let mut room = SlotRoom::new();
-                    self.reduce_slots(key, &mut room, len, kernel).map(|acc| operands.store(acc))
+                    self.reduce_slots(key, &mut room, self.size(), 0..len, kernel)
+                        .map(|acc| operands.store(acc))
                 }
                 RoundArrival::Count => self.read_outcome(key, |payload| operands.store(payload)),
             };
@@ -222,19 +224,20 @@ impl<H: Hold> TeamGuard<'_, H> {
         reduced.map(|()| true)
     }
 
-    /// Reduces what is in all slots, in `room`.
+    /// Reduces the bytes `range` of the slots of the first `members`, of which there is one at least, in `room`.
     #[inline]
-    fn reduce_slots<'r, K: ReductionKernel>(
+    pub(super) fn reduce_slots<'r, K: ReductionKernel>(
         &mut self,
         key: OperationKey,
         room: &'r mut SlotRoom,
-        len: usize,
+        members: usize,
+        range: Range<usize>,
         kernel: &K,
     ) -> Result<&'r mut [u8]> {
-        let top = self.size() - 1;
-        let acc = self.read_slot(top, key, |payload| room.fill(payload, len))?;
+        let top = members - 1;
+        let acc = self.read_slot(top, key, |payload| room.fill(payload, range.clone()))?;
         for member in (0..top).rev() {
-            self.read_slot(member, key, |payload| kernel.reduce(&payload[..len], acc))??;
+            self.read_slot(member, key, |payload| kernel.reduce(&payload[range.clone()], acc))??;
         }
         Ok(acc)
     }

@@ -150,6 +150,117 @@ pub fn alltoall(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>) -> Opt
     Some(done.map(drop))
 }
 
+/// MPI_Gather.
+#[inline(always)]
+pub fn gather(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Option<Result<()>> {
+    let mut team = team(comm, Collective::Gather)?;
+    let root = team.member(root)?;
+    let is_root = team.rank() == root;
+    let (from, to) = (send.addr.cast::<u8>().cast_const(), recv.addr.cast::<u8>());
+    let block = if is_root { few(recv, 1)? } else { few(send, 1)? };
+    let own = to.wrapping_add(root * block);
+    if is_root && !in_place(send.addr) {
+        if few(send, 1)? != block || own.cast_const() == from {
+            return None;
+        }
+        // SAFETY: argument rule 3: `block` bytes each; MPI 5.0 §6 forbids that the buffers overlap.
+        unsafe { copy(from, own, block) };
+    }
+    let show = |room: &mut [u8]| {
+        if !is_root {
+            // SAFETY: argument rule 3: the caller sends `block` bytes, as many as there is room for.
+            unsafe { copy(from, room.as_mut_ptr(), room.len()) }
+        }
+    };
+    let each = |member: usize, bytes: &[u8]| {
+        if member != root {
+            // SAFETY: argument rule 3: the root has room for a block of each member.
+            unsafe { copy(bytes.as_ptr(), to.add(member * block), bytes.len()) };
+        }
+        Ok(())
+    };
+    Some(run(team.gather(block, root, show, each)).map(drop))
+}
+
+/// MPI_Scatter.
+#[inline(always)]
+pub fn scatter(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Option<Result<()>> {
+    let mut team = team(comm, Collective::Scatter)?;
+    let root = team.member(root)?;
+    let (is_root, size) = (team.rank() == root, team.size());
+    let (from, to) = (send.addr.cast::<u8>().cast_const(), recv.addr.cast::<u8>());
+    let block = if is_root { few(send, size)? } else { few(recv, size)? };
+    if is_root && !in_place(recv.addr) {
+        let own = from.wrapping_add(root * block);
+        if few(recv, 1)? != block || own == to.cast_const() {
+            return None;
+        }
+        // SAFETY: argument rule 3: `block` bytes each; MPI 5.0 §6 forbids that the buffers overlap.
+        unsafe { copy(own, to, block) };
+    }
+    // SAFETY: argument rule 3: the root has a block for each member.
+    let all = |room: &mut [u8]| unsafe { copy(from, room.as_mut_ptr(), room.len()) };
+    // SAFETY: argument rule 3: the others have room for a block.
+    let own = |bytes: &[u8]| unsafe { copy(bytes.as_ptr(), to, bytes.len()) };
+    Some(run(team.scatter(block, root, all, own)).map(drop))
+}
+
+/// MPI_Reduce_scatter_block.
+#[inline(always)]
+pub fn reduce_scatter_block(
+    comm: CommHandle<'_>,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+    op: usize,
+) -> Option<Result<()>> {
+    let from = if in_place(send.addr) { recv.addr } else { send.addr };
+    if !is_memory(from.addr()) || send.addr == recv.addr {
+        return None;
+    }
+    let kernel = PlainKernel::new(op, recv.datatype)?;
+    let mut team = team(comm, Collective::ReduceScatter)?;
+    let block = few(recv, team.size())?;
+    let bytes = block * team.size();
+    // SAFETY: argument rule 3: a block of operands for each member, and room for one.
+    let operands = unsafe { Operands::new(from.cast_const().cast(), recv.addr.cast(), bytes, kernel.size) };
+    Some(run(team.reduce_scatter(operands, |member| member * block..(member + 1) * block, &kernel)).map(drop))
+}
+
+/// MPI_Scan.
+#[inline(always)]
+pub fn scan(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Option<Result<()>> {
+    prefix(comm, send, recv, op, true)
+}
+
+/// MPI_Exscan.
+#[inline(always)]
+pub fn exscan(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Option<Result<()>> {
+    prefix(comm, send, recv, op, false)
+}
+
+#[inline(always)]
+fn prefix(
+    comm: CommHandle<'_>,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+    op: usize,
+    inclusive: bool,
+) -> Option<Result<()>> {
+    let bytes = few(recv, 1)?;
+    let from = if in_place(send.addr) { recv.addr } else { send.addr };
+    if !is_memory(from.addr()) || send.addr == recv.addr {
+        return None;
+    }
+    let kernel = PlainKernel::new(op, recv.datatype)?;
+    let mut team = team(comm, if inclusive { Collective::Scan } else { Collective::Exscan })?;
+    if team.chains_scan(bytes) {
+        return None;
+    }
+    // SAFETY: argument rule 3: so many bytes each.
+    let operands = unsafe { Operands::new(from.cast_const().cast(), recv.addr.cast(), bytes, kernel.size) };
+    Some(run(team.scan(operands, inclusive, &kernel)).map(drop))
+}
+
 /// MPI_Reduce.
 #[inline(always)]
 pub fn reduce(
