@@ -1,8 +1,9 @@
 //! Writing many short runs through a mapping of the file: a copy for each, where `pwrite` takes microseconds.
 //!
 //! The kernel makes every page that is about to be written ready first (`MADV_POPULATE_WRITE`), and says so if it cannot: on a full disk, beyond
-//! the end, where the file system maps no files. Then nothing has been written, and the caller writes run by run. Bytes between the runs are
-//! never written, so other ranks and jobs may write these meanwhile, which reading, changing and writing back would undo.
+//! the end, where the file system maps no files. Then the caller writes run by run. Bytes between the runs are never written, so other ranks and
+//! jobs may write these meanwhile, which reading, changing and writing back would undo. The file keeps the last mapping: to make one, and its
+//! pages ready for the first time, takes many times as long as to copy.
 //!
 //! - **Mapping rule 1.** Pages of the mapping are written only after they have been made ready. A file that another program cuts off between the
 //!   two ends this one (SIGBUS); MPI forbids that of the program's own ranks. The hint `romio_ds_write=disable` avoids mappings.
@@ -23,10 +24,16 @@ pub(super) const SHORT_RUN: u64 = 1 << 15;
 pub(super) const FEW: usize = 8;
 
 /// Part of a file in this process.
-struct Mapping {
+#[derive(Debug)]
+pub(super) struct Mapping {
     base: *mut u8,
+    /// Where in the file it begins.
+    start: u64,
     len: usize,
 }
+
+// SAFETY: it is memory that is mapped in the whole process, and its owner alone reaches it.
+unsafe impl Send for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
@@ -36,6 +43,29 @@ impl Drop for Mapping {
 }
 
 impl Mapping {
+    /// Maps what has `first` to `end` of the file: the mapping that the file has kept, if it fits. `None` if that is not possible here.
+    fn of(file: &Descriptor, first: u64, end: u64) -> Option<Self> {
+        let fd = file.for_mapping()?;
+        let fits = |kept: &Self| kept.start <= first && end <= kept.start + kept.len as u64;
+        if let Some(kept) = file.take_mapping().filter(fits) {
+            return Some(kept);
+        }
+        let start = first / BLOCK * BLOCK;
+        let len = (end.next_multiple_of(BLOCK) - start) as usize;
+        let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: a new mapping, at an address that the kernel chooses.
+        match unsafe { mmap(core::ptr::null_mut(), len, prot, flags, fd, start) } {
+            Ok(base) => Some(Self { base: base.cast(), start, len }),
+            Err(errno) => {
+                // No room now may be room later.
+                if errno != Errno::NOMEM {
+                    file.never_map();
+                }
+                None
+            }
+        }
+    }
+
     /// Makes the pages of `bytes` bytes at `at` ready.
     fn prepare(&self, at: usize, bytes: usize) -> rustix::io::Result<()> {
         let first = at / PAGE * PAGE;
@@ -67,29 +97,16 @@ pub(super) fn write_pieces<'a>(
     mut piece: impl FnMut(usize) -> &'a [u8],
 ) -> bool {
     let (Some((first, _)), Some((last, len))) = (runs.first(), runs.last()) else { return true };
-    let Some(fd) = file.for_mapping() else { return false };
-    // A mapping does not extend a file; writing the last run does, and never shortens one that another rank has extended.
     let end = last + len;
+    let Some(mapping) = Mapping::of(file, *first, end) else { return false };
+    let start = mapping.start;
+    let mut write_last = || file.write_raw(*last, piece(runs.len() - 1)).1.is_none();
+    // A mapping does not extend a file; writing the last run does, and never shortens one that another rank has extended.
     let short = file.size().map_or(true, |size| size < end);
-    if short && file.write_raw(*last, piece(runs.len() - 1)).1.is_some() {
+    if short && !write_last() {
         return false;
     }
-    let start = first / BLOCK * BLOCK;
-    let len = (end.next_multiple_of(BLOCK) - start) as usize;
-    let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
     file.disk_access(*first, (end - first) as usize);
-    // SAFETY: a new mapping, at an address that the kernel chooses.
-    let mapped = unsafe { mmap(core::ptr::null_mut(), len, prot, flags, fd, start) };
-    let mapping = match mapped {
-        Ok(base) => Mapping { base: base.cast(), len },
-        Err(errno) => {
-            // No room now may be room later.
-            if errno != Errno::NOMEM {
-                file.never_map();
-            }
-            return false;
-        }
-    };
     // Pages that touch are made ready together; those that no run touches are left alone.
     let mut group: Option<(usize, usize)> = None;
     for (offset, len) in runs {
@@ -114,7 +131,11 @@ pub(super) fn write_pieces<'a>(
         }
         return false;
     }
-    for (i, (offset, _)) in runs.iter().enumerate() {
+    // Nor does one set the time of the file's last change where its pages are ready.
+    if !short && !write_last() {
+        return false;
+    }
+    for (i, (offset, _)) in runs.iter().enumerate().take(runs.len() - 1) {
         let piece = piece(i);
         // SAFETY: the run lies in the mapping, whose pages have been made ready (mapping rule 1); another process that uses the same bytes has
         // a race of its own with this one, as it would with `pwrite`.
@@ -123,5 +144,6 @@ pub(super) fn write_pieces<'a>(
             core::ptr::copy_nonoverlapping(piece.as_ptr(), to, piece.len());
         }
     }
+    file.keep_mapping(mapping);
     true
 }

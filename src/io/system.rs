@@ -1,11 +1,12 @@
 //! The system calls on files, and what their errors mean.
 
 use super::access::Direction;
+use super::mapped::Mapping;
 use super::mode::Mode;
 use crate::abi;
-use crate::comm::Comm;
+use crate::comm::{Comm, lock};
 use crate::error::{Error, Result};
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, OFlags};
 use rustix::io::{Errno, IoSliceMut, ReadWriteFlags};
@@ -29,6 +30,8 @@ pub(super) struct Descriptor {
     mappable: OnceLock<Option<OwnedFd>>,
     /// Whether no mapping is to be tried.
     unmapped: AtomicBool,
+    /// The mapping that was used last, while nobody uses it.
+    mapping: Mutex<Option<Mapping>>,
 }
 
 /// A file's name.
@@ -188,7 +191,7 @@ impl Descriptor {
         let regular = fs::fstat(&fd)
             .is_ok_and(|stat| fs::FileType::from_raw_mode(stat.st_mode) == fs::FileType::RegularFile);
         let (mappable, unmapped) = (OnceLock::new(), AtomicBool::new(!(seekable && regular)));
-        Self { fd, name, comm, seekable, regular, mappable, unmapped }
+        Self { fd, name, comm, seekable, regular, mappable, unmapped, mapping: Mutex::new(None) }
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
@@ -222,6 +225,17 @@ impl Descriptor {
         };
         let last = offset + len.saturating_sub(1);
         self.regular && (direction == Direction::Write || (cached(offset) && cached(last)))
+    }
+
+    /// Takes the mapping that was kept.
+    pub fn take_mapping(&self) -> Option<Mapping> {
+        lock(&self.mapping).take()
+    }
+
+    /// Keeps a mapping for the next access, and unmaps the one that another thread has kept meanwhile.
+    pub fn keep_mapping(&self, mapping: Mapping) {
+        let before = lock(&self.mapping).replace(mapping);
+        drop(before);
     }
 
     /// Mappings of this file are not to be tried any more.
