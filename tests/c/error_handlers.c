@@ -11,6 +11,10 @@ static void handler(MPI_Comm *comm, int *code, ...) {
     MPI_Error_class(*code, &last);
     calls++;
 }
+static void to_success(MPI_Comm *comm, int *code, ...) {
+    (void)comm;
+    *code = MPI_SUCCESS;
+}
 static void of_files(MPI_File *file, int *code, ...) {
     (void)file, (void)code;
     calls += 100;
@@ -50,6 +54,11 @@ int main(void) {
     SAME(calls, 4); SAME(last, MPI_ERR_COMM);
     CLASS(MPI_Group_size(MPI_GROUP_NULL, &n), MPI_ERR_GROUP);
     SAME(calls, 5);
+    /* What a handler stores as the code is what the function returns. */
+    OK(MPI_Comm_create_errhandler(to_success, &again));
+    OK(MPI_Comm_set_errhandler(dup, again));
+    OK(MPI_Errhandler_free(&again));
+    OK(MPI_Bcast(&n, 1, MPI_INT, -9, dup));
     OK(MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN));
     CLASS(MPI_Bcast(&n, 1, MPI_INT, -9, dup), MPI_ERR_ROOT);
     SAME(calls, 5);

@@ -239,7 +239,8 @@ pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Erro
             // SAFETY: the user registered this function as an error handler for objects of this kind (MPI 5.0
             // §9.3.1): it takes a pointer to the handle and one to the code, both of which live until it returns.
             unsafe { call(&mut h, &mut code) };
-            error.class()
+            // The handler may have put another code there: it is the one that the function returns (§9.3.1), as in MPICH and Open MPI.
+            code
         }
     }
 }
