@@ -1,7 +1,8 @@
 //! What the members of a new communicator agree on: its group, and its context.
 //!
 //! One member takes the context id, with a reference for each member, and sends it to the others. If there is none, the same
-//! message says so, and all fail alike.
+//! message says so, and all fail alike. Where one call makes several communicators, or some callers get none, all callers fail with those for whom no
+//! context is left: they would go different ways otherwise.
 
 use super::intercomm::Sides;
 use super::{Subset, Transport, allgather, bcast};
@@ -15,6 +16,9 @@ pub trait Contexts {
     /// # Errors
     /// [`Error::NoMem`] if none is left.
     fn allocate(&self, members: &[&Group]) -> Result<u32>;
+
+    /// Gives a context back that the caller got with the others and has made nothing of.
+    fn give_back(&self, context: u32);
 
     /// The name of the process at `place`, which is the same in all jobs.
     fn name(&self, place: u32) -> Name {
@@ -132,12 +136,31 @@ pub async fn split<T: Transport>(
     vote: Vote,
 ) -> Result<Option<Agreed>> {
     let votes = votes(transport, vote).await?;
-    let Some(color) = vote.0 else { return Ok(None) };
+    let Some(color) = vote.0 else {
+        all_succeed(transport, true).await?;
+        return Ok(None);
+    };
     let ranks = chosen(&votes, color);
     let subset = member(transport, &ranks)?;
     let group = picked(group, &ranks);
-    let context = context(&subset, contexts, &group).await?;
+    let context = context(&subset, contexts, &group).await;
+    let all = all_succeed(transport, context.is_ok()).await;
+    let context = kept(contexts, context, all)?;
     Ok(Some(Agreed { context, rank: subset.rank as u32, group, remote: None }))
+}
+
+/// Returns if all members of `transport` have got what they wanted: they call with whether they have.
+async fn all_succeed<T: Transport>(transport: &T, success: bool) -> Result<()> {
+    let mut all = vec![0; transport.size()];
+    all[transport.rank()] = u8::from(success);
+    allgather(transport, &mut all).await?;
+    if all.iter().all(|success| *success == 1) { Ok(()) } else { received(NONE).map(drop) }
+}
+
+/// The context, if the others succeed too; else it is given back.
+fn kept(contexts: &impl Contexts, context: Result<u32>, all: Result<()>) -> Result<u32> {
+    let context = context?;
+    all.map(|()| context).inspect_err(|_| contexts.give_back(context))
 }
 
 /// MPI_Comm_split of an intercommunicator: the caller's color on both sides. `None` if one side has none.
@@ -158,17 +181,30 @@ pub async fn inter_split<T: Transport>(
     }
     bcast(&sides.local, &mut theirs, 0).await?;
     let theirs: Vec<Vote> = theirs.chunks_exact(VOTE).map(decode).collect();
-    let Some(color) = vote.0 else { return Ok(None) };
-    let (near, far) = (chosen(&ours, color), chosen(&theirs, color));
-    if far.is_empty() {
+    let found = vote.0.map(|color| (chosen(&ours, color), chosen(&theirs, color)));
+    let Some((near, far)) = found.filter(|(_, far)| !far.is_empty()) else {
+        all_succeed_on_both(sides, true).await?;
         return Ok(None);
-    }
+    };
     let (group, other) = (picked(local, &near), picked(remote, &far));
     let own = member(&sides.local, &near)?;
     let rank = own.rank;
     let new = Sides { local: own, remote: Subset { transport: &sides.remote, ranks: &far, rank } };
-    let context = inter_context(&new, (&group, &other), contexts).await?;
+    let context = inter_context(&new, (&group, &other), contexts).await;
+    let all = all_succeed_on_both(sides, context.is_ok()).await;
+    let context = kept(contexts, context, all)?;
     Ok(Some(Agreed { context, rank: rank as u32, group, remote: Some(other) }))
+}
+
+/// As [`all_succeed`], of both groups.
+async fn all_succeed_on_both<T: Transport>(sides: &Sides<T>, success: bool) -> Result<()> {
+    let ours = all_succeed(&sides.local, success).await.is_ok();
+    let mut theirs = [0];
+    if sides.local.rank() == 0 {
+        sides.remote.exchange(0, &[u8::from(ours)], 0, &mut theirs).await?;
+    }
+    let [theirs] = share(&sides.local, [u32::from(theirs[0])], 0).await?;
+    if ours && theirs == 1 { Ok(()) } else { received(NONE).map(drop) }
 }
 
 /// MPI_Comm_create_group: `group`, whose members alone call this, each with the ranks that all of them have in `transport`.
@@ -367,6 +403,9 @@ mod tests {
             self.1.lock().unwrap().push(members.iter().map(|group| group.size()).sum());
             Ok(100 + 2 * self.0.fetch_add(1, Ordering::SeqCst))
         }
+        fn give_back(&self, _: u32) {
+            unreachable!("there is always one");
+        }
     }
     impl CountedContexts {
         /// Each context was taken for as many members as got it.
@@ -382,6 +421,23 @@ mod tests {
     impl Contexts for Exhausted {
         fn allocate(&self, _: &[&Group]) -> Result<u32> {
             Err(Error::NoMem("none".into()))
+        }
+        fn give_back(&self, _: u32) {
+            unreachable!("nobody got one");
+        }
+    }
+
+    /// Has one context, and counts who gives it back.
+    #[derive(Default)]
+    struct OnlyOne(AtomicU32, AtomicU32);
+    impl Contexts for OnlyOne {
+        fn allocate(&self, _: &[&Group]) -> Result<u32> {
+            let taken = self.0.fetch_add(1, Ordering::SeqCst);
+            if taken == 0 { Ok(100) } else { Err(Error::NoMem("none".into())) }
+        }
+        fn give_back(&self, context: u32) {
+            assert_eq!(context, 100);
+            self.1.fetch_add(1, Ordering::SeqCst);
         }
     }
 
@@ -423,6 +479,32 @@ mod tests {
             let agreed = run(split(transport, &Exhausted, &Group::run(0, 4), (Some(0), 0)));
             assert!(matches!(agreed, Err(Error::NoMem(_))));
         });
+    }
+
+    #[test]
+    fn a_split_fails_everywhere_if_one_color_has_no_context() {
+        let contexts = OnlyOne::default();
+        threads::ranks(7, |transport| {
+            // Colors of three members each, one of which gets the context; the last rank takes no part.
+            let me = transport.rank();
+            let color = (me < 6).then_some((me % 2) as i32);
+            let agreed = run(split(transport, &contexts, &Group::run(0, 7), (color, 0)));
+            assert!(matches!(agreed, Err(Error::NoMem(_))), "{me}");
+        });
+        assert_eq!(contexts.1.load(Ordering::SeqCst), 3);
+    }
+
+    #[test]
+    fn a_split_of_two_groups_fails_on_both_sides_if_one_color_has_no_context() {
+        let contexts = OnlyOne::default();
+        halves(9, |sides, groups, transport| {
+            // Ranks 0 to 3 and 4 to 7, two of each side; the last takes no part.
+            let me = transport.rank();
+            let color = (me < 8).then_some((me / 4) as i32);
+            let agreed = run(inter_split(sides, &contexts, groups, (color, 0)));
+            assert!(matches!(agreed, Err(Error::NoMem(_))), "{me}");
+        });
+        assert_eq!(contexts.1.load(Ordering::SeqCst), 4);
     }
 
     /// Runs `body` as each rank of two groups: even and odd job ranks.

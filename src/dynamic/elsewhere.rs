@@ -195,6 +195,10 @@ impl Contexts for Introductions<'_> {
         self.0.allocate(members)
     }
 
+    fn give_back(&self, context: u32) {
+        self.0.give_back(context);
+    }
+
     fn name(&self, place: u32) -> Name {
         self.0.name(place)
     }

@@ -198,6 +198,12 @@ impl crate::coll::create::Contexts for Engine {
         self.common_context(places).map(|id| 2 * id)
     }
 
+    fn give_back(&self, context: u32) {
+        // An id that is not the caller's to release is a mistake of ours, not of the program; it stays taken.
+        let released = self.job().contexts().release(context / 2);
+        debug_assert!(released.is_ok(), "context {context}: {released:?}");
+    }
+
     fn name(&self, place: u32) -> Name {
         self.guest(place).unwrap_or((self.job().header().job_id(), place))
     }
