@@ -350,7 +350,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<()> {
         wait!(self, self.begin()?);
-        let (rank, stride) = (self.rank(), self.room_among_all(width));
+        let (rank, size, stride) = (self.rank(), self.size(), self.room_among_all(width));
         let part = if len > PAYLOAD { Some(self.parts(width).await?) } else { None };
         self.write_slot(what, |payload| match part {
             None => write(&mut payload[..len]),
@@ -359,7 +359,14 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         });
         self.arrive(|_| {})?;
         let mut result = Ok(());
-        self.wait_for_slots(wanted.clone()).await?;
+        let others = wanted.clone().any(|member| member != rank);
+        if others && self.arrival == RoundArrival::Count || wanted.len() == size {
+            wait!(self, self.completion());
+        } else if others {
+            for member in wanted.clone() {
+                wait!(self, Condition::Published(member));
+            }
+        }
         for member in wanted {
             let shown = self.read_slot(member, what, |payload| match part {
                 None => each(member, &payload[..len]),
@@ -373,21 +380,6 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         }
         self.leave();
         result
-    }
-
-    /// Waits, having arrived, until the slots of `members` can be read.
-    #[inline]
-    pub(super) async fn wait_for_slots(&mut self, members: Range<usize>) -> Result<()> {
-        let rank = self.rank();
-        let others = members.clone().any(|member| member != rank);
-        if others && self.arrival == RoundArrival::Count || members.len() == self.size() {
-            wait!(self, self.completion());
-        } else if others {
-            for member in members {
-                wait!(self, Condition::Published(member));
-            }
-        }
-        Ok(())
     }
 
     /// Bytes that [`Self::one_to_all`] can take, once [`Self::has_room`] has said yes.

@@ -5,7 +5,7 @@ use super::{Hold, Operands, OperationKey, TeamGuard, Width};
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
 use crate::events::Collective;
-use crate::team::PAYLOAD;
+use crate::team::{Condition, PAYLOAD, RoundArrival};
 use core::mem::swap;
 use core::ops::Range;
 
@@ -105,7 +105,14 @@ impl<H: Hold> TeamGuard<'_, H> {
         self.arrive(|_| {})?;
         let mut reduced = Ok(());
         if members > 0 && !range.is_empty() {
-            self.wait_for_slots(0..members).await?;
+            let has_others = members > usize::from(self.rank() < members);
+            if has_others && self.arrival == RoundArrival::Count || members == self.size() {
+                wait!(self, self.completion());
+            } else {
+                for member in 0..members {
+                    wait!(self, Condition::Published(member));
+                }
+            }
             let mut room = SlotRoom::new();
             let part = Operands { len: range.len(), ..operands };
             reduced = self.reduce_slots(what, &mut room, members, range, kernel).map(|acc| part.store(acc));
