@@ -119,7 +119,7 @@ pub fn main(arguments: &[String]) -> Result {
         run.fabtests()?;
     }
     if !between && run.wants("mpich", |word| word.contains('/') || DIRS.split(' ').any(|dir| dir == word)) {
-        run.suite(DIRS)?;
+        run.suite(DIRS)?.build()?;
         let (own, shm) = (run.over(&run.provider), run.over("shm"));
         run.mpich_tests(DIRS, &own, ("shm", &shm))?;
     }
@@ -128,7 +128,7 @@ pub fn main(arguments: &[String]) -> Result {
         return here;
     }
     // What must be fetched or compiled is: a node of its own reaches nobody.
-    run.suite(DIRS)?;
+    run.suite(DIRS)?.build()?;
     say("between two nodes");
     let there = nodes::inside(arguments).unwrap_or_else(|| {
         say("not run: making network namespaces needs root");
@@ -356,11 +356,9 @@ impl Run<'_> {
         Ok((good && served.status.success() && says, output))
     }
 
-    /// MPICH's suite for stock MPICH, compiled.
+    /// MPICH's suite for stock MPICH.
     fn suite(&self, dirs: &str) -> Result<Suite> {
-        let suite = Suite::of_another(self.mpich.clone(), folder(self.work.join("suite"))?, dirs);
-        suite.build()?;
-        Ok(suite)
+        Ok(Suite::of_another(self.mpich.clone(), folder(self.work.join("suite"))?, dirs))
     }
 
     /// Runs MPICH's tests as `own` has it, and those that fail over another provider: what fails there as well is not ours.
@@ -370,7 +368,7 @@ impl Run<'_> {
         own: &[(&str, String)],
         (other, over_other): (&str, &[(&str, String)]),
     ) -> Result {
-        let suite = Suite::of_another(self.mpich.clone(), folder(self.work.join("suite"))?, dirs);
+        let suite = self.suite(dirs)?;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         for dir in suite.dirs.clone() {
             for line in read(suite.tests.join(&dir).join("testlist"))?.lines() {

@@ -31,10 +31,14 @@ fn nightly(arguments: &[&str]) -> Command {
     cargo
 }
 
+/// Whether this machine has Miri.
+pub fn is_there() -> bool {
+    attempt(&mut nightly(&["--version"])).0
+}
+
 /// `miri [SUITE…]`: needs a nightly toolchain with Miri (`rustup component add --toolchain nightly miri rust-src`).
 pub fn main(arguments: &[String]) -> Result {
-    let mut known = nightly(&["--version"]);
-    if !attempt(&mut known).0 {
+    if !is_there() {
         println!("miri: not run: there is no nightly toolchain with Miri");
         return Ok(());
     }

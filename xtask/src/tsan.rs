@@ -8,11 +8,16 @@ use crate::loom::host;
 use crate::shell::{Result, attempt, command, folder, output, tail, target};
 use std::path::Path;
 
+/// Whether this machine has what the sanitizer needs.
+pub fn is_there() -> bool {
+    let root = output(command("rustc").args(["+nightly", "--print", "sysroot"])).unwrap_or_default();
+    Path::new(root.trim()).join("lib/rustlib/src/rust/library/Cargo.lock").exists()
+}
+
 /// `tsan [FILTER…]`: needs a nightly toolchain with the standard library's source (`rustup component add --toolchain nightly rust-src`),
 /// which is compiled with the sanitizer, too.
 pub fn main(arguments: &[String]) -> Result {
-    let root = output(command("rustc").args(["+nightly", "--print", "sysroot"])).unwrap_or_default();
-    if !Path::new(root.trim()).join("lib/rustlib/src/rust/library/Cargo.lock").exists() {
+    if !is_there() {
         println!("tsan: not run: there is no nightly toolchain with the standard library's source");
         return Ok(());
     }

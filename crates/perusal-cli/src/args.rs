@@ -438,7 +438,7 @@ fn count_of(block: &RunOptions, default: u32) -> Result<u32, String> {
 fn logging(blocks: &mut [RunOptions]) -> Logging {
     let mut logging = Logging::default();
     for block in blocks {
-        logging.events = block.log_events.take().or(logging.events);
+        logging.events = block.log_events.clone().or(logging.events);
         logging.output = block.log_output.take().or(logging.output);
         logging.queues |= block.queue_statistics;
         logging.list |= block.list_events;
@@ -521,7 +521,21 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     let reached: Vec<OsString> = reached.into_iter().flatten().cloned().collect();
     if plan.hosts.is_none() {
         note(&reached, "options on how to reach other hosts are");
+        return Ok(());
     }
+    let given = [
+        ("--check", block.check),
+        ("--on-deadlock", block.on_deadlock.is_some()),
+        ("--share-heap", block.share_heap),
+        ("--log-events", block.log_events.is_some()),
+        ("--queue-statistics", block.queue_statistics),
+        ("--bind-to", block.bind_to.is_some()),
+        ("--map-by", block.map_by.is_some()),
+    ];
+    let given = given.iter().filter(|one| one.1);
+    plan.notes.extend(given.map(|(option, _)| {
+        format!("{option} is without effect: on several hosts MPICH's launcher and library run the job")
+    }));
     Ok(())
 }
 

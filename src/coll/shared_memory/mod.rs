@@ -84,6 +84,7 @@ impl OperationKey {
         let name =
             kind.checked_sub(1).and_then(|at| Collective::NAMES.get(at)).map(|name| name.to_string_lossy());
         let called = function.strip_prefix("MPI_").unwrap_or_default();
+        let called = called.strip_suffix("_block").unwrap_or(called);
         if name.is_none_or(|name| !name.eq_ignore_ascii_case(called)) {
             return CollectiveAbout { number, ..CollectiveAbout::default() };
         }

@@ -121,7 +121,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         reduced
     }
 
-    /// A round in which each member shows its operands, and copies the bytes `range` of those of `members`; `None` if there is no room for them.
+    /// A round in which each member shows operands that fit into no slot, and copies the bytes `range` of those of `members`; `None` if there is no room for them.
     async fn see_all(
         &mut self,
         what: OperationKey,
@@ -130,7 +130,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         members: Range<usize>,
     ) -> Result<Option<Scratch>> {
         let len = operands.len;
-        if len > PAYLOAD && (len > self.room_among_all(Width::One) || !self.has_room(len).await?) {
+        if len > self.room_among_all(Width::One) || !self.has_room(len).await? {
             return Ok(None);
         }
         let (part, copy) = (range.len(), self.copy_of_operands());

@@ -36,6 +36,13 @@ fn few(buffer: Buffer<'_>, times: usize) -> Option<usize> {
     (bytes > 0 && bytes <= PAYLOAD / times && is_memory(buffer.addr.addr())).then_some(bytes)
 }
 
+/// Where the operands are of an operation in which every member has operands and gets a result: in place, where the result comes.
+#[inline(always)]
+fn operands(send: Buffer<'_>, recv: Buffer<'_>) -> Option<*const u8> {
+    let from = if in_place(send.addr) { recv.addr } else { send.addr };
+    (is_memory(from.addr()) && send.addr != recv.addr).then_some(from.cast_const().cast())
+}
+
 /// Copies between places that may be one.
 ///
 /// # Safety
@@ -213,16 +220,13 @@ pub fn reduce_scatter_block(
     recv: Buffer<'_>,
     op: usize,
 ) -> Option<Result<()>> {
-    let from = if in_place(send.addr) { recv.addr } else { send.addr };
-    if !is_memory(from.addr()) || send.addr == recv.addr {
-        return None;
-    }
+    let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;
     let mut team = team(comm, Collective::ReduceScatter)?;
     let block = few(recv, team.size())?;
     let bytes = block * team.size();
     // SAFETY: argument rule 3: a block of operands for each member, and room for one.
-    let operands = unsafe { Operands::new(from.cast_const().cast(), recv.addr.cast(), bytes, kernel.size) };
+    let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
     Some(run(team.reduce_scatter(operands, |member| member * block..(member + 1) * block, &kernel)).map(drop))
 }
 
@@ -247,17 +251,14 @@ fn prefix(
     inclusive: bool,
 ) -> Option<Result<()>> {
     let bytes = few(recv, 1)?;
-    let from = if in_place(send.addr) { recv.addr } else { send.addr };
-    if !is_memory(from.addr()) || send.addr == recv.addr {
-        return None;
-    }
+    let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;
     let mut team = team(comm, if inclusive { Collective::Scan } else { Collective::Exscan })?;
     if team.chains_scan(bytes) {
         return None;
     }
     // SAFETY: argument rule 3: so many bytes each.
-    let operands = unsafe { Operands::new(from.cast_const().cast(), recv.addr.cast(), bytes, kernel.size) };
+    let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
     Some(run(team.scan(operands, inclusive, &kernel)).map(drop))
 }
 
@@ -288,13 +289,10 @@ pub fn reduce(
 #[inline(always)]
 pub fn allreduce(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Option<Result<()>> {
     let bytes = few(recv, 1)?;
-    let from = if in_place(send.addr) { recv.addr } else { send.addr };
-    if !is_memory(from.addr()) || send.addr == recv.addr {
-        return None;
-    }
+    let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;
     let mut team = team(comm, Collective::Allreduce)?;
     // SAFETY: argument rule 3: so many bytes each.
-    let operands = unsafe { Operands::new(from.cast_const().cast(), recv.addr.cast(), bytes, kernel.size) };
+    let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
     Some(run(team.allreduce(operands, &kernel)).map(drop))
 }

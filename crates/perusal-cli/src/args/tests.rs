@@ -88,6 +88,9 @@ fn hosts_are_elsewhere_unless_all_of_them_are_this_machine() {
     assert_eq!(hosts.options, [("-launcher", "ssh".into())]);
     assert_eq!((plan.apps[0].count, plan.notes.len()), (5, 0));
     assert_eq!(read("--launcher ssh a").unwrap().notes.len(), 1);
+    let notes = read("--hosts elsewhere.example --check --bind-to core a").unwrap().notes;
+    assert_eq!(notes.len(), 2);
+    assert!(notes[0].starts_with("--check is without effect"));
 }
 
 #[test]
