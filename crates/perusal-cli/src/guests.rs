@@ -220,7 +220,7 @@ impl Supervisor<'_> {
             return Ok(());
         }
         self.forget_worlds();
-        let room = self.most_places();
+        let room = self.longest_row(|place| self.is_free(place));
         let first = self.find_places(count).ok_or_else(|| {
             format!("a job has room for {room} more processes, and the other one has {count}; mpiexec --universe N makes more room")
         })?;

@@ -139,7 +139,7 @@ impl<'a> Supervisor<'a> {
         epoll.add(&door, EventFlags::IN, DOOR)?;
         let job_id = memory.header().job_id();
         let (meetings, guests) = (Meetings::new(job_id), Guests::default());
-        let universe = Universe { door, starter, meetings, guests, worlds: vec![], job_id };
+        let universe = Universe { door, starter, meetings, guests, worlds: vec![], spawns: vec![], job_id };
         let (out, err) = (rustix::stdio::stdout(), rustix::stdio::stderr());
         let together = sys::identity(out).is_some() && sys::identity(out) == sys::identity(err);
         let sinks = if together { vec![Sink::new(out)] } else { vec![Sink::new(out), Sink::new(err)] };
@@ -262,6 +262,7 @@ impl<'a> Supervisor<'a> {
                 _ => self.take_output((token - STREAMS) as usize),
             }
         }
+        self.retry_spawns();
         self.flush_prompts();
         self.flush();
     }
@@ -452,6 +453,7 @@ impl<'a> Supervisor<'a> {
             self.kill_at,
             self.leave_at,
             self.ending.iter().map(|ending| ending.kill_at).min(),
+            self.next_spawn_fails(),
             self.timeout_at,
             self.check_at,
             prompt.map(|since| since + PROMPT),

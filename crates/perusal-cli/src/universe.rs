@@ -4,9 +4,10 @@ use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use perusal::internals::abi::{MPI_ERR_OTHER, MPI_ERR_SPAWN};
-use perusal::internals::dynamic::launcher::{Knock, next_request, reply};
+use perusal::internals::dynamic::launcher::{Knock, has_given_up, next_request, reply};
 use perusal::internals::dynamic::{Answer, Program, Request, SpawnRequest};
 use perusal::internals::shm::JobWorld;
 use rustix::event::epoll::EventFlags;
@@ -36,9 +37,33 @@ pub struct Universe {
     pub guests: Guests,
     /// Worlds that have been spawned and may still run.
     pub worlds: Vec<JobWorld>,
+    /// Spawns that wait until processes that end have left their places.
+    pub spawns: Vec<WaitingSpawn>,
     /// The job's number.
     pub job_id: u64,
 }
+
+/// A spawn that waits for places.
+#[derive(Debug)]
+pub struct WaitingSpawn {
+    /// The place of who asks.
+    place: u32,
+    spawn: SpawnRequest,
+    answer: OwnedFd,
+    since: Instant,
+}
+
+/// Why a world is not started.
+enum Refusal {
+    /// Too few places in a row are free now.
+    Full(String),
+    Other(String),
+}
+
+/// How long a spawn waits for the places of processes that have no connection to others left, and so are about to end.
+const LEAVING: Duration = Duration::from_secs(10);
+/// How long it waits for those of processes that are connected: what one side of MPI_Comm_disconnect has left the other may just be leaving.
+const CONNECTED: Duration = Duration::from_secs(1);
 
 /// A program of a request, as it is started.
 struct Chosen<'a> {
@@ -62,8 +87,7 @@ impl Supervisor<'_> {
                     reply(answer.as_fd(), &Answer::error(MPI_ERR_OTHER, "the process is none of this job's"));
                 }
                 Ok((place, Request::Spawn(spawn))) => {
-                    let given = self.spawn_world(place, &spawn).unwrap_or_else(|error| error);
-                    reply(answer.as_fd(), &given);
+                    self.take_spawn(WaitingSpawn { place, spawn, answer, since: Instant::now() });
                 }
                 Ok((_, request @ (Request::Host | Request::OtherJob(_)))) => {
                     self.serve_own(&request, along, &answer);
@@ -89,33 +113,74 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Starts a world for the process at `place`. Either answer is one to that process.
-    fn spawn_world(&mut self, place: u32, spawn: &SpawnRequest) -> Result<Answer, Answer> {
-        let wished = spawn.programs.iter().map(|program| program.counts[0] as usize).sum::<usize>();
-        let refused = |what: &str| Answer {
-            numbers: vec![MPI_ERR_SPAWN.cast_unsigned(); wished.min(usize::from(u16::MAX))],
-            ..Answer::error(MPI_ERR_SPAWN, what)
+    /// Starts what a spawn asks for, or has it wait for places.
+    fn take_spawn(&mut self, waiting: WaitingSpawn) {
+        let given = match self.spawn_world(waiting.place, &waiting.spawn) {
+            Ok(answer) => answer,
+            Err(Refusal::Full(_))
+                if self.waits_until(&waiting).is_some_and(|until| Instant::now() < until) =>
+            {
+                return self.universe.spawns.push(waiting);
+            }
+            Err(Refusal::Full(what) | Refusal::Other(what)) => {
+                let wished = most_wished(&waiting.spawn).min(usize::from(u16::MAX));
+                let numbers = vec![MPI_ERR_SPAWN.cast_unsigned(); wished];
+                Answer { numbers, ..Answer::error(MPI_ERR_SPAWN, &what) }
+            }
         };
+        reply(waiting.answer.as_fd(), &given);
+    }
+
+    /// Tries the spawns again that wait for places.
+    pub fn retry_spawns(&mut self) {
+        for waiting in std::mem::take(&mut self.universe.spawns) {
+            if self.is_running_at(waiting.place) && !has_given_up(waiting.answer.as_fd()) {
+                self.take_spawn(waiting);
+            }
+        }
+    }
+
+    /// Until when the first of the spawns waits that wait for places.
+    pub fn next_spawn_fails(&self) -> Option<Instant> {
+        self.universe.spawns.iter().filter_map(|waiting| self.waits_until(waiting)).min()
+    }
+
+    /// Until when a spawn waits that found too few places; `None` if there can never be enough.
+    fn waits_until(&self, waiting: &WaitingSpawn) -> Option<Instant> {
+        let least =
+            waiting.spawn.programs.iter().map(|program| program.counts.iter().min().copied().unwrap_or(0));
+        let least = least.fold(0, u32::saturating_add);
+        if least > self.memory.places() - self.memory.size() {
+            return None;
+        }
+        let limit =
+            if least <= self.longest_row(|place| self.is_leaving(place)) { LEAVING } else { CONNECTED };
+        Some(waiting.since + limit)
+    }
+
+    /// Starts a world for the process at `place`. Returns the answer to that process.
+    fn spawn_world(&mut self, place: u32, spawn: &SpawnRequest) -> Result<Answer, Refusal> {
+        let other = |error: perusal::Error| Refusal::Other(error.to_string());
         if self.is_failing() {
-            return Err(refused("the job is ending"));
+            return Err(Refusal::Other("the job is ending".into()));
         }
         self.forget_worlds();
-        let room = self.most_places();
-        let chosen = choose(spawn, room).map_err(|what| {
-            refused(&match what {
-                Some(what) => what,
-                None => format!(
-                    "{wished} processes are too many: of the {} that this job has room for at once {room} more can be started; mpiexec --universe N makes more room",
-                    self.memory.places()
-                ),
-            })
+        let room = self.longest_row(|place| self.is_free(place));
+        let chosen = choose(spawn, room).map_err(|what| match what {
+            Some(what) => Refusal::Other(what),
+            None => Refusal::Full(format!(
+                "{} processes are too many: of the {} that this job has room for at once {room} more can be started; mpiexec --universe N makes more room",
+                most_wished(spawn),
+                self.memory.places()
+            )),
         })?;
         let count = chosen.iter().map(|chosen| chosen.count).sum();
-        let first = self.find_places(count).ok_or_else(|| refused("no places in a row are left"))?;
-        self.memory.renew_places(first, count).map_err(|error| refused(&error.to_string()))?;
+        let first =
+            self.find_places(count).ok_or_else(|| Refusal::Full("no places in a row are left".into()))?;
+        self.memory.renew_places(first, count).map_err(other)?;
         let contexts = self.memory.contexts();
-        let world = contexts.allocate(count).map_err(|error| refused(&error.to_string()))?;
-        let bridge = contexts.allocate(2).map_err(|error| refused(&error.to_string()))?;
+        let world = contexts.allocate(count).map_err(other)?;
+        let bridge = contexts.allocate(2).map_err(other)?;
         // A world that ended here may have been longer; the deaths of its processes are none of the new one's.
         for old in self.world_of(first).into_iter().filter(|old| *old >= first + count) {
             self.memory.roster().entry(old).leave_world(old);
@@ -131,7 +196,7 @@ impl Supervisor<'_> {
             for (id, refs) in [(world, count), (bridge, 2)] {
                 (0..refs).for_each(|_| drop(self.memory.contexts().release(id)));
             }
-            return Err(refused(&what));
+            return Err(Refusal::Other(what));
         }
         self.universe.worlds.push(JobWorld { first, size: count, context: world });
         let counts = chosen.iter().map(|chosen| chosen.count);
@@ -164,6 +229,11 @@ impl Supervisor<'_> {
         }
         Ok(())
     }
+}
+
+/// How many processes a spawn starts at most.
+fn most_wished(spawn: &SpawnRequest) -> usize {
+    spawn.programs.iter().map(|program| program.counts[0] as usize).sum()
 }
 
 /// How many processes each program gets of `free` places, and what it is started with. No text where places are too few.

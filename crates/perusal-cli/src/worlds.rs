@@ -235,11 +235,11 @@ impl Supervisor<'_> {
         None
     }
 
-    /// How many processes the longest row of such places has room for.
-    pub fn most_places(&self) -> u32 {
+    /// How many places the longest row has in which all are such.
+    pub fn longest_row(&self, are: impl Fn(u32) -> bool) -> u32 {
         let (mut run, mut most) = (0, 0);
         for place in self.memory.size()..self.memory.places() {
-            run = if self.is_free(place) { run + 1 } else { 0 };
+            run = if are(place) { run + 1 } else { 0 };
             most = most.max(run);
         }
         most
@@ -247,7 +247,7 @@ impl Supervisor<'_> {
 
     /// A process may have a place again when all of its world have finalized, have left no communicator that reaches out, and have ended: they have
     /// retired from their rings, so that another process goes on there. Their output has been read to its end.
-    fn is_free(&self, place: u32) -> bool {
+    pub fn is_free(&self, place: u32) -> bool {
         if self.universe.guests.hold(place) {
             return false;
         }
@@ -262,5 +262,20 @@ impl Supervisor<'_> {
             let finished = entry.state() == RankState::Finalized && !entry.is_linked() || entry.pid() == 0;
             finished && !self.ranks[*place as usize].running && read
         })
+    }
+
+    /// Whether a place is free, or will be if the processes of its world, which are connected with no others any more, end well.
+    pub fn is_leaving(&self, place: u32) -> bool {
+        if self.universe.guests.hold(place) {
+            return false;
+        }
+        (self.ranks.get(place as usize).is_none())
+            || self.world_of(place).iter().all(|place| {
+                let entry = self.memory.roster().entry(*place);
+                let runs = self.ranks[*place as usize].running;
+                !entry.is_linked()
+                    && entry.meets().is_none()
+                    && (runs || entry.state() == RankState::Finalized || entry.pid() == 0)
+            })
     }
 }
