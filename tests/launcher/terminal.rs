@@ -67,6 +67,14 @@ impl Session {
         }
     }
 
+    /// Gives the terminal another size, and forgets what was seen.
+    fn resize(&mut self, rows: u16, columns: u16) {
+        let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        self.seen.clear();
+        // SAFETY: an ioctl on our own descriptor, which reads a live structure of its type.
+        assert_eq!(unsafe { libc::ioctl(self.terminal.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) }, 0);
+    }
+
     fn type_in(&mut self, text: &str) {
         self.terminal.write_all(text.as_bytes()).expect("the terminal takes it");
     }
@@ -137,5 +145,33 @@ fn top_shows_what_ranks_wait_for_and_who_talks_to_whom_until_a_key_ends_it() {
     session.type_in("p");
     session.expect("UNEXP");
     session.type_in("q");
+    assert_eq!(session.status(), 0);
+}
+
+#[test]
+fn top_fits_its_terminal_and_ends_with_the_job() {
+    let job = start(&["-n", "2", RANK, "init", "wait"], Stdio::null());
+    let number = job.pid().to_string();
+    eventually("the job in the list", || listed(&number).is_some());
+    // The interval is so long that what is drawn is drawn for the size.
+    let mut session = Session::of(&["top", &number, "--interval", "3600"]);
+    session.expect("SLEEPS/s");
+    session.expect("ends");
+    session.resize(10, 60);
+    session.expect("DOING");
+    session.expect("ends");
+    assert!(session.seen.contains("RECV/s") && !session.seen.contains("OUT/s"), "{:?}", session.seen);
+    session.resize(4, 20);
+    session.expect("DOING");
+    session.expect("┘");
+    assert!(!session.seen.contains("SENT/s"), "{:?}", session.seen);
+    session.resize(30, 200);
+    session.expect("SLEEPS/s");
+    session.type_in("q");
+    assert_eq!(session.status(), 0);
+    let mut session = Session::of(&["top", &number, "--interval", "0.1"]);
+    session.expect("DOING");
+    job.signal(libc::SIGTERM);
+    session.expect(&format!("perusal top: job {number} has ended"));
     assert_eq!(session.status(), 0);
 }

@@ -29,7 +29,8 @@ pub struct RunningJob {
 impl RunningJob {
     /// Whether its launcher, or its only process, is still there.
     pub fn runs(&self) -> bool {
-        Path::new(&format!("/proc/{}", self.number)).exists()
+        // One that has ended has no program any more, though its parent may not have asked how it ended.
+        Path::new(&format!("/proc/{}/exe", self.number)).read_link().is_ok()
     }
 }
 

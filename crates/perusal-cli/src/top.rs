@@ -15,6 +15,7 @@ use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::Constraint;
 use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Row, Table, TableState};
 use serde_json::{Value, json};
 
@@ -174,7 +175,10 @@ pub fn main(options: &TopOptions) -> ExitCode {
             print_once(&job, interval, options.json);
             return Ok(());
         }
-        show(&job, interval).map_err(|error| format!("the terminal: {error}"))
+        if show(&job, interval).map_err(|error| format!("the terminal: {error}"))? {
+            println!("perusal top: job {} has ended", job.number);
+        }
+        Ok(())
     });
     match shown {
         Ok(()) => ExitCode::SUCCESS,
@@ -309,14 +313,19 @@ fn scaled(number: f64) -> String {
     format!("{number:.0}P")
 }
 
-fn show(job: &RunningJob, interval: Duration) -> io::Result<()> {
+/// Shows the job on the terminal. Returns true if it has ended, false if the user has seen enough.
+fn show(job: &RunningJob, interval: Duration) -> io::Result<bool> {
     let mut terminal = ratatui::try_init()?;
     let result = show_on(job, interval, &mut terminal);
     ratatui::restore();
     result
 }
 
-fn show_on(job: &RunningJob, interval: Duration, terminal: &mut ratatui::DefaultTerminal) -> io::Result<()> {
+fn show_on(
+    job: &RunningJob,
+    interval: Duration,
+    terminal: &mut ratatui::DefaultTerminal,
+) -> io::Result<bool> {
     let (mut looks, start, mut screen) = (Looks::begin(&job.memory), Instant::now(), Screen::default());
     sleep(interval.min(Duration::from_millis(100)));
     let mut view = looks.next(&job.memory);
@@ -327,8 +336,8 @@ fn show_on(job: &RunningJob, interval: Duration, terminal: &mut ratatui::Default
         if event::poll(next.saturating_duration_since(Instant::now()))? {
             match event::read()? {
                 Event::Key(key) if key.kind == KeyEventKind::Press => match key.code {
-                    KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
-                    KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(()),
+                    KeyCode::Char('q') | KeyCode::Esc => return Ok(false),
+                    KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(false),
                     KeyCode::Char('p') | KeyCode::Tab => screen.shows_pairs = !screen.shows_pairs,
                     KeyCode::Down => screen.selected().select_next(),
                     KeyCode::Up => screen.selected().select_previous(),
@@ -341,7 +350,7 @@ fn show_on(job: &RunningJob, interval: Duration, terminal: &mut ratatui::Default
             next = Instant::now() + interval;
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// What the terminal shows, and which row of each table is marked.
@@ -369,24 +378,57 @@ fn pair_cells(pair: &Pair) -> [String; 6] {
     [pair.from.to_string(), pair.to.to_string(), records, rate, bytes, byte_rate]
 }
 
+/// Columns by number in the order in which a terminal that is too narrow for all goes without them.
+const SPARED: [usize; 7] = [7, 6, 5, 1, 2, 4, 3];
+const PAIRS_SPARED: [usize; 3] = [5, 4, 3];
+/// Characters of what a rank does before a column of numbers goes.
+const TEXT: u16 = 24;
+
+/// The columns, by number, that a terminal of `width` characters has room for beside `text` characters.
+fn columns(widths: &[u16], spared: &[usize], text: u16, width: u16) -> Vec<usize> {
+    let mut shown: Vec<usize> = (0..widths.len()).collect();
+    for column in spared {
+        let taken: u16 = shown.iter().map(|column| widths[*column] + 1).sum();
+        if taken + text <= width {
+            break;
+        }
+        shown.retain(|other| other != column);
+    }
+    shown
+}
+
+/// A row of numbers, of those columns that are shown, and `text` behind them.
+fn row<'a>(numbers: &[String], shown: &[usize], text: Option<&str>) -> Row<'a> {
+    let numbers = shown.iter().map(|column| Cell::from(Text::from(numbers[*column].clone()).right_aligned()));
+    Row::new(numbers.chain(text.map(|text| Cell::from(text.to_owned()))))
+}
+
 fn draw(frame: &mut Frame<'_>, job: u32, seconds: f64, command: &str, view: &View, screen: &mut Screen) {
     let bold = Style::default().add_modifier(Modifier::BOLD);
     let (ranks, other) = (view.ranks.len(), if screen.shows_pairs { "ranks" } else { "pairs" });
-    let title =
-        format!(" job {job}: {ranks} ranks, {}: {command}   (p: {other}, q ends) ", ps::time(seconds));
-    let mut block = ratatui::widgets::Block::bordered().title(title);
+    let title = format!(" job {job}: {ranks} ranks, {}: {command} ", ps::time(seconds));
+    let keys = Line::from(format!(" p: {other}, q ends ")).right_aligned();
+    let mut block = ratatui::widgets::Block::bordered().title(title).title_bottom(keys);
+    let inside = frame.area().width.saturating_sub(2);
     let (rows, widths, headings): (Vec<Row<'_>>, Vec<Constraint>, Row<'_>) = if screen.shows_pairs {
         if view.pairs.is_empty() {
             block = block.title_bottom(" no rank has sent another a record yet ");
         } else if ranks > PAIRED as usize {
             block = block.title_bottom(format!(" ranks 0 to {} with each other ", PAIRED - 1));
         }
-        let rows = view.pairs.iter().map(|pair| Row::new(pair_cells(pair).map(Cell::from))).collect();
-        (rows, PAIR_WIDTHS.map(Constraint::Length).to_vec(), Row::new(PAIR_HEADINGS))
+        let shown = columns(&PAIR_WIDTHS, &PAIRS_SPARED, 0, inside);
+        let rows = view.pairs.iter().map(|pair| row(&pair_cells(pair), &shown, None)).collect();
+        let widths = shown.iter().map(|column| Constraint::Length(PAIR_WIDTHS[*column])).collect();
+        (rows, widths, row(&PAIR_HEADINGS.map(str::to_owned), &shown, None))
     } else {
-        let rows = (0..ranks).map(|rank| Row::new(cells(view, rank).map(Cell::from))).collect();
-        let widths = WIDTHS.map(Constraint::Length).into_iter().chain([Constraint::Min(20)]).collect();
-        (rows, widths, Row::new(HEADINGS))
+        let shown = columns(&WIDTHS, &SPARED, TEXT, inside);
+        let of_rank = |rank| {
+            let cells = cells(view, rank);
+            row(&cells[..WIDTHS.len()], &shown, Some(&cells[WIDTHS.len()]))
+        };
+        let widths = shown.iter().map(|column| Constraint::Length(WIDTHS[*column]));
+        let headings = row(&HEADINGS.map(str::to_owned), &shown, Some(HEADINGS[WIDTHS.len()]));
+        ((0..ranks).map(of_rank).collect(), widths.chain([Constraint::Min(0)]).collect(), headings)
     };
     let table = Table::new(rows, widths)
         .header(headings.style(bold))
@@ -431,9 +473,13 @@ mod tests {
 
     /// The lines of the screen.
     fn drawn(view: &View, screen: &mut Screen) -> Vec<String> {
-        let mut terminal = Terminal::new(TestBackend::new(110, 6)).unwrap();
+        drawn_on(110, view, screen)
+    }
+
+    fn drawn_on(width: u16, view: &View, screen: &mut Screen) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, 6)).unwrap();
         terminal.draw(|frame| draw(frame, 77, 61.0, "mpiexec a.out", view, screen)).unwrap();
-        let cells = terminal.backend().buffer().content.chunks(110);
+        let cells = terminal.backend().buffer().content.chunks(width.into());
         cells.map(|row| row.iter().map(|cell| cell.symbol()).collect()).collect()
     }
 
@@ -447,13 +493,33 @@ mod tests {
         let before = Taken::from([((0, 1), (100, 0))]);
         view.pairs = pairs(&Taken::from([((0, 1), (110, 64)), ((2, 0), (4100, 20_000))]), &before, 2.0);
         let text = drawn(&view, &mut screen);
-        assert!(text[0].contains("(p: ranks, q ends)") && text[1].contains("RECORDS/s"), "{text:#?}");
+        assert!(text[5].contains("p: ranks, q ends") && text[1].contains("RECORDS/s"), "{text:#?}");
         let words =
             |line: &str| line.trim_matches('│').split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(&text[2]), ["2", "0", "4.1k", "2.0k", "20.0k", "10.0k"], "{text:#?}");
         assert_eq!(words(&text[3]), ["0", "1", "110", "5", "64", "32"], "{text:#?}");
         screen.selected().select_next();
         assert!(screen.pair.selected() == Some(0) && screen.rank.selected().is_none());
+    }
+
+    #[test]
+    fn a_narrow_terminal_goes_without_columns_and_cuts_no_number() {
+        let memory = Memory::create(2, 0).unwrap();
+        let view = Looks::begin(&memory).next(&memory);
+        for (width, wanted) in [
+            (110, "RANK POSTED UNEXP SENT/s RECV/s OUT/s IN/s SLEEPS/s DOING"),
+            (80, "RANK POSTED UNEXP SENT/s RECV/s OUT/s DOING"),
+            (60, "RANK UNEXP SENT/s RECV/s DOING"),
+            (30, "RANK DOING"),
+        ] {
+            let text = drawn_on(width, &view, &mut Screen::default());
+            let words: Vec<&str> = text[1].trim_matches('│').split_whitespace().collect();
+            assert_eq!(words.join(" "), wanted, "{width}: {text:#?}");
+            // Numbers end where their headings end.
+            assert!(text[1].starts_with("│ RANK ") && text[2].starts_with("│    0 "), "{text:#?}");
+        }
+        let pairs = drawn_on(40, &view, &mut Screen { shows_pairs: true, ..Screen::default() });
+        assert!(pairs[1].contains("RECORDS ") && !pairs[1].contains("BYTES"), "{pairs:#?}");
     }
 
     #[test]
