@@ -56,7 +56,7 @@ pub use bytes::{allgather, allgatherv, barrier, bcast};
 pub use event_span::{CollContents, EventSpan};
 pub use kernel::ReductionKernel;
 pub use nonblocking::NonblockingOperation;
-pub use number::NumberedCall;
+pub use number::{NumberedCall, calls_made};
 pub use outline::Outline;
 pub use scratch::Scratch;
 pub use transport::{

@@ -5,7 +5,7 @@ use crate::comm::Comm;
 use crate::engine::BackgroundOperation;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::shm::telemetry::MessageAbout;
+use crate::shm::telemetry::{CollectiveAbout, MessageAbout, OperationAbout};
 use crate::sync::{AtomicBool, ConditionalLock, Ordering};
 use core::future::Future;
 use core::pin::Pin;
@@ -131,6 +131,12 @@ impl BackgroundOperation for NonblockingOperation {
             sends: false,
             comm: comm.events.about().name.clone(),
         }));
+    }
+
+    fn about(&self) -> Option<OperationAbout> {
+        let CollectiveAbout { function, number, .. } = self.outline.about();
+        let comm = self.comm.events.about().name.clone();
+        Some(OperationAbout { function, number, context: self.comm.context, comm })
     }
 }
 

@@ -18,6 +18,20 @@ pub struct NumberedCall<'a> {
     pub number: u64,
 }
 
+/// How many collective calls the program has made on a communicator; `None` where another thread is in one.
+///
+/// # Safety
+/// The caller is in no collective call on it, nor has its team.
+#[must_use]
+pub unsafe fn calls_made(engine: &Engine, comm: &Comm) -> Option<u64> {
+    let team = comm.try_team(engine.is_shared())?;
+    let rounds = match &*team {
+        Membership::Member(team) => team.rounds.round(),
+        _ => 0,
+    };
+    Some(comm.call_number(rounds).wrapping_sub(1))
+}
+
 fn rounds(engine: &Engine, comm: &Comm) -> u64 {
     match &*comm.team(engine.is_shared()) {
         Membership::Member(team) => team.rounds.round(),

@@ -54,6 +54,7 @@ impl Outline {
             number: self.number,
             root: self.root,
             data,
+            bytes: self.data.map(|Amount { count, size, .. }| (count as u64).saturating_mul(size as u64)),
             op: self.op.to_owned(),
         }
     }

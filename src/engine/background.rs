@@ -4,7 +4,7 @@
 
 use super::Progress;
 use crate::engine::Engine;
-use crate::shm::telemetry::MessageAbout;
+use crate::shm::telemetry::{MessageAbout, OperationAbout};
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 use std::sync::{Arc, PoisonError};
 
@@ -21,6 +21,11 @@ pub trait BackgroundOperation: Send + Sync {
 
     /// Adds the ranks for which the operation may be waiting, for a report; not those whose messages it awaits.
     fn add_awaited(&self, _: &Engine, _: &mut Vec<MessageAbout>) {}
+
+    /// Returns what it is, for a report, if it is a collective operation of the program's.
+    fn about(&self) -> Option<OperationAbout> {
+        None
+    }
 }
 
 /// The operations of an engine that are not over.
@@ -83,6 +88,12 @@ impl BackgroundOperations {
         if let Ok(list) = self.list.try_lock() {
             list.iter().for_each(|operation| operation.add_awaited(engine, to));
         }
+    }
+
+    /// What the collective operations among them are, those first that were begun first.
+    pub fn about(&self) -> Vec<OperationAbout> {
+        let list = self.list.try_lock();
+        list.map_or_else(|_| vec![], |list| list.iter().filter_map(|operation| operation.about()).collect())
     }
 
     #[cold]

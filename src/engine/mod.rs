@@ -76,6 +76,7 @@ pub use waiters::Waiters;
 use crate::doorbell::Doorbell;
 use crate::error::{Error, Result};
 use crate::events::Registry;
+use crate::shm::telemetry::CallsMade;
 use crate::shm::{self, Job, Telemetry};
 use crate::sync::{AsymmetricFence, AtomicU64, CachePadded, ConditionalLock, Ordering};
 use core::ptr::NonNull;
@@ -114,6 +115,8 @@ pub struct Engine {
     /// Deaths and revocations of which this rank has taken notice.
     noticed: NoticedFailures,
     failure: OnceLock<Error>,
+    /// Says how many collective calls the program has made, for reports.
+    calls_made: OnceLock<fn() -> Vec<CallsMade>>,
 }
 
 // SAFETY: the telemetry page is made of atomics; everything else is `Send` by itself.
@@ -183,12 +186,19 @@ impl Engine {
             next_id: AtomicU64::new(1 << 40),
             noticed: NoticedFailures::default(),
             failure: OnceLock::new(),
+            calls_made: OnceLock::new(),
             config,
             job,
         };
         engine.job.advance(shm::RankState::Initialised);
         engine.emit_placement();
         Ok(engine)
+    }
+
+    /// Has `made` say how many collective calls the program has made, for reports of hangs: asked of a thread that has slept in vain, waits for
+    /// messages of the program's or is in MPI_Finalize, and is in no collective call. The first call wins.
+    pub fn set_calls_made(&self, made: fn() -> Vec<CallsMade>) {
+        let _ = self.calls_made.set(made);
     }
 
     /// This rank in the job.

@@ -2,11 +2,12 @@
 
 use super::call_name::mpi_call_name;
 use super::context::MatchContext;
-use super::current_call::described;
+use super::current_call::{described, is_described};
 use crate::engine::{Engine, RequestOperation};
 use crate::events::CommAbout;
+use crate::shm::RankState;
 use crate::shm::telemetry::detail::{MESSAGES, UNKNOWN_CONTEXT};
-use crate::shm::telemetry::{CollectiveAbout, MessageAbout, Wait, WaitDetail, Waiting};
+use crate::shm::telemetry::{CallsMade, CollectiveAbout, MessageAbout, Wait, WaitDetail, Waiting};
 
 /// Unexpected messages of a context that are looked at.
 const EXAMINED: usize = 10_000;
@@ -51,7 +52,21 @@ impl Engine {
             },
             unexpected,
             pending,
+            operations: self.background.about(),
+            made: self.calls_made_before(wait),
         }
+    }
+
+    /// The collective calls that the program has made, where it is in none: no communicator's team is held then.
+    fn calls_made_before(&self, wait: &Wait) -> Vec<CallsMade> {
+        let for_messages = match wait.kind {
+            Waiting::Receive | Waiting::Send | Waiting::Probe => wait.context.is_multiple_of(2),
+            Waiting::Any | Waiting::All => true,
+            _ => false,
+        };
+        let finalizing = self.job.roster().entry(self.rank).state() == RankState::Finalizing;
+        let asked = (for_messages && !is_described()) || finalizing;
+        self.calls_made.get().filter(|_| asked).map_or_else(Vec::new, |made| made())
     }
 
     /// All contexts; where other threads may take some away, those of the wait only, which has the communicator.

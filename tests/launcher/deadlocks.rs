@@ -103,7 +103,22 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "bcast-as-receive",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier no. 2 on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Recv (tag 0 on 'MPI_COMM_WORLD') for rank 0",
+        "rank 1 waits in MPI_Recv (tag 0 on 'MPI_COMM_WORLD') for rank 0, which has made a collective call (no. 1) there that rank 1 has not",
+    ),
+    (
+        "bcast-to-receives",
+        "3",
+        "rank 1 waits in MPI_Recv (tag 0 on 'MPI_COMM_WORLD') for rank 0, which has made a collective call (no. 1) there that rank 1 has not",
+    ),
+    (
+        "waitany-collectives",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Waitany (MPI_Ibarrier no. 1 on 'halo', MPI_Iallreduce no. 2 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Recv (tag 3 on 'halo') for rank 0",
+    ),
+    (
+        "allreduce-counts",
+        "3",
+        "the counts or types of MPI_Allreduce no. 4 on 'MPI_COMM_WORLD' differ: rank 0 (4 bytes), ranks 1 and 2 (1048576 × MPI_INT, MPI_SUM)",
     ),
     (
         "nonblocking-collective",

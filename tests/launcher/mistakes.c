@@ -166,6 +166,27 @@ static void run(const char *mistake, const char *argument)
         if (rank == 0) MPI_Bcast(&value, 1, MPI_INT, 0, world);
         else receive(0, 0, world);
         MPI_Barrier(world);
+    } else if (is(mistake, "bcast-to-receives")) {
+        /* The root goes on to MPI_Finalize. */
+        if (rank == 0) MPI_Bcast(&value, 1, MPI_INT, 0, world);
+        else receive(0, 0, world);
+    } else if (is(mistake, "waitany-collectives")) {
+        /* Nothing of the first, and the second begun by rank 0 alone. */
+        MPI_Request requests[2];
+        MPI_Comm halo = named_dup("halo");
+        int index, sum;
+        if (rank == 0) {
+            MPI_Ibarrier(halo, &requests[0]);
+            MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, world, &requests[1]);
+            MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+        } else {
+            receive(0, 3, halo);
+        }
+    } else if (is(mistake, "allreduce-counts")) {
+        /* Rank 0 gives few elements, the others many: they do not meet. */
+        static int many[1 << 20], sums[1 << 20];
+        rounds(world, 3);
+        MPI_Allreduce(many, sums, rank == 0 ? 1 : 1 << 20, MPI_INT, MPI_SUM, world);
     } else if (is(mistake, "nonblocking-collective")) {
         MPI_Request request;
         if (rank == 0) {

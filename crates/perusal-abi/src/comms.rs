@@ -5,9 +5,13 @@
 
 use crate::abi;
 use crate::check;
+use crate::coll;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::handles::{HandleKind, HandleTable};
+use crate::process::running;
+use crate::shm::telemetry::CallsMade;
+use crate::shm::telemetry::detail::COUNTED;
 use crate::sync::{AtomicPtr, Ordering};
 use core::ptr;
 use std::sync::{Arc, OnceLock};
@@ -17,6 +21,8 @@ static JOB: OnceLock<(Arc<Comm>, Arc<Comm>)> = OnceLock::new();
 /// What MPI_COMM_WORLD names: null or the first of `JOB`.
 static WORLD: AtomicPtr<Comm> = AtomicPtr::new(ptr::null_mut());
 static MADE: HandleTable<Comm> = HandleTable::new(HandleKind::Comm);
+/// What [`calls_made`] was when MPI_Finalize began.
+static MADE_AT_THE_END: OnceLock<Vec<CallsMade>> = OnceLock::new();
 
 /// Makes the two predefined communicators known; the first call counts.
 pub fn install(world: Arc<Comm>, itself: Arc<Comm>) {
@@ -57,6 +63,30 @@ fn invalid(handle: usize) -> Error {
         }
         _ => "no such communicator, or it has been freed",
     })
+}
+
+/// How many collective calls the program has made on its communicators; of the predefined one alone where several threads may be in MPI. From
+/// MPI_Finalize on, what it had made then.
+pub fn calls_made() -> Vec<CallsMade> {
+    if let Some(made) = MADE_AT_THE_END.get() {
+        return made.clone();
+    }
+    let Some(engine) = running() else { return vec![] };
+    let world = JOB.get().map(|(world, _)| world.clone());
+    let handles = if engine.is_shared() { vec![] } else { MADE.handles() };
+    let all = world.into_iter().chain(handles.into_iter().filter_map(|handle| MADE.get(handle)));
+    let counted = all.filter_map(|comm| {
+        // SAFETY: asked by a thread that waits for messages (`Engine::set_calls_made`), or is about to end MPI.
+        let calls = unsafe { coll::calls_made(engine, &comm) }?;
+        Some(CallsMade { context: comm.context, calls })
+    });
+    counted.take(COUNTED).collect()
+}
+
+/// Keeps for reports how many collective calls the program has made: it makes no more.
+pub fn note_calls_made() {
+    let made = calls_made();
+    MADE_AT_THE_END.get_or_init(|| made);
 }
 
 /// The communicator of `handle`, without counting a reference.

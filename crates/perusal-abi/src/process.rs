@@ -221,6 +221,7 @@ fn make(level: c_int, settings: &Overrides) -> Result<&'static Process> {
     comms::install(Arc::new(world), Arc::new(itself));
     overrides::install(engine.config().in_force());
     install_hooks();
+    engine.set_calls_made(comms::calls_made);
     let process = ENGINE.get_or_init(|| Process { engine, most: level, _recording: recording });
     check::begin(&process.engine);
     Ok(process)
@@ -236,6 +237,7 @@ fn own_rank() -> Option<u32> {
 /// [`Error::RankFailed`] when a rank died meanwhile.
 pub fn finish() -> Result<()> {
     let engine = engine()?;
+    comms::note_calls_made();
     if users().sessions == 0 {
         engine.emit(Event::Finalizing, || EventPayload::None);
     }

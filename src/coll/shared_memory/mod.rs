@@ -93,7 +93,7 @@ impl OperationKey {
             1 => "1 byte".into(),
             more => format!("{more} bytes"),
         };
-        CollectiveAbout { number, root, data, ..CollectiveAbout::default() }
+        CollectiveAbout { number, root, data, bytes: Some(bytes), ..CollectiveAbout::default() }
     }
 }
 
@@ -101,7 +101,9 @@ impl fmt::Display for OperationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, root, bytes) = self.parts();
         let Some(name) = kind.checked_sub(1).and_then(|at| Collective::NAMES.get(at)) else {
-            return f.write_str("no collective of the program's");
+            // The members of a longer one agree first how its data move.
+            let what = if kind == 0 { "no collective of the program's" } else { "one of more bytes" };
+            return f.write_str(what);
         };
         write!(f, "{} of {bytes} bytes", name.to_string_lossy())?;
         root.map_or(Ok(()), |root| write!(f, ", root {root}"))
@@ -523,7 +525,7 @@ mod tests {
         for (theirs, said) in [
             (OperationKey::new(Collective::Bcast, 0, 40), "rank 2 is in bcast of 40 bytes, root 0"),
             (OperationKey::new(Collective::Allreduce, 0, 8), "rank 2 is in allreduce of 8 bytes,"),
-            (OperationKey::numbered(0xff, 0, 1), "rank 2 is in no collective of the program's"),
+            (OperationKey::numbered(0xff, 0, 1), "rank 2 is in one of more bytes,"),
             (OperationKey(0), "rank 2 is in no collective of the program's"),
         ] {
             let error = disagreement(2, theirs, own).to_string();

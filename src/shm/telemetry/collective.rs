@@ -13,6 +13,8 @@ pub struct CollectiveAbout {
     pub root: Option<u32>,
     /// How much of what, as "4 × MPI_INT"; empty where nothing moves, or each rank may give another length.
     pub data: String,
+    /// The bytes of that, if they are known.
+    pub bytes: Option<u64>,
     /// The operation of a reduction; empty for others.
     pub op: String,
 }

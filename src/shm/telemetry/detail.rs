@@ -7,6 +7,10 @@ use crate::sync::{Ordering, fence};
 
 /// Messages that a detail has room for.
 pub const MESSAGES: usize = 4;
+/// Collective operations for which requests stand that a detail has room for.
+pub const OPERATIONS: usize = 4;
+/// Communicators of which a detail can say how many collective calls the rank has made.
+pub const COUNTED: usize = 8;
 /// Ranks of the job that a detail can name as members of a communicator; of communicators with later ranks it names none.
 pub const MEMBERS: usize = 1024;
 
@@ -16,8 +20,15 @@ const NAME: usize = 8;
 const SHORT_NAME: usize = 4;
 /// In a model, which stores no detail, two: so many as show a mixture.
 const WORDS: usize = if cfg!(perusal_loom) { 2 } else { ALL_WORDS };
-const ALL_WORDS: usize =
-    2 * CALL + NAME + 1 + MEMBERS / 64 + 2 * (1 + MESSAGES * (3 + SHORT_NAME)) + 2 + 2 * SHORT_NAME;
+const ALL_WORDS: usize = 2 * CALL
+    + NAME
+    + 1
+    + MEMBERS / 64
+    + 2 * (1 + MESSAGES * (3 + SHORT_NAME))
+    + 3
+    + 2 * SHORT_NAME
+    + OF_COLLECTIVES;
+const OF_COLLECTIVES: usize = 1 + OPERATIONS * (2 + 2 * SHORT_NAME) + 1 + COUNTED * 2;
 /// The context id of a message of which it is not known. No communicator has it.
 pub const UNKNOWN_CONTEXT: u32 = u32::MAX - 1;
 
@@ -38,6 +49,28 @@ pub struct MessageAbout {
     pub comm: String,
 }
 
+/// A collective operation for which a request of the rank stands, and which is not over.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OperationAbout {
+    /// The function that began it, cut off after 31 bytes.
+    pub function: String,
+    /// Its number among the collective calls on its communicator, from 1; 0 if it is not known.
+    pub number: u64,
+    /// The context id of its communicator, which is even.
+    pub context: u32,
+    /// The communicator's name, cut off after 31 bytes.
+    pub comm: String,
+}
+
+/// How many collective calls a rank has made on a communicator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallsMade {
+    /// The context id of the communicator, which is even.
+    pub context: u32,
+    /// The calls, nonblocking ones that are not over among them.
+    pub calls: u64,
+}
+
 /// What a rank says of a wait in which it has slept in vain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitDetail {
@@ -51,6 +84,10 @@ pub struct WaitDetail {
     pub unexpected: Vec<MessageAbout>,
     /// Receives and sends that the rank has begun and that are not over.
     pub pending: Vec<MessageAbout>,
+    /// Collective operations that the rank has begun and that are not over.
+    pub operations: Vec<OperationAbout>,
+    /// The collective calls that the rank has made, where it is in none.
+    pub made: Vec<CallsMade>,
 }
 
 /// A [`WaitDetail`] in shared memory: a sequence lock with one writer, the thread that runs progress. A reader believes nothing: numbers are
@@ -176,9 +213,24 @@ fn encode(detail: &WaitDetail) -> [u64; ALL_WORDS] {
     to.messages(&detail.pending);
     to.word(detail.collective.number);
     to.word(detail.collective.root.map_or(0, |root| u64::from(root) + 1));
+    to.word(detail.collective.bytes.unwrap_or(u64::MAX));
     to.text(&detail.collective.data, SHORT_NAME);
     to.text(&detail.collective.op, SHORT_NAME);
     to.text(&detail.collective.function, CALL);
+    to.word(detail.operations.len().min(OPERATIONS) as u64);
+    for at in 0..OPERATIONS {
+        let operation = detail.operations.get(at).cloned().unwrap_or_default();
+        to.word(operation.number);
+        to.word(u64::from(operation.context));
+        to.text(&operation.function, SHORT_NAME);
+        to.text(&operation.comm, SHORT_NAME);
+    }
+    to.word(detail.made.len().min(COUNTED) as u64);
+    for at in 0..COUNTED {
+        let made = detail.made.get(at).copied().unwrap_or_default();
+        to.word(u64::from(made.context));
+        to.word(made.calls);
+    }
     to.words
 }
 
@@ -202,11 +254,21 @@ impl Decoder<'_> {
             .collect()
     }
 
-    fn messages(&mut self) -> Vec<MessageAbout> {
-        let count = self.word().min(MESSAGES as u64) as usize;
-        let mut all: Vec<_> = (0..MESSAGES).map(|_| self.message()).collect();
+    /// A list that has room for `room`, the length of which comes first.
+    fn list<T>(&mut self, room: usize, one: fn(&mut Self) -> T) -> Vec<T> {
+        let count = self.word().min(room as u64) as usize;
+        let mut all: Vec<_> = (0..room).map(|_| one(self)).collect();
         all.truncate(count);
         all
+    }
+
+    fn operation(&mut self) -> OperationAbout {
+        let (number, context) = (self.word(), self.word() as u32);
+        OperationAbout { number, context, function: self.text(SHORT_NAME), comm: self.text(SHORT_NAME) }
+    }
+
+    fn calls_made(&mut self) -> CallsMade {
+        CallsMade { context: self.word() as u32, calls: self.word() }
     }
 
     fn message(&mut self) -> MessageAbout {
@@ -232,12 +294,15 @@ fn decode(words: &[u64]) -> WaitDetail {
         let bits = from.word();
         members.extend((0..64).filter(|bit| known && bits >> bit & 1 == 1).map(|bit| word * 64 + bit));
     }
-    let (unexpected, pending) = (from.messages(), from.messages());
+    let [unexpected, pending] = [(); 2].map(|()| from.list(MESSAGES, Decoder::message));
     let (number, root) = (from.word(), from.word());
+    let bytes = Some(from.word()).filter(|bytes| *bytes != u64::MAX);
     let root = root.checked_sub(1).and_then(|root| u32::try_from(root).ok());
     let (data, op, function) = (from.text(SHORT_NAME), from.text(SHORT_NAME), from.text(CALL));
-    let collective = CollectiveAbout { function, number, root, data, op };
-    WaitDetail { call, comm: CommAbout { name, members }, collective, unexpected, pending }
+    let collective = CollectiveAbout { function, number, root, data, bytes, op };
+    let operations = from.list(OPERATIONS, Decoder::operation);
+    let made = from.list(COUNTED, Decoder::calls_made);
+    WaitDetail { call, comm: CommAbout { name, members }, collective, unexpected, pending, operations, made }
 }
 
 #[cfg(all(test, not(perusal_loom)))]
@@ -261,10 +326,18 @@ mod tests {
                 number: 17,
                 root: Some(0),
                 data: "4 × MPI_INT".into(),
+                bytes: Some(16),
                 op: "MPI_SUM".into(),
             },
             unexpected: vec![message.clone(), MessageAbout { peer: None, tag: None, ..message }],
             pending: vec![],
+            operations: vec![OperationAbout {
+                function: "MPI_Reduce_scatter_block_init".into(),
+                number: 3,
+                context: 12,
+                comm: "halo".into(),
+            }],
+            made: vec![CallsMade { context: 12, calls: u64::MAX }],
         }
     }
 
@@ -281,11 +354,12 @@ mod tests {
         let mut long = detail();
         long.comm = CommAbout { name: "ä".repeat(200), members: vec![1024] };
         long.pending = vec![MessageAbout::default(); 9];
+        long.made = vec![CallsMade::default(); 99];
         let words = DetailWords::default();
         words.set(1, &long);
         let read = words.get(1).unwrap();
         assert_eq!(read.comm, CommAbout { name: "ä".repeat(31), members: vec![] });
-        assert_eq!(read.pending.len(), MESSAGES);
+        assert_eq!((read.pending.len(), read.made.len()), (MESSAGES, COUNTED));
     }
 
     #[test]
@@ -294,6 +368,7 @@ mod tests {
         words.set_words(1, &[u64::MAX; WORDS]);
         let read = words.get(1).unwrap();
         assert_eq!((read.unexpected.len(), read.pending.len()), (MESSAGES, MESSAGES));
+        assert_eq!((read.operations.len(), read.made.len()), (OPERATIONS, COUNTED));
         words.set_words(2, &[u64::from_le_bytes(*b"\x1b[31m\n\r\x07"); WORDS]);
         assert!(words.get(2).unwrap().call.starts_with("?[31m???"), "{:?}", words.get(2));
     }

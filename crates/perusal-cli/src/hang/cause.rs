@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use perusal::internals::shm::roster::names;
 use perusal::internals::shm::telemetry::{MessageAbout, Waiting};
 
-use super::{LongWait, RankView, Stage, comm_name};
+use super::{LongWait, RankView, Stage, comm_name, operation_text};
 
 /// A mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,7 @@ pub fn cause(ranks: &[RankView]) -> Cause {
         .or_else(|| near_miss(ranks, "tag"))
         .or_else(|| near_miss(ranks, "communicator"))
         .or_else(|| near_miss(ranks, "source of the absent"))
+        .or_else(|| left_out_a_collective(ranks))
         .or_else(|| awaits_the_absent(ranks))
         .or_else(|| cycle(ranks))
         .or_else(|| different_numbers(ranks))
@@ -137,12 +138,14 @@ fn different_arguments(ranks: &[RankView]) -> Option<Cause> {
         let members = &in_step(members);
         let (kind, what, _) = ARGUMENTS.into_iter().find(|(_, _, value)| {
             let values = groups(members, value);
-            // Small messages know their bytes alone, and say nothing of a type.
-            let bytes = values
-                .iter()
-                .filter(|(value, _)| value.ends_with("byte") || value.ends_with("bytes"))
-                .count();
-            values.len() > 1 && (bytes == 0 || bytes == values.len())
+            // Calls of few bytes know these alone, and say nothing of a type.
+            let bytes =
+                values.iter().filter(|(value, _)| value.ends_with(" byte") || value.ends_with(" bytes"));
+            let comparable = match bytes.count() {
+                0 => true,
+                some => some == values.len() || differ_in_bytes(members),
+            };
+            values.len() > 1 && comparable
         })?;
         let first = members[0].1;
         Cause::new(
@@ -156,6 +159,12 @@ fn different_arguments(ranks: &[RankView]) -> Option<Cause> {
             "give a collective operation the same root, operation, count and type on all ranks",
         )
     })
+}
+
+fn differ_in_bytes(members: &[(&RankView, &LongWait)]) -> bool {
+    let mut bytes = members.iter().filter_map(|(_, wait)| wait.detail.collective.bytes);
+    let first = bytes.next();
+    bytes.any(|other| Some(other) != first)
 }
 
 /// Ranks by what is said of their waits, which is something; those of the lowest rank first.
@@ -287,6 +296,41 @@ fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
     members.filter(|rank| !is_there(rank)).map(|rank| rank.rank).collect()
 }
 
+/// How many collective calls a rank has completed on the communicator of a context, if it says so.
+fn completed_calls(rank: &RankView, context: u32) -> Option<u64> {
+    let wait = rank.wait()?;
+    if wait.is_collective() && wait.wait.context & !1 == context {
+        return wait.detail.collective.number.checked_sub(1);
+    }
+    let made = wait.detail.made.iter().find(|made| made.context == context)?.calls;
+    let under_way = wait.detail.operations.iter().filter(|operation| operation.context == context).count();
+    made.checked_sub(under_way as u64)
+}
+
+/// A rank that waits for a message from one that is further on in the collective calls on the same communicator: a root that broadcasts to ranks
+/// that receive.
+fn left_out_a_collective(ranks: &[RankView]) -> Option<Cause> {
+    waits(ranks).filter(|(_, wait)| wait.is_for_message()).find_map(|(rank, wait)| {
+        let peer = ranks.get(wait.wait.peer? as usize).filter(|peer| peer.rank != rank.rank)?;
+        let (own, theirs) =
+            (completed_calls(rank, wait.wait.context)?, completed_calls(peer, wait.wait.context)?);
+        let more = theirs.checked_sub(own).filter(|more| *more > 0)?;
+        let calls = match more {
+            1 => format!("a collective call (no. {theirs})"),
+            more => format!("{more} collective calls (the last is no. {theirs})"),
+        };
+        let text = format!(
+            "rank {} waits in {} for rank {}, which has made {calls} there that rank {} has not",
+            rank.rank,
+            said(wait),
+            peer.rank,
+            rank.rank
+        );
+        let advice = "a collective operation is called alike by all ranks: what MPI_Bcast sends, MPI_Bcast receives, not MPI_Recv";
+        Cause::new("collective-left-out", text, advice)
+    })
+}
+
 /// A wait for a rank that has ended, or is in MPI_Finalize.
 fn awaits_the_absent(ranks: &[RankView]) -> Option<Cause> {
     waits(ranks).filter(|(_, wait)| !wait.finalizing).find_map(|(rank, wait)| {
@@ -315,8 +359,17 @@ fn said(wait: &LongWait) -> String {
         (Waiting::Receive | Waiting::Probe | Waiting::Send, _) => {
             format!("{} on {}", wait.call(), wait.comm())
         }
-        _ => wait.call().to_owned(),
+        _ => match operations(wait).as_slice() {
+            [] => wait.call().to_owned(),
+            operations => format!("{} ({})", wait.call(), operations.join(", ")),
+        },
     }
+}
+
+/// The collective operations for which a rank that waits has requests.
+fn operations(wait: &LongWait) -> Vec<String> {
+    let for_requests = matches!(wait.wait.kind, Waiting::Any | Waiting::All);
+    wait.detail.operations.iter().filter(|_| for_requests).map(operation_text).collect()
 }
 
 /// Ranks that wait in a circle.

@@ -25,8 +25,8 @@ pub use report::{json, report};
 
 use perusal::internals::arch::clock::now;
 use perusal::internals::shm::telemetry::detail::UNKNOWN_CONTEXT;
-use perusal::internals::shm::telemetry::{MessageAbout, Wait, WaitDetail, Waiting};
-use perusal::internals::shm::{Memory, RankState, is_gone};
+use perusal::internals::shm::telemetry::{MessageAbout, OperationAbout, Wait, WaitDetail, Waiting};
+use perusal::internals::shm::{Memory, RankState, contexts, is_gone};
 use process::ProcessView;
 
 /// What one rank does.
@@ -239,10 +239,22 @@ pub fn have_waited_long(ranks: &[RankView]) -> bool {
 
 /// A communicator's name in quotation marks, or its context id.
 pub fn comm_name(name: &str, context: u32) -> String {
-    if name.is_empty() {
-        format!("a communicator without name (context {})", context & !1)
-    } else {
+    if !name.is_empty() {
         format!("'{name}'")
+    } else if context & !1 == 2 * contexts::WORLD {
+        // A rank that has not waited long has not said its name.
+        "'MPI_COMM_WORLD'".into()
+    } else {
+        format!("a communicator without name (context {})", context & !1)
+    }
+}
+
+/// A collective operation as the report names it.
+pub fn operation_text(operation: &OperationAbout) -> String {
+    let comm = comm_name(&operation.comm, operation.context);
+    match operation.number {
+        0 => format!("{} on {comm}", operation.function),
+        number => format!("{} no. {number} on {comm}", operation.function),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use perusal::internals::shm::telemetry::{CollectiveAbout, MessageAbout};
+use perusal::internals::shm::telemetry::{CallsMade, CollectiveAbout, MessageAbout, OperationAbout, Waiting};
 use serde_json::{Value, json};
 
-use super::{Cause, LongWait, RankView, Stage, message_text};
+use super::{Cause, LongWait, RankView, Stage, message_text, operation_text};
 use perusal::internals::shm::roster::names;
 
 /// Groups of ranks that are written out.
@@ -60,6 +60,15 @@ fn details(rank: &RankView) -> String {
         let what = if message.sends { "send" } else { "receive" };
         let _ = writeln!(text, "perusal:     its {what} {} is not over", message_text(message, false));
     }
+    // The operation that the wait is for is named above.
+    let waited_for = |operation: &&OperationAbout| {
+        wait.wait.kind == Waiting::Operation
+            && (operation.number, operation.context)
+                == (wait.detail.collective.number, wait.wait.context & !1)
+    };
+    for operation in wait.detail.operations.iter().filter(|operation| !waited_for(operation)) {
+        let _ = writeln!(text, "perusal:     its {} is not over", operation_text(operation));
+    }
     if rank.process.threads > 1 {
         let _ = writeln!(text, "perusal:     has {} threads", rank.process.threads);
     }
@@ -111,6 +120,8 @@ fn wait_json(wait: &LongWait) -> Value {
         "seconds": wait.seconds,
         "unexpected": wait.detail.unexpected.iter().map(message_json).collect::<Vec<_>>(),
         "pending": wait.detail.pending.iter().map(message_json).collect::<Vec<_>>(),
+        "operations": wait.detail.operations.iter().map(operation_json).collect::<Vec<_>>(),
+        "collective_calls": wait.detail.made.iter().map(calls_json).collect::<Vec<_>>(),
     })
 }
 
@@ -123,6 +134,19 @@ fn collective_json(about: &CollectiveAbout) -> Value {
         "data": known(&about.data),
         "op": known(&about.op),
     })
+}
+
+fn operation_json(operation: &OperationAbout) -> Value {
+    json!({
+        "function": operation.function,
+        "number": (operation.number > 0).then_some(operation.number),
+        "context": operation.context,
+        "communicator": operation.comm,
+    })
+}
+
+fn calls_json(made: &CallsMade) -> Value {
+    json!({ "context": made.context, "calls": made.calls })
 }
 
 fn message_json(message: &MessageAbout) -> Value {

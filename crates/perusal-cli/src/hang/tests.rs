@@ -1,7 +1,7 @@
 //! Jobs without processes, whose memory the test writes as ranks would.
 
 use perusal::internals::shm::telemetry::{
-    CollectiveAbout, CommAbout, MessageAbout, Wait, WaitDetail, Waiting,
+    CallsMade, CollectiveAbout, CommAbout, MessageAbout, OperationAbout, Wait, WaitDetail, Waiting,
 };
 use perusal::internals::shm::{Exit, Memory, RankState};
 
@@ -48,10 +48,18 @@ fn what_ranks_write_is_printed_and_neither_believed_nor_followed() {
             number: u64::MAX,
             root: Some(u32::MAX - 1),
             data: "\u{1b}[2J\n".into(),
+            bytes: Some(u64::MAX - 1),
             op: "\r".into(),
         },
         unexpected: vec![far.clone(), far.clone()],
         pending: vec![far.clone(), far],
+        operations: vec![OperationAbout {
+            function: "MPI_I\u{1b}".into(),
+            number: u64::MAX,
+            context: u32::MAX,
+            comm: "\r\n".into(),
+        }],
+        made: vec![CallsMade { context: 0, calls: u64::MAX }],
     };
     let kinds = [
         Waiting::Receive,
