@@ -6,6 +6,7 @@ use super::threading::{Single, Threading};
 use crate::coll::create::{self, Agreed};
 use crate::coll::{BlockingTransport, Purpose};
 use crate::comm::Comm;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{Event, EventRecord, EventSet, GlobalSubscriber, GlobalSubscription, Subscription};
 use crate::shm::contexts;
@@ -120,12 +121,19 @@ impl<T: Threading> Communicator<T> {
 
     fn make(
         &self,
-        agree: impl FnOnce(&BlockingTransport<'_>, &crate::engine::Engine) -> Result<Option<Agreed>>,
+        agree: impl FnOnce(&BlockingTransport<'_>, &Engine) -> Result<Option<Agreed>>,
+    ) -> Result<Option<Self>> {
+        self.make_by(|engine| agree(&BlockingTransport::new(engine, &self.comm, Purpose::Create), engine))
+    }
+
+    /// Makes the communicator that the members have agreed on by `agree`.
+    pub(super) fn make_by(
+        &self,
+        agree: impl FnOnce(&Engine) -> Result<Option<Agreed>>,
     ) -> Result<Option<Self>> {
         self.member.close_dropped();
         let made = self.member.perform(|engine| {
-            let transport = BlockingTransport::new(engine, &self.comm, Purpose::Create);
-            let Some(Agreed { context, rank, group, .. }) = agree(&transport, engine)? else {
+            let Some(Agreed { context, rank, group, .. }) = agree(engine)? else {
                 return Ok(None);
             };
             self.member.claim(context)?;

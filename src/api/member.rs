@@ -13,6 +13,7 @@
 //!   borrowed for longer ([`Scope`](super::Scope)), owned by what a leak would leak ([`OwnedSend`](super::OwnedSend),
 //!   [`OwnedReceive`](super::OwnedReceive)), or parked here.
 
+use crate::coll::agreement;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{Event, EventPayload, Registry, inside_callback};
@@ -303,7 +304,11 @@ impl Member {
                 engine.wait_complete(parked.request)?;
                 engine.take_outcome(parked.request);
             }
-            engine.leave(world)?;
+            if engine.job().survives() {
+                agreement::leave_with_the_living(engine, world)?;
+            } else {
+                engine.leave(world)?;
+            }
             // SAFETY: with several threads no halves are asked for, so there is nothing to look at; with one, it is ours.
             if engine.is_shared() { Ok(()) } else { unsafe { engine.await_writers() } }
         });

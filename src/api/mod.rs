@@ -11,6 +11,7 @@
 //! | `access` | their operations |
 //! | `file` | files that ranks read and write together |
 //! | `collective` | collectives on slices |
+//! | `failures` | communicators after the death of ranks |
 //! | `control` | control variables |
 //! | `element` | the types that messages carry: [`Element`] |
 //! | `address` | sources, tags, statuses |
@@ -24,6 +25,7 @@ mod collective;
 mod communicator;
 mod control;
 mod element;
+mod failures;
 mod file;
 mod member;
 mod messages;

@@ -2,6 +2,7 @@
 //!
 //! See [`crate::shm::failures`] for the protocol. The members of an intercommunicator's two groups agree together.
 
+use super::create::Agreed;
 use crate::arch::clock::now;
 use crate::comm::{Comm, Group};
 use crate::engine::Engine;
@@ -109,6 +110,62 @@ pub fn members(comm: &Comm) -> impl Iterator<Item = u32> + use<'_> {
     comm.group().iter().chain(comm.remote().into_iter().flat_map(Group::iter))
 }
 
+/// Revokes a communicator: all operations on it end, at all members.
+///
+/// # Errors
+/// As for [`check_members`]; [`Error::Segment`] if there is no memory for it.
+pub fn revoke(engine: &Engine, comm: &Comm) -> Result<()> {
+    check_members(engine, comm)?;
+    if engine.job().failures().revoke(comm.context / 2)? {
+        for member in members(comm).filter(|member| *member != engine.rank()) {
+            engine.progress().wake(member);
+        }
+    }
+    engine.progress().notice_failures();
+    Ok(())
+}
+
+/// Whether a member has revoked a communicator.
+///
+/// # Errors
+/// [`Error::Segment`] if there is no memory for the answer.
+pub fn is_revoked(engine: &Engine, comm: &Comm) -> Result<bool> {
+    // What a program has been told holds from then on.
+    engine.progress().notice_failures();
+    Ok(engine.job().failures().words(comm.context / 2)?.is_revoked())
+}
+
+/// The members of a communicator that have died, in the order in which they did, up to death number `until`.
+#[must_use]
+pub fn dead_members(engine: &Engine, comm: &Comm, until: u32) -> Vec<u32> {
+    engine.progress().notice_failures();
+    engine.job().failures().dead_among(members(comm), until)
+}
+
+/// Acknowledges the first `count` of the members that have died; returns how many are acknowledged now.
+///
+/// # Errors
+/// [`Error::Arg`] if fewer have died.
+pub fn acknowledge(engine: &Engine, comm: &Comm, count: usize) -> Result<usize> {
+    let dead = dead_members(engine, comm, u32::MAX);
+    if count > dead.len() {
+        return Err(Error::Arg("more deaths are to be acknowledged than there have been"));
+    }
+    if let Some(last) = count.checked_sub(1).map(|at| dead[at]) {
+        comm.acknowledge(engine.job().roster().entry(last).death().unwrap_or_default());
+    }
+    Ok(dead_members(engine, comm, comm.acknowledged()).len())
+}
+
+/// Leaves a job that outlives its ranks together with those of `world` that live.
+///
+/// # Errors
+/// Those of the agreement and of waiting.
+pub fn leave_with_the_living(engine: &Engine, world: &Comm) -> Result<()> {
+    let serial = world.agreements().begin();
+    engine.leave_after(|| run(engine, world, agree(engine, world, serial, 0)).map(drop))
+}
+
 /// Agrees on the bitwise and of the members' `flag`s: agreement number `serial` of `comm`. The second result is the error that all
 /// members get: a member has died, and not all that live have acknowledged that.
 ///
@@ -129,22 +186,11 @@ pub async fn agree(engine: &Engine, comm: &Comm, serial: u32, flag: u32) -> Resu
     Ok((decision.large, outcome))
 }
 
-/// What the members that live agree on for a communicator of their own.
-#[derive(Debug)]
-pub struct Shrunk {
-    /// Its context.
-    pub context: u32,
-    /// Its group; the caller's own group of an intercommunicator.
-    pub group: Group,
-    /// The remote group of an intercommunicator.
-    pub remote: Option<Group>,
-}
-
 /// Agrees on a communicator of the members that live: agreement number `serial` of `comm`.
 ///
 /// # Errors
 /// As for [`agree`]; [`Error::NoMem`], at all members, if there is no context id.
-pub async fn shrink(engine: &Engine, comm: &Comm, serial: u32) -> Result<Shrunk> {
+pub async fn shrink(engine: &Engine, comm: &Comm, serial: u32) -> Result<Agreed> {
     let job = engine.job();
     let living = |group: &Group, until: u32| {
         let dead = job.failures().dead_among(group.iter(), until);
@@ -167,9 +213,13 @@ pub async fn shrink(engine: &Engine, comm: &Comm, serial: u32) -> Result<Shrunk>
     if u32::from(decision.small) <= contexts::SELF {
         return Err(Error::NoMem("there is no context id for the communicator of those that live".into()));
     }
-    Ok(Shrunk {
+    let group = Group::from_world_ranks(living(comm.group(), decision.large));
+    let own = comm.group().world_rank(comm.rank());
+    let gone = || Error::Intern("the other members take this rank for dead".into());
+    Ok(Agreed {
         context: 2 * u32::from(decision.small),
-        group: Group::from_world_ranks(living(comm.group(), decision.large)),
+        rank: group.rank_of(own).ok_or_else(gone)?,
+        group,
         remote: comm.remote().map(|remote| Group::from_world_ranks(living(remote, decision.large))),
     })
 }

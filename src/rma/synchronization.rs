@@ -111,7 +111,7 @@ impl Window {
         self.wake(engine, origin);
     }
 
-    /// MPI_Win_start: waits until the members of `targets` have exposed their memory.
+    /// MPI_Win_start: waits until the members of `targets` have exposed their memory. Where one of them has died, there is no epoch.
     ///
     /// # Errors
     /// [`Error::RmaSync`] if an access epoch is open; [`Error::Group`] for a member that the window does not have; [`Error::RankFailed`].
@@ -119,7 +119,8 @@ impl Window {
         let targets = self.ranks_of(targets)?;
         self.epochs.start(targets.clone())?;
         self.synchronize(WindowSync::Start, None, Hold::None, |_| {
-            targets.into_iter().try_for_each(|target| self.start_at(engine, target))
+            let started = targets.into_iter().try_for_each(|target| self.start_at(engine, target));
+            started.inspect_err(|_| drop(self.epochs.complete()))
         })
     }
 
@@ -170,7 +171,7 @@ impl Window {
         self.epoch_event(Event::WinExposeEnd, None);
     }
 
-    /// MPI_Win_wait: waits until all for which MPI_Win_post exposed the memory have completed.
+    /// MPI_Win_wait: waits until all for which MPI_Win_post exposed the memory have completed. Where one of them has died, the epoch is over.
     ///
     /// # Errors
     /// [`Error::RmaSync`] without MPI_Win_post; [`Error::RankFailed`].
@@ -178,7 +179,8 @@ impl Window {
         let origins = self.epochs.exposed()?;
         self.synchronize(WindowSync::Wait, None, Hold::None, |_| {
             let mark = self.control.member(self.rank()).mark();
-            self.wait(engine, Waiting::Epoch, None, mark, || self.is_completed(origins))?;
+            let waited = self.wait(engine, Waiting::Epoch, None, mark, || self.is_completed(origins));
+            waited.inspect_err(|_| self.epochs.unexpose())?;
             self.unexpose(origins);
             Ok(())
         })
@@ -187,7 +189,7 @@ impl Window {
     /// MPI_Win_test: whether all have completed; if so the epoch is over.
     ///
     /// # Errors
-    /// As for [`wait_completed`](Self::wait_completed), and those of progress.
+    /// As for [`wait_completed`](Self::wait_completed), at which the epoch is over, and those of progress.
     pub fn test_completed(&self, engine: &Engine) -> Result<bool> {
         let origins = self.epochs.exposed()?;
         self.synchronize(WindowSync::Test, None, Hold::None, |_| {
@@ -196,7 +198,15 @@ impl Window {
                 return Ok(true);
             }
             engine.progress().poll_for_program()?;
-            Ok(false)
+            let trouble =
+                self.comm().collective().is_given_up().then(|| engine.trouble_of(self.comm().collective()));
+            match trouble.flatten() {
+                Some(error) => {
+                    self.epochs.unexpose();
+                    Err(error)
+                }
+                None => Ok(false),
+            }
         })
     }
 

@@ -4,7 +4,7 @@
 mod ring;
 
 use perusal::internals::shm::RANK_VARIABLE;
-use perusal::{Error, Result, World};
+use perusal::{Any, Error, Reduction, Result, World};
 use std::process::{Command, Output};
 
 /// What to do as a rank.
@@ -12,8 +12,14 @@ const PART: &str = "PERUSAL_TEST_PART";
 
 /// Runs `part` on `ranks` processes.
 fn launch(ranks: u32, part: &str, environment: &[(&str, &str)]) -> Output {
+    launch_with(&[], ranks, part, environment)
+}
+
+/// The same with further options of the launcher.
+fn launch_with(options: &[&str], ranks: u32, part: &str, environment: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_perusal"))
         .args(["run", "-n", &ranks.to_string()])
+        .args(options)
         .arg(std::env::current_exe().expect("a path"))
         .args(["--exact", "play_a_part", "--nocapture"])
         .env(PART, part)
@@ -39,11 +45,57 @@ fn play_a_part() {
         "error" => perusal::run(|world| if world.rank() == 1 { Err(Error::Code(77)) } else { hang(world) }),
         "panic" => perusal::run(|world| if world.rank() == 1 { panic!("as asked") } else { hang(world) }),
         "callback" => perusal::run(callback),
+        "survive" => perusal::run(survive),
         other => panic!("no such part: {other}"),
     };
     if let Err(error) = played {
         println!("ended with: {error}");
         std::process::exit(3);
+    }
+}
+
+/// Ranks 1 and 3 of four die one after the other, in the middle of a sum that the others repeat without them.
+fn survive(world: &World) -> Result<()> {
+    let me = world.rank();
+    let mut comm = world.dup()?;
+    let mut dead = Vec::new();
+    for step in 0..6_u64 {
+        loop {
+            if (step, me) == (2, 1) || (step, me) == (4, 3) {
+                std::process::abort();
+            }
+            let mut sum = [0_u64];
+            let done = comm.allreduce(Reduction::Sum, &[1], &mut sum);
+            let (all, deaths) = comm.agree(u32::from(done.is_ok()))?;
+            if all == 1 && deaths.is_ok() {
+                assert_eq!(sum, [comm.size() as u64]);
+                break;
+            }
+            comm.revoke()?;
+            assert!(comm.is_revoked()? && matches!(comm.barrier(), Err(Error::Revoked)));
+            dead.extend(comm.failed()?);
+            comm = comm.shrink()?;
+        }
+    }
+    // The ranks within their communicators: rank 3 of all was the last of three.
+    assert_eq!((comm.size(), dead.as_slice()), (2, [1, 2].as_slice()));
+    // Messages of the dead do not come; those of the living do.
+    assert!(matches!(world.recv::<u8>(1, 5), Err(Error::ProcFailed { rank: 1, .. })));
+    assert!(matches!(world.recv::<u8>(Any, 5), Err(Error::ProcFailed { .. })));
+    assert_eq!(world.acknowledge_failed(world.failed()?.len())?, 2);
+    let peer = 2 - me;
+    world.send(&[me], peer, 5)?;
+    assert_eq!(world.recv::<usize>(Any, 5)?.0, [peer]);
+    println!("rank {me} has outlived {:?}", world.failed()?);
+    Ok(())
+}
+
+#[test]
+fn ranks_outlive_others_and_go_on_without_them() {
+    let output = launch_with(&["--survive"], 4, "survive", &[]);
+    let text = text(&output);
+    for rank in [0, 2] {
+        assert!(text.contains(&format!("rank {rank} has outlived [1, 3]")), "{text}");
     }
 }
 

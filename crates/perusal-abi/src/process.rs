@@ -247,10 +247,7 @@ pub fn finish() -> Result<()> {
         check::finish_world(engine, world);
     }
     if engine.job().survives() {
-        // Among those that live.
-        let serial = world.agreements().begin();
-        let meet = || agreement::run(engine, world, agreement::agree(engine, world, serial, 0)).map(drop);
-        engine.leave_after(meet)?;
+        agreement::leave_with_the_living(engine, world)?;
     } else {
         engine.leave(world)?;
     }

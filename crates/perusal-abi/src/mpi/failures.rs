@@ -4,8 +4,7 @@
 use super::comm_create::opened;
 use crate::arguments::{Argument, InOut};
 use crate::coll::Outline;
-use crate::coll::agreement::{self, Shrunk, members};
-use crate::coll::create::Agreed;
+use crate::coll::agreement;
 use crate::collective::begin;
 use crate::comm::{Comm, Group};
 use crate::comms;
@@ -30,31 +29,12 @@ impl Argument<'_, *mut c_int> for FlagAt {
 
 /// MPIX_Comm_revoke.
 pub fn revoke(comm: Arc<Comm>) -> Result<()> {
-    let engine = engine()?;
-    agreement::check_members(engine, &comm)?;
-    if engine.job().failures().revoke(comm.context / 2)? {
-        for member in members(&comm).filter(|member| *member != engine.rank()) {
-            engine.progress().wake(member);
-        }
-    }
-    engine.progress().notice_failures();
-    Ok(())
+    agreement::revoke(engine()?, &comm)
 }
 
 /// MPIX_Comm_is_revoked.
 pub fn is_revoked(comm: Arc<Comm>) -> Result<bool> {
-    let engine = engine()?;
-    // What a program has been told holds from then on.
-    engine.progress().notice_failures();
-    Ok(engine.job().failures().words(comm.context / 2)?.is_revoked())
-}
-
-/// What the members that live have agreed on, seen from here.
-fn agreed(comm: &Comm, Shrunk { context, group, remote }: Shrunk) -> Result<Agreed> {
-    let own = comm.group().world_rank(comm.rank());
-    let gone = || Error::Intern("the other members take this rank for dead".into());
-    let rank = group.rank_of(own).ok_or_else(gone)?;
-    Ok(Agreed { context, rank, group, remote })
+    agreement::is_revoked(engine()?, &comm)
 }
 
 /// MPIX_Comm_shrink.
@@ -64,7 +44,7 @@ pub fn shrink(comm: Arc<Comm>) -> Result<MPI_Comm> {
     let serial = comm.agreements().begin();
     let shrunk = agreement::run(engine, &comm, agreement::shrink(engine, &comm, serial))?;
     engine.progress().notice_failures();
-    super::comm_create::admit(agreed(&comm, shrunk)?, None, &comm)
+    super::comm_create::admit(shrunk, None, &comm)
 }
 
 /// MPIX_Comm_ishrink. Until the request is complete the handle names something without a context of its own.
@@ -77,7 +57,7 @@ pub fn ishrink(comm: Arc<Comm>) -> Result<(MPI_Comm, MPI_Request)> {
     let (serial, from) = (comm.agreements().begin(), comm.clone());
     let work = async move {
         let shrunk = agreement::shrink(engine, &comm, serial).await?;
-        let made = Arc::new(opened(agreed(&comm, shrunk)?, None, &comm, events)?);
+        let made = Arc::new(opened(shrunk, None, &comm, events)?);
         comms::replace(new, made.clone())?;
         made.emit_created();
         Ok(())
@@ -114,39 +94,29 @@ pub fn iagree(comm: Arc<Comm>, flag: FlagAt) -> Result<MPI_Request> {
     unsafe { begin(from, Box::pin(work), Outline::of_function("MPIX_Comm_iagree")) }
 }
 
-/// The members of `comm` that have died, in the order in which they did, up to death number `until`.
-fn dead_members(comm: &Comm, until: u32) -> Result<Vec<u32>> {
-    let engine = engine()?;
-    engine.progress().notice_failures();
-    Ok(engine.job().failures().dead_among(members(comm), until))
+fn dead_members(comm: &Comm, until: u32) -> Result<Group> {
+    Ok(Group::from_world_ranks(agreement::dead_members(engine()?, comm, until)))
 }
 
 /// MPIX_Comm_get_failed.
 pub fn get_failed(comm: Arc<Comm>) -> Result<Group> {
-    dead_members(&comm, u32::MAX).map(Group::from_world_ranks)
+    dead_members(&comm, u32::MAX)
 }
 
 /// MPIX_Comm_ack_failed: acknowledges the first `count` members of the group that MPIX_Comm_get_failed gives; returns how many are acknowledged now.
 pub fn ack_failed(comm: Arc<Comm>, count: c_int) -> Result<c_int> {
     let count =
         usize::try_from(count).map_err(|_| Error::Arg("the number of deaths to acknowledge is negative"))?;
-    let dead = dead_members(&comm, u32::MAX)?;
-    if count > dead.len() {
-        return Err(Error::Arg("more deaths are to be acknowledged than MPIX_Comm_get_failed gives"));
-    }
-    if let Some(last) = count.checked_sub(1).map(|at| dead[at]) {
-        comm.acknowledge(engine()?.job().roster().entry(last).death().unwrap_or_default());
-    }
-    Ok(dead_members(&comm, comm.acknowledged())?.len() as c_int)
+    agreement::acknowledge(engine()?, &comm, count).map(|count| count as c_int)
 }
 
 /// MPIX_Comm_failure_ack.
 pub fn failure_ack(comm: Arc<Comm>) -> Result<()> {
-    let all = dead_members(&comm, u32::MAX)?.len() as c_int;
-    ack_failed(comm, all).map(drop)
+    let all = agreement::dead_members(engine()?, &comm, u32::MAX).len();
+    agreement::acknowledge(engine()?, &comm, all).map(drop)
 }
 
 /// MPIX_Comm_failure_get_acked.
 pub fn failure_get_acked(comm: Arc<Comm>) -> Result<Group> {
-    dead_members(&comm, comm.acknowledged()).map(Group::from_world_ranks)
+    dead_members(&comm, comm.acknowledged())
 }

@@ -99,17 +99,24 @@ pub fn free(win: InOut<'_, MPI_Win>) -> Result<()> {
         compare_function(&object);
         check::context_freed(object.context());
     }
-    object.free(engine)?;
+    let freed = object.free(engine);
+    // Without a member that has died no member can be waited for. The handle goes; the memory stays, for those that live may access it still.
+    let without_the_dead = matches!(freed, Err(Error::ProcFailed { .. }));
+    if !without_the_dead {
+        freed.clone()?;
+    }
     drop(object);
     let object = windows::remove(handle)?;
     win.set(MPI_WIN_NULL);
     object.emit_freed();
     engine.registry().detach(object.events());
     // Another thread that looks at a window while it is freed breaks argument rule 2; then its memory stays.
-    if let Some(object) = Arc::into_inner(object) {
+    if without_the_dead {
+        core::mem::forget(object);
+    } else if let Some(object) = Arc::into_inner(object) {
         object.into_window().release(engine);
     }
-    Ok(())
+    freed
 }
 
 /// MPI_Win_get_group.
