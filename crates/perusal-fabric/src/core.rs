@@ -5,9 +5,10 @@ use crate::api::*;
 use crate::key::TagPattern;
 use crate::name::Name;
 use crate::operation::{Arriving, Body, Message, Receive, Reports, Send, Sending, There, Unexpected};
-use crate::peers::{Peers, Waiting};
+use crate::peers::{Outgoing, Peers, Waiting};
 use crate::region::Regions;
 use crate::slab::Slab;
+use crate::spans::Spans;
 use crate::wire;
 use libc::c_void;
 use perusal::internals::matching::{PostedQueue, UnexpectedQueue};
@@ -19,6 +20,12 @@ use std::rc::Rc;
 pub const EAGER_LIMIT: usize = 16 << 10;
 /// Bytes of a record of a longer message.
 const FRAGMENT: usize = 32 << 10;
+
+/// The flags of a send's completion.
+#[inline(always)]
+fn send_flags(tag: Option<u64>) -> u64 {
+    FI_SEND | if tag.is_some() { FI_TAGGED } else { FI_MSG }
+}
 
 /// All but the rings to this endpoint.
 #[derive(Debug)]
@@ -129,54 +136,82 @@ impl Core {
 
     // Sends.
 
+    /// Sends a message of at most [`EAGER_LIMIT`] bytes, as one record: it is over when the call returns.
+    ///
     /// # Errors
     ///
     /// FI_EAGAIN if there is no room now, FI_EINVAL for an unknown peer, FI_EHOSTUNREACH or FI_ESHUTDOWN for one that is gone.
     #[inline(always)]
-    pub fn send(&mut self, send: Send) -> Result<(), i32> {
-        let peer = self.peer_of(send.to).ok_or(FI_EINVAL)?;
-        let len = send.spans.len();
-        let tagged = if send.tag.is_some() { wire::TAGGED } else { 0 };
-        let kind = tagged | if send.data.is_some() { wire::HAS_DATA } else { 0 };
-        let (tag, data) = (send.tag.unwrap_or(0), send.data.unwrap_or(0));
-        if !self.peers.all[peer as usize].waiting.is_empty() && !self.push_waiting_to(peer) {
+    pub fn send_eager(
+        &mut self,
+        to: u64,
+        tag: Option<u64>,
+        data: Option<u64>,
+        spans: &Spans,
+        context: *mut c_void,
+        completion: bool,
+    ) -> Result<(), i32> {
+        let peer = self.peer_of(to).ok_or(FI_EINVAL)?;
+        let (kind, flags) = (wire::EAGER | wire::bits(tag, data), send_flags(tag));
+        let header = wire::envelope(kind, tag.unwrap_or(0), data.unwrap_or(0));
+        let outgoing = self.outgoing_for_new(peer)?;
+        if !outgoing.push(&header, spans.len(), |to| spans.read(0, to)) {
             return Err(self.peers.refuse(peer));
         }
-        let flags = FI_SEND | if send.tag.is_some() { FI_TAGGED } else { FI_MSG };
-        let outgoing = self.peers.outgoing(peer)?;
-        if len <= EAGER_LIMIT && !send.delivery {
-            let header = wire::envelope(wire::EAGER | kind, tag, data);
-            if !outgoing.push(&header, len, |to| send.spans.read(0, to)) {
-                return Err(self.peers.refuse(peer));
-            }
-            self.reports.sent(send.context, flags, send.completion && !send.inject, 0);
-            return Ok(());
-        }
-        if send.inject {
-            return Err(FI_EMSGSIZE);
-        }
+        self.reports.sent(context, flags, completion, 0);
+        Ok(())
+    }
+
+    /// Sends an RTS: the peer asks for the bytes, or confirms the message.
+    ///
+    /// # Errors
+    ///
+    /// As [`Core::send_eager`].
+    #[inline(never)]
+    pub fn announce(&mut self, send: Send) -> Result<(), i32> {
+        let Send { spans, to, tag, data, context, completion, delivery, own } = send;
+        let peer = self.peer_of(to).ok_or(FI_EINVAL)?;
+        self.outgoing_for_new(peer)?;
+        let confirm = if delivery { wire::CONFIRM } else { 0 };
+        let kind = wire::RTS | wire::bits(tag, data) | confirm;
+        let header = wire::envelope(kind, tag.unwrap_or(0), data.unwrap_or(0));
+        let (len, at) = (spans.len() as u64, spans.single().0 as u64);
         let number = self.sends.insert(Sending {
             peer,
-            spans: send.spans,
+            spans,
             sent: 0,
             wanted: usize::MAX,
             number: 0,
-            confirmed: send.delivery,
-            context: send.context,
-            flags,
-            completion: send.completion,
-            own: send.own,
+            confirmed: delivery,
+            context,
+            flags: send_flags(tag),
+            completion,
+            own,
             regions: Vec::new(),
         });
-        let confirm = if send.delivery { wire::CONFIRM } else { 0 };
-        let header = wire::envelope(wire::RTS | kind | confirm, tag, data);
-        let at = self.sends.get(number).map_or(0, |send| send.spans.single().0 as u64);
-        let words = [len as u64, u64::from(number), at];
-        if !self.peers.outgoing(peer)?.push(&header, 24, |to| wire::words(words, to)) {
+        if !self.peers.outgoing(peer)?.push(&header, 24, |to| wire::words([len, u64::from(number), at], to)) {
             self.sends.remove(number);
             return Err(self.peers.refuse(peer));
         }
         Ok(())
+    }
+
+    /// The way to a peer for a new message, which goes behind all that waits.
+    #[inline(always)]
+    fn outgoing_for_new(&mut self, peer: u32) -> Result<&mut Outgoing, i32> {
+        let one = &self.peers.all[peer as usize];
+        if !one.waiting.is_empty() || one.outgoing.is_none() {
+            self.make_ready(peer)?;
+        }
+        self.peers.all[peer as usize].outgoing.as_mut().ok_or(FI_ESHUTDOWN)
+    }
+
+    #[cold]
+    fn make_ready(&mut self, peer: u32) -> Result<(), i32> {
+        if !self.peers.all[peer as usize].waiting.is_empty() && !self.push_waiting_to(peer) {
+            return Err(self.peers.refuse(peer));
+        }
+        self.peers.outgoing(peer).map(|_| ())
     }
 
     pub fn push_waiting(&mut self) -> bool {
@@ -230,7 +265,7 @@ impl Core {
             let message = Message { peer, kind: header.kind, tag, data, len: payload.len() };
             match self.receive_for(&message) {
                 Some(number) => self.deliver(number, message, payload),
-                None => self.keep(Unexpected { message, body: Body::Here(payload.into()) }),
+                None => self.keep_here(message, payload),
             }
             return;
         }

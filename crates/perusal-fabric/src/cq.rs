@@ -74,17 +74,15 @@ unsafe fn take(queue: &Queue, buf: *mut u8, count: usize, sources: *mut u64) -> 
         queue.bound.progress();
         done = queue.done.borrow_mut();
     }
-    let bytes = queue.entry_bytes();
     let mut taken = 0;
     while taken < count {
         let Some(front) = done.front() else { break };
         if front.error != 0 {
             break;
         }
-        // SAFETY: the caller promises room for `count` entries and addresses; a format is the beginning of the longest.
+        // SAFETY: the caller promises room for `count` entries and addresses.
         unsafe {
-            let entry = (&raw const front.entry).cast::<u8>();
-            std::ptr::copy_nonoverlapping(entry, buf.add(taken * bytes), bytes);
+            queue.write(&front.entry, buf, taken);
             if !sources.is_null() {
                 *sources.add(taken) = front.source;
             }

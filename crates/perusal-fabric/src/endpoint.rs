@@ -146,6 +146,11 @@ impl Endpoint {
     /// Takes what has arrived and sends what waits. Returns whether there was anything.
     #[inline]
     pub fn progress(&mut self) -> bool {
+        // A yield is followed by another look: many a caller yields after a poll in vain itself, and would let two turns of the others pass.
+        self.look() || self.has_yielded() && self.look()
+    }
+
+    fn look(&mut self) -> bool {
         if self.segment.words().changes() != self.changes {
             self.look_at_slots();
         }
@@ -182,25 +187,25 @@ impl Endpoint {
             if self.armed {
                 self.disarm();
             }
-        } else {
-            self.wait_a_little();
         }
         any
     }
 
-    /// Ends a poll in vain. It never sleeps: a caller that polls may have other work, and one that waits calls [`Endpoint::sleep`].
+    /// Ends a poll in vain. It never sleeps: a caller that polls may have other work, and one that waits calls [`Endpoint::sleep`]. Returns
+    /// whether the CPU was given away.
     #[inline]
-    fn wait_a_little(&mut self) {
+    fn has_yielded(&mut self) -> bool {
         self.idle = self.idle.wrapping_add(1);
         let outnumbered = self.idle >= PATIENCE && self.is_outnumbered();
         // Whoever is awaited may be waiting for this very CPU.
         let long = self.idle >= LONG && self.idle.is_multiple_of(PATIENCE);
-        if outnumbered || long {
-            std::thread::yield_now();
-        }
         if self.idle.is_multiple_of(1 << 16) {
             self.look_for_the_dead();
         }
+        if outnumbered || long {
+            std::thread::yield_now();
+        }
+        outnumbered || long
     }
 
     /// Whether this endpoint and those that send to it are more than the CPUs that their processes may use.

@@ -8,7 +8,7 @@ use crate::cq::Cq;
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
 use crate::info::IOV_LIMIT;
-use crate::object::{Object, Tables, close, give, table, with};
+use crate::object::{Object, Tables, close, give, locked, table, with};
 use crate::operation::{Receive, Send, Several};
 use crate::rma;
 use crate::spans::Spans;
@@ -292,32 +292,25 @@ const DELIVERY: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
 /// `ep` is an endpoint of ours; the buffers are as [`Spans`] wants them.
 #[inline(always)]
 unsafe fn send_to(ep: *mut Fid, spans: Spans, to: To) -> isize {
-    let send = |ep: &Ep| {
-        let flags = to.flags.unwrap_or_else(|| ep.value.send_flags.get());
-        let completion = !ep.value.select_sends.get() || flags & FI_COMPLETION != 0;
-        let mut send = Send {
-            spans,
-            to: to.address,
-            tag: to.tag,
-            data: to.data,
-            context: to.context,
-            completion: completion && !to.silent,
-            inject: to.silent,
-            delivery: flags & DELIVERY != 0 && !to.silent,
-            own: None,
-        };
-        if to.flags.is_some_and(|flags| flags & FI_INJECT != 0) {
-            if send.spans.len() > EAGER_LIMIT {
-                return -(FI_EMSGSIZE as isize);
-            }
-            if send.delivery {
-                send.keep_bytes();
-            }
-        }
-        answer(ep.value.endpoint.borrow_mut().core.send(send))
-    };
     // SAFETY: the caller promises it.
-    unsafe { with(ep, send) }
+    let (ep, _locked) = unsafe { locked::<Tables<7>, Bindings>(ep) };
+    let flags = to.flags.unwrap_or_else(|| ep.value.send_flags.get());
+    let completion = (!ep.value.select_sends.get() || flags & FI_COMPLETION != 0) && !to.silent;
+    let delivery = flags & DELIVERY != 0 && !to.silent;
+    let core = &mut ep.value.endpoint.borrow_mut().core;
+    let To { address, tag, data, context, .. } = to;
+    if spans.len() <= EAGER_LIMIT && !delivery {
+        return answer(core.send_eager(address, tag, data, &spans, context, completion));
+    }
+    let gives_back = to.silent || to.flags.is_some_and(|flags| flags & FI_INJECT != 0);
+    if gives_back && spans.len() > EAGER_LIMIT {
+        return -(FI_EMSGSIZE as isize);
+    }
+    let mut send = Send { spans, to: address, tag, data, context, completion, delivery, own: None };
+    if gives_back {
+        send.keep_bytes();
+    }
+    answer(core.announce(send))
 }
 
 /// What a receive has besides its buffers.
@@ -335,37 +328,32 @@ struct From {
 /// As [`send_to`].
 #[inline(always)]
 unsafe fn receive_from(ep: *mut Fid, spans: Spans, from: From) -> isize {
-    let receive = |ep: &Ep| {
-        let flags = from.flags.unwrap_or_else(|| ep.value.receive_flags.get());
-        let (tag, ignore) = from.tag.unwrap_or((0, u64::MAX));
-        let core = &mut ep.value.endpoint.borrow_mut().core;
-        let pattern = match core.pattern(from.address, tag, ignore) {
-            Ok(pattern) => pattern,
-            Err(error) => return -(error as isize),
-        };
-        let tagged = from.tag.is_some();
-        let several = (!tagged && flags & FI_MULTI_RECV != 0).then(Several::default);
-        let completion = !ep.value.select_receives.get() || flags & FI_COMPLETION != 0;
-        let receive = Receive { spans, context: from.context, pattern, tagged, completion, several };
-        // In a call without flags these bits have no such meaning.
-        let special = from.flags.unwrap_or(0) & (FI_PEEK | FI_CLAIM | FI_DISCARD);
-        if special & FI_PEEK != 0 {
-            core.peek(tagged, &pattern, from.context, special);
-            return 0;
-        }
-        if special != 0 {
-            return answer(core.take_claimed(receive, special));
-        }
-        core.receive(receive);
-        0
-    };
-    if from.flags.is_some_and(|flags| flags & FI_PEEK != 0) {
-        // What has arrived is to be found.
-        // SAFETY: the caller promises it.
-        unsafe { with(ep, |ep: &Ep| ep.value.endpoint.borrow_mut().progress()) };
-    }
     // SAFETY: the caller promises it.
-    unsafe { with(ep, receive) }
+    let (ep, _locked) = unsafe { locked::<Tables<7>, Bindings>(ep) };
+    let flags = from.flags.unwrap_or_else(|| ep.value.receive_flags.get());
+    let (tag, ignore) = from.tag.unwrap_or((0, u64::MAX));
+    let endpoint = &mut *ep.value.endpoint.borrow_mut();
+    let pattern = match endpoint.core.pattern(from.address, tag, ignore) {
+        Ok(pattern) => pattern,
+        Err(error) => return -(error as isize),
+    };
+    let tagged = from.tag.is_some();
+    let several = (!tagged && flags & FI_MULTI_RECV != 0).then(Several::default);
+    let completion = !ep.value.select_receives.get() || flags & FI_COMPLETION != 0;
+    let receive = Receive { spans, context: from.context, pattern, tagged, completion, several };
+    // In a call without flags these bits have no such meaning.
+    let special = from.flags.unwrap_or(0) & (FI_PEEK | FI_CLAIM | FI_DISCARD);
+    if special & FI_PEEK != 0 {
+        // What has arrived is to be found.
+        endpoint.progress();
+        endpoint.core.peek(tagged, &pattern, from.context, special);
+        return 0;
+    }
+    if special != 0 {
+        return answer(endpoint.core.take_claimed(receive, special));
+    }
+    endpoint.core.receive(receive);
+    0
 }
 
 // The functions of the interface. Each has the same promises: an endpoint of ours, buffers that stay valid until the operation completes

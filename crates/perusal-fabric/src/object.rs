@@ -1,7 +1,7 @@
 //! The objects behind `struct fid *`.
 
 use crate::api::*;
-use crate::lock::Lock;
+use crate::lock::{Lock, Locked};
 use libc::{c_int, c_void};
 use std::rc::Rc;
 
@@ -44,16 +44,27 @@ pub unsafe fn give<H, T>(
     0
 }
 
-/// Calls `f` with the object, under the lock of its domain.
+/// The object, and the lock of its domain, which is taken until it is dropped.
 ///
 /// # Safety
 ///
 /// `fid` came from [`give`] with the same types, and is not closed.
 #[inline(always)]
-pub unsafe fn with<H, T, R>(fid: *mut Fid, f: impl FnOnce(&Object<H, T>) -> R) -> R {
+pub unsafe fn locked<'a, H, T>(fid: *mut Fid) -> (&'a Object<H, T>, Locked<'a>) {
     // SAFETY: the caller promises it.
     let object = unsafe { &*fid.cast::<Object<H, T>>() };
-    let _locked = object.lock.lock();
+    (object, object.lock.lock())
+}
+
+/// Calls `f` with the object, under the lock of its domain.
+///
+/// # Safety
+///
+/// As [`locked`].
+#[inline(always)]
+pub unsafe fn with<H, T, R>(fid: *mut Fid, f: impl FnOnce(&Object<H, T>) -> R) -> R {
+    // SAFETY: the caller promises it.
+    let (object, _locked) = unsafe { locked(fid) };
     f(object)
 }
 

@@ -147,7 +147,7 @@ pub struct Atomic {
     pub result: Spans,
 }
 
-/// What a send is asked to do.
+/// A send that is announced: of more bytes than one record takes, or complete only when it is received.
 #[derive(Debug)]
 pub struct Send {
     pub spans: Spans,
@@ -155,9 +155,7 @@ pub struct Send {
     pub tag: Option<u64>,
     pub data: Option<u64>,
     pub context: *mut c_void,
-    /// A completion is wanted; an inject has none.
     pub completion: bool,
-    pub inject: bool,
     /// Complete only when the message is received.
     pub delivery: bool,
     /// The bytes, where the caller's buffers do not last as long as the send.
@@ -187,6 +185,7 @@ pub struct Reports {
 }
 
 impl Reports {
+    #[inline(always)]
     pub fn sent(&self, context: *mut c_void, flags: u64, completion: bool, error: i32) {
         if let (true, Some(queue)) = (completion || error != 0, &self.send_queue) {
             let entry = CqEntry { context, flags, len: 0, buf: std::ptr::null_mut(), data: 0, tag: 0 };
@@ -224,6 +223,7 @@ impl Reports {
         regions.iter().for_each(|region| region.count(flags));
     }
 
+    #[inline(always)]
     pub fn received(&self, entry: CqEntry, source: u64, completion: bool, error: i32, overflow: usize) {
         if let (true, Some(queue)) = (completion || error != 0, &self.receive_queue) {
             queue.push(Completion { entry, source, error, overflow });

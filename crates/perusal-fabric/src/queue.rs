@@ -33,12 +33,14 @@ impl Bound {
     }
 
     /// Makes progress once. Returns whether any was made.
-    #[inline]
+    #[inline(always)]
     pub fn progress(&self) -> bool {
         let mut any = false;
         for endpoint in self.0.borrow().iter() {
-            if let Some(endpoint) = endpoint.upgrade() {
-                any |= endpoint.borrow_mut().progress();
+            if endpoint.strong_count() > 0 {
+                // SAFETY: the endpoint is open, and fi_close, which ends it, is called by nobody meanwhile: it takes the lock of the domain, which is
+                // held here, and no progress calls it.
+                any |= unsafe { &*endpoint.as_ptr() }.borrow_mut().progress();
             }
         }
         any
@@ -154,16 +156,36 @@ impl Queue {
         }
     }
 
-    /// Bytes of an entry.
+    /// Writes an entry as number `at` of those at `buf`.
+    ///
+    /// # Safety
+    ///
+    /// There is room for as many entries.
     #[inline(always)]
-    pub fn entry_bytes(&self) -> usize {
-        match self.format {
-            FI_CQ_FORMAT_CONTEXT => 8,
-            FI_CQ_FORMAT_MSG => 24,
-            FI_CQ_FORMAT_DATA => 40,
-            _ => size_of::<CqEntry>(),
+    pub unsafe fn write(&self, entry: &CqEntry, buf: *mut u8, at: usize) {
+        // A format is the beginning of the longest. Each is copied by its own length: the compiler knows it then.
+        // SAFETY: the caller promises the room.
+        unsafe {
+            match self.format {
+                FI_CQ_FORMAT_CONTEXT => copy::<8>(entry, buf, at),
+                FI_CQ_FORMAT_MSG => copy::<24>(entry, buf, at),
+                FI_CQ_FORMAT_DATA => copy::<40>(entry, buf, at),
+                _ => copy::<{ size_of::<CqEntry>() }>(entry, buf, at),
+            }
         }
     }
+}
+
+/// Copies the first `N` bytes of an entry to number `at` of the places of as many bytes at `buf`.
+///
+/// # Safety
+///
+/// There is room for as many.
+#[inline(always)]
+unsafe fn copy<const N: usize>(entry: &CqEntry, buf: *mut u8, at: usize) {
+    const { assert!(N <= size_of::<CqEntry>()) };
+    // SAFETY: the caller promises the room; an entry has that many bytes.
+    unsafe { std::ptr::copy_nonoverlapping((&raw const *entry).cast::<u8>(), buf.add(at * N), N) };
 }
 
 /// A counter of completions.

@@ -13,20 +13,27 @@ impl Core {
     /// The posted receive that takes this message.
     #[inline(always)]
     pub(crate) fn receive_for(&mut self, message: &Message) -> Option<u32> {
-        if message.kind & wire::TAGGED != 0 {
-            return self.posted.take(&TagKey { peer: message.peer, tag: message.tag });
+        if message.kind & wire::TAGGED == 0 {
+            return self.plain_receive_for(message.peer);
         }
+        self.posted.take_uncounted(&TagKey { peer: message.peer, tag: message.tag })
+    }
+
+    #[inline(never)]
+    fn plain_receive_for(&mut self, peer: u32) -> Option<u32> {
         let receives = &mut self.receives;
-        let at = self.posted_plain.iter().position(|&number| {
-            receives
-                .get(number)
-                .is_some_and(|receive| receive.pattern.peer.is_none_or(|peer| peer == message.peer))
-        })?;
+        let takes = |receive: &mut Receive| receive.pattern.peer.is_none_or(|named| named == peer);
+        let at = self.posted_plain.iter().position(|&number| receives.get(number).is_some_and(takes))?;
         let number = self.posted_plain[at];
         if self.receives.get(number).is_none_or(|receive| receive.several.is_none()) {
             self.posted_plain.remove(at);
         }
         Some(number)
+    }
+
+    #[inline(never)]
+    pub(crate) fn keep_here(&mut self, message: Message, payload: &[u8]) {
+        self.keep(Unexpected { message, body: Body::Here(payload.into()) });
     }
 
     pub(crate) fn keep(&mut self, unexpected: Unexpected) {
@@ -46,6 +53,11 @@ impl Core {
             let taken = Taken { context: receive.context, completion: receive.completion, several: None };
             return Some((receive.spans, taken));
         }
+        self.part_of_buffer(number, len)
+    }
+
+    #[inline(never)]
+    fn part_of_buffer(&mut self, number: u32, len: usize) -> Option<(Spans, Taken)> {
         let least = self.min_multi_recv;
         let receive = self.receives.get(number)?;
         let capacity = receive.spans.len();
@@ -179,15 +191,30 @@ impl Core {
     #[inline(always)]
     pub fn receive(&mut self, receive: Receive) {
         let pattern = receive.pattern;
-        if receive.tagged {
-            let found = if self.unexpected.is_empty() { None } else { self.unexpected.take(&pattern) };
-            let number = self.receives.insert(receive);
-            match found {
-                None => self.posted.insert(pattern, number),
-                Some((_, unexpected)) => self.give(number, unexpected),
-            }
-            return;
+        if !receive.tagged {
+            return self.receive_plain(receive);
         }
+        if !self.unexpected.is_empty() {
+            return self.receive_unexpected(receive);
+        }
+        let number = self.receives.insert(receive);
+        self.posted.insert(pattern, number);
+    }
+
+    #[inline(never)]
+    fn receive_unexpected(&mut self, receive: Receive) {
+        let pattern = receive.pattern;
+        let found = self.unexpected.take(&pattern);
+        let number = self.receives.insert(receive);
+        match found {
+            None => self.posted.insert(pattern, number),
+            Some((_, unexpected)) => self.give(number, unexpected),
+        }
+    }
+
+    #[inline(never)]
+    fn receive_plain(&mut self, receive: Receive) {
+        let pattern = receive.pattern;
         let several = receive.several.is_some();
         let number = self.receives.insert(receive);
         self.posted_plain.push_back(number);
@@ -209,6 +236,7 @@ impl Core {
         self.unexpected_plain.iter().position(takes)
     }
 
+    #[inline(never)]
     fn give(&mut self, number: u32, unexpected: Unexpected) {
         match unexpected.body {
             Body::Here(bytes) => self.deliver(number, unexpected.message, &bytes),

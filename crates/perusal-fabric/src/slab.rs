@@ -17,7 +17,8 @@ impl<T> Slab<T> {
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> u32 {
         if let Some(at) = self.free.pop() {
-            self.entries[at as usize] = Some(value);
+            // A free entry has no value that would have to be dropped.
+            std::mem::forget(self.entries[at as usize].replace(value));
             return at;
         }
         self.entries.push(Some(value));

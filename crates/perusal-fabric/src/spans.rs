@@ -6,7 +6,7 @@ use libc::{c_void, iovec};
 #[derive(Debug, Clone)]
 pub struct Spans {
     first: (*mut u8, usize),
-    rest: Vec<(*mut u8, usize)>,
+    rest: Box<[(*mut u8, usize)]>,
 }
 
 impl Spans {
@@ -17,12 +17,12 @@ impl Spans {
     /// The piece is valid, for what the operation does with it, until the operation completes.
     #[inline(always)]
     pub unsafe fn one(at: *const c_void, len: usize) -> Self {
-        Self { first: (at.cast_mut().cast(), len), rest: Vec::new() }
+        Self { first: (at.cast_mut().cast(), len), rest: Box::default() }
     }
 
     /// No memory.
     pub fn none() -> Self {
-        Self { first: (std::ptr::null_mut(), 0), rest: Vec::new() }
+        Self { first: (std::ptr::null_mut(), 0), rest: Box::default() }
     }
 
     /// The pieces of an array of `struct iovec`.
@@ -54,6 +54,11 @@ impl Spans {
     /// Bytes of all pieces together.
     #[inline(always)]
     pub fn len(&self) -> usize {
+        if self.rest.is_empty() { self.first.1 } else { self.len_of_pieces() }
+    }
+
+    #[inline(never)]
+    fn len_of_pieces(&self) -> usize {
         self.rest.iter().fold(self.first.1, |sum, piece| sum.saturating_add(piece.1))
     }
 
@@ -81,6 +86,11 @@ impl Spans {
             unsafe { std::ptr::copy_nonoverlapping(self.first.0.add(offset), to.as_mut_ptr(), to.len()) };
             return;
         }
+        self.read_pieces(offset, to);
+    }
+
+    #[inline(never)]
+    fn read_pieces(&self, offset: usize, to: &mut [u8]) {
         let mut done = 0;
         self.walk(offset, to.len(), |at, len| {
             // SAFETY: `walk` gives places within the pieces, which are valid until the operation completes.
@@ -100,6 +110,11 @@ impl Spans {
             }
             return;
         }
+        self.write_pieces(offset, from);
+    }
+
+    #[inline(never)]
+    fn write_pieces(&self, offset: usize, from: &[u8]) {
         let mut done = 0;
         let len = from.len().min(self.len().saturating_sub(offset));
         self.walk(offset, len, |at, len| {
@@ -130,7 +145,10 @@ impl Spans {
     pub fn part(&self, offset: usize, len: usize) -> Self {
         debug_assert!(self.rest.is_empty());
         let start = offset.min(self.first.1);
-        Self { first: (self.first.0.wrapping_add(start), len.min(self.first.1 - start)), rest: Vec::new() }
+        Self {
+            first: (self.first.0.wrapping_add(start), len.min(self.first.1 - start)),
+            rest: Box::default(),
+        }
     }
 }
 

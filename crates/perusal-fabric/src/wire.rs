@@ -88,6 +88,13 @@ pub fn take_access<'a>(
     Some(((0..count).map(piece).collect::<Option<_>>()?, rest))
 }
 
+/// The bits of a message's kind.
+#[inline(always)]
+pub fn bits(tag: Option<u64>, data: Option<u64>) -> u8 {
+    let tagged = if tag.is_some() { TAGGED } else { 0 };
+    tagged | if data.is_some() { HAS_DATA } else { 0 }
+}
+
 /// The envelope of a message.
 #[inline(always)]
 pub fn envelope(kind: u8, tag: u64, data: u64) -> Header {

@@ -241,19 +241,14 @@ impl Endpoint {
         len: usize,
         operation: Operation,
     ) -> Result<(), Error> {
-        let send = Send {
-            // SAFETY: the caller promises it.
-            spans: unsafe { Spans::one(bytes.cast(), len) },
-            to: u64::from(to.0),
-            tag: Some(tag),
-            data: Some(data),
-            context: context_of(operation.at),
-            completion: true,
-            inject: false,
-            delivery: false,
-            own: None,
-        };
-        Ok(self.inner.core.send(send)?)
+        // SAFETY: the caller promises it.
+        let spans = unsafe { Spans::one(bytes.cast(), len) };
+        let (to, tag, data, context) = (u64::from(to.0), Some(tag), Some(data), context_of(operation.at));
+        if len <= EAGER_LIMIT {
+            return Ok(self.inner.core.send_eager(to, tag, data, &spans, context, true)?);
+        }
+        let send = Send { spans, to, tag, data, context, completion: true, delivery: false, own: None };
+        Ok(self.inner.core.announce(send)?)
     }
 
     /// Sends at most [`EAGER_LIMIT`] bytes, which are copied: there is no completion.
@@ -262,19 +257,13 @@ impl Endpoint {
     ///
     /// As [`Endpoint::send`], and [`Error::TooLong`].
     pub fn inject(&mut self, to: Peer, tag: u64, data: u64, bytes: &[u8]) -> Result<(), Error> {
-        let send = Send {
-            // SAFETY: an inject is over when the call returns, and the bytes live as long.
-            spans: unsafe { Spans::one(bytes.as_ptr().cast(), bytes.len()) },
-            to: u64::from(to.0),
-            tag: Some(tag),
-            data: Some(data),
-            context: std::ptr::null_mut(),
-            completion: false,
-            inject: true,
-            delivery: false,
-            own: None,
-        };
-        Ok(self.inner.core.send(send)?)
+        if bytes.len() > EAGER_LIMIT {
+            return Err(Error::TooLong);
+        }
+        // SAFETY: an inject is over when the call returns, and the bytes live as long.
+        let spans = unsafe { Spans::one(bytes.as_ptr().cast(), bytes.len()) };
+        let (to, none) = (u64::from(to.0), std::ptr::null_mut());
+        Ok(self.inner.core.send_eager(to, Some(tag), Some(data), &spans, none, false)?)
     }
 
     /// Receives a message into `buffer`, which the completion gives back: from a peer or from any, whose tag is `tag` but for the bits of `ignore`.
