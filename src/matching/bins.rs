@@ -80,6 +80,11 @@ impl<W: KeyWord> Bins<W> {
         Self { buckets: Vec::new(), passed: Vec::new(), used: 0, shift: 0, last }
     }
 
+    /// Whether there is no bin.
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
     #[inline]
     fn home(&self, key: W) -> usize {
         (key.hash() >> self.shift) as usize

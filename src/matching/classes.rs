@@ -17,17 +17,38 @@ pub(super) const BY_SOURCE: usize = 2;
 pub(super) struct Classes<K: MatchKey> {
     bins: [Bins<K::Word>; ANY],
     any: [EntryList; 2],
+    /// The bits that each class compares, where a queue learns them.
+    cares: [K::Word; 4],
 }
 
 impl<K: MatchKey> Classes<K> {
     pub const fn new() -> Self {
-        Self { bins: [const { Bins::new() }; ANY], any: [EntryList::EMPTY; 2] }
+        Self { bins: [const { Bins::new() }; ANY], any: [EntryList::EMPTY; 2], cares: K::CARES }
+    }
+
+    /// The bits that a class compares.
+    #[inline(always)]
+    pub fn care(&self, class: usize) -> K::Word {
+        if K::LEARNS { self.cares[class] } else { K::CARES[class] }
     }
 
     /// Returns the class of a pattern with this care mask, if it has one.
     #[inline]
-    pub fn of(care: K::Word) -> Option<usize> {
-        K::CARES.iter().position(|&mask| mask == care)
+    pub fn of(&self, care: K::Word) -> Option<usize> {
+        (0..=ANY).find(|&class| self.care(class) == care)
+    }
+
+    /// Has the first class that is not in use compare other bits from now on. Returns which.
+    #[cold]
+    pub fn learn(&mut self, care: K::Word, in_use: impl Fn(&Self, usize) -> bool) -> Option<usize> {
+        let class = (0..ANY).find(|&class| K::LEARNS && !in_use(self, class))?;
+        self.cares[class] = care;
+        Some(class)
+    }
+
+    /// Whether a class other than the last has no bin.
+    pub fn is_empty(&self, class: usize) -> bool {
+        self.bins[class].is_empty()
     }
 
     #[inline]
@@ -40,7 +61,7 @@ impl<K: MatchKey> Classes<K> {
     pub fn list(&self, class: usize, word: K::Word) -> EntryList {
         match class {
             ANY => self.any[Self::side(word)],
-            _ => self.bins[class].list(word & K::CARES[class]),
+            _ => self.bins[class].list(word & self.care(class)),
         }
     }
 
@@ -55,7 +76,7 @@ impl<K: MatchKey> Classes<K> {
     ) -> u32 {
         match class {
             ANY => self.any[Self::side(word)].head,
-            _ => self.bins[class].head(slab, link, word & K::CARES[class]),
+            _ => self.bins[class].head(slab, link, word & self.care(class)),
         }
     }
 
@@ -70,7 +91,7 @@ impl<K: MatchKey> Classes<K> {
     ) -> u32 {
         match class {
             ANY => self.any[Self::side(word)].head,
-            _ => self.bins[class].seek(slab, link, word & K::CARES[class]),
+            _ => self.bins[class].seek(slab, link, word & self.care(class)),
         }
     }
 
@@ -91,7 +112,7 @@ impl<K: MatchKey> Classes<K> {
     ) {
         match class {
             ANY => self.any[Self::side(word)].push(slab, link, index),
-            _ => self.bins[class].push(slab, link, word & K::CARES[class], index),
+            _ => self.bins[class].push(slab, link, word & self.care(class), index),
         }
     }
 
@@ -110,7 +131,7 @@ impl<K: MatchKey> Classes<K> {
                 let gap = slab.bridge(link, index);
                 self.any[Self::side(word)].close(gap);
             }
-            _ => self.bins[class].detach(slab, link, word & K::CARES[class], index),
+            _ => self.bins[class].detach(slab, link, word & self.care(class), index),
         }
     }
 
@@ -126,7 +147,7 @@ impl<K: MatchKey> Classes<K> {
     ) {
         match class {
             ANY => self.detach(slab, class, link, word, index),
-            _ => self.bins[class].leave(slab, link, word & K::CARES[class], index),
+            _ => self.bins[class].leave(slab, link, word & self.care(class), index),
         }
     }
 
@@ -141,9 +162,9 @@ impl<K: MatchKey> Classes<K> {
         index: u32,
         next: Option<K::Word>,
     ) {
-        let stays = next.is_some_and(|next| agree(word, next, K::CARES[class]));
+        let stays = next.is_some_and(|next| agree(word, next, self.care(class)));
         if class != ANY && !stays {
-            self.bins[class].clear_tombstone(slab, link, word & K::CARES[class], index);
+            self.bins[class].clear_tombstone(slab, link, word & self.care(class), index);
         }
     }
 }

@@ -22,6 +22,7 @@
 //!   bin's list is its oldest entry. An unexpected message is in one bin of each class, so the answer to any pattern is one head; a
 //!   posted receive is in one bin of its own class, so the answer to a message is the oldest of four heads. (The unexpected queue
 //!   files by the two classes with one wildcard from the first deep search that needs them: a program without wildcards never pays.)
+//!   Where an interface has masks of any bits ([`MatchKey::LEARNS`]), three of the classes are those of the masks that come first.
 //!
 //! Unexpected messages keep their payloads in one slab below both forms, so that a [`Ticket`] outlives a change of form. The payload
 //! of a posted receive is a name, which the short form holds itself.

@@ -25,7 +25,7 @@ pub struct PostedQueue<T, P: MatchPattern = Pattern> {
     met: u64,
     slab: EntrySlab<Wants<P>, T, 2>,
     classes: Classes<P::Key>,
-    /// Patterns of no class, walked in order. MPI has no such patterns.
+    /// Patterns of no class, walked in order. MPI has none; of other interfaces, those of more masks than there are classes.
     unclassified: EntryList,
     order: EntryList,
     next_seq: u64,
@@ -165,7 +165,7 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
     }
 
     fn find_in_bin(&self, (word, care): Wants<P>, value: T) -> Option<u32> {
-        let list = match Classes::<P::Key>::of(care) {
+        let list = match self.classes.of(care) {
             Some(class) => self.classes.list(class, word),
             None => self.unclassified,
         };
@@ -222,10 +222,20 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         self.slab[index].seq = self.next_seq;
         self.next_seq += 1;
         self.order.push(&mut self.slab, ORDER, index);
-        match Classes::<P::Key>::of(wants.1) {
+        match self.class_for(wants.1) {
             Some(class) => self.classes.push(&mut self.slab, class, BIN, wants.0, index),
             None => self.unclassified.push(&mut self.slab, BIN, index),
         }
+    }
+
+    /// The class to file a pattern by. No class is given bits by which a receive is among the unclassified already.
+    #[inline]
+    fn class_for(&mut self, care: WordOf<P>) -> Option<usize> {
+        let class = self.classes.of(care);
+        if class.is_some() || self.unclassified.head != NIL {
+            return class;
+        }
+        self.classes.learn(care, |classes, class| !classes.is_empty(class))
     }
 
     /// Removes an entry from its lists and frees it.
@@ -233,7 +243,7 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         let (word, care) = self.slab[index].item;
         let gap = self.slab.bridge(ORDER, index);
         self.order.close(gap);
-        match Classes::<P::Key>::of(care) {
+        match self.classes.of(care) {
             Some(class) => self.classes.detach(&mut self.slab, class, BIN, word, index),
             None => {
                 let gap = self.slab.bridge(BIN, index);

@@ -444,6 +444,7 @@ mod wide {
         type Word = u128;
         type Source = u64;
         const CARES: [u128; 4] = [ENDPOINT | TAG, TAG, ENDPOINT, 0];
+        const LEARNS: bool = true;
         fn word(&self) -> u128 {
             (u128::from(self.endpoint) << 64) | u128::from(self.tag)
         }
@@ -499,5 +500,29 @@ fn tags_of_64_bits_with_an_ignore_mask_are_matched_as_by_a_plain_list() {
             posted.same();
             unexpected.same();
         }
+    }
+}
+
+#[test]
+fn masks_that_no_class_has_are_learned_and_searched_by_their_bins() {
+    let depth = rounds(20_000) as u64 / 10 + 100;
+    // Bits that every receive ignores, as MPICH has them.
+    const OWN: u64 = 0xf << 60;
+    let masks = [(true, OWN), (false, OWN), (true, OWN | 0xffff_ffff)];
+    let pattern =
+        |tag, (named, ignore): (bool, u64)| wide::Masked { endpoint: named.then_some(1), tag, ignore };
+    let mut unexpected = UnexpectedQueue::<u64, wide::Masked>::new();
+    for tag in 0..depth {
+        unexpected.insert(wide::Tagged { endpoint: 1, tag: tag << 32 | 1 << 60 }, tag);
+    }
+    for tag in (0..depth).rev() {
+        let found = unexpected.take(&pattern(tag << 32, masks[tag as usize % 3]));
+        assert_eq!((found.map(|one| one.1), unexpected.last_attempts() <= 8), (Some(tag), true), "{tag}");
+    }
+    let mut posted = PostedQueue::<u64, wide::Masked>::new();
+    (0..depth).for_each(|tag| posted.insert(pattern(tag << 32, masks[tag as usize % 3]), tag));
+    for tag in (0..depth).rev() {
+        let found = posted.take(&wide::Tagged { endpoint: 1, tag: tag << 32 | 1 << 60 });
+        assert_eq!((found, posted.last_attempts() <= 8), (Some(tag), true), "{tag}");
     }
 }

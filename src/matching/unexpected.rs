@@ -23,8 +23,8 @@ pub struct UnexpectedQueue<T, P: MatchPattern = Pattern> {
     met: u64,
     slab: EntrySlab<KeyOf<P>, T, CLASSES>,
     classes: Classes<KeyOf<P>>,
-    /// The classes that the deep form files by: the exact one and the whole order always, the others from the first search that
-    /// needs them.
+    /// The classes that the deep form files by: the whole order always, the exact one too unless classes are learned, the others from the first
+    /// search that needs them.
     filed_by: [bool; CLASSES],
     next_seq: u64,
 }
@@ -85,7 +85,7 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
             met: 0,
             slab: EntrySlab::new(),
             classes: Classes::new(),
-            filed_by: [true, false, false, true],
+            filed_by: [!KeyOf::<P>::LEARNS, false, false, true],
             next_seq: 0,
         }
     }
@@ -240,7 +240,8 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         let user = KeyOf::<P>::source_word(source);
         // Two bins, for tags from zero on and below (matching rule 4), which are one where a tag has no sign.
         let own = user | KeyOf::<P>::CARES[ANY];
-        let (class, heads) = if !self.filed_by[BY_SOURCE] {
+        let by_source = self.classes.care(BY_SOURCE) == KeyOf::<P>::CARES[BY_SOURCE];
+        let (class, heads) = if !self.filed_by[BY_SOURCE] || !by_source {
             (ANY, self.classes.any().map(|list| list.head))
         } else if user == own {
             (BY_SOURCE, [self.head(BY_SOURCE, user), NIL])
@@ -261,9 +262,9 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
     /// The head of the bin that the pattern asks for.
     #[inline(never)]
     fn find_deep(&mut self, value: WordOf<P>, care: WordOf<P>) -> Option<u32> {
-        let Some(class) = Classes::<KeyOf<P>>::of(care) else {
-            return self.search_unclassified(value, care);
-        };
+        let filed_by = self.filed_by;
+        let class = self.classes.of(care).or_else(|| self.classes.learn(care, |_, class| filed_by[class]));
+        let Some(class) = class else { return self.search_unclassified(value, care) };
         if !self.filed_by[class] {
             self.file_by(class);
         }
@@ -295,7 +296,7 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
     /// A pattern of no class: walks the smallest bin that must hold what it takes.
     #[cold]
     fn search_unclassified(&mut self, value: WordOf<P>, care: WordOf<P>) -> Option<u32> {
-        let covers = |class: usize| KeyOf::<P>::CARES[class] & care == KeyOf::<P>::CARES[class];
+        let covers = |class: usize| self.classes.care(class) & care == self.classes.care(class);
         let (class, heads) = match (0..ANY).find(|&class| self.filed_by[class] && covers(class)) {
             Some(class) => (class, [self.head(class, value), NIL]),
             None => (ANY, self.classes.any().map(|list| list.head)),

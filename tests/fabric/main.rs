@@ -4,6 +4,7 @@ mod faults;
 mod node;
 mod rma;
 mod transport;
+mod yields;
 
 use node::{Node, Said, info};
 use perusal_fi::api::*;

@@ -40,7 +40,8 @@ pub fn main(arguments: &[String]) -> Result {
         write(dist.join(format!("lib/pkgconfig/{name}.pc")), package.replace("@NAME@", name))?;
     }
     event_logger(&dist)?;
-    malloc_interposer(&dist)?;
+    interposer(&dist, "heap")?;
+    interposer(&dist, "yield")?;
     pages(&dist.join("share/doc/perusal"))?;
     say(&format!("{shown}/ is ready: {shown}/bin/mpicc, {shown}/bin/mpiexec, {shown}/lib/libmpi_abi.so.1"));
     Ok(())
@@ -97,7 +98,8 @@ fn event_logger(dist: &Path) -> Result {
     compile(&mut compiler, &dist.join("lib/libperusal-mel.so"))
 }
 
-fn malloc_interposer(dist: &Path) -> Result {
+/// Compiles a library that is preloaded.
+fn interposer(dist: &Path, name: &str) -> Result {
     let mut compiler = command(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     compiler.args([
         "-std=c11",
@@ -108,7 +110,8 @@ fn malloc_interposer(dist: &Path) -> Result {
         "-fno-builtin",
         "-shared",
     ]);
-    compile(compiler.arg("preload/heap.c"), &dist.join("lib/libperusal-heap.so"))
+    let library = dist.join(format!("lib/libperusal-{name}.so"));
+    compile(compiler.arg(format!("preload/{name}.c")), &library)
 }
 
 fn sources(folder: &str) -> Result<Vec<PathBuf>> {

@@ -403,11 +403,13 @@ impl Run<'_> {
 
     /// The variables that have MPICH send through a provider.
     fn over(&self, provider: &str) -> Vec<(&'static str, String)> {
+        let library = |name: &str| self.dist.join("lib").join(name).display().to_string();
         vec![
-            ("FI_PROVIDER_PATH", self.dist.join("lib").display().to_string()),
+            ("FI_PROVIDER_PATH", library("")),
             ("FI_PROVIDER", provider.to_owned()),
             ("MPIR_CVAR_CH4_NETMOD", "ofi".to_owned()),
             ("MPIR_CVAR_NOLOCAL", "1".to_owned()),
+            ("LD_PRELOAD", library("libperusal-yield.so")),
         ]
     }
 }

@@ -11,6 +11,9 @@ use crate::sys;
 /// The provider; libfabric takes files whose names end so.
 pub const PROVIDER: &str = "libperusal-fi.so";
 
+/// What leaves out MPICH's yields, preloaded.
+const YIELDS: &str = "libperusal-yield.so";
+
 /// How to use the provider.
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = true)]
@@ -78,7 +81,18 @@ pub fn variables(mpi: OtherMpi, network: Option<&str>, folder: &str) -> Vec<(&'s
         all.push(("PERUSAL_FABRIC_ONE_NODE", "1".to_owned()));
     }
     all.extend(mpi.variables().iter().map(|&(name, value)| (name, value.to_owned())));
+    if mpi == OtherMpi::Mpich {
+        let others = std::env::var(preload::VARIABLE).unwrap_or_default();
+        all.push((preload::VARIABLE, with_yields(folder, &others)));
+    }
     all
+}
+
+/// The list of what is preloaded: the library of yields, and what was in the list before.
+fn with_yields(folder: &str, others: &str) -> String {
+    let library = format!("{folder}/{YIELDS}");
+    let others = others.split([':', ' ']).filter(|other| !other.is_empty() && *other != library);
+    others.fold(library.clone(), |list, other| format!("{list}:{other}"))
 }
 
 /// A line of shell for each variable.
@@ -90,6 +104,15 @@ fn script(mpi: OtherMpi, network: Option<&str>, folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_preloaded_stays_and_the_library_of_yields_is_there_once() {
+        assert_eq!(with_yields("/p", ""), "/p/libperusal-yield.so");
+        assert_eq!(
+            with_yields("/p", "/a.so /p/libperusal-yield.so:/b.so"),
+            "/p/libperusal-yield.so:/a.so:/b.so"
+        );
+    }
 
     #[test]
     fn a_shell_reads_the_variables_back() {

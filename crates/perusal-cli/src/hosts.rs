@@ -210,6 +210,7 @@ mod tests {
         let words = of("--hosts a:4,b:4 -launcher rsh -l -x A=1 ./x -n 3 : -n 2 -wdir /tmp ./y");
         assert!(has(&words, "-hosts a:4,b:4") && has(&words, "-launcher rsh") && has(&words, "-l"));
         assert!(has(&words, "-genv FI_PROVIDER_PATH /p/lib"));
+        assert!(words.iter().any(|word| word.starts_with("/p/lib/libperusal-yield.so")), "{words:?}");
         assert!(has(&words, "-n 1 -env A 1 ./x -n 3 : -n 2"));
         assert!(words.ends_with(&["-n", "2", "-wdir", "/tmp", "./y"].map(str::to_owned)));
         assert!(has(&of("-hosts a:4,b ./x"), "-n 5 ./x"));

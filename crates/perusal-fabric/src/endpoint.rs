@@ -7,6 +7,7 @@ use crate::peers::Sent;
 use crate::region::{Region, Regions};
 use crate::segment::Segment;
 use crate::words::{self, Known};
+use crate::yields::Yields;
 use perusal::internals::error::report;
 use perusal::internals::ring::{Consumer, MappedRing, Storage};
 use perusal::internals::shm::cpus;
@@ -75,6 +76,7 @@ pub struct Endpoint {
     meets_itself: bool,
     idle: u32,
     cpus: Cpus,
+    yields: Yields,
     /// When other nodes are asked.
     pub(crate) turns: Turns,
     fence: AsymmetricFence,
@@ -103,6 +105,7 @@ impl Endpoint {
             meets_itself: false,
             idle: 0,
             cpus,
+            yields: Yields::find(),
             turns: Turns::default(),
             fence,
             pipe: None,
@@ -147,7 +150,9 @@ impl Endpoint {
     #[inline]
     pub fn progress(&mut self) -> bool {
         // A yield is followed by another look: many a caller yields after a poll in vain itself, and would let two turns of the others pass.
-        self.look() || self.has_yielded() && self.look()
+        let any = self.look() || self.has_yielded() && self.look();
+        self.yields.are_for_nothing(self.idle < PATIENCE || self.idle < LONG && !self.is_outnumbered());
+        any
     }
 
     fn look(&mut self) -> bool {

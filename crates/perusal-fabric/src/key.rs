@@ -29,6 +29,8 @@ impl MatchKey for TagKey {
     type Word = u128;
     type Source = u32;
     const CARES: [u128; 4] = [PEER | TAG, TAG, PEER, 0];
+    // An MPI ignores bits of its own in every receive.
+    const LEARNS: bool = true;
 
     #[inline(always)]
     fn word(&self) -> u128 {

@@ -38,6 +38,7 @@ mod wait;
 mod waker;
 mod wire;
 mod words;
+mod yields;
 
 use api::Provider;
 
