@@ -297,13 +297,14 @@ mod tests {
     fn a_sleeper_is_woken_by_a_ring() {
         let (bell, _parts) = bell(2);
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let ringing = scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(20));
                 bell.ring(0);
             });
             while !bell.has_any_flag() {
                 bell.sleep(AsymmetricFence::Processor, Duration::from_secs(3600), || false);
             }
+            ringing.join().unwrap();
         });
     }
 }

@@ -13,10 +13,11 @@ use crate::error::{Error, Result};
 use crate::events::{CommEvents, Event, EventRecord, Subscription};
 use crate::info::Info;
 use crate::io::{self, BackgroundAccess, Direction, Elements, Start, Transfer, Whence};
+use crate::sync::{Arc, Condvar, Mutex};
 use core::mem::ManuallyDrop;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 /// How a file is opened, as [`std::fs::OpenOptions`] says it. All ranks say the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use crate::doorbell::Doorbell;
 use crate::error::{Error, Result};
 use crate::ring::{MappedRing, Producer};
 use crate::shm::{Memory, RankState};
-use crate::sync::{AsymmetricFence, AtomicBool, Ordering, serve_membarrier};
-use std::sync::{Arc, PoisonError, RwLock};
+use crate::sync::{AsymmetricFence, AtomicBool, Ordering, RwLock, serve_membarrier};
+use std::sync::{Arc, PoisonError};
 
 /// A job that this process has met.
 #[derive(Debug)]

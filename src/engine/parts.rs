@@ -5,9 +5,9 @@ use super::tx::TxQueue;
 use crate::doorbell::Doorbell;
 use crate::ring::MappedRing;
 use crate::shm::Memory;
-use crate::sync::ConditionalLock;
+use crate::sync::{ConditionalLock, RwLock};
 use core::ptr::NonNull;
-use std::sync::{PoisonError, RwLock};
+use std::sync::PoisonError;
 
 /// One peer, as a sender sees it.
 pub(crate) struct Peer {

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::limits::rounds;
-use crate::sync::{AtomicI64, AtomicUsize, Ordering};
+use crate::sync::{AtomicI64, AtomicUsize, Mutex, Ordering};
 use crate::variables::Category;
 use core::ffi::{c_int, c_long, c_void};
+use std::sync::Arc;
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex};
 
 const WORLD: usize = 0x101;
 

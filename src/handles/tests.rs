@@ -98,7 +98,7 @@ fn of_many_removers_one_wins_and_readers_never_see_a_dead_object() {
     let current = AtomicUsize::new(0);
     let removed = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for _ in 0..3 {
+        let removers = [(); 3].map(|()| {
             scope.spawn(|| {
                 while removed.load(SeqCst) < ROUNDS {
                     let handle = current.load(SeqCst);
@@ -109,14 +109,15 @@ fn of_many_removers_one_wins_and_readers_never_see_a_dead_object() {
                         removed.fetch_add(1, SeqCst);
                     }
                 }
-            });
-        }
+            })
+        });
         for round in 0..ROUNDS {
             current.store(table.insert(Arc::new(CountedDrop(&drops, 0xfeed))).unwrap(), SeqCst);
             while removed.load(SeqCst) <= round {
                 std::thread::yield_now();
             }
         }
+        removers.into_iter().for_each(|remover| remover.join().unwrap());
     });
     assert_eq!((drops.load(SeqCst), removed.load(SeqCst)), (ROUNDS, ROUNDS));
     assert!(table.handles().is_empty());

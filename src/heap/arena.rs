@@ -429,7 +429,7 @@ mod tests {
     fn threads_that_take_and_give_at_once_never_have_the_same() {
         let arena = arena(64 << 20);
         std::thread::scope(|scope| {
-            for thread in 0..4_u8 {
+            let threads = [0, 1, 2, 3_u8].map(|thread| {
                 let arena = &arena;
                 scope.spawn(move || {
                     for turn in 0..500_usize {
@@ -448,8 +448,9 @@ mod tests {
                         }
                         assert!(arena.free(block));
                     }
-                });
-            }
+                })
+            });
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
     }
 }

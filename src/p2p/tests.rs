@@ -271,7 +271,7 @@ fn threads_of_one_rank_send_and_receive_at_once() {
     const MESSAGES: u32 = rounds(2_000) as u32;
     ranks(2, true, |engine, comm| {
         std::thread::scope(|scope| {
-            for thread in 0..3_i32 {
+            let threads = [0, 1, 2_i32].map(|thread| {
                 scope.spawn(move || {
                     for i in 0..MESSAGES {
                         let size = if i % 50 == 0 { 50_000 } else { 12 };
@@ -290,8 +290,9 @@ fn threads_of_one_rank_send_and_receive_at_once() {
                             send(engine, comm, &mine, 1 - comm.rank() as i32, thread, Mode::Standard);
                         }
                     }
-                });
-            }
+                })
+            });
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
     });
 }

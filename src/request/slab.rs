@@ -422,7 +422,8 @@ mod tests {
             let all: Vec<Ref> = (0..500).map(|_| slab.take(true).expect("room")).collect();
             let slab = &slab;
             std::thread::scope(|scope| {
-                scope.spawn(move || all.into_iter().for_each(|request| slab.release(request, true)));
+                let release = move || all.into_iter().for_each(|request| slab.release(request, true));
+                scope.spawn(release).join().unwrap();
             });
             assert_eq!(slab.alive(true), 0);
         }

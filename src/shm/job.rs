@@ -7,14 +7,14 @@ use super::inherited::{
 use super::memory::{Memory, Universe};
 use super::roster::RankState;
 use super::telemetry::Telemetry;
-use crate::sync::{Arc, AtomicBool, AtomicI32, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicI32, Ordering, RwLock};
 use crate::variables::Overrides;
 use crate::{Error, Result};
 use rustix::io::Errno;
 use rustix::process::{PTracer, Pid, getpid, set_ptracer, test_kill_process};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::sync::{PoisonError, RwLock};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// A job as one of its ranks has it. Cheap to clone; dereferences to the job's [`Memory`].

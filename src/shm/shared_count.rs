@@ -1,6 +1,6 @@
 //! Counts of references to what many processes use, and which whoever finds it unused may take.
 
-use crate::sync::{AtomicU32, Ordering, fence};
+use crate::sync::{AtomicU32, Ordering};
 
 /// How many users something has; zero is free.
 #[derive(Debug, Default)]
@@ -46,19 +46,17 @@ impl SharedCount {
     /// Leaves it, unless the caller is the last, who clears up and calls [`Self::free`].
     #[must_use]
     pub fn leave_unless_last(&self) -> Leaving {
-        let mut seen = self.0.load(Ordering::Relaxed);
+        // Acquire, here and where the exchange fails: "shared count" edge, pairs with Release below: who finds itself the last finds
+        // the others done with it.
+        let mut seen = self.0.load(Ordering::Acquire);
         loop {
             match seen {
                 0 => return Leaving::Nobody,
-                1 => {
-                    // Acquire: "shared count" edge, pairs with Release below: the others are done with it.
-                    fence(Ordering::Acquire);
-                    return Leaving::Last;
-                }
+                1 => return Leaving::Last,
                 _ => {}
             }
             // Release: "shared count" edge, pairs with Acquire above.
-            match self.0.compare_exchange_weak(seen, seen - 1, Ordering::Release, Ordering::Relaxed) {
+            match self.0.compare_exchange_weak(seen, seen - 1, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return Leaving::Others,
                 Err(now) => seen = now,
             }

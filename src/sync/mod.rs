@@ -1,4 +1,5 @@
-//! The only door to atomics, interior mutability, fences, futexes and threads: `std`'s, or loom's under `--cfg perusal_loom`.
+//! The only door to atomics, interior mutability, fences, futexes and threads: `std`'s, or loom's under `--cfg perusal_loom`. Under `--cfg perusal_tsan` locks are
+//! std's with a word that ThreadSanitizer sees.
 //!
 //! Nothing else in the crate names `std::sync::atomic`, `core::cell::UnsafeCell` or `loom`.
 
@@ -6,11 +7,13 @@
 mod imp {
     #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
     pub use core::hint::spin_loop;
+    pub use std::sync::Arc;
     pub use std::sync::atomic::{
         AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64,
         AtomicUsize, Ordering, compiler_fence, fence,
     };
-    pub use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+    #[cfg(not(perusal_tsan))]
+    pub use std::sync::{Condvar, Mutex, MutexGuard, RwLock};
     pub use std::thread::yield_now;
     pub use std::{thread, thread_local};
 
@@ -62,6 +65,8 @@ mod imp {
     pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub use loom::thread::yield_now;
     pub use loom::{thread, thread_local};
+    // No model comes by one.
+    pub use std::sync::RwLock;
     /// A word that loom does not know, and which therefore orders nothing in a model.
     pub use std::sync::atomic::AtomicUsize as UnmodelledUsize;
 
@@ -78,7 +83,14 @@ mod imp {
 
 pub use imp::*;
 
-#[cfg(not(perusal_loom))]
+#[cfg(perusal_tsan)]
+mod watched;
+#[cfg(perusal_tsan)]
+pub use watched::{
+    Condvar, Mutex, MutexGuard, ReadGuard as ShardedLockReadGuard, RwLock, RwLock as ShardedLock,
+};
+
+#[cfg(not(any(perusal_loom, perusal_tsan)))]
 pub use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
 
 /// Keeps what one thread writes 128 bytes from what others touch: a prefetcher pulls cache lines in pairs.

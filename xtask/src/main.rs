@@ -23,9 +23,9 @@ mod mutants;
 mod nodes;
 mod packages;
 mod peers;
+mod sanitizers;
 mod shell;
 mod test;
-mod tsan;
 mod unittest;
 mod verify;
 
@@ -111,7 +111,8 @@ const COMMANDS: &[Command] = &[
     ("valgrind", "[DIST]", "message programs under memcheck", verify::valgrind),
     ("miri", "[SUITE…]", "tests under the rules of the language", miri::main),
     ("mutants", "[PART…]", "models against weakened orderings; writes loom-tests/mutants.md", mutants::main),
-    ("tsan", "[FILTER…]", "tests of threads under ThreadSanitizer", tsan::main),
+    ("tsan", "[FILTER…]", "tests of threads under ThreadSanitizer", sanitizers::thread),
+    ("asan", "[FILTER…]", "the same tests under AddressSanitizer", sanitizers::address),
     ("wheel", "[DIST]", "a Python wheel of a distribution", packages::wheel),
     (
         "wheel-check",

@@ -3,7 +3,7 @@
 use crate::shell::{
     Result, attempt, cargo, command, distribution, folder, itself, line, need, number, root, run, tail, write,
 };
-use crate::{aarch64, fuzz, loom, miri, mutants, packages, peers, tsan};
+use crate::{aarch64, fuzz, loom, measure, miri, mutants, packages, peers, sanitizers};
 
 /// `verify`: VERIFY_SECONDS=60, how long each fuzz target runs; PERUSAL_FAULT_ROUNDS=200, how many jobs are killed.
 pub fn main(_: &[String]) -> Result {
@@ -23,13 +23,15 @@ pub fn main(_: &[String]) -> Result {
     });
     step("every ordering that models come by is needed by one", &mut || mutants::main(&[]));
     step("tests under the rules of the language (Miri)", &mut || miri::main(&[]));
-    step("threads under ThreadSanitizer", &mut || tsan::main(&[]));
+    step("threads under ThreadSanitizer", &mut || sanitizers::thread(&[]));
+    step("the same tests under AddressSanitizer", &mut || sanitizers::address(&[]));
     step("models of events where the kernel has no membarrier", &mut || {
         run(itself(["loom", "registry", "first_thread", "my_callback"])?.env("PERUSAL_MODEL_FENCES", "1"))
     });
     step(&format!("fuzz targets, {seconds} seconds each"), &mut || {
         fuzz::main(std::slice::from_ref(&seconds))
     });
+    step("events cost no instructions where nobody listens", &mut || measure::event_cost(&[]));
     step("no invalid access, leak or uninitialised byte in messages of every kind", &mut || valgrind(&[]));
     step("tests and jobs on AArch64, under emulation", &mut || aarch64::main(&[]));
     step(&format!("{rounds} jobs killed at random moments"), &mut || {
@@ -115,7 +117,11 @@ pub fn main(_: &[String]) -> Result {
         job.current_dir(&files).env("PERUSAL_LARGE_FILES", "1").env("MPIEXEC_TIMEOUT", "600");
         run(job.args(["-n", "2"]).arg(&counts))
     });
-    let checkers = [("Miri", miri::is_there()), ("ThreadSanitizer", tsan::is_there())];
+    let checkers = [
+        ("Miri (a nightly toolchain with it)", miri::is_there()),
+        ("ThreadSanitizer", sanitizers::thread_is_there()),
+        ("AddressSanitizer", sanitizers::address_is_there()),
+    ];
     let missing: Vec<&str> = checkers.iter().filter(|one| !one.1).map(|one| one.0).collect();
     if !failed.is_empty() {
         return Err(format!("failed: {}", failed.join("; ")));
@@ -123,7 +129,7 @@ pub fn main(_: &[String]) -> Result {
     match missing.join(", ").as_str() {
         "" => println!("verify: all well"),
         missing => {
-            println!("verify: all that ran is well; not run for want of a nightly toolchain: {missing}")
+            println!("verify: all that ran is well; not run, because the toolchain has none: {missing}")
         }
     }
     Ok(())

@@ -12,7 +12,10 @@ fn the_high_water_mark_stays_when_the_queue_falls() {
 
 /// Runs `one` on as many threads as there are thread slots with an owner, and twice as many more.
 fn on_many_threads(one: impl Fn() + Sync) {
-    std::thread::scope(|scope| (0..3 * OWNED_SLOTS).for_each(|_| drop(scope.spawn(&one))));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3 * OWNED_SLOTS).map(|_| scope.spawn(&one)).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
 }
 
 #[test]
@@ -38,7 +41,7 @@ fn a_length_is_right_whoever_takes_what_another_has_put() {
     let page = Telemetry::default();
     on_many_threads(|| (0..100).for_each(|_| page.change_posted(1, true)));
     on_many_threads(|| (0..100).for_each(|_| page.change_unexpected(2, true)));
-    std::thread::scope(|scope| drop(scope.spawn(|| page.change_posted(-1000, true))));
+    std::thread::scope(|scope| scope.spawn(|| page.change_posted(-1000, true)).join().unwrap());
     let threads = 3 * OWNED_SLOTS as u64;
     assert_eq!((page.posted_now(), page.unexpected_now()), (threads * 100 - 1000, threads * 200));
 }

@@ -103,11 +103,12 @@ mod tests {
     fn function_and_data_are_always_of_one_change() {
         let table = CallbackTable::<1>::new();
         std::thread::scope(|scope| {
-            scope.spawn(|| (1..50_000).for_each(|n| table.set([callback(n)])));
+            let changes = scope.spawn(|| (1..50_000).for_each(|n| table.set([callback(n)])));
             for _ in 0..50_000 {
                 let seen = table.get(0);
                 assert_eq!(seen.function.addr(), seen.data.addr());
             }
+            changes.join().unwrap();
         });
     }
 }

@@ -19,9 +19,9 @@ use super::safety::Safety;
 use crate::events::{hold_fast_path, inside_callback, set_sleep_hook};
 use crate::handles::{HandleKind, HandleTable};
 use crate::limits::TOOL_HANDLES;
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 use core::cell::Cell;
-use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError, TryLockError};
 
 static HANDLES: HandleTable<Registration> = HandleTable::new(HandleKind::EventRegistration);
 /// All registrations, each at an index of its own as long as it lives.

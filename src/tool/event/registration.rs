@@ -20,10 +20,10 @@ use super::source;
 use super::types::ToolEventType;
 use crate::events::{CommEvents, EventError, EventSet, GlobalSubscription, Handle, Registry, hold_fast_path};
 use crate::limits::EVENT_BUFFER;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering, epoch};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, epoch};
 use core::ffi::{c_int, c_void};
 use core::ptr;
-use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 /// MPI_T_event_cb_function.
 pub type EventFunction = unsafe extern "C" fn(*mut c_void, usize, c_int, *mut c_void);

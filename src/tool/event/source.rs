@@ -4,8 +4,8 @@
 //! beyond that. Each thread that delivers events at once, or asks, is a source of its own, and ordered.
 
 use crate::limits::EVENT_SOURCES;
-use crate::sync::Mutex;
-use std::sync::{MutexGuard, PoisonError};
+use crate::sync::{Mutex, MutexGuard};
+use std::sync::PoisonError;
 
 /// The buffers; and the threads, should there ever be too many at a time for a source each.
 pub const BUFFERS: usize = 0;
