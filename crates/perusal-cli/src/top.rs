@@ -430,6 +430,9 @@ fn draw(frame: &mut Frame<'_>, job: u32, seconds: f64, command: &str, view: &Vie
         let headings = row(&HEADINGS.map(str::to_owned), &shown, Some(HEADINGS[WIDTHS.len()]));
         ((0..ranks).map(of_rank).collect(), widths.chain([Constraint::Min(0)]).collect(), headings)
     };
+    // A terminal that has grown is filled from the first row on.
+    let (visible, state) = (usize::from(frame.area().height.saturating_sub(3)), screen.selected());
+    *state.offset_mut() = state.offset().min(rows.len().saturating_sub(visible));
     let table = Table::new(rows, widths)
         .header(headings.style(bold))
         .row_highlight_style(Style::default().add_modifier(Modifier::REVERSED))
@@ -473,11 +476,11 @@ mod tests {
 
     /// The lines of the screen.
     fn drawn(view: &View, screen: &mut Screen) -> Vec<String> {
-        drawn_on(110, view, screen)
+        drawn_on((110, 6), view, screen)
     }
 
-    fn drawn_on(width: u16, view: &View, screen: &mut Screen) -> Vec<String> {
-        let mut terminal = Terminal::new(TestBackend::new(width, 6)).unwrap();
+    fn drawn_on((width, height): (u16, u16), view: &View, screen: &mut Screen) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, 77, 61.0, "mpiexec a.out", view, screen)).unwrap();
         let cells = terminal.backend().buffer().content.chunks(width.into());
         cells.map(|row| row.iter().map(|cell| cell.symbol()).collect()).collect()
@@ -512,14 +515,25 @@ mod tests {
             (60, "RANK UNEXP SENT/s RECV/s DOING"),
             (30, "RANK DOING"),
         ] {
-            let text = drawn_on(width, &view, &mut Screen::default());
+            let text = drawn_on((width, 6), &view, &mut Screen::default());
             let words: Vec<&str> = text[1].trim_matches('│').split_whitespace().collect();
             assert_eq!(words.join(" "), wanted, "{width}: {text:#?}");
             // Numbers end where their headings end.
             assert!(text[1].starts_with("│ RANK ") && text[2].starts_with("│    0 "), "{text:#?}");
         }
-        let pairs = drawn_on(40, &view, &mut Screen { shows_pairs: true, ..Screen::default() });
+        let pairs = drawn_on((40, 6), &view, &mut Screen { shows_pairs: true, ..Screen::default() });
         assert!(pairs[1].contains("RECORDS ") && !pairs[1].contains("BYTES"), "{pairs:#?}");
+    }
+
+    #[test]
+    fn a_terminal_that_grows_shows_what_was_above() {
+        let memory = Memory::create(5, 0).unwrap();
+        let view = Looks::begin(&memory).next(&memory);
+        let mut screen = Screen::default();
+        screen.selected().select(Some(4));
+        assert!(drawn_on((60, 6), &view, &mut screen)[2].starts_with("│    2 "));
+        assert!(drawn_on((60, 7), &view, &mut screen)[2].starts_with("│    1 "));
+        assert!(drawn_on((60, 20), &view, &mut screen)[2].starts_with("│    0 "));
     }
 
     #[test]
