@@ -207,6 +207,22 @@ impl Check {
         self.that("a program links statically as a whole", |it| {
             it.builds(&mut it.wrapper("mpicc"), &["version.c", "-static"], "MPI 5.0")
         });
+        self.that("and so at an address of the kernel's choice", |it| {
+            it.builds(&mut it.wrapper("mpicc"), &["version.c", "-static-pie"], "MPI 5.0")
+        });
+        self.that("mpicc says why it compiles no program of 32 bits", |it| {
+            let refused = it
+                .wrapper("mpicc")
+                .args(["version.c", "-m32"])
+                .output()
+                .map_err(|error| error.to_string())?;
+            let said = String::from_utf8_lossy(&refused.stderr);
+            if refused.status.code() == Some(2) && said.contains("64 bits") {
+                Ok(())
+            } else {
+                Err(said.into())
+            }
+        });
         self.that("a distribution works where it is moved to", |it| {
             Self::must(it.at(Path::new("cp")).arg("-a").arg(&it.dist).arg("moved"))?;
             it.builds(&mut it.at(&it.work.join("moved/bin/mpicc")), &["version.c"], "MPI 5.0")
