@@ -134,6 +134,25 @@ static void alltoall(void) {
     free(out), free(in), free(out_at), free(in_at), free(mine);
 }
 
+/* Both buffers have one address, and the types say that the data lie apart. */
+static void one_address(int root) {
+    const int half = size + 1;
+    const MPI_Aint at = half * (MPI_Aint)sizeof(int);
+    int *both = ints(2 * half);
+    MPI_Datatype behind, unresized;
+    OK(MPI_Type_create_hindexed_block(1, 1, &at, MPI_INT, &unresized));
+    OK(MPI_Type_create_resized(unresized, 0, sizeof(int), &behind));
+    OK(MPI_Type_free(&unresized));
+    OK(MPI_Type_commit(&behind));
+    for (int i = 0; i < size; i++) both[i] = value(rank, i);
+    OK(MPI_Scatter(both, 1, MPI_INT, both, 1, behind, root, MPI_COMM_WORLD));
+    SAME(both[half], value(root, rank));
+    OK(MPI_Allgather(both, 1, MPI_INT, both, 1, behind, MPI_COMM_WORLD));
+    for (int r = 0; r < size; r++) SAME(both[half + r], value(r, 0));
+    OK(MPI_Type_free(&behind));
+    free(both);
+}
+
 int main(void) {
     OK(MPI_Init(NULL, NULL));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -142,6 +161,7 @@ int main(void) {
         bcast(0, root), bcast(1, root), bcast(1000, root), bcast(100003, root);
         gather_and_scatter(root);
         with_different_counts(root);
+        one_address(root);
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     allgather(1), allgather(7), allgather(20001);

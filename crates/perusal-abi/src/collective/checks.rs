@@ -209,9 +209,14 @@ pub fn combine(op: usize, elements: &Elements, handle: usize) -> Result<TypedOp>
     Ok(TypedOp { op, handle })
 }
 
-/// Refuses a result that begins where the operands do.
+/// Refuses a result that begins where the operands do. Types with displacements may have one address and different data.
 pub fn distinct(a: &Elements, b: &Elements) -> Result<()> {
-    if a.addr() == b.addr() && !a.addr().is_null() && a.bytes() > 0 && b.bytes() > 0 {
+    if a.addr() == b.addr()
+        && !a.addr().is_null()
+        && a.bytes() > 0
+        && b.bytes() > 0
+        && a.datatype().true_lb() == b.datatype().true_lb()
+    {
         return Err(Error::Buffer("send and receive buffer are the same; use MPI_IN_PLACE"));
     }
     Ok(())
