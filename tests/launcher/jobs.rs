@@ -285,13 +285,27 @@ fn state(pid: i32) -> char {
 
 #[test]
 fn ranks_start_with_default_signals_and_nothing_blocked() {
-    let ended = run(&["-n", "1", "grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]);
-    assert_eq!(ended.lines().len(), 2, "{ended:?}");
-    for line in ended.out.lines() {
-        let mask = u64::from_str_radix(line.split_once('\t').unwrap().1, 16).unwrap();
+    let masks = |status: &str| -> Vec<u64> {
+        let lines = status.lines().filter(|line| line.starts_with("SigBlk") || line.starts_with("SigIgn"));
+        lines.map(|line| u64::from_str_radix(line.split_once('\t').unwrap().1, 16).unwrap()).collect()
+    };
+    let ended = run(&["-n", "1", "cat", "/proc/self/status"]);
+    // A shell that runs the tests in the background ignores SIGINT and SIGQUIT, and what it ignores the ranks ignore too. SIGPIPE is this program's.
+    let own = masks(&std::fs::read_to_string("/proc/self/status").unwrap());
+    let ranks = masks(&ended.out);
+    assert_eq!((own.len(), ranks.len()), (2, 2), "{ended:?}");
+    for (rank, own) in ranks.into_iter().zip(own) {
+        let inherited = own & !(1 << (libc::SIGPIPE - 1));
         // Whatever the machine does with the C library's own signals above 31.
-        assert_eq!(mask & 0x7fff_ffff, 0, "{line}");
+        assert_eq!(rank & !inherited & 0x7fff_ffff, 0, "{ended:?}");
     }
+}
+
+#[test]
+fn a_launcher_whose_parent_ignores_ended_children_sees_its_ranks_end() {
+    let ended = run(&["-n", "1", "sh", "-c", &format!("trap '' CHLD; exec {PERUSAL} run -n 2 false")]);
+    assert_eq!(ended.code(), 1, "{ended:?}");
+    assert!(ended.err.contains("rank 0 exited with status 1"), "{ended:?}");
 }
 
 #[test]

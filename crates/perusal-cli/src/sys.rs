@@ -209,8 +209,10 @@ pub fn next_child() -> ChildStatus {
 }
 
 /// Makes this process the parent of its orphaned descendants, so that it can end them. Where the kernel does not know it, orphans go to init
-/// as ever.
+/// as ever. Children leave their status even where the program that has started this one ignores SIGCHLD.
 pub fn adopt_orphans() {
+    // SAFETY: the default action runs no code of this process.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
