@@ -1,5 +1,6 @@
 //! Hints of files that are known (MPI 5.0 §14.2.8). A hint that is not known, or whose value makes no sense, is ignored.
 
+use super::access::Direction;
 use crate::info::Info;
 
 /// What a hint's value is.
@@ -18,6 +19,8 @@ enum Kind {
 const HINTS: &[(&str, Kind, &str)] = &[
     ("collective_buffering", Kind::Truth, "true"),
     ("cb_buffer_size", Kind::Number, "1048576"),
+    ("romio_cb_read", Kind::Choice, "automatic"),
+    ("romio_cb_write", Kind::Choice, "automatic"),
     ("romio_ds_write", Kind::Choice, "automatic"),
     ("file_perm", Kind::Permissions, "0666"),
 ];
@@ -69,10 +72,14 @@ pub(super) fn maps(hints: &Info) -> bool {
     hints.text("romio_ds_write") != Some("disable")
 }
 
-/// Whether collective accesses may be made of few large ones.
+/// Whether collective accesses in this direction may be made of few large ones.
 #[must_use]
-pub(super) fn buffers(hints: &Info) -> bool {
-    hints.text("collective_buffering") != Some("false")
+pub(super) fn buffers(hints: &Info, direction: Direction) -> bool {
+    let romio = match direction {
+        Direction::Read => "romio_cb_read",
+        Direction::Write => "romio_cb_write",
+    };
+    hints.text("collective_buffering") != Some("false") && hints.text(romio) != Some("disable")
 }
 
 /// Bytes that all members together hold at a time in a collective access.
@@ -92,12 +99,21 @@ mod tests {
             asked.set(key, value).unwrap();
         }
         let hints = at_open(&asked);
-        assert!(!buffers(&hints) && hints.text("colour").is_none());
+        assert!(!buffers(&hints, Direction::Read) && hints.text("colour").is_none());
         assert_eq!((buffer_size(&hints), permissions(&hints)), (1 << 20, 0o666));
         asked.set("cb_buffer_size", "65536").unwrap();
         asked.set("file_perm", "0600").unwrap();
         let hints = changed(hints, &asked);
         assert_eq!((buffer_size(&hints), permissions(&hints)), (65536, 0o666));
         assert_eq!(permissions(&at_open(&asked)), 0o600);
+    }
+
+    #[test]
+    fn each_direction_can_do_without_the_shared_buffer() {
+        let mut asked = Info::new();
+        asked.set("romio_cb_write", "disable").unwrap();
+        asked.set("romio_cb_read", "sometimes").unwrap();
+        let hints = at_open(&asked);
+        assert!(buffers(&hints, Direction::Read) && !buffers(&hints, Direction::Write));
     }
 }

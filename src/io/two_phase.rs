@@ -207,7 +207,7 @@ impl File {
             let first = view.runs(access.at, access.bytes).next().map_or((0, 1), |run| run);
             let last = view.offset_of(access.at + access.bytes - 1)?;
             let fits = view.ascends() && !view.representation.converts(direction) && elements.bytes() > 0;
-            let agreed = fits && !self.is_atomic() && hints::buffers(&lock(&self.info));
+            let agreed = fits && !self.is_atomic() && hints::buffers(&lock(&self.info), direction);
             let runs = access.bytes.div_ceil(first.1.max(1)) as i64;
             told = [first.0 as i64, last as i64 + 1, access.bytes as i64, runs, if agreed { way } else { 0 }];
         }

@@ -4,7 +4,7 @@
  * all ranks have.
  * RANKS: 1 2 3 4
  */
-#include "file.h"
+#include "file_forms.h"
 
 enum { UNITS = 24, TILES = 6, ROUNDS = 120, LIMIT = 3 << 15, MOST = 200 };
 
@@ -36,46 +36,11 @@ static long offset_of(const struct plan *plan, long disp, int unit, long at)
 
 static unsigned char value(int round, int who, long at) { return (unsigned char)(round * 37 + who * 101 + at * 7 + 1); }
 
-static void access_file(MPI_File file, int how, int write, MPI_Offset at, void *buf, int count, MPI_Datatype type, MPI_Status *status)
-{
-    MPI_Request request;
-    if (how % 2) OK(MPI_File_seek(file, at, MPI_SEEK_SET));
-    switch (how) {
-    case 0: OK(write ? MPI_File_write_at(file, at, buf, count, type, status) : MPI_File_read_at(file, at, buf, count, type, status)); break;
-    case 1: OK(write ? MPI_File_write(file, buf, count, type, status) : MPI_File_read(file, buf, count, type, status)); break;
-    case 2: OK(write ? MPI_File_write_at_all(file, at, buf, count, type, status) : MPI_File_read_at_all(file, at, buf, count, type, status)); break;
-    case 3: OK(write ? MPI_File_write_all(file, buf, count, type, status) : MPI_File_read_all(file, buf, count, type, status)); break;
-    case 4:
-        OK(write ? MPI_File_iwrite_at(file, at, buf, count, type, &request) : MPI_File_iread_at(file, at, buf, count, type, &request));
-        OK(MPI_Wait(&request, status));
-        break;
-    case 5:
-        OK(write ? MPI_File_iwrite(file, buf, count, type, &request) : MPI_File_iread(file, buf, count, type, &request));
-        OK(MPI_Wait(&request, status));
-        break;
-    case 6:
-        OK(write ? MPI_File_write_at_all_begin(file, at, buf, count, type) : MPI_File_read_at_all_begin(file, at, buf, count, type));
-        OK(write ? MPI_File_write_at_all_end(file, buf, status) : MPI_File_read_at_all_end(file, buf, status));
-        break;
-    case 7:
-        OK(write ? MPI_File_write_all_begin(file, buf, count, type) : MPI_File_read_all_begin(file, buf, count, type));
-        OK(write ? MPI_File_write_all_end(file, buf, status) : MPI_File_read_all_end(file, buf, status));
-        break;
-    case 8:
-        OK(write ? MPI_File_iwrite_at_all(file, at, buf, count, type, &request) : MPI_File_iread_at_all(file, at, buf, count, type, &request));
-        OK(MPI_Wait(&request, status));
-        break;
-    default:
-        OK(write ? MPI_File_iwrite_all(file, buf, count, type, &request) : MPI_File_iread_all(file, buf, count, type, &request));
-        OK(MPI_Wait(&request, status));
-    }
-}
-
 static void one_round(MPI_File file, MPI_File plain, int round)
 {
     static unsigned char memory[3 * MOST * 16 + 64], seen[LIMIT];
     struct plan plans[16];
-    const int unit = 1 + (int)below(4) * (int)below(5), how = (int)below(10), gaps = (int)below(3), write = below(4) > 0;
+    const int unit = 1 + (int)below(4) * (int)below(5), how = (int)below(FORMS), gaps = (int)below(3), write = below(4) > 0;
     const long disp = below(50);
     for (int r = 0; r < size; r++) plans[r].owned = 0;
     for (int u = 0; u < UNITS; u++) {
