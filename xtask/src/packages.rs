@@ -138,6 +138,10 @@ pub fn deb(arguments: &[String]) -> Result {
     for part in ["bin", "include", "lib"] {
         run(command("cp").arg("-a").arg(dist.join(part)).arg(inside(&prefix)))?;
     }
+    for config in files(&inside(&format!("{prefix}/lib/pkgconfig")))? {
+        // Found through a link of the alternatives, a file does not know where it is.
+        write(&config, read(&config)?.replace("prefix=${pcfiledir}/../..", &format!("prefix={prefix}")))?;
+    }
     let pages = inside("/usr/share/doc/perusal");
     copy_folder(&dist.join("share/doc/perusal"), &pages)?;
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
@@ -290,10 +294,16 @@ pub fn deb_check(arguments: &[String]) -> Result {
         format!("{lib}/libmpi.so"),
         format!("{lib}/libmpi_abi.so.1"),
         format!("{lib}/pkgconfig/mpi.pc"),
+        format!("{lib}/pkgconfig/mpi-c.pc"),
+        format!("{lib}/pkgconfig/mpi-cxx.pc"),
     ] {
         let to = leads(&place);
-        if !to.contains("perusal") || !root.join(to.trim_start_matches('/')).exists() {
+        let file = root.join(to.trim_start_matches('/'));
+        if !to.contains("perusal") || !file.exists() {
             return Err(format!("{place} leads to {to}"));
+        }
+        if place.ends_with(".pc") && !read(&file)?.starts_with(&format!("prefix={prefix}\n")) {
+            return Err(format!("{place} names another place than {prefix}"));
         }
     }
     builds_and_runs(&root.join(prefix.trim_start_matches('/')).join("bin"), &work)?;
