@@ -1,8 +1,8 @@
 //! Processes of other jobs, which have a place here as guests, as this process has one there.
 //!
 //! A process receives in its own job's memory only: a guest sends into the ring from its place here. So it maps the memory of each job that it
-//! has met, writes to the rings from its own place there, and rings the doorbells there. Nothing else of another job is used: not its shared
-//! heap, nor its collective segments.
+//! has met, writes to the rings from its own place there, and rings the doorbells there. Of its shared heap it uses what a receiver there
+//! names in a partitioned message; its collective segments it does not use.
 
 use super::Engine;
 use super::parts::{Peer, doorbell, ring};
@@ -129,7 +129,7 @@ impl Engine {
         self.other_jobs.any.load(Ordering::Relaxed) && group.into_iter().any(|place| self.is_guest(place))
     }
 
-    /// Refuses for a communicator of several jobs `what` needs memory that all members share.
+    /// Refuses for a communicator of several jobs what needs memory that all members share.
     ///
     /// # Errors
     /// [`Error::Comm`].
@@ -140,7 +140,8 @@ impl Engine {
         Err(Error::Dynamic {
             class: crate::abi::MPI_ERR_COMM,
             what: format!(
-                "{what} needs processes that one mpiexec has started, or that one of them has spawned"
+                "{what} needs memory that all members of the communicator share, and these are processes of two jobs: \
+                 start both programs by one mpiexec (mpiexec -n 2 PROGRAM : -n 2 OTHER), or one by MPI_Comm_spawn"
             ),
         })
     }

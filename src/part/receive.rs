@@ -8,6 +8,7 @@ use crate::comm::Comm;
 use crate::engine::{BackgroundOperation, Data, Engine, Mode};
 use crate::error::{Error, Result};
 use crate::events::Operation;
+use crate::heap::Heap;
 use crate::p2p::MessageStatus;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Ordering};
 
@@ -45,8 +46,8 @@ impl PartitionedReceive {
         let (mut peer, mut marks) = (None, Marks::default());
         if source >= 0 {
             let world = comm.world_rank_of(source);
-            engine.within_one_job([world], "a partitioned message")?;
-            let same_process = engine.job().are_threads() || world == engine.job().rank();
+            let same_process =
+                world == engine.job().rank() || engine.job().are_threads() && !engine.is_guest(world);
             let shape = (buffer.number, buffer.each);
             let run = buffer.run().filter(|_| buffer.bytes() > 0);
             let (channel, hello) = Channel::make(engine, shape, run, same_process)?;
@@ -258,7 +259,7 @@ impl PartitionedReceive {
         if let Some((_, channel)) = &self.peer
             && !self.is_active()
         {
-            channel.leave(engine);
+            channel.leave(Heap::of(engine.job()));
         }
     }
 }

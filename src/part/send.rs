@@ -5,9 +5,10 @@ use super::channel::{Channel, HELLO, Landing, handshake};
 use super::marks::Marks;
 use super::request_events::RequestEvents;
 use crate::comm::{Comm, lock};
-use crate::engine::{BackgroundOperation, Data, Engine};
+use crate::engine::{BackgroundOperation, Data, Engine, OtherJob};
 use crate::error::{Error, Result};
 use crate::events::Operation;
+use crate::heap::Heap;
 use crate::p2p::{MessageStatus, Request};
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Cell, Mutex, Ordering, fence};
 use std::sync::OnceLock;
@@ -27,6 +28,8 @@ pub struct PartitionedSend {
     buffer: Partitions,
     /// The receiver's rank in the job; `None` for MPI_PROC_NULL.
     world: Option<u32>,
+    /// Its job, if that is another one: its memory stays mapped.
+    outside: Option<Arc<OtherJob>>,
     hello: Box<Hello>,
     /// The receive of what the receiver says; `None` once that has been taken.
     handshake: Mutex<Option<Request>>,
@@ -58,7 +61,7 @@ impl PartitionedSend {
     ) -> Result<Arc<Self>> {
         let marks = Marks::new(buffer.number)?;
         let world = (dest >= 0).then(|| comm.world_rank_of(dest));
-        engine.within_one_job(world, "a partitioned message")?;
+        let outside = world.and_then(|world| engine.guest(world)).and_then(|(id, _)| engine.other_job(id));
         let hello = Box::new(Hello(Cell::new([0; HELLO])));
         let handshake = if world.is_some() {
             let data = Data::bytes(hello.0.with_mut(|bytes| bytes.cast()), HELLO);
@@ -72,6 +75,7 @@ impl PartitionedSend {
         Ok(Arc::new(Self {
             buffer,
             world,
+            outside,
             hello,
             handshake: Mutex::new(handshake),
             channel: OnceLock::new(),
@@ -155,6 +159,11 @@ impl PartitionedSend {
         }
     }
 
+    /// The shared heap of the receiver's job.
+    fn heap<'a>(&'a self, engine: &'a Engine) -> Option<Heap<'a>> {
+        Heap::of(self.outside.as_ref().map_or(engine.job(), |job| job.memory()))
+    }
+
     /// The channel, once the receiver has told of it.
     fn joined(&self, engine: &Engine) -> Option<&Result<Channel>> {
         if let Some(channel) = self.channel.get() {
@@ -167,7 +176,8 @@ impl PartitionedSend {
         }
         let (status, error) = engine.take_outcome(request);
         *handshake = None;
-        let same_process = engine.job().are_threads() || self.world == Some(engine.job().rank());
+        let same_process =
+            self.world == Some(engine.job().rank()) || engine.job().are_threads() && self.outside.is_none();
         let channel = match error {
             Some(error) => Err(error),
             None if status.bytes as usize != HELLO => {
@@ -176,7 +186,7 @@ impl PartitionedSend {
             None => {
                 // SAFETY: the receive that wrote it is over.
                 let hello = unsafe { &*self.hello.0.with(<*const _>::cast) };
-                Channel::join(engine, hello, same_process)
+                Channel::join(self.heap(engine), hello, same_process)
             }
         };
         if let Ok(channel) = &channel {
@@ -264,7 +274,7 @@ impl PartitionedSend {
     /// Lets go of the request (MPI_Request_free). Its memory stays if the receiver may still answer.
     pub fn free(self: &Arc<Self>, engine: &Engine) {
         match self.joined(engine) {
-            Some(Ok(channel)) if !self.is_active() => channel.leave(engine),
+            Some(Ok(channel)) if !self.is_active() => channel.leave(self.heap(engine)),
             None if self.world.is_some() => core::mem::forget(self.clone()),
             _ => {}
         }

@@ -16,6 +16,39 @@ static void up(const char *what, const char *path) {
     if (path) fclose(fopen(path, "w"));
 }
 
+/* Partitioned messages round a ring of all: short and long partitions, into private memory and into that which a job shares. */
+static void in_partitions(MPI_Comm all, int r, int n) {
+    enum { PARTS = 4, MOST = 64 << 10 };
+    MPI_Request requests[2];
+    int next = (r + 1) % n, before = (r + n - 1) % n, flag;
+    for (int kind = 0; kind < 4; kind++) {
+        int each = kind & 1 ? MOST : 16;
+        char *out = malloc(PARTS * MOST), *in = malloc(PARTS * MOST), *shared, *to;
+        OK(MPI_Alloc_mem(PARTS * MOST, MPI_INFO_NULL, &shared));
+        to = kind & 2 ? shared : in;
+        OK(MPI_Precv_init(to, PARTS / 2, 2 * each, MPI_CHAR, before, 3, all, MPI_INFO_NULL, &requests[0]));
+        OK(MPI_Psend_init(out, PARTS, each, MPI_CHAR, next, 3, all, MPI_INFO_NULL, &requests[1]));
+        for (int round = 0; round < 3; round++) {
+            memset(to, 0, (size_t)PARTS * each);
+            OK(MPI_Startall(2, requests));
+            for (int part = PARTS - 1; part >= 0; part--) {
+                memset(out + (size_t)part * each, 10 * r + part + round, (size_t)each);
+                OK(MPI_Pready(part, requests[1]));
+            }
+            for (flag = 0; !flag;) OK(MPI_Parrived(requests[0], 1, &flag));
+            SAME(to[2 * each], (char)(10 * before + 2 + round));
+            OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+            for (int part = 0; part < PARTS; part++)
+                for (int i = 0; i < 2; i++) SAME(to[part * each + i * (each - 1)], (char)(10 * before + part + round));
+        }
+        OK(MPI_Request_free(&requests[0]));
+        OK(MPI_Request_free(&requests[1]));
+        OK(MPI_Free_mem(shared));
+        free(out);
+        free(in);
+    }
+}
+
 /* Everything that goes by messages works between the groups, and what needs common memory says so. */
 static void talk(MPI_Comm inter, int high) {
     MPI_Comm all, half, again, back;
@@ -77,9 +110,9 @@ static void talk(MPI_Comm inter, int high) {
     OK(MPI_Comm_dup(all, &again));
     OK(MPI_Barrier(again));
     OK(MPI_Comm_free(&again));
+    in_partitions(all, r, n);
     CLASS(MPI_Win_create(&mine, sizeof mine, 1, MPI_INFO_NULL, all, &win), MPI_ERR_COMM);
     CLASS(MPI_File_open(all, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), MPI_ERR_COMM);
-    CLASS(MPI_Psend_init(&mine, 1, 1, MPI_INT, high ? 0 : n - 1, 0, all, MPI_INFO_NULL, requests), MPI_ERR_COMM);
     CLASS(MPIX_Comm_agree(all, &mine), MPI_ERR_COMM);
     OK(MPI_Comm_free(&all));
 }
