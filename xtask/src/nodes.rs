@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 /// Set in the process that is on a node of its own.
 const INSIDE: &str = "FABRIC_INSIDE";
-const HERE: &str = "10.77.0.1";
+/// The address of this node.
+pub const HERE: &str = "10.77.0.1";
 const THERE: &str = "10.77.0.2";
 /// Seconds after which a peer that does not answer is given up, in the test of a link that is cut.
 const PATIENCE: &str = "3";
@@ -84,6 +85,13 @@ impl Nodes {
         run(command("chmod").arg("+x").arg(nodes.launcher()))?;
         write(nodes.hosts(), format!("{HERE}:1\n{THERE}:1\n"))?;
         Ok(nodes)
+    }
+
+    /// Begins a command on the other node.
+    pub fn there(&self) -> Command {
+        let mut there = command("nsenter");
+        there.args(["-t", &self.init, "-n", "-p", "-m"]);
+        there
     }
 
     fn launcher(&self) -> PathBuf {

@@ -347,7 +347,11 @@ impl Endpoint {
         self.fence.heavy_barrier();
         let waiting = !self.core.peers.with_waiting.is_empty();
         let arrived = self.incoming.iter().any(|one| one.consumer.ready());
-        if waiting || arrived || self.segment.words().changes() != self.changes {
+        let network = self.core.peers.network.as_ref();
+        let elsewhere = network.is_some_and(|network| !network.borrow().is_quiet());
+        // Whoever is woken is to find what has come from there.
+        self.turns.come_next();
+        if waiting || arrived || elsewhere || self.segment.words().changes() != self.changes {
             self.disarm();
             return Ok(None);
         }
@@ -364,12 +368,11 @@ impl Endpoint {
         let _ = self.pipe.as_mut().map(|(_, write)| write.write(&[1]));
     }
 
-    /// Sleeps until something arrives, for at most so many milliseconds.
+    /// Sleeps until something arrives by a ring, for at most so many milliseconds: with a network, [`Endpoint::arm`] serves instead.
     pub fn sleep(&mut self, milliseconds: u64) {
         let bell = self.segment.doorbell();
         self.incoming.iter().for_each(|one| one.consumer.enable_notification());
-        // The core provider rings no doorbell.
-        let quiet = self.core.peers.with_waiting.is_empty() && self.core.peers.network.is_none();
+        let quiet = self.core.peers.with_waiting.is_empty();
         let at_most = if quiet { milliseconds.min(100) } else { 1 };
         let (incoming, segment, changes) = (&self.incoming, &self.segment, self.changes);
         let reason =
@@ -381,7 +384,6 @@ impl Endpoint {
             }
         });
         self.incoming.iter().for_each(|one| one.consumer.disable_notification());
-        self.turns.come_next();
         self.look_for_the_dead();
     }
 }

@@ -46,14 +46,17 @@ impl Bound {
         any
     }
 
-    /// Waits for something to do, for at most about `milliseconds`. False: not here, with none or several endpoints.
+    /// Waits for something to do, for at most about `milliseconds`. False: not here, with none or several endpoints, or with a network, which rings
+    /// no doorbell.
     pub fn sleep(&self, milliseconds: u64) -> bool {
         let [only] = &self.0.borrow()[..] else { return false };
-        let only = only.upgrade();
-        only.is_some_and(|endpoint| {
-            endpoint.borrow_mut().sleep(milliseconds);
-            true
-        })
+        let Some(endpoint) = only.upgrade() else { return false };
+        let mut endpoint = endpoint.borrow_mut();
+        let by_doorbell = endpoint.core.peers.network.is_none();
+        if by_doorbell {
+            endpoint.sleep(milliseconds);
+        }
+        by_doorbell
     }
 
     /// Arms all for a thread that will wait for `waker`. Returns whether there is nothing to do now.

@@ -1,7 +1,7 @@
 //! What a thread waits on that waits for a completion queue or a counter: a descriptor that is readable when there may be something to do.
 //!
 //! It is an epoll descriptor over an eventfd, which this process signals, and the pipe of each endpoint, into which a peer that has something for
-//! it writes a byte; with a network, which writes none, a clock too. A thread waits only after `try_wait` has found nothing and has armed both: peers and completions signal only what is armed.
+//! it writes a byte; with a network, its descriptor and a clock, too. A thread waits only after `try_wait` has found nothing and has armed both: peers and completions signal only what is armed.
 
 use crate::address::Address;
 use crate::endpoint::Endpoint;
@@ -9,15 +9,17 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// How often, in nanoseconds, a thread that waits looks for what other nodes have sent.
+/// How often, in nanoseconds, a thread that waits looks for what other nodes have sent, where the core provider wakes nobody; and else, for
+/// peers there that have ended.
 const TICK: i64 = 1_000_000;
+const LOOK: i64 = 250_000_000;
 
 /// A descriptor to wait on.
 #[derive(Debug)]
 pub struct Waker {
     epoll: OwnedFd,
     event: OwnedFd,
-    /// Can be read once a [`TICK`], if an endpoint has a network.
+    /// Can be read from time to time, if an endpoint has a network.
     clock: OnceCell<OwnedFd>,
     /// The endpoints whose pipes are watched.
     watched: RefCell<Vec<Address>>,
@@ -33,9 +35,9 @@ fn owned(fd: i32) -> Result<OwnedFd, i32> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A descriptor that can be read once a [`TICK`].
-fn new_clock() -> Result<OwnedFd, i32> {
-    let tick = libc::timespec { tv_sec: 0, tv_nsec: TICK };
+/// A descriptor that can be read once in so many nanoseconds, less than a second.
+fn new_clock(tick: i64) -> Result<OwnedFd, i32> {
+    let tick = libc::timespec { tv_sec: 0, tv_nsec: tick };
     let every = libc::itimerspec { it_interval: tick, it_value: tick };
     // SAFETY: plain calls, the second on a descriptor that was just made.
     unsafe {
@@ -112,9 +114,14 @@ impl Waker {
         if !watched.contains(&endpoint.address) {
             self.watch(pipe)?;
             watched.push(endpoint.address);
+            let network = endpoint.core.peers.network.as_ref();
+            if let Some(wakes) = network.and_then(|network| network.borrow().wakes()) {
+                self.watch(wakes)?;
+            }
         }
-        if endpoint.core.peers.network.is_some() && self.clock.get().is_none() {
-            let clock = new_clock()?;
+        if let (Some(network), None) = (&endpoint.core.peers.network, self.clock.get()) {
+            let wakes = network.borrow().wakes();
+            let clock = new_clock(if wakes.is_some() { LOOK } else { TICK })?;
             self.watch(clock.as_raw_fd())?;
             let _ = self.clock.set(clock);
         }

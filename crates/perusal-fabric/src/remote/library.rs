@@ -3,6 +3,7 @@
 use crate::api::*;
 use libc::{c_char, c_int, c_void};
 use std::ffi::{CStr, CString};
+use std::os::fd::RawFd;
 use std::ptr::{NonNull, null_mut};
 
 type Getinfo =
@@ -213,12 +214,28 @@ impl Handle {
     ///
     /// The number of the error.
     pub fn control(&self, command: c_int) -> Result<(), i32> {
+        // SAFETY: the callers' commands need no argument.
+        unsafe { self.control_with(command, null_mut()) }
+    }
+
+    /// The descriptor of an object that was opened with one.
+    pub fn wait_fd(&self) -> Option<RawFd> {
+        let mut fd: c_int = -1;
+        // SAFETY: FI_GETWAIT writes a descriptor.
+        let given = unsafe { self.control_with(FI_GETWAIT, (&raw mut fd).cast()) };
+        given.ok().map(|()| fd).filter(|&fd| fd >= 0)
+    }
+
+    /// # Safety
+    ///
+    /// `argument` is what the command wants.
+    unsafe fn control_with(&self, command: c_int, argument: *mut c_void) -> Result<(), i32> {
         type Control = unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int;
         // SAFETY: as above, the third.
         let error = unsafe {
             let control: Control =
                 std::mem::transmute::<*const (), Control>((*(*self.fid()).ops).function(2));
-            control(self.fid(), command, null_mut())
+            control(self.fid(), command, argument)
         };
         if error == 0 { Ok(()) } else { Err(-error) }
     }

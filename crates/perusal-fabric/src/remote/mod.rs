@@ -17,6 +17,7 @@ use perusal::internals::ring::Header;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 use std::ptr::null_mut;
 
 /// Bytes of a record before its payload.
@@ -91,7 +92,9 @@ pub struct Network {
     queue: Handle,
     addresses: Handle,
     _domain: Handle,
-    _fabric: Handle,
+    fabric: Handle,
+    /// Can be read when something has happened; `None`: the provider has no such descriptor.
+    wakes: Option<RawFd>,
     // Behind the endpoint that uses them (network rule 1).
     receives: Vec<Box<[u8]>>,
     sends: Vec<Outgoing>,
@@ -144,16 +147,26 @@ impl Network {
         let fabric = library.open(offer).map_err(open)?;
         let info = (&raw const *offer).cast_mut();
         // SAFETY: a fabric opens domains first; domains address vectors, completion queues and endpoints. Zero is a value of every attribute.
-        let (domain, addresses, queue, endpoint) = unsafe {
+        let (domain, addresses, queue, wakes, endpoint) = unsafe {
             let domain = fabric.open(0, info).map_err(open)?;
             let mut vector: AvAttr = std::mem::zeroed();
             vector.kind = FI_AV_TABLE;
             let addresses = domain.open(0, &raw mut vector).map_err(open)?;
             let mut attributes: CqAttr = std::mem::zeroed();
             attributes.format = FI_CQ_FORMAT_MSG;
-            let queue = domain.open(1, &raw mut attributes).map_err(open)?;
+            attributes.wait_obj = FI_WAIT_FD;
+            let (queue, wakes) = match domain.open(1, &raw mut attributes) {
+                Ok(queue) => {
+                    let fd = queue.wait_fd();
+                    (queue, fd)
+                }
+                Err(_) => {
+                    attributes.wait_obj = FI_WAIT_NONE;
+                    (domain.open(1, &raw mut attributes).map_err(open)?, None)
+                }
+            };
             let endpoint = domain.open(2, info).map_err(open)?;
-            (domain, addresses, queue, endpoint)
+            (domain, addresses, queue, wakes, endpoint)
         };
         endpoint.bind(&addresses, 0).map_err(open)?;
         endpoint.bind(&queue, FI_SEND | FI_RECV).map_err(open)?;
@@ -167,7 +180,8 @@ impl Network {
             queue,
             addresses,
             _domain: domain,
-            _fabric: fabric,
+            fabric,
+            wakes,
             receives: (0..RECEIVES).map(|_| vec![0; HEAD + PAYLOAD].into_boxed_slice()).collect(),
             sends: Vec::new(),
             free: Vec::new(),
@@ -191,6 +205,20 @@ impl Network {
     /// Whether an endpoint is on another node.
     pub fn is_remote(&self, elsewhere: Elsewhere) -> bool {
         self.own.elsewhere.is_some_and(|own| own.node != elsewhere.node)
+    }
+
+    /// The descriptor that can be read when something has happened, if the core provider has one.
+    pub fn wakes(&self) -> Option<RawFd> {
+        self.wakes
+    }
+
+    /// Whether a thread may wait for [`Network::wakes`] now: nothing has happened yet.
+    pub fn is_quiet(&self) -> bool {
+        type Trywait = unsafe extern "C" fn(*mut Fid, *mut *mut Fid, i32) -> i32;
+        let mut queue = self.queue.fid();
+        // SAFETY: the fifth function of a fabric's table takes objects and how many.
+        self.wakes.is_none()
+            || unsafe { self.fabric.function::<Trywait>(0, 4)(self.fabric.fid(), &raw mut queue, 1) } == 0
     }
 
     /// Lets peers go on watching this endpoint.
