@@ -25,7 +25,7 @@ use crate::supervisor::{CALLERS, LISTENER, Supervisor, WAITING, WATCHED};
 /// Most connections of other jobs' processes that have not said yet what they want, and most launchers that watch this job.
 const MOST: usize = 1024;
 
-const SURVIVES: &str = "a job of mpiexec --survive does not meet other jobs";
+const SURVIVES: &str = "a job of mpiexec --survive does not meet other jobs: start both without --survive";
 
 /// A job whose processes have places here.
 #[derive(Debug)]
