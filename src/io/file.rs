@@ -6,7 +6,7 @@ use super::hints;
 use super::mode::Mode;
 use super::pointer::SharedPointer;
 use super::system::{Descriptor, errno_of, number_of};
-use super::two_phase::SharedBuffer;
+use super::two_phase::{Filled, SharedBuffer};
 use super::view::View;
 use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, barrier};
 use crate::comm::{Comm, ErrhandlerSlot, Group, lock};
@@ -64,6 +64,7 @@ pub struct File {
     pub(super) info: Mutex<Info>,
     /// What collective accesses of many short runs go through, from the first one on.
     pub(super) buffer: Mutex<Option<SharedBuffer>>,
+    pub(super) filled: Mutex<Filled>,
     split: Mutex<Option<Split>>,
     /// What happens to errors of functions on it.
     pub errhandler: ErrhandlerSlot,
@@ -93,6 +94,7 @@ impl File {
             atomic_threads: Mutex::new(()),
             info: Mutex::new(info),
             buffer: Mutex::new(None),
+            filled: Mutex::default(),
             split: Mutex::new(None),
             errhandler: ErrhandlerSlot::default(),
         }
@@ -246,6 +248,7 @@ impl File {
     /// # Errors
     /// [`Error::File`], [`Error::NotSame`], [`Error::Arg`]; those of the messages.
     pub fn set_size(&self, engine: &Engine, size: i64) -> Result<()> {
+        *lock(&self.filled) = Filled::default();
         self.changed_by_first(engine, (size, "the size of a file"), "changing the size", |file| {
             file.set_size(size as u64)
         })

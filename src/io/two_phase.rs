@@ -4,6 +4,10 @@
 //! buffer; then each member writes a part of the window, all runs in it that anybody has filled. To read, each member reads a part; then every
 //! member copies its bytes out. So each byte is copied once between the program's memory and the buffer, and once by the kernel.
 //!
+//! Where the two writes before have filled all of the span, the pages are there, and what is left is to copy: then each member writes by itself,
+//! through its mapping. That copies each byte once, and carries none from one CPU to another. The first write of a span is made through the
+//! buffer, for to make new pages ready for a mapping takes longer than to write them.
+//!
 //! - **Two-phase rule 1.** While members copy in or out, a member's bytes of the buffer are its own (in writing, bytes that two members write are
 //!   either's), and so is its map; while the window is read or written, a member's part of the buffer and of all maps is its own. Barriers
 //!   separate the two.
@@ -69,11 +73,34 @@ impl Report {
     const WHOLE: Self = Self { stopped: NOWHERE, errno: 0 };
 }
 
+/// What the collective writes before this one have filled: the same at all members, which make the same calls.
+#[derive(Debug, Default)]
+pub(super) struct Filled {
+    first: u64,
+    end: u64,
+    /// Writes within it, besides the first one.
+    again: u32,
+}
+
+impl Filled {
+    /// Takes note of a write, and says whether its pages have been there for the two before.
+    fn has_long(&mut self, first: u64, end: u64) -> bool {
+        if self.first <= first && end <= self.end {
+            self.again += 1;
+        } else {
+            *self = Self { first, end, again: 0 };
+        }
+        self.again > 1
+    }
+}
+
 /// What all members know of an access.
 struct Plan {
     direction: Direction,
     first: u64,
     end: u64,
+    /// Whether all members can map what they write.
+    maps: bool,
 }
 
 impl SharedBuffer {
@@ -173,6 +200,13 @@ impl File {
             return Ok(None);
         }
         let Some(plan) = self.plan(engine, own, elements, direction)? else { return Ok(None) };
+        if direction == Direction::Write
+            && lock(&self.filled).has_long(plan.first, plan.end)
+            && plan.maps
+            && plan.end - plan.first <= mapped::WINDOW
+        {
+            return Ok(None);
+        }
         let mut kept = lock(&self.buffer);
         // All members have the same windows and the same plan, so all of them make a larger buffer or none does.
         let span = plan.end - plan.first;
@@ -201,7 +235,8 @@ impl File {
     ) -> Result<Option<Plan>> {
         // A member that reads and one that writes do not agree.
         let way = 1 + direction as i64;
-        let mut told = [i64::MAX, 0, 0, 0, way];
+        let maps = i64::from(direction == Direction::Write && self.descriptor().for_mapping().is_some());
+        let mut told = [i64::MAX, 0, 0, 0, way, maps];
         if let Some(access) = own.filter(|access| access.bytes > 0) {
             let view = &access.view;
             let first = view.runs(access.at, access.bytes).next().map_or((0, 1), |run| run);
@@ -209,7 +244,8 @@ impl File {
             let fits = view.ascends() && !view.representation.converts(direction) && elements.bytes() > 0;
             let agreed = fits && !self.is_atomic() && hints::buffers(&lock(&self.info), direction);
             let runs = access.bytes.div_ceil(first.1.max(1)) as i64;
-            told = [first.0 as i64, last as i64 + 1, access.bytes as i64, runs, if agreed { way } else { 0 }];
+            let way = if agreed { way } else { 0 };
+            told = [first.0 as i64, last as i64 + 1, access.bytes as i64, runs, way, maps];
         }
         let all = self.exchange(engine, told)?;
         let sum = |i: usize| all.iter().fold(0_i64, |sum, told| sum.saturating_add(told[i]));
@@ -221,7 +257,8 @@ impl File {
         let pays = runs >= MANY * i64::from(self.comm.size())
             && bytes / runs.max(1) < SHORT
             && (end - first) / sparse <= bytes;
-        let plan = Plan { direction, first: first as u64, end: end as u64 };
+        let maps = all.iter().all(|told| told[5] == 1);
+        let plan = Plan { direction, first: first as u64, end: end as u64, maps };
         Ok((agreed && bytes > 0 && pays).then_some(plan))
     }
 
@@ -507,6 +544,14 @@ impl PartWriter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_third_write_of_a_span_finds_its_pages() {
+        let mut filled = Filled::default();
+        let told = [(0, 100), (0, 100), (10, 90), (0, 100), (0, 101), (0, 100), (5, 101)];
+        let long: Vec<bool> = told.iter().map(|(first, end)| filled.has_long(*first, *end)).collect();
+        assert_eq!(long, [false, false, true, true, false, false, true]);
+    }
 
     #[test]
     fn what_is_filled_is_found_again() {
