@@ -82,6 +82,15 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "received-in-another-type",
+        true,
+        &[
+            "rank 0: MPI_Recv (from rank 1, tag 7, on 'halo', 8 bytes) has received 4 bytes, which is no whole number of MPI_DOUBLE; give the send and its receive the same type",
+            "rank 0: MPI_Irecv (from rank 1, tag 8, on 'halo', 24 bytes) has received 12 bytes, which is no whole number of MPI_DOUBLE; give the send and its receive the same type",
+            "rank 1: MPI_Sendrecv (from rank 0, tag 9, on 'halo', 8 bytes) has received 4 bytes, which is no whole number of MPI_DOUBLE; give the send and its receive the same type",
+        ],
+    ),
+    (
         "operations-differ",
         true,
         &[

@@ -118,6 +118,23 @@ static void types_differ(void) {
     MPI_Bcast(value, 4, rank ? MPI_FLOAT : MPI_INT, 0, halo);
 }
 
+/* An integer that is received as a double: blocking, by a request, and by the other half of a combined operation. */
+static void received_in_another_type(void) {
+    int one[3] = {1, 2, 3};
+    double as[3];
+    MPI_Request request;
+    if (rank == 1) {
+        MPI_Send(one, 1, MPI_INT, 0, 7, halo);
+        MPI_Send(one, 3, MPI_INT, 0, 8, halo);
+        MPI_Sendrecv(one, 2, MPI_INT, 0, 9, as, 1, MPI_DOUBLE, 0, 9, halo, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(as, 1, MPI_DOUBLE, 1, 7, halo, MPI_STATUS_IGNORE);
+        MPI_Irecv(as, 3, MPI_DOUBLE, 1, 8, halo, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(one, 1, MPI_INT, 1, 9, as, 1, MPI_DOUBLE, 1, 9, halo, MPI_STATUS_IGNORE);
+    }
+}
+
 static void operations_differ(void) {
     double value = 1, most;
     in_turn();
@@ -434,6 +451,7 @@ struct mistake {
     {"roots-differ", roots_differ},
     {"lengths-differ", lengths_differ},
     {"types-differ", types_differ},
+    {"received-in-another-type", received_in_another_type},
     {"operations-differ", operations_differ},
     {"functions-differ", functions_differ},
     {"long-lengths-differ", long_lengths_differ},

@@ -293,9 +293,15 @@ impl Named {
     /// Takes the outcome of what is over, and its handle out of use where it does not persist: `handle` then becomes
     /// MPI_REQUEST_NULL.
     pub fn take(&self, engine: &Engine, handle: &mut usize) -> (MessageStatus, Option<Error>) {
-        if check::is_on() {
-            check::ended(*handle, self.persists());
+        let checked = check::is_on().then(|| (*handle, self.persists()));
+        let (status, error) = self.take_outcome(engine, handle);
+        if let Some((handle, persists)) = checked {
+            check::ended(handle, persists, error.is_none().then_some(status.bytes as usize));
         }
+        (status, error)
+    }
+
+    fn take_outcome(&self, engine: &Engine, handle: &mut usize) -> (MessageStatus, Option<Error>) {
         match self {
             Self::Null => (MessageStatus::EMPTY, None),
             Self::Message(request) if request.is_inactive() => (MessageStatus::EMPTY, None),

@@ -31,7 +31,7 @@ pub use objects::{ObjectKind, made};
 pub use report::{comm_freed, context_freed};
 pub use requests::{
     Half, began_exchange, began_file, began_message, began_operation, blocking_message, blocking_operation,
-    ended, freed, noted, seen, started,
+    ended, freed, noted, received, seen, started,
 };
 
 use crate::comm::Comm;

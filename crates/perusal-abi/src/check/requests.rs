@@ -6,6 +6,7 @@ use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::arguments::Buffer;
 use crate::coll::call::CollectiveOp;
 use crate::comm::Comm;
+use crate::datatype::Datatype;
 use crate::files::FileObject;
 use crate::process::engine;
 use crate::requests::{self, Named};
@@ -23,6 +24,8 @@ struct LiveRequest {
     sums: Vec<Option<u64>>,
     /// Whether a change of what it reads is looked for.
     summed: bool,
+    /// The type in which it receives a message.
+    receives: Option<Datatype>,
 }
 
 /// Requests that are alive, by handle.
@@ -92,9 +95,44 @@ fn message_parts(comm: &Comm, half: Half<'_>, access: Access) -> (String, String
     (other, tag, report::bytes(bytes as u64))
 }
 
-fn keep(handle: usize, (text, kind): (String, Kind), areas: Vec<Area>, summed: bool, active: bool) {
+/// The type of a buffer into which a message is received.
+fn receive_type(buffer: &Buffer<'_>, access: Access) -> Option<Datatype> {
+    crate::datatypes::any(buffer.datatype).ok().filter(|_| access == Access::Write)
+}
+
+/// Says where a message that was received ends within a basic element: it was not sent in that type.
+fn say_broken_element(datatype: &Datatype, bytes: usize, text: impl FnOnce() -> String) {
+    if datatype.elements_in(bytes).is_some() {
+        return;
+    }
+    let name = match datatype.initial_name() {
+        "" => "elements of its type",
+        name => name,
+    };
+    let finding = format!(
+        "{} has received {}, which is no whole number of {name}; give the send and its receive the same type",
+        text(),
+        report::bytes(bytes as u64)
+    );
+    with(|state| state.findings.say(finding));
+}
+
+/// A blocking call has received a message of so many bytes.
+pub fn received(comm: &Comm, peer: c_int, tag: c_int, buffer: &Buffer<'_>, bytes: usize) {
+    if let Some(datatype) = receive_type(buffer, Access::Write) {
+        say_broken_element(&datatype, bytes, || message_text(comm, peer, tag, buffer, Access::Write));
+    }
+}
+
+fn keep(
+    handle: usize,
+    (text, kind): (String, Kind),
+    areas: Vec<Area>,
+    (summed, receives): (bool, Option<Datatype>),
+    active: bool,
+) {
     with(|state| {
-        state.requests.0.insert(handle, LiveRequest { text, kind, areas, sums: vec![], summed });
+        state.requests.0.insert(handle, LiveRequest { text, kind, areas, sums: vec![], summed, receives });
     });
     if active {
         started(handle);
@@ -105,7 +143,7 @@ fn keep(handle: usize, (text, kind): (String, Kind), areas: Vec<Area>, summed: b
 pub fn noted(handle: usize) {
     let is_known = with(|state| state.requests.0.contains_key(&handle));
     if is_known == Some(false) {
-        keep(handle, (function().to_owned(), Kind::Message), vec![], false, false);
+        keep(handle, (function().to_owned(), Kind::Message), vec![], (false, None), false);
     }
 }
 
@@ -121,7 +159,8 @@ pub fn began_message(
 ) {
     let text = message_text(comm, peer, tag, buffer, access);
     let area = if peer == MPI_PROC_NULL { None } else { Area::of(buffer, access) };
-    keep(handle, (text, Kind::Message), area.into_iter().collect(), true, !persistent);
+    let receives = receive_type(buffer, access);
+    keep(handle, (text, Kind::Message), area.into_iter().collect(), (true, receives), !persistent);
 }
 
 /// A blocking call of a message is about to begin.
@@ -148,7 +187,7 @@ fn operation_text(op: &CollectiveOp, comm: &Comm) -> String {
 
 /// A call has made a request for a collective operation; a persistent one is not active.
 pub fn began_operation(handle: usize, comm: &Comm, op: &CollectiveOp, persistent: bool) {
-    keep(handle, (operation_text(op, comm), Kind::Message), areas_of(op, comm), false, !persistent);
+    keep(handle, (operation_text(op, comm), Kind::Message), areas_of(op, comm), (false, None), !persistent);
 }
 
 /// A blocking collective operation is about to begin.
@@ -171,7 +210,8 @@ pub fn began_exchange(handle: usize, comm: &Comm, send: Option<Half<'_>>, recv: 
         }
         None => message_text(comm, recv.peer, recv.tag, recv.buffer, Access::Write),
     };
-    keep(handle, (text, Kind::Message), areas.collect(), true, true);
+    let receives = receive_type(recv.buffer, Access::Write);
+    keep(handle, (text, Kind::Message), areas.collect(), (true, receives), true);
 }
 
 /// One half of a combined send and receive.
@@ -188,7 +228,7 @@ pub struct Half<'a> {
 /// A call has made a request for an access to a file.
 pub fn began_file(handle: usize, file: &FileObject, buffer: &Buffer<'_>, access: Access) {
     let areas = Area::of(buffer, access).into_iter().collect();
-    keep(handle, (accesses::file_text(file, buffer), Kind::File), areas, true, true);
+    keep(handle, (accesses::file_text(file, buffer), Kind::File), areas, (true, None), true);
 }
 
 /// A request has become active.
@@ -206,8 +246,15 @@ pub fn started(handle: usize) {
     });
 }
 
-/// The program has taken the outcome of a request, which stays if it persists.
-pub fn ended(handle: usize, persists: bool) {
+/// The program has taken the outcome of a request, which stays if it persists. A receive has so many bytes, if it went well.
+pub fn ended(handle: usize, persists: bool, bytes: Option<usize>) {
+    let received = with(|state| {
+        let live = state.requests.0.get(&handle)?;
+        Some((live.receives.clone()?, bytes?, live.text.clone()))
+    });
+    if let Some((datatype, bytes, text)) = received.flatten() {
+        say_broken_element(&datatype, bytes, || text);
+    }
     with(|state| {
         let Some(live) = state.requests.0.get_mut(&handle) else { return };
         let sums = core::mem::take(&mut live.sums);

@@ -242,6 +242,9 @@ fn recv_slow(
         // SAFETY: argument rule 3: the buffer has room for its elements until the message has been received.
         let (got, error) =
             unsafe { engine()?.receive(found, &recv_buf(buf.with_peer(source))?, source, tag) }?;
+        if check::is_on() && error.is_none() {
+            check::received(found, source, tag, &buf, got.bytes as usize);
+        }
         status.set(&got);
         error.map_or(Ok(()), Err)
     };

@@ -70,6 +70,9 @@ fn run(
     engine.wait_for_good(received)?;
     let (_, failed) = engine.take_outcome(sent);
     let (got, error) = engine.take_outcome(received);
+    if check::is_on() && error.is_none() {
+        check::received(comm, recv.peer, recv.tag, &recv.buf, got.bytes as usize);
+    }
     status.set(&got);
     error.or(failed).map_or(Ok(()), Err)
 }
