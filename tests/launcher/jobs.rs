@@ -100,6 +100,9 @@ fn it_answers_to_the_names_that_people_know() {
 fn every_rank_learns_its_rank_and_the_size() {
     let ended = run(&["-n", "4", "sh", "-c", "echo $PERUSAL_RANK of $PERUSAL_SIZE"]);
     assert_eq!(ended.lines(), ["0 of 4", "1 of 4", "2 of 4", "3 of 4"]);
+    // As other launchers say it.
+    let ended = run(&["-n", "2", "sh", "-c", "echo $MPI_LOCALRANKID of $MPI_LOCALNRANKS"]);
+    assert_eq!(ended.lines(), ["0 of 2", "1 of 2"]);
 }
 
 #[test]

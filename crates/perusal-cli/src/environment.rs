@@ -70,6 +70,11 @@ fn finished(variables: Vec<(OsString, OsString)>) -> Vec<CString> {
     variables.into_iter().chain(tuned).filter_map(|(name, value)| entry(name, value)).collect()
 }
 
+/// What the launchers of MPICH and Intel MPI tell a rank of its place on the node: scripts choose a device by it, and programs find out whether
+/// they run under MPI at all.
+const LOCAL_RANK_VARIABLE: &str = "MPI_LOCALRANKID";
+const LOCAL_SIZE_VARIABLE: &str = "MPI_LOCALNRANKS";
+
 fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(OsString, OsString)> {
     let reserved = [
         shm::FD_VARIABLE,
@@ -82,6 +87,8 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(O
         shm::ERRHANDLER_VARIABLE,
         JOB_ID_VARIABLE,
         APP_VARIABLE,
+        LOCAL_RANK_VARIABLE,
+        LOCAL_SIZE_VARIABLE,
         PATH_VARIABLE,
         TUNED,
     ]
@@ -144,6 +151,8 @@ impl RankIdentity<'_> {
             (shm::LAUNCHER_VARIABLE, self.launcher.to_string()),
             (JOB_ID_VARIABLE, format!("{:016x}", self.job_id)),
             (APP_VARIABLE, self.app.to_string()),
+            (LOCAL_RANK_VARIABLE, self.rank.to_string()),
+            (LOCAL_SIZE_VARIABLE, self.size.to_string()),
         ];
         let trace = self.trace.and_then(|path| entry(PATH_VARIABLE.into(), path.into()));
         let pair = |(one, other): (u32, u32)| format!("{one},{other}");
