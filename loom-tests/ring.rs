@@ -8,11 +8,12 @@
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! Release of `Producer::commit`, Acquire of `Consumer::poll_if`, of `Consumer::poll_batch` and of `Consumer::check_ahead` (edge 1); Release of the heads in `Consumer::return_credit`
-//! and Acquire of them in `Producer::cells_free` and `Producer::bulk_free` (edge 2).
+//! and Acquire of them in `Producer::cells_free` and `Producer::bulk_free` (edge 2); Release of `Blocks::put` and Acquire of `Blocks::take` (edge 12).
 #![cfg(perusal_loom)]
 
 use loom::thread;
-use perusal::ring::{Consumer, Header, HeapRing, Producer};
+use perusal::ring::{Blocks, Consumer, Header, HeapRing, Producer, Storage};
+use std::sync::atomic::Ordering;
 
 fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -140,4 +141,31 @@ fn larger_records_wrap_around_the_bulk_area() {
 #[test]
 fn small_and_larger_records_mix() {
     pass(&[48, 8, 50]);
+}
+
+/// A rank whose ends are used by two threads sends in its only block, and again when it has perhaps got it back; its peer answers in that block.
+#[test]
+fn a_block_goes_to_and_fro() {
+    model(1, || {
+        let [there, back] = [(); 2].map(|()| HeapRing::new(8, 512));
+        for (ring, given) in [(&there, 0b1110), (&back, 0b1111)] {
+            ring.control().producer.blocks.store(given, Ordering::Relaxed);
+        }
+        let own = Blocks::new(there.clone(), back.clone(), 48);
+        let peers = Blocks::new(back.clone(), there.clone(), 48);
+        let mut producer = Producer::new(there.clone()).passing(own.clone());
+        let mut consumer = Consumer::new(back.clone()).passing(own);
+        let peer = thread::spawn(move || {
+            let mut producer = Producer::new(back).passing(peers.clone());
+            let mut consumer = Consumer::new(there).passing(peers);
+            poll_all(&mut consumer, &[64]);
+            push_all(&mut producer, &[48]);
+        });
+        let receiver = thread::spawn(move || poll_all(&mut consumer, &[48]));
+        push_all(&mut producer, &[64]);
+        assert!(producer.try_push(&header(1), 64, |to| to.fill(2)));
+        for thread in [peer, receiver] {
+            thread.join().expect("a thread");
+        }
+    });
 }

@@ -23,10 +23,10 @@ const _: () = assert!(HUGE_PAGE.is_multiple_of(GRANULE) && GRANULE.is_multiple_o
 
 /// Payload bytes that travel inside a cell, behind its commit word (8 bytes) and its envelope (16 bytes).
 pub const INLINE: usize = LINE - 8 - 16;
-/// Largest payload in bytes that one record can announce: its commit word has 24 bits for it.
-pub const MAX_RECORD: usize = (1 << 24) - 1;
+/// Largest payload in bytes that one record can announce: its commit word has 23 bits for it.
+pub const MAX_RECORD: usize = (1 << 23) - 1;
 /// Largest payload in bytes that goes as one eager message or as eager fragments, whatever the rings allow.
-pub const MAX_EAGER: usize = 1 << 23;
+pub const MAX_EAGER: usize = 1 << 22;
 /// Fewest cells of a ring.
 pub const MIN_CELLS: u32 = 8;
 /// Most cells of a ring.
@@ -35,6 +35,26 @@ pub const MAX_CELLS: u32 = 1 << 20;
 pub const MIN_BULK: u32 = 1 << 10;
 /// Most bytes of a ring's bulk area.
 pub const MAX_BULK: u32 = 1 << 30;
+/// Most blocks of a ring.
+pub const MAX_BLOCKS: usize = 8;
+/// Most bytes of a block.
+pub const MAX_BLOCK: usize = 16 << 10;
+
+/// Bytes of each of the blocks behind a ring's bulk area of `bulk` bytes: 0 where that is too small for any.
+#[must_use]
+pub const fn block_bytes(bulk: usize) -> usize {
+    if bulk / 8 < MAX_BLOCK { (bulk / 8) & !(LINE - 1) } else { MAX_BLOCK }
+}
+
+/// Blocks of a ring: as many as take half of its bulk area, or [`MAX_BLOCKS`].
+#[must_use]
+pub const fn block_count(bulk: usize) -> usize {
+    match block_bytes(bulk) {
+        0 => 0,
+        bytes if bulk / 2 / bytes < MAX_BLOCKS => bulk / 2 / bytes,
+        _ => MAX_BLOCKS,
+    }
+}
 
 const _: () = assert!(MAX_EAGER <= MAX_RECORD);
 const _: () = assert!(MIN_CELLS.is_power_of_two() && MAX_CELLS.is_power_of_two() && MIN_CELLS < MAX_CELLS);

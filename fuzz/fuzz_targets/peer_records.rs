@@ -80,7 +80,7 @@ impl Hostile {
 
     fn push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) {
         let len = len % (self.producer.max_payload() + 1);
-        self.producer.try_push(header, len, fill);
+        self.producer.try_push(header, len, |room| fill(room));
         self.doorbell.ring(1);
     }
 

@@ -11,6 +11,7 @@ use super::{ReductionKernel, Scratch};
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
 use crate::error::{Error, Result};
+use crate::ring::Room;
 use core::ops::{Deref, DerefMut};
 use core::slice;
 
@@ -98,12 +99,15 @@ impl<'a> InputBuffer<'a> {
     }
 
     /// As [`Self::pack`], into memory that other processes read.
-    pub fn show(&self, at: usize, to: &mut [u8]) {
+    pub fn show(&self, at: usize, to: &mut Room<'_>) {
         match self.run() {
             Some(run) => {
                 assert!(at.checked_add(to.len()).is_some_and(|end| end <= self.bytes()));
-                // SAFETY: the elements are one run of bytes, which can be read by buffer rule 1; who has borrowed `to` alone, has none of them in it.
-                unsafe { crate::arch::copy_for_others(run.wrapping_add(at), to.as_mut_ptr(), to.len()) };
+                // SAFETY: the elements are one run of bytes, which can be read by buffer rule 1.
+                super::shared_memory::show(
+                    unsafe { core::slice::from_raw_parts(run.wrapping_add(at), to.len()) },
+                    to,
+                );
             }
             None => self.pack(at, to),
         }

@@ -12,6 +12,7 @@ use super::shared_memory::{Operands, TeamGuard, one_run, show};
 use super::{Scratch, Transport, allgatherv};
 use crate::error::{Error, Result};
 use crate::events::Collective;
+use crate::ring::Room;
 
 /// Gathers at `root`: piece `r` becomes what rank `r` sends; `send` may be `None` there. `even`: all pieces have the same length.
 ///
@@ -44,7 +45,7 @@ pub async fn gather<'a, T: Transport>(
             fill(&mut landing)?;
             landing.land()
         };
-        let write = |to: &mut [u8]| show(own, &mut to[..own.len()]);
+        let write = |to: &mut Room<'_>| show(own, &mut to.part(0, own.len()));
         if team.gather_direct(own, all.as_deref_mut(), root, block, place).await? {
             return checked;
         }
@@ -237,7 +238,7 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
             team.alltoall_direct(all, room, block, place).await?;
             return send.map_or(Ok(()), |send| copy(send(rank), &recv(rank)));
         }
-        let read = |peer: usize, at: usize, to: &mut [u8]| {
+        let read = |peer: usize, at: usize, to: &mut Room<'_>| {
             let from = send.as_ref().map_or_else(|| recv(peer).as_input(), |send| send(peer));
             from.show(at, to);
         };

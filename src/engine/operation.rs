@@ -7,6 +7,7 @@ use super::payload::{copy_in, copy_out};
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::request::MessageStatus;
+use crate::ring::Room;
 use crate::sync::{Relaxed, Word};
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -336,7 +337,7 @@ impl Body {
     ///
     /// The user's buffer is valid, and `from + to.len()` is at most the body's bytes.
     #[inline]
-    pub(crate) unsafe fn pack(&self, from: usize, to: &mut [u8]) {
+    pub(crate) unsafe fn pack(&self, from: usize, to: &mut Room<'_>) {
         debug_assert!(from + to.len() <= self.bytes.get());
         let addr = self.addr.get();
         match peek(&self.layout, Clone::clone) {

@@ -1,13 +1,17 @@
 //! What the engine keeps for each peer.
 
+use super::Engine;
 use super::outside::Outside;
 use super::tx::TxQueue;
 use crate::doorbell::Doorbell;
-use crate::ring::MappedRing;
+use crate::ring::{Blocks, MappedRing};
 use crate::shm::Memory;
-use crate::sync::{ConditionalLock, RwLock};
+use crate::sync::{Arc, ConditionalLock, RwLock};
 use core::ptr::NonNull;
-use std::sync::PoisonError;
+use std::sync::{OnceLock, PoisonError};
+
+/// Bytes from which a payload lies in a block.
+const BLOCKS_FROM: usize = 256;
 
 /// One peer, as a sender sees it.
 pub(crate) struct Peer {
@@ -15,29 +19,58 @@ pub(crate) struct Peer {
     pub doorbell: Doorbell,
     /// The transmit queue to it, once a first message has gone there.
     pub tx: ConditionalLock<Option<Box<TxQueue>>>,
-    /// Where it is reached, if it belongs to another job. Cold.
+    cold: Box<ColdPeer>,
+}
+
+/// What of a peer no short message looks at.
+#[derive(Default)]
+struct ColdPeer {
+    /// Where it is reached, if it belongs to another job.
     outside: RwLock<Option<Outside>>,
+    /// The blocks of the two rings between this rank and it.
+    blocks: OnceLock<Arc<Blocks<MappedRing>>>,
 }
 
 impl Peer {
     pub(crate) fn new(doorbell: Doorbell) -> Self {
-        Self { doorbell, tx: ConditionalLock::default(), outside: RwLock::default() }
+        Self { doorbell, tx: ConditionalLock::default(), cold: Box::default() }
+    }
+
+    /// The blocks of the two rings between this rank and rank `peer`, which it is. (What goes to a guest goes through a ring of another job's memory, without blocks.)
+    ///
+    /// # Safety
+    ///
+    /// Who has them keeps the job.
+    #[cold]
+    pub(crate) unsafe fn blocks(&self, engine: &Engine, peer: u32) -> Arc<Blocks<MappedRing>> {
+        let make = || {
+            let (job, own) = (&engine.job, engine.rank());
+            // SAFETY: these are no ends of the rings; blocks are touched when an end of one has been made, whose memory is then reserved.
+            let (outgoing, incoming) = unsafe { (ring(job, own, peer), ring(job, peer, own)) };
+            Blocks::new(outgoing, incoming, BLOCKS_FROM)
+        };
+        self.cold.blocks.get_or_init(make).clone()
+    }
+
+    /// Bytes of the blocks that this rank has, or that the peer has, of those between them: none if there has been no message yet.
+    pub(crate) fn bytes_of_blocks(&self, peers: bool) -> usize {
+        self.cold.blocks.get().map_or(0, |blocks| blocks.bytes_of(peers))
     }
 
     /// Where a guest is reached, if a message has gone there.
     #[cold]
     pub(crate) fn outside(&self) -> Option<Outside> {
-        self.outside.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.cold.outside.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn set_outside(&self, outside: Outside) {
-        *self.outside.write().unwrap_or_else(PoisonError::into_inner) = Some(outside);
+        *self.cold.outside.write().unwrap_or_else(PoisonError::into_inner) = Some(outside);
     }
 
     /// Forgets a guest that has gone: the place has another one.
     pub(crate) fn forget(&self, shared: bool) {
         *self.tx.lock(shared) = None;
-        *self.outside.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.cold.outside.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 

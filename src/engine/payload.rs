@@ -1,6 +1,7 @@
 //! Copies between the user's memory and a record's payload; the commonest sizes without a call.
 
 use crate::arch;
+use crate::ring::Room;
 use core::hint::cold_path;
 
 /// Bytes from which a run is copied by whole lines.
@@ -9,13 +10,30 @@ const LONG: usize = 8 << 10;
 /// Bytes from which it may be best to copy a run into the ring past the cache.
 const STREAMED: usize = 4 << 10;
 
-/// Copies a payload into the ring; the commonest sizes without a call.
+/// Copies a payload into the ring.
 ///
 /// # Safety
 ///
 /// `from` is valid for reads of `to.len()` bytes and does not overlap `to`.
 #[inline(always)]
-pub(crate) unsafe fn copy_in(from: *const u8, to: &mut [u8]) {
+pub(crate) unsafe fn copy_in(from: *const u8, to: &mut Room<'_>) {
+    // SAFETY: the caller vouches for both ends.
+    unsafe {
+        if to.len() >= STREAMED {
+            copy_in_long(from, to.as_mut_ptr(), to.len(), to.is_near());
+        } else {
+            copy_in_short(from, to);
+        }
+    }
+}
+
+/// Copies a payload into a cell; the commonest sizes without a call.
+///
+/// # Safety
+///
+/// As for [`copy_in`].
+#[inline(always)]
+pub(crate) unsafe fn copy_in_short(from: *const u8, to: &mut [u8]) {
     match to.len() {
         // SAFETY: eight bytes at both ends, as the caller promises.
         8 => unsafe { to.as_mut_ptr().cast::<[u8; 8]>().write(from.cast::<[u8; 8]>().read()) },
@@ -23,16 +41,10 @@ pub(crate) unsafe fn copy_in(from: *const u8, to: &mut [u8]) {
         4 => unsafe { to.as_mut_ptr().cast::<[u8; 4]>().write(from.cast::<[u8; 4]>().read()) },
         0 => {}
         len => {
-            // So that what the calls would destroy is kept elsewhere only if they are made.
+            // So that what the call would destroy is kept elsewhere only if it is made.
             cold_path();
             // SAFETY: the caller vouches for both ends.
-            unsafe {
-                if len >= STREAMED {
-                    copy_in_long(from, to.as_mut_ptr(), len);
-                } else {
-                    core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), len);
-                }
-            }
+            unsafe { core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), len) };
         }
     }
 }
@@ -65,19 +77,22 @@ pub(crate) unsafe fn copy_out(data: &[u8], to: *mut u8) {
     }
 }
 
-/// Copies a long run into the ring, out of the way of what is short.
+/// [`copy_in`] of a long run, out of the way of what is short.
 ///
 /// # Safety
 ///
 /// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
 #[inline(never)]
-unsafe fn copy_in_long(from: *const u8, to: *mut u8, len: usize) {
-    if len >= LONG && !arch::streams() {
-        // SAFETY: the caller vouches for both ends.
-        unsafe { arch::copy_long(from, to, len) };
-    } else {
-        // SAFETY: the caller vouches for both ends.
-        unsafe { arch::copy_for_others(from, to, len) };
+unsafe fn copy_in_long(from: *const u8, to: *mut u8, len: usize, near: bool) {
+    // SAFETY: the caller vouches for both ends.
+    unsafe {
+        if near {
+            core::ptr::copy_nonoverlapping(from, to, len);
+        } else if len >= LONG && !arch::streams() {
+            arch::copy_long(from, to, len);
+        } else {
+            arch::copy_for_others(from, to, len);
+        }
     }
 }
 

@@ -44,14 +44,15 @@ impl TxQueue {
     #[cold]
     pub fn establish(engine: &Engine, to: u32) -> Result<Box<Self>> {
         let (job, outside) = (&engine.job, engine.outside(to)?);
-        let ring = if let Some(outside) = &outside {
-            outside.own_ring()?
+        let producer = if let Some(outside) = &outside {
+            Producer::resume(outside.own_ring()?)
         } else {
             job.reserve_ring(job.rank(), to)?;
-            // SAFETY: the producer side is made once a peer, under the peer's lock (ring rule 4).
-            unsafe { ring(job, job.rank(), to) }
+            // SAFETY: the producer side is made once a peer, under the peer's lock (ring rule 4); who has it has the engine, and with it the job.
+            let (ring, blocks) =
+                unsafe { (ring(job, job.rank(), to), engine.peers[to as usize].blocks(engine, to)) };
+            Producer::resume(ring).passing(blocks)
         };
-        let producer = Producer::resume(ring);
         Ok(Box::new(Self {
             peer: to,
             producer,

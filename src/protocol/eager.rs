@@ -8,13 +8,14 @@ use super::content::{Arrival, protocol_of};
 use super::deliver::Tally;
 use super::record::Kind;
 use crate::engine::message_events::request_event;
-use crate::engine::payload::copy_in;
+use crate::engine::payload::{copy_in, copy_in_short};
 use crate::engine::specialization::{Known, Locking, Unobserved};
 use crate::engine::{Body, Engine, MatchContext, NotificationMode, Ref, Stage, TxQueue};
 use crate::error::Result;
 use crate::events::Event;
-use crate::ring::{Consumer, Header, MappedRing};
+use crate::ring::{Consumer, Header, INLINE, MappedRing};
 use crate::shm::telemetry::ProtocolKind;
+use core::hint::cold_path;
 use core::ptr::NonNull;
 
 /// Where a message goes, as `comm` has translated it.
@@ -81,11 +82,21 @@ impl Eager<'_> {
         // Where ranks outnumber CPUs the receiver keeps no distance, and would take the line away.
         let prefetch = MORE && self.engine.notification == NotificationMode::Flag;
         let header = || to.header(id);
-        let pushed = tx.deferred.is_empty()
-            && tx.producer.try_push_prefetching(header, bytes, prefetch, |payload| {
+        let pushed = if !tx.deferred.is_empty() {
+            false
+        } else if bytes <= INLINE {
+            tx.producer.try_push_inline(&header(), bytes, prefetch, |to| {
                 // SAFETY: the sender's buffer is valid for `bytes` bytes, and the ring's memory is none of it.
-                unsafe { copy_in(addr, payload) };
-            });
+                unsafe { copy_in_short(addr, to) };
+            })
+        } else {
+            // Not rare, but registers that live across the call must not be spilled where there is no call.
+            cold_path();
+            tx.producer.try_push_long(header(), bytes, prefetch, |room| {
+                // SAFETY: the sender's buffer is valid for `bytes` bytes, and a block or the bulk area is none of it.
+                unsafe { copy_in(addr, room) };
+            })
+        };
         if pushed {
             self.engine.telemetry().count_sent(protocol_of(bytes), bytes, L::shared(self.engine));
             self.engine.transmit().notify(tx);

@@ -8,6 +8,7 @@ use crate::engine::specialization::{Locked, Unobserved};
 use crate::engine::{Body, Engine, MatchContext, Payload, Ref, Stage};
 use crate::events::Event;
 use crate::matching::Envelope;
+use crate::ring::Room;
 use crate::shm::telemetry::ProtocolKind;
 
 /// Bytes that a copy between two layouts takes at a time.
@@ -34,7 +35,7 @@ impl OwnSend {
         while done < len {
             let next = PIECE.min(len - done);
             // SAFETY: the send's buffer is valid until its request completes; the piece lies within it.
-            unsafe { self.body().pack(done, &mut piece[..next]) };
+            unsafe { self.body().pack(done, &mut Room::near(&mut piece[..next])) };
             take(done, &piece[..next]);
             done += next;
         }
@@ -213,6 +214,6 @@ fn copy_of(body: &Body) -> Payload {
     }
     let mut bytes = vec![0; body.bytes.get()];
     // SAFETY: the user's buffer is valid until the send completes.
-    unsafe { body.pack(0, &mut bytes) };
+    unsafe { body.pack(0, &mut Room::near(&mut bytes)) };
     if bytes.len() <= crate::ring::INLINE { Payload::copy(&bytes) } else { Payload::Whole(bytes.into()) }
 }

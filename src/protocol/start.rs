@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::matching::Envelope;
 use crate::request::MessageStatus;
+use crate::ring::Room;
 
 impl Engine {
     /// Activates a prepared send.
@@ -87,7 +88,7 @@ impl Engine {
         })?;
         request_event(context, request, Event::ReqXferBegin);
         // SAFETY: the piece is `bytes` long and ours; the user's buffer is valid until the send completes.
-        unsafe { body.pack(0, core::slice::from_raw_parts_mut(addr, bytes)) };
+        unsafe { body.pack(0, &mut Room::near(core::slice::from_raw_parts_mut(addr, bytes))) };
         request_event(context, request, Event::ReqXferEnd);
         let carrier = self.requests().take(context)?;
         // SAFETY: request rule 2: just taken, not active.

@@ -1,9 +1,11 @@
 //! The receiving side: peek, read, give back.
 
+use super::blocks::{Block, Blocks};
 use super::control::{NOTIFY, POLLED, resumed};
 use super::record::{self, Corrupt, Header, INLINE};
 use super::storage::Storage;
-use crate::sync::Ordering;
+use crate::limits::block_bytes;
+use crate::sync::{Arc, Ordering};
 
 /// The one reader of a ring (ring rule 4).
 #[derive(Debug)]
@@ -20,6 +22,7 @@ pub struct Consumer<S> {
     known: u64,
     /// Checks from a distance that may still be in vain ([`Self::should_take`]).
     checks_left: u32,
+    blocks: Option<Arc<Blocks<S>>>,
 }
 
 /// Records between the one that is read and the one that is prefetched, of those that are known to be committed.
@@ -46,7 +49,7 @@ impl<S: Storage> Consumer<S> {
     /// The consumer of a ring in zeroed memory.
     pub fn new(storage: S) -> Self {
         let (due, bulk_due) = (storage.cells() as u64 / 4, storage.bulk() as u64 / 4);
-        Self { storage, head: 0, bulk_head: 0, due, bulk_due, known: 0, checks_left: 0 }
+        Self { storage, head: 0, bulk_head: 0, due, bulk_due, known: 0, checks_left: 0, blocks: None }
     }
 
     /// The consumer of a ring whose last consumer has retired, or that never had one.
@@ -60,10 +63,22 @@ impl<S: Storage> Consumer<S> {
         consumer
     }
 
+    /// From now on payloads may lie in these blocks, which the producer of the ring to the peer has, too.
+    #[must_use]
+    pub fn passing(self, blocks: Arc<Blocks<S>>) -> Self {
+        // Relaxed: see `resume`.
+        blocks.open_incoming(self.storage.control().consumer.blocks.load(Ordering::Relaxed));
+        Self { blocks: Some(blocks), ..self }
+    }
+
     /// Returns all credit, which leaves to a later consumer where it is to go on, and has producers notify. This one may go on, too, and retire
     /// again.
     pub fn retire(&mut self) {
         self.publish_heads();
+        if let Some(blocks) = &self.blocks {
+            // Relaxed: see `resume`.
+            self.storage.control().consumer.blocks.store(blocks.left().1, Ordering::Relaxed);
+        }
         self.storage.control().consumer.notification.store(NOTIFY, Ordering::Relaxed);
     }
 
@@ -159,26 +174,27 @@ impl<S: Storage> Consumer<S> {
         f: impl FnOnce(&Header, &[u8]) -> R,
     ) -> Result<Polled<R>, Corrupt> {
         let place = self.head as usize & (self.storage.cells() - 1);
-        // Acquire: edge 1, pairs with Release in `Producer::commit`: the cell and its bulk bytes are complete.
+        // Acquire: edge 1, pairs with Release in `Producer::commit`: the cell and its bulk bytes or block are complete.
         let word = self.storage.commit(place).load(Ordering::Acquire);
         if word as u32 != record::sequence(self.head) {
             return Ok(Polled::Empty);
         }
-        let (kind, len) = record::split(word);
+        let (kind, said) = record::split(word);
+        let len = record::length(said);
         // SAFETY: `read_body` gives a valid body of plain integers; by ring rule 2 it is ours to read until `publish`,
         // which comes after.
         let envelope = self.storage.read_body(place, |body| header(kind, unsafe { &*body }));
         if !wanted(&envelope, len) {
             return Ok(Polled::Unwanted);
         }
-        let result = if len <= INLINE {
+        let result = if said <= INLINE {
             self.storage.read_body(place, |body| {
                 // SAFETY: `read_body` gives a valid body of plain integers, still ours by ring rule 2.
                 let body = unsafe { &*body };
                 f(&envelope, &body.inline[..len])
             })
         } else {
-            self.read_bulk(envelope, len, f)?
+            self.read_long(envelope, said, f)?
         };
         self.head += 1;
         Ok(Polled::Taken(result))
@@ -220,26 +236,56 @@ impl<S: Storage> Consumer<S> {
         taken
     }
 
+    /// Reads a record whose payload lies in a block or in the bulk area.
     #[inline(never)]
-    fn read_bulk<R>(
+    fn read_long<R>(
         &mut self,
         envelope: Header,
-        len: usize,
+        said: usize,
         f: impl FnOnce(&Header, &[u8]) -> R,
     ) -> Result<R, Corrupt> {
         let capacity = self.storage.bulk();
+        let len = record::length(said);
+        let block = if record::is_in_block(said) { Some(self.block(len)?) } else { None };
         if len > capacity / 4 {
             return Err(Corrupt { what: "payload length exceeds a quarter of the ring", value: len as u64 });
         }
         let (start, end) = record::place(self.bulk_head, len, capacity);
-        let at = (start & (capacity as u64 - 1)) as usize;
-        let result = self.storage.read_bulk(at, len, |bytes| {
-            // SAFETY: `read_bulk` gives `len` valid bytes (`place` keeps them within the area, `len` was checked);
-            // by ring rule 2 they are ours to read until `publish`.
+        let (ring, at) = match (&self.blocks, block) {
+            (Some(blocks), Some(block)) => blocks.place(block),
+            _ => (&self.storage, (start & (capacity as u64 - 1)) as usize),
+        };
+        let result = ring.read_bulk(at, len, |bytes| {
+            // SAFETY: `read_bulk` gives `len` valid bytes: `len` was checked against the block, ours by block rule 1; or against the area, within which `place` keeps
+            // them, and by ring rule 2 they are ours to read until `publish`.
             f(&envelope, unsafe { core::slice::from_raw_parts(bytes, len) })
         });
-        self.bulk_head = end;
+        match (&self.blocks, block) {
+            (Some(blocks), Some(block)) => blocks.put(block),
+            _ => self.bulk_head = end,
+        }
         Ok(result)
+    }
+
+    /// The block that the next record names, in which its payload of `len` bytes lies.
+    fn block(&self, len: usize) -> Result<Block, Corrupt> {
+        let place = self.head as usize & (self.storage.cells() - 1);
+        let name = self.storage.read_body(place, |body| {
+            // SAFETY: `read_body` gives a valid body of plain integers; by ring rule 2 it is ours to read.
+            let inline = unsafe { &(*body).inline };
+            u32::from_ne_bytes(core::array::from_fn(|at| inline[at]))
+        });
+        let block = Block::named(name);
+        if !self.blocks.as_ref().is_some_and(|blocks| blocks.is_peers(block)) {
+            return Err(Corrupt {
+                what: "a payload lies in a block that is not the sender's",
+                value: name.into(),
+            });
+        }
+        if len > block_bytes(self.storage.bulk()) {
+            return Err(Corrupt { what: "payload length exceeds a block", value: len as u64 });
+        }
+        Ok(block)
     }
 
     /// Whether a batch of credit has come together (ring rule 6), for [`Self::return_credit`].

@@ -34,6 +34,8 @@ pub struct ConsumerWords {
     pub bulk_head: AtomicU64,
     /// [`NOTIFY`], [`POLLED`] or [`NOTIFIED`] (ring rule 7).
     pub notification: AtomicU32,
+    /// The blocks of this ring that a consumer has had when it ended, for the next one ([`super::Consumer::retire`]).
+    pub blocks: AtomicU32,
 }
 
 /// What the producer tells the consumer besides the cells.
@@ -46,6 +48,8 @@ pub struct ProducerWords {
     pub tail: AtomicU64,
     /// The same for its bulk bytes.
     pub bulk_tail: AtomicU64,
+    /// The blocks of this ring that the producer has given away until then.
+    pub blocks: AtomicU32,
 }
 
 /// A position that an end of a ring has left behind. Nobody gets near the largest; what else lies there is no position, and counts as the first.

@@ -3,7 +3,7 @@
 use super::control::RingControl;
 use super::record::{INLINE, RecordBody};
 use super::storage::Storage;
-use crate::limits::LINE;
+use crate::limits::{LINE, block_bytes, block_count};
 use crate::sync::{Arc, AtomicU64, Cell};
 
 /// A ring of reference-counted heap memory: for tests, fuzzing and loom.
@@ -14,13 +14,17 @@ pub struct HeapRing(Arc<HeapRingParts>);
 struct HeapRingParts {
     control: RingControl,
     cells: Vec<(AtomicU64, Cell<RecordBody>)>,
+    /// Bytes of the bulk area, which the blocks follow.
+    bulk_bytes: usize,
     bulk: Cell<Vec<u8>>,
-    /// One guard a line of bulk: loom sees overlapping use even though the bytes are one allocation.
+    /// One guard a line of them: loom sees overlapping use even though the bytes are one allocation.
     lines: Vec<Cell<()>>,
 }
 
 // SAFETY: bodies and bulk bytes are accessed under the ring rules, from whatever thread holds producer or consumer.
 unsafe impl Send for HeapRing {}
+// SAFETY: as above: a shared ring gives addresses, and what lies there is used under the ring rules.
+unsafe impl Sync for HeapRing {}
 
 impl HeapRing {
     /// An empty ring of `cells` cells and `bulk` bytes.
@@ -33,6 +37,7 @@ impl HeapRing {
             cells.is_power_of_two() && bulk.is_power_of_two() && bulk >= 4 * LINE,
             "ring of {cells} cells, {bulk} bytes"
         );
+        let bytes = bulk + block_count(bulk) * block_bytes(bulk);
         let body = RecordBody { context: 0, tag: 0, source: 0, id: 0, inline: [0; INLINE] };
         #[allow(
             clippy::arc_with_non_send_sync,
@@ -41,8 +46,9 @@ impl HeapRing {
         let parts = Arc::new(HeapRingParts {
             control: RingControl::default(),
             cells: (0..cells).map(|_| (AtomicU64::new(0), Cell::new(body))).collect(),
-            bulk: Cell::new(vec![0; bulk]),
-            lines: (0..bulk / LINE).map(|_| Cell::new(())).collect(),
+            bulk_bytes: bulk,
+            bulk: Cell::new(vec![0; bytes]),
+            lines: (0..bytes / LINE).map(|_| Cell::new(())).collect(),
         });
         Self(parts)
     }
@@ -66,7 +72,7 @@ unsafe impl Storage for HeapRing {
         self.0.cells.len()
     }
     fn bulk(&self) -> usize {
-        self.0.lines.len() * LINE
+        self.0.bulk_bytes
     }
     fn commit(&self, at: usize) -> &AtomicU64 {
         &self.0.cells[at].0

@@ -4,11 +4,11 @@ use super::control::RingControl;
 use super::record::RecordBody;
 use super::storage::Storage;
 use crate::arch::{prefetch_read, prefetch_write};
-use crate::limits::LINE;
+use crate::limits::{LINE, block_bytes, block_count};
 use crate::sync::AtomicU64;
 use core::ptr::NonNull;
 
-/// A ring laid over mapped bytes: control words, then cells, then bulk.
+/// A ring laid over mapped bytes: control words, then cells, then bulk, then blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct MappedRing {
     base: NonNull<u8>,
@@ -18,11 +18,13 @@ pub struct MappedRing {
 
 // SAFETY: all access goes through atomics or under the ring rules, from whatever thread holds producer or consumer.
 unsafe impl Send for MappedRing {}
+// SAFETY: as above; what is shared is an address and two numbers.
+unsafe impl Sync for MappedRing {}
 
 impl MappedRing {
     /// Bytes of a ring with that many cells and bulk bytes.
     pub const fn bytes(cells: usize, bulk: usize) -> usize {
-        size_of::<RingControl>() + cells * LINE + bulk
+        size_of::<RingControl>() + cells * LINE + bulk + block_count(bulk) * block_bytes(bulk)
     }
 
     /// A ring over `bytes(cells, bulk)` bytes at `base`.
@@ -53,8 +55,8 @@ impl MappedRing {
 
     #[inline(always)]
     fn bulk_at(&self, at: usize) -> *mut u8 {
-        debug_assert!(at < self.bulk);
-        // SAFETY: `at < bulk`, so the place lies within the bytes that `new` was promised.
+        debug_assert!(at < self.bulk + block_count(self.bulk) * block_bytes(self.bulk));
+        // SAFETY: a byte of the bulk area or of a block, so the place lies within the bytes that `new` was promised.
         unsafe { self.base.as_ptr().add(size_of::<RingControl>() + self.cells * LINE + at) }
     }
 }
@@ -97,12 +99,12 @@ unsafe impl Storage for MappedRing {
     }
     #[inline(always)]
     fn read_bulk<R>(&self, at: usize, len: usize, f: impl FnOnce(*const u8) -> R) -> R {
-        debug_assert!(at + len <= self.bulk);
+        let _ = self.bulk_at(at + len - 1);
         f(self.bulk_at(at))
     }
     #[inline(always)]
     fn write_bulk<R>(&self, at: usize, len: usize, f: impl FnOnce(*mut u8) -> R) -> R {
-        debug_assert!(at + len <= self.bulk);
+        let _ = self.bulk_at(at + len - 1);
         f(self.bulk_at(at))
     }
 }

@@ -1,8 +1,8 @@
 //! One single-producer single-consumer ring for each ordered pair of ranks.
 //!
-//! A ring has three parts: *control* words, *cells* of one cache line, and a *bulk* area of bytes. A record is one
+//! A ring has four parts: *control* words, *cells* of one cache line, a *bulk* area of bytes, and [*blocks*](blocks). A record is one
 //! cell: a commit word, an envelope, and up to [`INLINE`] bytes of payload, so a small message is one line transfer.
-//! A longer payload lies in the bulk area, contiguous, in the order of its cells. No cell ever holds user bytes where
+//! A longer payload lies in the bulk area, contiguous, in the order of its cells, or in a block. No cell ever holds user bytes where
 //! a commit word will be read later, so a stale commit word is always one of an earlier lap and never user data.
 //!
 //! # Rules
@@ -26,6 +26,7 @@
 //!   the producer must notify it through its doorbell, once, and says so by `NOTIFIED`. The store-load pair between commit word and
 //!   `notification` is doorbell rule 1 (`src/doorbell.rs`).
 
+mod blocks;
 mod consumer;
 mod control;
 mod heap;
@@ -34,12 +35,13 @@ mod producer;
 mod record;
 mod storage;
 
+pub use blocks::Blocks;
 pub use consumer::{Consumer, Polled};
 pub use control::{NOTIFIED, NOTIFY, POLLED, PROTOCOL_WORD, RingControl};
 pub use heap::HeapRing;
 pub use mapped::MappedRing;
 pub use producer::Producer;
-pub use record::{Corrupt, Header, INLINE, MAX_LEN};
+pub use record::{Corrupt, Header, INLINE, MAX_LEN, Room};
 pub use storage::Storage;
 
 #[cfg(all(test, not(perusal_loom)))]

@@ -1,10 +1,11 @@
 //! The sending side: claim, fill, commit.
 
+use super::blocks::Blocks;
 use super::control::{NOTIFIED, NOTIFY, resumed};
-use super::record::{self, Header, INLINE, MAX_LEN};
+use super::record::{self, Header, INLINE, MAX_LEN, Room};
 use super::storage::Storage;
 use crate::limits::LINE;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicU64, Ordering};
 use core::hint::cold_path;
 
 /// Cells between the next record and the one that [`Producer::try_push_prefetching`] prefetches.
@@ -21,12 +22,13 @@ pub struct Producer<S> {
     /// The consumer's heads as last read: what lies before them may be written again.
     head: u64,
     bulk_head: u64,
+    blocks: Option<Arc<Blocks<S>>>,
 }
 
 impl<S: Storage> Producer<S> {
     /// The producer of a ring in zeroed memory.
     pub fn new(storage: S) -> Self {
-        Self { storage, tail: 0, bulk_tail: 0, head: 0, bulk_head: 0 }
+        Self { storage, tail: 0, bulk_tail: 0, head: 0, bulk_head: 0, blocks: None }
     }
 
     /// The producer of a ring whose last producer has retired, or that never had one.
@@ -36,7 +38,15 @@ impl<S: Storage> Producer<S> {
         let load = |word: &AtomicU64, unit| resumed(word.load(Ordering::Relaxed), unit);
         let (tail, bulk_tail) = (load(&control.producer.tail, 1), load(&control.producer.bulk_tail, LINE));
         let (head, bulk_head) = (load(&control.consumer.head, 1), load(&control.consumer.bulk_head, 1));
-        Self { storage, tail, bulk_tail, head, bulk_head }
+        Self { storage, tail, bulk_tail, head, bulk_head, blocks: None }
+    }
+
+    /// From now on payloads may lie in these blocks, which the consumer of the ring from the peer has, too.
+    #[must_use]
+    pub fn passing(self, blocks: Arc<Blocks<S>>) -> Self {
+        // Relaxed: see `resume`.
+        blocks.open_outgoing(self.storage.control().producer.blocks.load(Ordering::Relaxed));
+        Self { blocks: Some(blocks), ..self }
     }
 
     /// Leaves to a later producer where it is to go on. This one may go on, too, and retire again.
@@ -45,6 +55,9 @@ impl<S: Storage> Producer<S> {
         // Relaxed: see `resume`.
         words.tail.store(self.tail, Ordering::Relaxed);
         words.bulk_tail.store(self.bulk_tail, Ordering::Relaxed);
+        if let Some(blocks) = &self.blocks {
+            words.blocks.store(blocks.left().0, Ordering::Relaxed);
+        }
     }
 
     /// The largest payload of one record, in bytes (ring rule 6).
@@ -73,7 +86,7 @@ impl<S: Storage> Producer<S> {
     ///
     /// When `len` exceeds [`Self::max_payload`].
     #[inline(always)]
-    pub fn try_push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+    pub fn try_push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut Room<'_>)) -> bool {
         self.try_push_prefetching(|| *header, len, false, fill)
     }
 
@@ -90,14 +103,14 @@ impl<S: Storage> Producer<S> {
         header: impl FnOnce() -> Header,
         len: usize,
         prefetch: bool,
-        fill: impl FnOnce(&mut [u8]),
+        fill: impl FnOnce(&mut Room<'_>),
     ) -> bool {
         if len <= INLINE {
-            return self.push_inline(&header(), len, prefetch, fill);
+            return self.try_push_inline(&header(), len, prefetch, |to| fill(&mut Room::from(to)));
         }
         // Not rare, but registers that live across the call must not be spilled where there is no call.
         cold_path();
-        self.push_bulk(header(), len, prefetch, fill)
+        self.try_push_long(header(), len, prefetch, fill)
     }
 
     /// Whether a record of `len` payload bytes would be taken now. If so, it stays so: nobody else can fill the ring.
@@ -123,8 +136,13 @@ impl<S: Storage> Producer<S> {
         self.bulk_free(end)
     }
 
+    /// As [`Self::try_push_prefetching`], for at most [`INLINE`] payload bytes.
+    ///
+    /// # Panics
+    ///
+    /// When they are more.
     #[inline(always)]
-    fn push_inline(
+    pub fn try_push_inline(
         &mut self,
         header: &Header,
         len: usize,
@@ -151,34 +169,52 @@ impl<S: Storage> Producer<S> {
         self.storage.prefetch_write((place + PREFETCH_DISTANCE) & (self.storage.cells() - 1));
     }
 
+    /// As [`Self::try_push_prefetching`], for more than [`INLINE`] payload bytes.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::try_push`].
     #[inline(never)]
-    fn push_bulk(
+    pub fn try_push_long(
         &mut self,
         header: Header,
         len: usize,
         prefetch: bool,
-        fill: impl FnOnce(&mut [u8]),
+        fill: impl FnOnce(&mut Room<'_>),
     ) -> bool {
         assert!(len <= self.max_payload(), "payload of {len} bytes exceeds a quarter of the bulk area");
         let capacity = self.storage.bulk();
         let (start, end) = record::place(self.bulk_tail, len, capacity);
-        if !self.cell_free() || !self.bulk_free(end) {
+        if !self.cell_free() {
             return false;
         }
-        let at = (start & (capacity as u64 - 1)) as usize;
-        self.storage.write_bulk(at, len, |to| {
-            // SAFETY: `write_bulk` gives `len` valid bytes (`place` keeps `at + len` within the area), ours alone by
-            // ring rule 1: `bulk_free` found all of it behind the consumer's published head.
-            fill(unsafe { core::slice::from_raw_parts_mut(to, len) });
+        let block = self.blocks.as_ref().and_then(|blocks| blocks.take(len));
+        if block.is_none() && !self.bulk_free(end) {
+            return false;
+        }
+        let (ring, at) = match (&self.blocks, block) {
+            (Some(blocks), Some(block)) => blocks.place(block),
+            _ => (&self.storage, (start & (capacity as u64 - 1)) as usize),
+        };
+        ring.write_bulk(at, len, |to| {
+            // SAFETY: `write_bulk` gives `len` valid bytes: `take` keeps `len` within the block, which is ours alone by block rule 1; or `place` keeps
+            // `at + len` within the area, ours alone by ring rule 1: `bulk_free` found all of it behind the consumer's published head.
+            fill(&mut Room::new(unsafe { core::slice::from_raw_parts_mut(to, len) }, block.is_some()));
         });
         let place = self.place();
         if prefetch {
             self.prefetch_behind(place);
         }
         // SAFETY: `cell_free` found the cell behind the consumer's published head, so it is ours (ring rule 1).
-        unsafe { self.begin_cell(place, &header) };
-        self.bulk_tail = end;
-        self.commit(place, header.kind, len);
+        let inline = unsafe { self.begin_cell(place, &header) };
+        let said = if let Some(block) = block {
+            inline[..4].copy_from_slice(&block.name().to_ne_bytes());
+            record::in_block(len)
+        } else {
+            self.bulk_tail = end;
+            len
+        };
+        self.commit(place, header.kind, said);
         true
     }
 
@@ -204,7 +240,7 @@ impl<S: Storage> Producer<S> {
     #[inline(always)]
     fn commit(&mut self, place: usize, kind: u8, len: usize) {
         let word = record::commit_word(self.tail, kind, len);
-        // Release: edge 1, pairs with Acquire in `Consumer::poll_if`, `poll_batch` and `check_ahead`, publishes the cell and its bulk bytes.
+        // Release: edge 1, pairs with Acquire in `Consumer::poll_if`, `poll_batch` and `check_ahead`, publishes the cell and its bulk bytes or block.
         self.storage.commit(place).store(word, Ordering::Release);
         self.tail += 1;
     }

@@ -2,6 +2,7 @@
 
 use crate::limits::LINE;
 pub use crate::limits::{INLINE, MAX_RECORD as MAX_LEN};
+use core::ops::{Deref, DerefMut};
 
 /// The cell behind its commit word.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +46,82 @@ pub struct Corrupt {
     pub value: u64,
 }
 
+/// Room for a payload.
+#[derive(Debug)]
+pub struct Room<'a> {
+    bytes: &'a mut [u8],
+    is_near: bool,
+}
+
+impl<'a> Room<'a> {
+    #[inline(always)]
+    pub(super) fn new(bytes: &'a mut [u8], is_near: bool) -> Self {
+        Self { bytes, is_near }
+    }
+
+    /// Room that no other processor has read since this one has: a store to it waits for nobody.
+    #[inline(always)]
+    pub fn near(bytes: &'a mut [u8]) -> Self {
+        Self { bytes, is_near: true }
+    }
+
+    /// `len` bytes of it, from byte `at` on.
+    pub fn part(&mut self, at: usize, len: usize) -> Room<'_> {
+        Room { bytes: &mut self.bytes[at..][..len], is_near: self.is_near }
+    }
+
+    /// Whether it is so; what is not known counts as no.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_near(&self) -> bool {
+        self.is_near
+    }
+}
+
+impl<'a> From<&'a mut [u8]> for Room<'a> {
+    #[inline(always)]
+    fn from(bytes: &'a mut [u8]) -> Self {
+        Self { bytes, is_near: false }
+    }
+}
+
+impl Deref for Room<'_> {
+    type Target = [u8];
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+impl DerefMut for Room<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.bytes
+    }
+}
+
+/// In the length of a commit word: the payload lies in a block, which the cell names. So it is no length of an inline payload.
+const IN_BLOCK: usize = 1 << 23;
+const _: () = assert!(MAX_LEN < IN_BLOCK);
+
+/// The length in a commit word of a payload of `len` bytes in a block.
+#[inline(always)]
+pub(super) fn in_block(len: usize) -> usize {
+    len | IN_BLOCK
+}
+
+/// The payload's length, of what a commit word says of it.
+#[inline(always)]
+pub(super) fn length(said: usize) -> usize {
+    said & !IN_BLOCK
+}
+
+/// Whether it lies in a block.
+#[inline(always)]
+pub(super) fn is_in_block(said: usize) -> bool {
+    said & IN_BLOCK != 0
+}
+
 /// The commit word: position + 1 (low half), kind, payload length.
 #[inline(always)]
 pub(super) fn commit_word(position: u64, kind: u8, len: usize) -> u64 {
@@ -57,7 +134,7 @@ pub(super) fn sequence(position: u64) -> u32 {
     (position as u32).wrapping_add(1)
 }
 
-/// Kind and payload length out of a commit word.
+/// Kind and what is said of the payload out of a commit word: up to [`INLINE`] its length, above it for [`length`] and [`is_in_block`].
 #[inline(always)]
 pub(super) fn split(word: u64) -> (u8, usize) {
     ((word >> 32) as u8, (word >> 40) as usize)

@@ -245,3 +245,106 @@ fn what_is_no_position_counts_as_the_first() {
     assert_eq!(Producer::resume(ring.clone()).position(), 0);
     assert_eq!(Consumer::resume(ring).position(), 0);
 }
+
+/// The rings between two ranks, whose ends pass blocks from 48 bytes on: what each rank has.
+fn exchange(bulk: usize) -> [(Producer<HeapRing>, Consumer<HeapRing>); 2] {
+    let [there, back] = [(); 2].map(|()| HeapRing::new(16, bulk));
+    [(there.clone(), back.clone()), (back, there)].map(|(outgoing, incoming)| {
+        let blocks = Blocks::new(outgoing.clone(), incoming.clone(), 48);
+        (Producer::new(outgoing).passing(blocks.clone()), Consumer::new(incoming).passing(blocks))
+    })
+}
+
+/// Bytes of the bulk area that a producer has used.
+fn used_bulk(producer: &Producer<HeapRing>) -> u64 {
+    producer.retire();
+    producer.storage().control().producer.bulk_tail.load(crate::sync::Ordering::Relaxed)
+}
+
+#[test]
+fn answers_lie_in_blocks_for_ever() {
+    let [(mut to_second, mut from_second), (mut to_first, mut from_first)] = exchange(1024);
+    for round in 0..rounds(1000) {
+        let (question, answer) = (round as u8, !(round as u8));
+        assert!(to_second.try_push(&HEADER, 100, |to| to.fill(question)));
+        assert_eq!(pop(&mut from_first), Some((HEADER, vec![question; 100])));
+        assert!(to_first.try_push(&HEADER, 128, |to| to.fill(answer)));
+        assert_eq!(pop(&mut from_second), Some((HEADER, vec![answer; 128])));
+    }
+    assert_eq!((used_bulk(&to_second), used_bulk(&to_first)), (0, 0));
+}
+
+#[test]
+fn a_stream_takes_the_bulk_area_once_the_blocks_are_given() {
+    let [(mut to_second, mut from_second), (mut to_first, mut from_first)] = exchange(1024);
+    for n in 0..20_u8 {
+        assert!(to_second.try_push(&HEADER, 100, |to| to.fill(n)), "a drained ring has room");
+        assert_eq!(pop(&mut from_first), Some((HEADER, vec![n; 100])));
+    }
+    // Four blocks, and each of the others takes two lines.
+    assert_eq!(used_bulk(&to_second), 16 * 128);
+    // What has come goes back, and then this rank's own.
+    for n in 0..8_u8 {
+        assert!(to_first.try_push(&HEADER, 128, |to| to.fill(n)));
+        assert_eq!(pop(&mut from_second), Some((HEADER, vec![n; 128])));
+    }
+    assert_eq!(used_bulk(&to_first), 0);
+    assert!(to_first.try_push(&HEADER, 128, |to| to.fill(1)));
+    assert_eq!(used_bulk(&to_first), 128);
+}
+
+#[test]
+fn short_and_long_payloads_and_full_rings_take_no_block() {
+    let [(mut to_second, _), _] = exchange(1024);
+    for (len, bulk) in [(47, 64), (129, 64 + 192)] {
+        assert!(to_second.try_push(&HEADER, len, |to| to.fill(1)));
+        assert_eq!(used_bulk(&to_second), bulk);
+    }
+    (2..16).for_each(|_| assert!(to_second.try_push(&HEADER, 8, |to| to.fill(1))));
+    assert!(!to_second.try_push(&HEADER, 64, |_| panic!("there is no cell")));
+}
+
+#[test]
+fn a_later_rank_has_the_blocks_of_the_one_before() {
+    let [(mut to_second, mut from_second), (mut to_first, mut from_first)] = exchange(1024);
+    let push = |producer: &mut Producer<HeapRing>| assert!(producer.try_push(&HEADER, 64, |to| to.fill(1)));
+    (0..3).for_each(|_| push(&mut to_second));
+    (0..3).for_each(|_| assert!(pop(&mut from_first).is_some()));
+    push(&mut to_first);
+    assert!(pop(&mut from_second).is_some());
+    to_second.retire();
+    from_second.retire();
+    let (outgoing, incoming) = (to_second.storage().clone(), from_second.storage().clone());
+    let blocks = Blocks::new(outgoing.clone(), incoming.clone(), 48);
+    let mut to_second = Producer::resume(outgoing).passing(blocks.clone());
+    let mut from_second = Consumer::resume(incoming).passing(blocks);
+    let before = used_bulk(&to_second);
+    for _ in 0..2 {
+        push(&mut to_second);
+        assert!(pop(&mut from_first).is_some());
+    }
+    assert_eq!(used_bulk(&to_second), before, "one of its own, and the one that has come");
+    push(&mut to_second);
+    assert!(used_bulk(&to_second) > before);
+    for _ in 0..8 {
+        push(&mut to_first);
+        assert!(pop(&mut from_second).is_some());
+    }
+}
+
+#[test]
+fn a_block_that_is_not_the_senders_is_corrupt() {
+    for (name, with_blocks) in [(0_u32, true), (2, true), (1 + 2 * 7, true), (u32::MAX, true), (1, false)] {
+        let [(mut to_second, _), (_, mut from_first)] = exchange(1024);
+        if !with_blocks {
+            from_first = Consumer::new(from_first.storage().clone());
+        }
+        assert!(to_second.try_push(&HEADER, 64, |to| to.fill(1)));
+        to_second.storage().write_body(0, |body| {
+            // SAFETY: the body of the only cell, which nobody else uses.
+            unsafe { (&mut *body).inline[..4].copy_from_slice(&name.to_ne_bytes()) };
+        });
+        let error = from_first.poll(|_, _| ()).expect_err("it is this rank's, or there is no such block");
+        assert_eq!(error.value, u64::from(name));
+    }
+}

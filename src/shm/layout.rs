@@ -3,7 +3,7 @@
 //! ```text
 //! header | context-id table | failure table | rank block × n | ring (from, to) × n² | extra (n: places)
 //! rank block:  telemetry page | roster entry | doorbell area
-//! ring:        control (3 × 128 B: producer's, consumer's, shared copies) | cells (C × 64 B) | bulk (B bytes)
+//! ring:        control (3 × 128 B: producer's, consumer's, shared copies) | cells (C × 64 B) | bulk (B bytes) | blocks
 //! extra:       collective segment × 256
 //! collective segment: counts | outcomes | sleepers | slots of each member | (page) bulk: 4 parts
 //! ```
@@ -12,7 +12,7 @@
 
 use crate::limits::{
     APART, COLLECTIVE_SEGMENTS, CONTEXTS, LINE, MAX_BULK, MAX_CELLS, MIN_BULK, MIN_CELLS, PAGE, TEAM_PART,
-    TEAM_PARTS, TEAM_ROUNDS, TEAM_SLOT,
+    TEAM_PARTS, TEAM_ROUNDS, TEAM_SLOT, block_bytes, block_count,
 };
 use crate::variables::{Overrides, VariableId};
 use crate::{Error, Result};
@@ -208,7 +208,9 @@ impl JobLayout {
         let bitmap = n.div_ceil(64).checked_mul(8)?;
         let counts = n.checked_mul(2)?;
         let rank_block = TELEMETRY + pages(ROSTER_ENTRY + DOORBELL_FIXED + bitmap + counts)?;
-        let ring = pages(RING_CONTROL + u64::from(geometry.cells) * LINE as u64 + u64::from(geometry.bulk))?;
+        let bulk = geometry.bulk as usize;
+        let blocks = (block_count(bulk) * block_bytes(bulk)) as u64;
+        let ring = pages(RING_CONTROL + u64::from(geometry.cells) * LINE as u64 + bulk as u64 + blocks)?;
         let rings_at = (HEADER + CONTEXT_TABLE + FAILURE_TABLE).checked_add(rank_block.checked_mul(n)?)?;
         let extra_at = rings_at.checked_add(ring.checked_mul(n.checked_mul(n)?)?)?;
         let collective_segment = CollectiveSegmentLayout::of(n)?;

@@ -62,7 +62,7 @@ impl Ring {
     /// Pushes a record, and notifies the owner if it does not poll. False: there is no room.
     #[inline(always)]
     pub fn push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        if !self.producer.try_push(header, len, fill) {
+        if !self.producer.try_push(header, len, |room| fill(room)) {
             return false;
         }
         self.fence.light_barrier();

@@ -5,10 +5,14 @@ use crate::coll::selection::variable;
 use crate::events::Collective;
 use crate::team::PAYLOAD;
 use crate::variables::algorithms::AUTO;
-use crate::variables::{Config, VariableId};
+use crate::variables::{Config, ValueSource, VariableId};
 
 /// Bytes from which a scan goes through the team though ranks outnumber CPUs: each reduces a slice.
 const CHAINED_BELOW: usize = 512 << 10;
+
+/// Bytes up to which one of two members sends the other a message, where rings are filled past the cache: what has come is sent on faster through
+/// the ring's blocks than the kernel copies it.
+const MESSAGES: usize = 512 << 10;
 
 /// What a team has room for.
 #[derive(Clone, Copy)]
@@ -40,7 +44,11 @@ impl TeamCapacity<'_> {
     /// behind the other, where a round waits for those before it. What fits into a slot or is copied in one step, is not.
     pub fn is_one_message(&self, operation: Collective, bytes: usize) -> bool {
         let asked_for = variable(operation).is_some_and(|id| self.config.number(id) != AUTO);
-        self.size == 2 && bytes > PAYLOAD && bytes < self.config.coll_direct_from() && !asked_for
+        let by_default = self.config.source(VariableId::CollDirectFrom) == ValueSource::Default;
+        let shape = self.config.shape();
+        let most = if by_default && shape.streams && !shape.is_oversubscribed() { MESSAGES } else { 0 };
+        let most = most.max(self.config.coll_direct_from());
+        self.size == 2 && bytes > PAYLOAD && bytes < most && !asked_for
     }
 
     /// As [`Self::may_serve`], for data that one member has for the others or they for it.

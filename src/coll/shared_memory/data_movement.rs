@@ -4,6 +4,7 @@
 use super::{Hold, OperationKey, Place, TeamGuard, Width, show};
 use crate::error::Result;
 use crate::events::Collective;
+use crate::ring::Room;
 use crate::team::PAYLOAD;
 use core::cmp::Ordering;
 
@@ -89,9 +90,9 @@ impl<H: Hold> TeamGuard<'_, H> {
                 .among_all(
                     what,
                     (len, Width::One),
-                    |to| show(&own[at..][..len], to),
+                    |to, _| show(&own[at..][..len], to),
                     0..size,
-                    |from, bytes| {
+                    |from, bytes, _| {
                         let theirs = match from.cmp(&rank) {
                             Ordering::Less => &mut before[from * block..],
                             Ordering::Equal => return Ok(()),
@@ -118,8 +119,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         &mut self,
         block: usize,
         root: usize,
-        own: impl FnOnce(&mut [u8]),
-        each: impl FnMut(usize, &[u8]) -> Result<()>,
+        own: impl FnOnce(&mut Room<'_>),
+        mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<bool> {
         if self.capacity().is_one_message(Collective::Gather, block)
             || block > PAYLOAD && (block > self.room_among_all(Width::One) || !self.has_room(block).await?)
@@ -128,6 +129,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
         let what = OperationKey::new(Collective::Gather, root, block);
         let wanted = if self.rank() == root { 0..self.size() } else { 0..0 };
+        let (own, each) = (|to: &mut Room<'_>, _| own(to), |from, bytes: &[u8], _| each(from, bytes));
         self.among_all(what, (block, Width::One), own, wanted, each).await.map(|()| true)
     }
 
@@ -139,7 +141,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         &mut self,
         block: usize,
         root: usize,
-        all: impl FnOnce(&mut [u8]),
+        all: impl FnOnce(&mut Room<'_>),
         own: impl FnOnce(&[u8]),
     ) -> Result<bool> {
         let Some(len) = block.checked_mul(self.size()) else { return Ok(false) };
@@ -166,7 +168,7 @@ impl<H: Hold> TeamGuard<'_, H> {
     pub async fn alltoall(
         &mut self,
         block: usize,
-        mut read: impl FnMut(usize, usize, &mut [u8]),
+        mut read: impl FnMut(usize, usize, &mut Room<'_>),
         mut write: impl FnMut(usize, usize, &[u8]),
     ) -> Result<bool> {
         let (rank, size) = (self.rank(), self.size());
@@ -188,14 +190,14 @@ impl<H: Hold> TeamGuard<'_, H> {
                 .among_all(
                     what,
                     (total, width),
-                    |to| {
+                    |to, seats| {
                         let peers = (0..size).filter(|&peer| peer != rank);
-                        peers.for_each(|peer| read(peer, at, &mut to[peer * stride..][..len]));
+                        peers.for_each(|peer| read(peer, at, &mut to.part(seats.of(peer) * stride, len)));
                     },
                     0..size,
-                    |from, bytes| {
+                    |from, bytes, seats| {
                         if from != rank {
-                            write(from, at, &bytes[rank * stride..][..len]);
+                            write(from, at, &bytes[seats.of(rank) * stride..][..len]);
                         }
                         Ok(())
                     },

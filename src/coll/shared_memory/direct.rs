@@ -246,7 +246,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         block: usize,
         mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
     ) -> Result<bool> {
-        if !self.is_direct(block).await? {
+        if self.capacity().is_one_message(Collective::Gather, block) || !self.is_direct(block).await? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Gather, root, block);
@@ -281,7 +281,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         block: usize,
         meanwhile: impl FnOnce() -> Result<()>,
     ) -> Result<bool> {
-        if !self.is_direct_from_one(block).await? {
+        if self.capacity().is_one_message(Collective::Scatter, block)
+            || !self.is_direct_from_one(block).await?
+        {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Scatter, root, block);

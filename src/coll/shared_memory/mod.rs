@@ -30,6 +30,7 @@ use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::Collective;
+use crate::ring::Room;
 use crate::shm::telemetry::CollectiveAbout;
 use crate::team::{
     Arrived, Condition, CorruptWord, MappedSegment, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
@@ -111,7 +112,10 @@ impl fmt::Display for OperationKey {
 }
 
 /// Copies bytes of the caller's to where other members read them.
-pub(in crate::coll) fn show(from: &[u8], to: &mut [u8]) {
+pub(in crate::coll) fn show(from: &[u8], to: &mut Room<'_>) {
+    if to.is_near() {
+        return to.copy_from_slice(from);
+    }
     assert_eq!(from.len(), to.len());
     // SAFETY: both are borrowed and as long as each other; who borrows `to` alone, has none of `from` in it.
     unsafe { crate::arch::copy_for_others(from.as_ptr(), to.as_mut_ptr(), from.len()) };
@@ -319,9 +323,12 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             if len > PAYLOAD { Some(self.part(Readers::Arrive, self.rank() == root).await?) } else { None };
         if self.rank() == root {
             self.write_slot(what, |payload| match part {
-                None => copy(Place::Room(&mut payload[..len])),
-                // SAFETY: team rule 6: the part is free and this round's, in which only the root writes; `len` fits.
-                Some(part) => copy(Place::Room(unsafe { core::slice::from_raw_parts_mut(part, len) })),
+                None => copy(Place::Room(&mut Room::from(&mut payload[..len]))),
+                Some(part) => {
+                    // SAFETY: team rule 6: the part is free and this round's, in which only the root writes; `len` fits.
+                    let room = unsafe { core::slice::from_raw_parts_mut(part, len) };
+                    copy(Place::Room(&mut Room::from(room)));
+                }
             });
             self.rounds().publish();
             self.wake();
@@ -348,17 +355,21 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         &mut self,
         what: OperationKey,
         (len, width): (usize, Width),
-        write: impl FnOnce(&mut [u8]),
+        write: impl FnOnce(&mut Room<'_>, Seats),
         wanted: Range<usize>,
-        mut each: impl FnMut(usize, &[u8]) -> Result<()>,
+        mut each: impl FnMut(usize, &[u8], Seats) -> Result<()>,
     ) -> Result<()> {
         wait!(self, self.begin()?);
         let (rank, size, stride) = (self.rank(), self.size(), self.room_among_all(width));
         let part = if len > PAYLOAD { Some(self.parts(width).await?) } else { None };
+        let seats = if part.is_some() { self.seats() } else { Seats::FIXED };
         self.write_slot(what, |payload| match part {
-            None => write(&mut payload[..len]),
-            // SAFETY: team rule 6: the part is free and this round's; every member writes its own stride of it.
-            Some(part) => write(unsafe { core::slice::from_raw_parts_mut(part.add(rank * stride), len) }),
+            None => write(&mut Room::from(&mut payload[..len]), seats),
+            Some(part) => {
+                // SAFETY: team rule 6: the part is free and this round's; every member writes its own stride of it.
+                let own = unsafe { core::slice::from_raw_parts_mut(part.add(seats.of(rank) * stride), len) };
+                write(&mut seats.room(own), seats);
+            }
         });
         self.arrive(|_| {})?;
         let mut result = Ok(());
@@ -372,11 +383,12 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         }
         for member in wanted {
             let shown = self.read_slot(member, what, |payload| match part {
-                None => each(member, &payload[..len]),
+                None => each(member, &payload[..len], seats),
                 Some(part) => {
                     // SAFETY: team rule 6: written by `member` before it arrived, and by no member until we have left.
-                    let bytes = unsafe { core::slice::from_raw_parts(part.add(member * stride), len) };
-                    each(member, bytes)
+                    let bytes =
+                        unsafe { core::slice::from_raw_parts(part.add(seats.of(member) * stride), len) };
+                    each(member, bytes, seats)
                 }
             });
             result = result.and(shown.and_then(|shown| shown));
@@ -403,6 +415,16 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let team = self.team();
         let part_bytes = team.rounds.storage().part_bytes();
         TeamCapacity { config: engine.config(), size, part_bytes, direct: team.direct != Some(false) }
+    }
+
+    /// Where members sit in the part of the bulk that was taken last.
+    pub(super) fn seats(&mut self) -> Seats {
+        let size = self.size();
+        // All members have taken as many parts.
+        Seats {
+            size,
+            turn: if size == 2 { (self.team().uses.wrapping_sub(1) / PARTS as u64 % 2) as usize } else { 0 },
+        }
     }
 
     /// Start of the next part of the bulk, or of the next two, which lie side by side, once they are free; all write, then all read.
@@ -466,10 +488,38 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 }
 
+/// Which share of a part of the bulk is whose. Of two members, each has the share that the other had when the part was last used: it has read that since, so it need
+/// not wait for the other's processor when it writes there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seats {
+    size: usize,
+    turn: usize,
+}
+
+impl Seats {
+    /// Each member has its own.
+    const FIXED: Self = Self { size: 0, turn: 0 };
+
+    /// Number of the share of `member`.
+    pub fn of(self, member: usize) -> usize {
+        if self.size == 2 { member ^ self.turn } else { member }
+    }
+
+    /// Whether members change seats.
+    pub fn change(self) -> bool {
+        self.size == 2
+    }
+
+    /// Room for data in the caller's share.
+    pub fn room(self, share: &mut [u8]) -> Room<'_> {
+        if self.change() { Room::near(share) } else { Room::from(share) }
+    }
+}
+
 /// Where the data of a round lies.
 pub(super) enum Place<'p> {
     /// Room for the caller's.
-    Room(&'p mut [u8]),
+    Room(&'p mut Room<'p>),
     /// Another member's.
     Bytes(&'p [u8]),
 }

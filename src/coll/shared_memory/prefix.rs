@@ -140,9 +140,9 @@ impl<H: Hold> TeamGuard<'_, H> {
             what,
             (len, Width::One),
             // SAFETY: the operands can be read, and `to` is memory of the team's and as long.
-            |to| unsafe { copy(operands.own, to.as_mut_ptr(), len) },
+            |to, _| unsafe { copy(operands.own, to.as_mut_ptr(), len) },
             wanted,
-            |member, bytes| {
+            |member, bytes, _| {
                 parts[member * part..][..part].copy_from_slice(&bytes[range.clone()]);
                 Ok(())
             },

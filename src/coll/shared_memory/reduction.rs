@@ -13,7 +13,7 @@
 //! - **Bulk rule 3.** A slice of the results is written by one member: the last to arrive, or the slice's. Others read it when they know
 //!   that this member has arrived in the next round, or that it has completed this one.
 
-use super::{Hold, OperationKey, Readers, TeamGuard};
+use super::{Hold, OperationKey, Readers, Seats, TeamGuard};
 use crate::arch::copy_for_others;
 use crate::coll::ReductionKernel;
 use crate::error::Result;
@@ -136,10 +136,15 @@ enum Reducer {
 }
 
 impl<H: Hold> TeamGuard<'_, H> {
-    /// How members show operands. Where ranks outnumber CPUs, who reduces them has often the same CPU, and its cache.
-    pub(super) fn copy_of_operands(&self) -> CopyOperands {
+    /// How members show operands. Where ranks outnumber CPUs, who reduces them has often the same CPU, and its cache; and members that change seats ([`Seats`]) have read
+    /// the places that they write to.
+    pub(super) fn copy_of_operands(&mut self) -> CopyOperands {
         let oversubscribed = self.engine.config().shape().is_oversubscribed();
-        if oversubscribed { core::ptr::copy_nonoverlapping::<u8> } else { copy_for_others }
+        if oversubscribed || self.seats().change() {
+            core::ptr::copy_nonoverlapping::<u8>
+        } else {
+            copy_for_others
+        }
     }
 
     /// Reduces every rank's operands into the result of `root`; the others' place for a result is not used. `false` if the team cannot
@@ -266,8 +271,9 @@ impl<H: Hold> TeamGuard<'_, H> {
             return Ok(false);
         }
         let (rank, size) = (self.rank(), self.size());
-        let copy = self.copy_of_operands();
-        let mut division = Division { operands, stride, rank, size, copy, part: core::ptr::null_mut() };
+        let (copy, seats) = (self.copy_of_operands(), self.seats());
+        let mut division =
+            Division { operands, stride, rank, size, copy, part: core::ptr::null_mut(), seats };
         let only = total <= most;
         let mut result = Ok(());
         let mut before = None;
@@ -276,6 +282,7 @@ impl<H: Hold> TeamGuard<'_, H> {
             wait!(self, self.begin()?);
             let readers = if reducer == Reducer::AllInSlices { Readers::NextRound } else { Readers::Stay };
             division.part = self.part(readers, true).await?;
+            division.seats = self.seats();
             // SAFETY: bulk rule 1: the part has just been taken, and the caller has not arrived.
             unsafe { division.contribute(piece, reducer) };
             self.write_slot(key, |_| {});
@@ -291,11 +298,11 @@ impl<H: Hold> TeamGuard<'_, H> {
             };
             let done = self.settle(done, only && reducer != Reducer::AllInSlices);
             result = result.and(done);
-            before = Some((division.part, piece));
+            before = Some((division.part, piece, division.slice_of_caller(piece.len)));
             self.leave();
             result.clone()?;
         }
-        if let (Reducer::AllInSlices, Some((part, piece))) = (reducer, before) {
+        if let (Reducer::AllInSlices, Some((part, piece, mine))) = (reducer, before) {
             // The results of a piece are fetched in the round of the next one; so there is one round more than pieces.
             wait!(self, self.begin()?);
             self.write_slot(key, |_| {});
@@ -303,7 +310,7 @@ impl<H: Hold> TeamGuard<'_, H> {
             if !out.is_null() {
                 wait!(self, self.completion());
                 // SAFETY: bulk rule 3: all have arrived in the round after that of the piece.
-                unsafe { division.fetch(part, piece, division.slice_of_caller(piece.len)) };
+                unsafe { division.fetch(part, piece, mine) };
             }
             self.leave();
         }
@@ -364,13 +371,13 @@ impl<H: Hold> TeamGuard<'_, H> {
     ///
     /// # Safety
     /// Bulk rule 1: the caller's operands of this round are in `division.part`, and it has not arrived. `before` has part and piece of the
-    /// round before.
+    /// round before, and the slice of it that the caller has reduced.
     async unsafe fn by_all<K: ReductionKernel>(
         &mut self,
         key: OperationKey,
         division: &Division,
         piece: Piece,
-        before: Option<(*mut u8, Piece)>,
+        before: Option<(*mut u8, Piece, Range<usize>)>,
         kernel: &K,
     ) -> Result<()> {
         self.arrive(|_| {})?;
@@ -380,9 +387,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
         // SAFETY: bulk rules 2 and 3: the round is complete, and the slice is the caller's.
         let reduced = unsafe { division.reduce(piece, division.slice_of_caller(piece.len), true, kernel) };
-        if let (Some((part, piece)), false) = (before, division.operands.out.is_null()) {
+        if let (Some((part, piece, mine)), false) = (before, division.operands.out.is_null()) {
             // SAFETY: bulk rule 3: all have arrived in the round after that of the piece.
-            unsafe { division.fetch(part, piece, division.slice_of_caller(piece.len)) };
+            unsafe { division.fetch(part, piece, mine) };
         }
         reduced
     }
@@ -405,13 +412,16 @@ struct Division {
     copy: CopyOperands,
     /// The round's part of the bulk.
     part: *mut u8,
+    /// Who has which share of it.
+    seats: Seats,
 }
 
 impl Division {
     /// Returns the slice of a piece of `len` bytes that the caller reduces where all do: whole elements.
     fn slice_of_caller(&self, len: usize) -> Range<usize> {
         let cut = |slice: usize| len / self.operands.unit * slice / self.size * self.operands.unit;
-        cut(self.rank)..cut(self.rank + 1)
+        let slice = self.seats.of(self.rank);
+        cut(slice)..cut(slice + 1)
     }
 
     /// Puts the caller's operands where the others read them, but for those that only the caller needs.
@@ -419,8 +429,10 @@ impl Division {
     /// # Safety
     /// Bulk rule 1: the part is the caller's round's, in which it has not arrived.
     unsafe fn contribute(&self, Piece { at, len }: Piece, reducer: Reducer) {
-        let (to, from) =
-            (self.part.wrapping_add(self.rank * self.stride), self.operands.own.wrapping_add(at));
+        let (to, from) = (
+            self.part.wrapping_add(self.seats.of(self.rank) * self.stride),
+            self.operands.own.wrapping_add(at),
+        );
         let mine = if reducer == Reducer::AllInSlices { self.slice_of_caller(len) } else { 0..0 };
         // SAFETY: bulk rule 1: the stride is the caller's to write, and `len` is at most a stride; the operands can be read
         // (`Operands::new`).
@@ -483,7 +495,7 @@ impl Division {
         for from in range.clone().step_by(block) {
             let len = block.min(range.end - from);
             let operand = |member: usize| {
-                let theirs = self.part.wrapping_add(member * self.stride).cast_const();
+                let theirs = self.part.wrapping_add(self.seats.of(member) * self.stride).cast_const();
                 let first = if member == self.rank { self.operands.own.wrapping_add(at) } else { theirs };
                 // SAFETY: bulk rule 2; the caller's own operands can be read (`Operands::new`).
                 unsafe { core::slice::from_raw_parts(first.add(from), len) }

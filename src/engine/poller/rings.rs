@@ -86,8 +86,11 @@ impl InboundRings {
             return engine.fail(error);
         }
         // SAFETY: the ring's first page is there, and all of it once there is a record; this is the only place that makes a
-        // consumer, once a peer, under the poller lock (ring rule 4).
-        let consumer = Consumer::resume(unsafe { ring(&engine.job, peer, engine.rank()) });
+        // consumer, once a peer, under the poller lock (ring rule 4). Who has it has the engine, and with it the job.
+        let (ring, blocks) = unsafe {
+            (ring(&engine.job, peer, engine.rank()), engine.peers[peer as usize].blocks(engine, peer))
+        };
+        let consumer = Consumer::resume(ring).passing(blocks);
         self.0[peer as usize] = Inbound::Open(Box::new(consumer));
     }
 }

@@ -12,8 +12,11 @@ pub(super) static ENGINE: CopyEngine = CopyEngine { number: 1, takes, begin };
 
 fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
     // Also where both ranks might copy, but may not.
-    let [read, split] = engine.protocol_state().copy.cma_thresholds(engine);
-    is_plain(body, rts) && rts.total >= read.min(split)
+    let policy = &engine.protocol_state().copy;
+    let [read, split] = policy.cma_thresholds(engine);
+    is_plain(body, rts)
+        && rts.total >= read.min(split)
+        && !policy.keeps_to_blocks(engine, body.world.get(), rts.total, false)
 }
 
 fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {

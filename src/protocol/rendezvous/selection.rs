@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::shm::Job;
 use crate::sync::{AtomicU64, Ordering};
-use crate::variables::{Config, CopyChoice};
+use crate::variables::{Config, CopyChoice, ValueSource, VariableId};
 
 /// Word of the header's tuning area that says whether a cross-memory copy was refused.
 const TUNING: usize = 0;
@@ -32,6 +32,19 @@ impl CopyPolicy {
             CopyChoice::Halves => [NOT, ALWAYS],
             CopyChoice::Auto | CopyChoice::Direct => engine.config.copy_from(),
         }
+    }
+
+    /// Whether a message of `bytes` bytes to or from `peer` goes through the ring, though it could be copied in one step, because its sender has blocks for half of it at least: two copies
+    /// through blocks are faster than one by the kernel, unless both ranks send at once.
+    pub fn keeps_to_blocks(&self, engine: &Engine, peer: u32, bytes: usize, sends: bool) -> bool {
+        let config = &engine.config;
+        let shape = config.shape();
+        shape.streams
+            && !shape.is_oversubscribed()
+            && config.copy() == CopyChoice::Auto
+            && matches!(config.source(VariableId::CopyReadFrom), ValueSource::Default)
+            && (sends || !self.sends_itself())
+            && 2 * engine.peers[peer as usize].bytes_of_blocks(!sends) >= bytes
     }
 
     /// Notes that a message is announced.

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::events::Event;
 use crate::heap::Heap;
 use crate::protocol::Control;
-use crate::ring::PROTOCOL_WORD;
+use crate::ring::{PROTOCOL_WORD, Room};
 use crate::shm::telemetry::ProtocolKind;
 use crate::sync::AtomicU64;
 use crate::variables::CopyChoice;
@@ -213,7 +213,7 @@ impl<'e> Rendezvous<'e> {
             unsafe { copy_long(body.addr.get(), to, bytes) };
         } else {
             // SAFETY: as many bytes at `to` are in the heap, and no Rust object lies there.
-            unsafe { body.pack(0, core::slice::from_raw_parts_mut(to, bytes)) };
+            unsafe { body.pack(0, &mut Room::from(core::slice::from_raw_parts_mut(to, bytes))) };
         }
         self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, bytes);
         self.finish_sent(request, ProtocolKind::Direct);

@@ -173,7 +173,7 @@ pub fn gather(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, root: c_
         // SAFETY: argument rule 3: `block` bytes each; MPI 5.0 §6 forbids that the buffers overlap.
         unsafe { copy(from, own, block) };
     }
-    let show = |room: &mut [u8]| {
+    let show = |room: &mut perusal::ring::Room<'_>| {
         if !is_root {
             // SAFETY: argument rule 3: the caller sends `block` bytes, as many as there is room for.
             unsafe { copy(from, room.as_mut_ptr(), room.len()) }
@@ -206,7 +206,7 @@ pub fn scatter(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, root: c
         unsafe { copy(own, to, block) };
     }
     // SAFETY: argument rule 3: the root has a block for each member.
-    let all = |room: &mut [u8]| unsafe { copy(from, room.as_mut_ptr(), room.len()) };
+    let all = |room: &mut perusal::ring::Room<'_>| unsafe { copy(from, room.as_mut_ptr(), room.len()) };
     // SAFETY: argument rule 3: the others have room for a block.
     let own = |bytes: &[u8]| unsafe { copy(bytes.as_ptr(), to, bytes.len()) };
     Some(run(team.scatter(block, root, all, own)).map(drop))

@@ -1,0 +1,129 @@
+//! Blocks: memory for payloads that two ranks pass to and fro.
+//!
+//! A store to a line that another core has read last waits for that core; a store to a line that this core has read last does not. So who answers a
+//! message writes the answer where it has just read the message.
+//!
+//! Behind the bulk area of each ring lie its blocks, and those of the two rings between a pair of ranks are one set.
+//!
+//! - **Block rule 1.** A block belongs to one of the two ranks, which alone reads and writes it: at first to the producer of the ring behind whose bulk area it lies. A record
+//!   whose payload lies in a block gives it to the consumer of that record (edge 1).
+//! - **Block rule 2.** Within a rank, the producer takes blocks and the consumer puts there what it has read (edge 12): each under `&mut` (ring rule 4), not both under one lock.
+//! - **Block rule 3.** A rank that has no block sends through the bulk area; nobody waits for a block. So a stream in one direction takes the bulk area, which is larger, as soon as
+//!   the receiver has all blocks, and keeps them for what it sends itself.
+
+use super::storage::Storage;
+use crate::limits::{MAX_BLOCKS, block_bytes, block_count};
+use crate::sync::{Arc, AtomicU32, Ordering};
+
+/// Where the ring begins whose blocks these are, in the mask of owned blocks: the ring to the peer, or that from it.
+const OUTGOING: u32 = 0;
+const INCOMING: u32 = 16;
+
+/// In the mask: this rank has the ring to the peer.
+const HAS_OUTGOING: u32 = 1 << 15;
+const _: () = assert!(MAX_BLOCKS < 15);
+
+/// A block, as this rank knows it: its bit in the mask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Block(u32);
+
+impl Block {
+    /// What a record says of it: its number, and whether it lies behind the ring that the record goes through.
+    pub fn name(self) -> u32 {
+        let lies_here = self.0 < INCOMING;
+        self.0 % INCOMING * 2 + u32::from(lies_here)
+    }
+
+    /// The block that a record from the peer names; whether it is one, is for [`Blocks::put`] to say.
+    pub fn named(name: u32) -> Self {
+        let lies_here = name % 2 == 1;
+        Self(name / 2 % INCOMING + if lies_here { INCOMING } else { OUTGOING })
+    }
+}
+
+/// The blocks that one rank passes to and fro with a peer.
+#[derive(Debug)]
+pub struct Blocks<S> {
+    outgoing: S,
+    incoming: S,
+    /// Bytes from which a payload lies in a block, if there is one.
+    from: usize,
+    owned: AtomicU32,
+}
+
+impl<S: Storage> Blocks<S> {
+    /// The blocks of the rings to and from a peer, for payloads of `from` bytes or more. Neither ring's memory is touched before a producer or a
+    /// consumer has been made with them.
+    pub fn new(outgoing: S, incoming: S, from: usize) -> Arc<Self> {
+        Arc::new(Self { outgoing, incoming, from, owned: AtomicU32::new(0) })
+    }
+
+    /// This rank has the ring to the peer, and with it all its blocks but those whose bits are in `given`.
+    pub(super) fn open_outgoing(&self, given: u32) {
+        let all = (1 << block_count(self.outgoing.bulk())) - 1;
+        // Relaxed: the caller is who takes blocks.
+        self.owned.fetch_or(HAS_OUTGOING | (all & !given) << OUTGOING, Ordering::Relaxed);
+    }
+
+    /// This rank has the ring from the peer, and of its blocks those whose bits are in `kept`.
+    pub(super) fn open_incoming(&self, kept: u32) {
+        let all = (1 << block_count(self.incoming.bulk())) - 1;
+        // Release: edge 12, pairs with Acquire in `take`.
+        self.owned.fetch_or((all & kept) << INCOMING, Ordering::Release);
+    }
+
+    /// The bits of the outgoing ring's blocks that the peer has, and of the incoming ring's that this rank has: for a later process at this rank's place.
+    pub(super) fn left(&self) -> (u32, u32) {
+        // Relaxed: who leaves them does nothing else.
+        let owned = self.owned.load(Ordering::Relaxed);
+        let all = (1 << block_count(self.outgoing.bulk())) - 1;
+        (all & !(owned >> OUTGOING), owned >> INCOMING)
+    }
+
+    /// Bytes of the blocks that this rank has, or that the peer has, if nothing is on its way.
+    #[must_use]
+    pub fn bytes_of(&self, peers: bool) -> usize {
+        let bulk = self.outgoing.bulk();
+        // Relaxed: what is known is out of date at once.
+        let owned = (self.owned.load(Ordering::Relaxed) & !HAS_OUTGOING).count_ones() as usize;
+        block_bytes(bulk) * if peers { (2 * block_count(bulk)).saturating_sub(owned) } else { owned }
+    }
+
+    /// Takes a block for a payload of `len` bytes, if there is one and the payload may lie there.
+    #[inline]
+    pub(super) fn take(&self, len: usize) -> Option<Block> {
+        if len < self.from || len > block_bytes(self.outgoing.bulk()) {
+            return None;
+        }
+        // Acquire: edge 12, pairs with Release in `put`: the consumer's reads of the block are over.
+        let owned = self.owned.load(Ordering::Acquire) & !HAS_OUTGOING;
+        if owned == 0 {
+            return None;
+        }
+        let block = Block(owned.trailing_zeros());
+        // Relaxed: only the producer takes bits away.
+        self.owned.fetch_and(!(1 << block.0), Ordering::Relaxed);
+        Some(block)
+    }
+
+    /// Returns whether the peer may have given the block: there is such a one, whose memory is there, and it is not this rank's already.
+    pub(super) fn is_peers(&self, block: Block) -> bool {
+        // Relaxed: of the peer's blocks, only the consumer, which asks, makes some this rank's.
+        let owned = self.owned.load(Ordering::Relaxed);
+        let there = block.0 >= INCOMING || owned & HAS_OUTGOING != 0;
+        there && (block.0 % INCOMING) < block_count(self.outgoing.bulk()) as u32 && owned >> block.0 & 1 == 0
+    }
+
+    /// Puts a block there that has been read, for the producer.
+    pub(super) fn put(&self, block: Block) {
+        // Release: edge 12, pairs with Acquire in `take`: the reads of the block are over.
+        self.owned.fetch_or(1 << block.0, Ordering::Release);
+    }
+
+    /// The ring behind whose bulk area a block lies, and how far behind its beginning.
+    pub(super) fn place(&self, block: Block) -> (&S, usize) {
+        let ring = if block.0 < INCOMING { &self.outgoing } else { &self.incoming };
+        let bulk = ring.bulk();
+        (ring, bulk + (block.0 % INCOMING) as usize * block_bytes(bulk))
+    }
+}
