@@ -37,7 +37,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// As [`Core::send`].
+    /// As [`Core::send_eager`].
     pub fn read(&mut self, access: Access) -> Result<(), i32> {
         let flags = FI_RMA | FI_READ;
         let Some((peer, pieces)) = self.begin_access(&access, flags, FI_REMOTE_READ)? else { return Ok(()) };
@@ -56,7 +56,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// As [`Core::send`].
+    /// As [`Core::send_eager`].
     pub fn write(&mut self, access: Access) -> Result<(), i32> {
         let flags = FI_RMA | FI_WRITE;
         let len = access.spans.len();
@@ -90,7 +90,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// As [`Core::send`]; FI_EMSGSIZE for more than [`ATOMIC_BYTES`].
+    /// As [`Core::send_eager`]; FI_EMSGSIZE for more than [`ATOMIC_BYTES`].
     pub fn atomic(&mut self, access: Access, atomic: Atomic) -> Result<(), i32> {
         let fetches = atomic.family != Family::Write;
         let flags = FI_ATOMIC | if fetches { FI_READ } else { FI_WRITE };
