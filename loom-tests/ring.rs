@@ -154,7 +154,7 @@ fn a_block_goes_to_and_fro() {
         let own = Blocks::new(there.clone(), back.clone(), 48);
         let peers = Blocks::new(back.clone(), there.clone(), 48);
         let mut producer = Producer::new(there.clone()).passing(own.clone());
-        let mut consumer = Consumer::new(back.clone()).passing(own);
+        let mut consumer = Consumer::new(back.clone()).passing(own.clone());
         let peer = thread::spawn(move || {
             let mut producer = Producer::new(back).passing(peers.clone());
             let mut consumer = Consumer::new(there).passing(peers);
@@ -163,6 +163,11 @@ fn a_block_goes_to_and_fro() {
         });
         let receiver = thread::spawn(move || poll_all(&mut consumer, &[48]));
         push_all(&mut producer, &[64]);
+        for _ in 0..3 {
+            if own.bytes_of(false) == 0 {
+                thread::yield_now();
+            }
+        }
         assert!(producer.try_push(&header(1), 64, |to| to.fill(2)));
         for thread in [peer, receiver] {
             thread.join().expect("a thread");

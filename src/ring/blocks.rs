@@ -68,8 +68,8 @@ impl<S: Storage> Blocks<S> {
     /// This rank has the ring from the peer, and of its blocks those whose bits are in `kept`.
     pub(super) fn open_incoming(&self, kept: u32) {
         let all = (1 << block_count(self.incoming.bulk())) - 1;
-        // Release: edge 12, pairs with Acquire in `take`.
-        self.owned.fetch_or((all & kept) << INCOMING, Ordering::Release);
+        // Relaxed: who read them last has ended before this process was started.
+        self.owned.fetch_or((all & kept) << INCOMING, Ordering::Relaxed);
     }
 
     /// The bits of the outgoing ring's blocks that the peer has, and of the incoming ring's that this rank has: for a later process at this rank's place.
