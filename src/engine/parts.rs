@@ -40,12 +40,13 @@ impl Peer {
     ///
     /// # Safety
     ///
-    /// Who has them keeps the job.
+    /// Who has them keeps the job. The start of the ring to the peer is reserved.
     #[cold]
     pub(crate) unsafe fn blocks(&self, engine: &Engine, peer: u32) -> Arc<Blocks<MappedRing>> {
         let make = || {
             let (job, own) = (&engine.job, engine.rank());
-            // SAFETY: these are no ends of the rings; blocks are touched when an end of one has been made, whose memory is then reserved.
+            // SAFETY: these are no ends of the rings. The start of the one is reserved, which is read; blocks are touched when an end of a ring has been made, whose memory is
+            // then reserved.
             let (outgoing, incoming) = unsafe { (ring(job, own, peer), ring(job, peer, own)) };
             Blocks::new(outgoing, incoming, BLOCKS_FROM)
         };

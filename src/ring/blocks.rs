@@ -19,9 +19,7 @@ use crate::sync::{Arc, AtomicU32, Ordering};
 const OUTGOING: u32 = 0;
 const INCOMING: u32 = 16;
 
-/// In the mask: this rank has the ring to the peer.
-const HAS_OUTGOING: u32 = 1 << 15;
-const _: () = assert!(MAX_BLOCKS < 15);
+const _: () = assert!(MAX_BLOCKS <= INCOMING as usize);
 
 /// A block, as this rank knows it: its bit in the mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,17 +50,14 @@ pub struct Blocks<S> {
 }
 
 impl<S: Storage> Blocks<S> {
-    /// The blocks of the rings to and from a peer, for payloads of `from` bytes or more. Neither ring's memory is touched before a producer or a
-    /// consumer has been made with them.
+    /// The blocks of the rings to and from a peer, for payloads of `from` bytes or more: those of the ring to the peer but for what an earlier process at this rank's place has
+    /// given away. It may come back before this one sends. Only the control words of that ring are read.
     pub fn new(outgoing: S, incoming: S, from: usize) -> Arc<Self> {
-        Arc::new(Self { outgoing, incoming, from, owned: AtomicU32::new(0) })
-    }
-
-    /// This rank has the ring to the peer, and with it all its blocks but those whose bits are in `given`.
-    pub(super) fn open_outgoing(&self, given: u32) {
-        let all = (1 << block_count(self.outgoing.bulk())) - 1;
-        // Relaxed: the caller is who takes blocks.
-        self.owned.fetch_or(HAS_OUTGOING | (all & !given) << OUTGOING, Ordering::Relaxed);
+        // Relaxed: who has retired has ended before this process was started.
+        let given = outgoing.control().producer.blocks.load(Ordering::Relaxed);
+        let all = (1 << block_count(outgoing.bulk())) - 1;
+        let owned = AtomicU32::new((all & !given) << OUTGOING);
+        Arc::new(Self { outgoing, incoming, from, owned })
     }
 
     /// This rank has the ring from the peer, and of its blocks those whose bits are in `kept`.
@@ -85,7 +80,7 @@ impl<S: Storage> Blocks<S> {
     pub fn bytes_of(&self, peers: bool) -> usize {
         let bulk = self.outgoing.bulk();
         // Relaxed: what is known is out of date at once.
-        let owned = (self.owned.load(Ordering::Relaxed) & !HAS_OUTGOING).count_ones() as usize;
+        let owned = self.owned.load(Ordering::Relaxed).count_ones() as usize;
         block_bytes(bulk) * if peers { (2 * block_count(bulk)).saturating_sub(owned) } else { owned }
     }
 
@@ -96,7 +91,7 @@ impl<S: Storage> Blocks<S> {
             return None;
         }
         // Acquire: edge 12, pairs with Release in `put`: the consumer's reads of the block are over.
-        let owned = self.owned.load(Ordering::Acquire) & !HAS_OUTGOING;
+        let owned = self.owned.load(Ordering::Acquire);
         if owned == 0 {
             return None;
         }
@@ -106,12 +101,11 @@ impl<S: Storage> Blocks<S> {
         Some(block)
     }
 
-    /// Returns whether the peer may have given the block: there is such a one, whose memory is there, and it is not this rank's already.
+    /// Returns whether the peer may have given the block: there is such a one, and it is not this rank's already.
     pub(super) fn is_peers(&self, block: Block) -> bool {
         // Relaxed: of the peer's blocks, only the consumer, which asks, makes some this rank's.
         let owned = self.owned.load(Ordering::Relaxed);
-        let there = block.0 >= INCOMING || owned & HAS_OUTGOING != 0;
-        there && (block.0 % INCOMING) < block_count(self.outgoing.bulk()) as u32 && owned >> block.0 & 1 == 0
+        (block.0 % INCOMING) < block_count(self.outgoing.bulk()) as u32 && owned >> block.0 & 1 == 0
     }
 
     /// Puts a block there that has been read, for the producer.

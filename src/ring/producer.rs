@@ -44,8 +44,6 @@ impl<S: Storage> Producer<S> {
     /// From now on payloads may lie in these blocks, which the consumer of the ring from the peer has, too.
     #[must_use]
     pub fn passing(self, blocks: Arc<Blocks<S>>) -> Self {
-        // Relaxed: see `resume`.
-        blocks.open_outgoing(self.storage.control().producer.blocks.load(Ordering::Relaxed));
         Self { blocks: Some(blocks), ..self }
     }
 

@@ -326,6 +326,11 @@ fn a_later_rank_has_the_blocks_of_the_one_before() {
     assert_eq!(used_bulk(&to_second), before, "one of its own, and the one that has come");
     push(&mut to_second);
     assert!(used_bulk(&to_second) > before);
+    // Another one receives before it sends: what it is sent lies in blocks that its predecessor has given.
+    to_second.retire();
+    from_second.retire();
+    let (outgoing, incoming) = (to_second.storage().clone(), from_second.storage().clone());
+    let mut from_second = Consumer::resume(incoming.clone()).passing(Blocks::new(outgoing, incoming, 48));
     for _ in 0..8 {
         push(&mut to_first);
         assert!(pop(&mut from_second).is_some());

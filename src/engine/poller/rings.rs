@@ -82,7 +82,10 @@ impl InboundRings {
     fn open(&mut self, engine: &Engine, peer: u32) {
         // The peer has taken the memory before it sent; one that only gives credit has not, and reading where there
         // is no memory would take it without asking.
-        if let Err(error) = engine.job.reserve_ring_start(peer, engine.rank()) {
+        // The start of the ring to the peer says which of its blocks the peer has.
+        let own = engine.rank();
+        let start = |from, to| engine.job.reserve_ring_start(from, to);
+        if let Err(error) = start(peer, own).and_then(|()| start(own, peer)) {
             return engine.fail(error);
         }
         // SAFETY: the ring's first page is there, and all of it once there is a record; this is the only place that makes a
