@@ -64,7 +64,8 @@ static void lie(const char *what)
     const uint64_t far = (uint64_t)1 << 60;
 #define LIE(name, ...) if (strcmp(what, name) == 0) { __VA_ARGS__; return; }
     LIE("kind", commit(UNKNOWN, 32, words(0, 0, 0, 0, 0)))
-    LIE("length", commit(EAGER, 0xffffff, words(0, 0, 0, 0, 0)))
+    LIE("length", commit(EAGER, 0x7fffff, words(0, 0, 0, 0, 0)))
+    LIE("block", commit(EAGER, 0x800040, words(0, 0, 0, 0, 0)))
     LIE("context", struct record record = words(0, 0, 0, 0, 0); record.context = 0xffffff; commit(EAGER, 32, record))
     LIE("place", commit(RTS, 32, words(0, 100000, 0, far, 0)))
     LIE("first-none", commit(FIRST, 32, words(0, 0, 0, 0, 0)))

@@ -10,9 +10,10 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(90);
 
 /// A lie of `lies.c`, and what the receiver says.
-const LIES: [(&str, &str); 30] = [
+const LIES: [(&str, &str); 31] = [
     ("kind", "unknown kind of record 99"),
-    ("length", "payload length exceeds a quarter of the ring (16777215)"),
+    ("length", "payload length exceeds a quarter of the ring (8388607)"),
+    ("block", "a payload lies in a block that is not the sender's (0)"),
     ("context", "context id 16777215 is out of range"),
     ("place", "100000 bytes at 1152921504606846976, outside of the shared heap"),
     ("first-none", "a message of 0 bytes in fragments, where "),
