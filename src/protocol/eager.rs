@@ -90,7 +90,6 @@ impl Eager<'_> {
                 unsafe { copy_in_short(addr, to) };
             })
         } else {
-            // Not rare, but registers that live across the call must not be spilled where there is no call.
             cold_path();
             tx.producer.try_push_long(header(), bytes, prefetch, |room| {
                 // SAFETY: the sender's buffer is valid for `bytes` bytes, and a block or the bulk area is none of it.

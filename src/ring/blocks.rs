@@ -32,7 +32,7 @@ impl Block {
         self.0 % INCOMING * 2 + u32::from(lies_here)
     }
 
-    /// The block that a record from the peer names; whether it is one, is for [`Blocks::put`] to say.
+    /// The block that a record from the peer names; whether it is one, is for [`Blocks::is_peers`] to say.
     pub fn named(name: u32) -> Self {
         let lies_here = name % 2 == 1;
         Self(name / 2 % INCOMING + if lies_here { INCOMING } else { OUTGOING })

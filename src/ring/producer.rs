@@ -8,7 +8,7 @@ use crate::limits::LINE;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use core::hint::cold_path;
 
-/// Cells between the next record and the one that [`Producer::try_push_prefetching`] prefetches.
+/// Cells between the next record and the one that [`Producer::try_push_inline`] and [`Producer::try_push_long`] prefetch.
 const PREFETCH_DISTANCE: usize = 8;
 
 /// The one writer of a ring (ring rule 4).
@@ -85,30 +85,11 @@ impl<S: Storage> Producer<S> {
     /// When `len` exceeds [`Self::max_payload`].
     #[inline(always)]
     pub fn try_push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut Room<'_>)) -> bool {
-        self.try_push_prefetching(|| *header, len, false, fill)
-    }
-
-    /// As [`Self::try_push`]. `prefetch`: more records are about to come, so the line of a later one is prefetched. A store
-    /// waits in the processor for its line, and all stores behind it wait too. `header` is called where the header is written, so that
-    /// an inline record's stays in registers.
-    ///
-    /// # Panics
-    ///
-    /// As [`Self::try_push`].
-    #[inline(always)]
-    pub fn try_push_prefetching(
-        &mut self,
-        header: impl FnOnce() -> Header,
-        len: usize,
-        prefetch: bool,
-        fill: impl FnOnce(&mut Room<'_>),
-    ) -> bool {
         if len <= INLINE {
-            return self.try_push_inline(&header(), len, prefetch, |to| fill(&mut Room::from(to)));
+            return self.try_push_inline(header, len, false, |to| fill(&mut Room::from(to)));
         }
-        // Not rare, but registers that live across the call must not be spilled where there is no call.
         cold_path();
-        self.try_push_long(header(), len, prefetch, fill)
+        self.try_push_long(*header, len, false, fill)
     }
 
     /// Whether a record of `len` payload bytes would be taken now. If so, it stays so: nobody else can fill the ring.
@@ -134,7 +115,8 @@ impl<S: Storage> Producer<S> {
         self.bulk_free(end)
     }
 
-    /// As [`Self::try_push_prefetching`], for at most [`INLINE`] payload bytes.
+    /// As [`Self::try_push`], for at most [`INLINE`] payload bytes. `prefetch`: more records are about to come, so the line of a later one is prefetched. A store
+    /// waits in the processor for its line, and all stores behind it wait too.
     ///
     /// # Panics
     ///
@@ -167,7 +149,8 @@ impl<S: Storage> Producer<S> {
         self.storage.prefetch_write((place + PREFETCH_DISTANCE) & (self.storage.cells() - 1));
     }
 
-    /// As [`Self::try_push_prefetching`], for more than [`INLINE`] payload bytes.
+    /// As [`Self::try_push_inline`], for more than [`INLINE`] payload bytes. Not rare, but callers say that it is ([`cold_path`]): registers that live
+    /// across the call must not be spilled where there is no call.
     ///
     /// # Panics
     ///
