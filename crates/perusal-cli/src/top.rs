@@ -326,6 +326,8 @@ fn show_on(
     interval: Duration,
     terminal: &mut ratatui::DefaultTerminal,
 ) -> io::Result<bool> {
+    // The first poll makes crossterm hear of new sizes: one that came before it would not be drawn for.
+    event::poll(Duration::ZERO)?;
     let (mut looks, start, mut screen) = (Looks::begin(&job.memory), Instant::now(), Screen::default());
     sleep(interval.min(Duration::from_millis(100)));
     let mut view = looks.next(&job.memory);
