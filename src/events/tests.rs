@@ -1,4 +1,4 @@
-//! Every rule of handles, a test each. Callbacks count into atomics; the fatal hook keeps what it is told.
+//! Every rule of handles, a test each. Callbacks count into atomics; the fatal hook stores the texts that it gets.
 
 use super::*;
 use crate::limits::rounds;
@@ -18,8 +18,8 @@ struct Bench {
 
 fn bench() -> Bench {
     let fatal = Arc::new(Mutex::new(Vec::new()));
-    let told = fatal.clone();
-    let registry = Registry::new(Box::new(move |text| told.lock().unwrap().push(text)));
+    let texts = fatal.clone();
+    let registry = Registry::new(Box::new(move |text| texts.lock().unwrap().push(text)));
     let world = registry.attach(WORLD);
     Bench { registry, world, fatal }
 }
@@ -58,7 +58,7 @@ fn counting(counter: &AtomicUsize) -> Callback {
     Callback::C { function: count, param: core::ptr::from_ref(counter).cast_mut().cast() }
 }
 
-fn told(counter: &AtomicUsize) -> usize {
+fn calls(counter: &AtomicUsize) -> usize {
     counter.load(Ordering::Relaxed)
 }
 
@@ -68,24 +68,24 @@ fn a_callback_runs_while_its_window_is_open_and_only_then() {
     let seen = AtomicUsize::new(0);
     let handle = registry.register(&world, Event::ReqActivate, counting(&seen)).unwrap();
     happen(&world, Event::ReqActivate);
-    assert_eq!(told(&seen), 0, "registered is not active");
+    assert_eq!(calls(&seen), 0, "registered is not active");
     registry.activate(handle).unwrap();
     registry.activate(handle).unwrap();
     happen(&world, Event::ReqActivate);
     happen(&world, Event::ReqNotify);
-    assert_eq!(told(&seen), 1);
+    assert_eq!(calls(&seen), 1);
     registry.deactivate(handle).unwrap();
     registry.deactivate(handle).unwrap();
     assert!(!world.gate.is_any_open());
     world.emit(&EventRecord::new(Event::ReqActivate, 7, &spec(WORLD)));
-    assert_eq!(told(&seen), 1, "even past the gate");
+    assert_eq!(calls(&seen), 1, "even past the gate");
 }
 
 #[test]
-fn the_callback_is_told_handle_id_spec_and_param() {
-    type Told = (i64, isize, [i64; 7], usize);
-    static TOLD: Mutex<Vec<Told>> = Mutex::new(Vec::new());
-    unsafe extern "C" fn keep(h: c_long, id: isize, spec: *mut CommSpec, param: *mut c_void) -> c_int {
+fn the_callback_receives_handle_id_spec_and_param() {
+    type Received = (i64, isize, [i64; 7], usize);
+    static RECEIVED: Mutex<Vec<Received>> = Mutex::new(Vec::new());
+    unsafe extern "C" fn store(h: c_long, id: isize, spec: *mut CommSpec, param: *mut c_void) -> c_int {
         // SAFETY: dispatch passes a live spec.
         let s = unsafe { *spec };
         let fields = [
@@ -97,11 +97,11 @@ fn the_callback_is_told_handle_id_spec_and_param() {
             s.tag.into(),
             s.operation.into(),
         ];
-        TOLD.lock().unwrap().push((h, id, fields, param as usize));
+        RECEIVED.lock().unwrap().push((h, id, fields, param as usize));
         0
     }
     let Bench { registry, world, .. } = bench();
-    let callback = Callback::C { function: keep, param: core::ptr::without_provenance_mut(0x77) };
+    let callback = Callback::C { function: store, param: core::ptr::without_provenance_mut(0x77) };
     let handle = registry.register(&world, Event::MsgArrived, callback).unwrap();
     registry.activate(handle).unwrap();
     let what = Spec {
@@ -115,8 +115,8 @@ fn the_callback_is_told_handle_id_spec_and_param() {
         bytes: 0,
     };
     world.emit(&EventRecord::new(Event::MsgArrived, -44, &what));
-    let told = TOLD.lock().unwrap();
-    assert_eq!(*told, [(handle.raw(), -44, [5, 6, 7, 8, -1, 10, 1], 0x77)]);
+    let received = RECEIVED.lock().unwrap();
+    assert_eq!(*received, [(handle.raw(), -44, [5, 6, 7, 8, -1, 10, 1], 0x77)]);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn several_handles_of_one_event_have_windows_of_their_own() {
     }
     happen(&world, Event::ReqComplete);
     for (index, counter) in seen.iter().enumerate() {
-        assert_eq!(told(counter), if index % 2 == 0 { 1 } else { 3 });
+        assert_eq!(calls(counter), if index % 2 == 0 { 1 } else { 3 });
     }
 }
 
@@ -214,7 +214,7 @@ fn the_callback_can_be_replaced_only_while_the_handle_is_inactive() {
     registry.set_callback(handle, counting(&second)).unwrap();
     registry.activate(handle).unwrap();
     happen(&world, Event::ReqActivate);
-    assert_eq!((told(&first), told(&second)), (0, 1));
+    assert_eq!((calls(&first), calls(&second)), (0, 1));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_handle_dies_with_its_communicator_and_can_still_be_released() {
     registry.activate(handle).unwrap();
     registry.detach(&comm);
     comm.emit(&EventRecord::new(Event::ReqActivate, 7, &spec(0x5000)));
-    assert_eq!(told(&seen), 0);
+    assert_eq!(calls(&seen), 0);
     let dead = Err(EventError::Object);
     assert_eq!(registry.activate(handle), dead);
     assert_eq!(registry.deactivate(handle), dead);
@@ -236,7 +236,7 @@ fn a_handle_dies_with_its_communicator_and_can_still_be_released() {
     assert_eq!(registry.callback(handle).err(), Some(EventError::Object));
     assert_eq!(registry.event(handle), Err(EventError::Object));
     assert_eq!(registry.object(handle), Err(EventError::Object));
-    assert_eq!(registry.release(handle), dead, "says so, and releases");
+    assert_eq!(registry.release(handle), dead, "an error, and the handle is released");
     assert_eq!(registry.release(handle), Err(EventError::Handle));
     assert_eq!(registry.register(&comm, Event::ReqActivate, counting(&seen)), Err(EventError::Comm));
     assert_eq!(registry.object(other), Ok(WORLD), "others live on");
@@ -273,12 +273,12 @@ fn propagation_carries_handle_and_window_to_duplicates() {
     for comm in [&world, &copy, &copy_of_copy] {
         happen(comm, Event::ReqActivate);
     }
-    assert_eq!((told(&on), told(&off), told(&shut)), (3, 1, 0));
+    assert_eq!((calls(&on), calls(&off), calls(&shut)), (3, 1, 0));
     assert_eq!(registry.object(carried), Ok(WORLD), "the communicator it was registered with");
     registry.activate(inactive).unwrap();
     registry.deactivate(carried).unwrap();
     happen(&copy, Event::ReqActivate);
-    assert_eq!((told(&on), told(&shut)), (3, 1), "one window for all of them");
+    assert_eq!((calls(&on), calls(&shut)), (3, 1), "one window for all of them");
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn propagation_switched_off_leaves_what_was_propagated() {
     registry.activate(handle).unwrap();
     happen(&first, Event::ReqActivate);
     happen(&second, Event::ReqActivate);
-    assert_eq!(told(&seen), 1);
+    assert_eq!(calls(&seen), 1);
 }
 
 #[test]
@@ -313,19 +313,19 @@ fn a_freed_duplicate_leaves_the_handle_and_a_freed_original_takes_it_along() {
     });
     registry.detach(&one);
     one.emit(&EventRecord::new(Event::ReqActivate, 7, &spec(0x6000)));
-    assert_eq!(told(&seen), 0);
+    assert_eq!(calls(&seen), 0);
     happen(&original, Event::ReqActivate);
     happen(&two, Event::ReqActivate);
-    assert_eq!(told(&seen), 2);
+    assert_eq!(calls(&seen), 2);
     registry.detach(&original);
     assert!(!two.gate.is_any_open());
     two.emit(&EventRecord::new(Event::ReqActivate, 7, &spec(0x7000)));
-    assert_eq!(told(&seen), 2);
+    assert_eq!(calls(&seen), 2);
     assert_eq!(registry.release(handle), Err(EventError::Object));
 }
 
 #[test]
-fn a_non_success_return_is_fatal_and_says_which_callback() {
+fn a_non_success_return_is_fatal_and_names_the_callback() {
     let Bench { registry, world, fatal } = bench();
     // One pointer: a function may have several addresses.
     let function: CommCallback = fail;
@@ -372,7 +372,7 @@ fn a_subscription_listens_until_it_is_dropped_and_drops_its_closure_then() {
     drop(subscription);
     happen(&world, Event::ReqActivate);
     assert_eq!(seen.load(Ordering::Relaxed), 2);
-    assert_eq!(Arc::strong_count(&seen), 1, "the closure is gone");
+    assert_eq!(Arc::strong_count(&seen), 1, "the closure has been dropped");
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn a_release_from_inside_the_callback_takes_effect_when_it_returns() {
     let releasing = move |handle: Handle, _: &EventRecord<'_>| {
         assert_eq!(inside.release(handle), Ok(()));
         assert_eq!(inside.release(handle), Err(EventError::Handle));
-        assert_eq!(Arc::strong_count(&mine), 2, "the running closure keeps what it owns");
+        assert_eq!(Arc::strong_count(&mine), 2, "the running closure still owns it");
     };
     let handle = registry.register(&world, Event::ReqActivate, Callback::Rust(Box::new(releasing))).unwrap();
     registry.activate(handle).unwrap();
@@ -432,7 +432,7 @@ fn release_waits_for_a_callback_on_another_thread() {
 }
 
 #[test]
-fn the_owner_of_the_lock_releases_without_waiting_for_who_waits_for_the_lock() {
+fn the_owner_of_the_lock_releases_without_waiting_for_a_callback_that_waits_for_the_lock() {
     let Bench { registry, world, .. } = bench();
     let (entered, has_entered) = mpsc::channel();
     let inside = registry.clone();
@@ -469,7 +469,7 @@ fn callbacks_may_ask_about_handles_and_change_others() {
     happen(&world, Event::ReqActivate);
     happen(&world, Event::ReqNotify);
     assert!(fatal.lock().unwrap().is_empty());
-    assert_eq!(told(&seen), 1);
+    assert_eq!(calls(&seen), 1);
 }
 
 #[test]
@@ -486,7 +486,7 @@ fn handles_come_and_go_by_the_thousand_without_growth() {
         highest = highest.max(handle.index());
         registry.release(handle).unwrap();
     }
-    assert_eq!((highest, told(&seen)), (0, rounds(10_000).div_ceil(100)));
+    assert_eq!((highest, calls(&seen)), (0, rounds(10_000).div_ceil(100)));
 }
 
 #[test]
@@ -533,7 +533,7 @@ fn race(Bench { world, fatal, .. }: Bench) {
 
 /// A table of 320 event types, those of the first 300 of communicators, the rest of the engine.
 fn large_table() -> &'static [EventInfo] {
-    let row = |number: u16| EventInfo {
+    let event_type = |number: u16| EventInfo {
         event: Event::new(number),
         name: c"TEST_EVENT",
         aliases: &[],
@@ -548,7 +548,7 @@ fn large_table() -> &'static [EventInfo] {
         payload: PayloadKind::None,
         shown: Shown::Instant,
     };
-    (1..=320).map(row).collect::<Vec<_>>().leak()
+    (1..=320).map(event_type).collect::<Vec<_>>().leak()
 }
 
 #[test]
@@ -564,13 +564,13 @@ fn listeners_to_the_three_hundredth_event_type_of_a_table_get_its_records_and_no
     let subscription = Subscription::new(&world, last_of_comm, listener(&records)).unwrap();
     let everywhere = [last_of_comm, of_engine].into_iter().collect();
     let global = registry.subscribe_globally(everywhere, Arc::new(listener(&records)));
-    let later = registry.attach(WORLD + 1);
+    let attached_last = registry.attach(WORLD + 1);
     assert_eq!(registry.register(&world, of_engine, counting(&AtomicUsize::new(0))), Err(EventError::Event));
 
     for number in 1..=320_u16 {
         let event = Event::new(number);
         let comm = event == last_of_comm;
-        assert_eq!((world.gate.is_open(event), later.gate.is_open(event)), (comm, comm), "{event:?}");
+        assert_eq!((world.gate.is_open(event), attached_last.gate.is_open(event)), (comm, comm), "{event:?}");
         assert_eq!(registry.gate.is_open(event), event == of_engine);
         let record = EventRecord::new(event, number as isize, &Spec::NOTHING);
         if number <= 300 {
@@ -579,12 +579,12 @@ fn listeners_to_the_three_hundredth_event_type_of_a_table_get_its_records_and_no
             registry.emit(&record)
         };
     }
-    later.emit_once(last_of_comm, 7, 6, EventPayload::None, Spec::NOTHING);
+    attached_last.emit_once(last_of_comm, 7, 6, EventPayload::None, Spec::NOTHING);
     let expected = [(last_of_comm, 300), (last_of_comm, 300), (of_engine, 310), (last_of_comm, 7)];
     assert_eq!(*records.lock().unwrap(), expected);
 
     drop(subscription);
     assert!(world.gate.is_open(last_of_comm) && world.gate.is_any_open());
     drop(global);
-    assert!(![&world.gate, &later.gate, &registry.gate].iter().any(|gate| gate.is_any_open()));
+    assert!(![&world.gate, &attached_last.gate, &registry.gate].iter().any(|gate| gate.is_any_open()));
 }

@@ -55,7 +55,7 @@ pub(super) struct SharedBuffer {
 // SAFETY: it is memory that is mapped in the whole process; two-phase rule 1 says who uses what when.
 unsafe impl Send for SharedBuffer {}
 
-/// What a member says of the part that it has read or written.
+/// A member's report of the part that it has read or written.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct Report {
@@ -83,7 +83,7 @@ pub(super) struct Filled {
 }
 
 impl Filled {
-    /// Takes note of a write, and says whether its pages have been there for the two before.
+    /// Notes a write. Returns whether the two before have filled its pages.
     fn has_long(&mut self, first: u64, end: u64) -> bool {
         if self.first <= first && end <= self.end {
             self.again += 1;
@@ -145,17 +145,17 @@ impl SharedBuffer {
 /// The map has a bit for each of them, and nobody else uses it meanwhile.
 unsafe fn fill(map: NonNull<u64>, at: usize, bytes: usize) {
     let (first, last) = (at / WORD, (at + bytes - 1) / WORD);
-    let head = u64::MAX << (at % WORD);
-    let tail = u64::MAX >> (WORD - 1 - (at + bytes - 1) % WORD);
+    let from_first = u64::MAX << (at % WORD);
+    let to_last = u64::MAX >> (WORD - 1 - (at + bytes - 1) % WORD);
     // SAFETY: the words of the bytes are in the map, which is the caller's (`Safety`).
     unsafe {
         if first == last {
-            *map.add(first).as_ptr() |= head & tail;
+            *map.add(first).as_ptr() |= from_first & to_last;
             return;
         }
-        *map.add(first).as_ptr() |= head;
+        *map.add(first).as_ptr() |= from_first;
         slice::from_raw_parts_mut(map.add(first + 1).as_ptr(), last - first - 1).fill(u64::MAX);
-        *map.add(last).as_ptr() |= tail;
+        *map.add(last).as_ptr() |= to_last;
     }
 }
 
@@ -207,16 +207,17 @@ impl File {
         {
             return Ok(None);
         }
-        let mut kept = lock(&self.buffer);
+        let mut shared = lock(&self.buffer);
         // All members have the same windows and the same plan, so all of them make a larger buffer or none does.
         let span = plan.end - plan.first;
-        if kept.as_ref().is_none_or(|buffer| buffer.window < buffer.limit && (buffer.window as u64) < span) {
-            if let Some(small) = kept.take() {
+        if shared.as_ref().is_none_or(|buffer| buffer.window < buffer.limit && (buffer.window as u64) < span)
+        {
+            if let Some(small) = shared.take() {
                 small.free(engine);
             }
-            *kept = self.make_buffer(engine, span)?;
+            *shared = self.make_buffer(engine, span)?;
         }
-        match &*kept {
+        match &*shared {
             Some(buffer) => {
                 let passage = Passage::new(self, engine, buffer, own, elements);
                 Ok(Some(self.moving(own, || passage.run(&plan).unwrap_or_else(Transfer::failed))))
@@ -225,7 +226,7 @@ impl File {
         }
     }
 
-    /// Tells the others of this member's access, and decides with them.
+    /// Exchanges the members' accesses. Returns the plan that follows for all of them; `None` if each member performs its access alone.
     fn plan(
         &self,
         engine: &Engine,
@@ -234,9 +235,9 @@ impl File {
         direction: Direction,
     ) -> Result<Option<Plan>> {
         // A member that reads and one that writes do not agree.
-        let way = 1 + direction as i64;
+        let wanted = 1 + direction as i64;
         let maps = i64::from(direction == Direction::Write && self.descriptor().for_mapping().is_some());
-        let mut told = [i64::MAX, 0, 0, 0, way, maps];
+        let mut own_part = [i64::MAX, 0, 0, 0, wanted, maps];
         if let Some(access) = own.filter(|access| access.bytes > 0) {
             let view = &access.view;
             let first = view.runs(access.at, access.bytes).next().map_or((0, 1), |run| run);
@@ -244,20 +245,20 @@ impl File {
             let fits = view.ascends() && !view.representation.converts(direction) && elements.bytes() > 0;
             let agreed = fits && !self.is_atomic() && hints::buffers(&lock(&self.info), direction);
             let runs = access.bytes.div_ceil(first.1.max(1)) as i64;
-            let way = if agreed { way } else { 0 };
-            told = [first.0 as i64, last as i64 + 1, access.bytes as i64, runs, way, maps];
+            let wanted = if agreed { wanted } else { 0 };
+            own_part = [first.0 as i64, last as i64 + 1, access.bytes as i64, runs, wanted, maps];
         }
-        let all = self.exchange(engine, told)?;
-        let sum = |i: usize| all.iter().fold(0_i64, |sum, told| sum.saturating_add(told[i]));
-        let first = all.iter().map(|told| told[0]).min().unwrap_or(0);
-        let end = all.iter().map(|told| told[1]).max().unwrap_or(0);
+        let all = self.exchange(engine, own_part)?;
+        let sum = |i: usize| all.iter().fold(0_i64, |sum, part| sum.saturating_add(part[i]));
+        let first = all.iter().map(|part| part[0]).min().unwrap_or(0);
+        let end = all.iter().map(|part| part[1]).max().unwrap_or(0);
         let (bytes, runs) = (sum(2), sum(3));
-        let agreed = all.iter().all(|told| told[4] == way);
+        let agreed = all.iter().all(|part| part[4] == wanted);
         let sparse = if direction == Direction::Write { SPARSE_WRITE } else { SPARSE_READ };
         let pays = runs >= MANY * i64::from(self.comm.size())
             && bytes / runs.max(1) < SHORT
             && (end - first) / sparse <= bytes;
-        let maps = all.iter().all(|told| told[5] == 1);
+        let maps = all.iter().all(|part| part[5] == 1);
         let plan = Plan { direction, first: first as u64, end: end as u64, maps };
         Ok((agreed && bytes > 0 && pays).then_some(plan))
     }
@@ -266,7 +267,7 @@ impl File {
     fn make_buffer(&self, engine: &Engine, span: u64) -> Result<Option<SharedBuffer>> {
         let members = self.comm.size() as usize;
         let mut extent = None;
-        let mut told = [0; 3];
+        let mut made = [0; 3];
         if self.comm.rank() == 0 {
             let asked = hints::buffer_size(&lock(&self.info)).min(1 << 30);
             let limit = asked.next_multiple_of(PAGE).max(PAGE * members);
@@ -279,11 +280,11 @@ impl File {
                 let place = heap.place_of(extent.addr().as_ptr(), bytes)?;
                 // SAFETY: the extent is ours and so long, and nobody else knows it yet.
                 unsafe { extent.addr().add(window).write_bytes(0, bytes - window) };
-                told = [place as i64, window as i64, limit as i64];
+                made = [place as i64, window as i64, limit as i64];
                 Some(extent)
             });
         }
-        let [place, window, limit] = self.exchange(engine, told)?[0];
+        let [place, window, limit] = self.exchange(engine, made)?[0];
         let sound = place > 0
             && place % PAGE as i64 == 0
             && window % PAGE as i64 == 0
@@ -305,7 +306,7 @@ impl File {
     }
 }
 
-/// A member's way through the windows of an access.
+/// A member's progress through the windows of an access.
 struct Passage<'a> {
     file: &'a File,
     engine: &'a Engine,
@@ -548,8 +549,8 @@ mod tests {
     #[test]
     fn the_third_write_of_a_span_finds_its_pages() {
         let mut filled = Filled::default();
-        let told = [(0, 100), (0, 100), (10, 90), (0, 100), (0, 101), (0, 100), (5, 101)];
-        let long: Vec<bool> = told.iter().map(|(first, end)| filled.has_long(*first, *end)).collect();
+        let writes = [(0, 100), (0, 100), (10, 90), (0, 100), (0, 101), (0, 100), (5, 101)];
+        let long: Vec<bool> = writes.iter().map(|(first, end)| filled.has_long(*first, *end)).collect();
         assert_eq!(long, [false, false, true, true, false, false, true]);
     }
 

@@ -1,4 +1,4 @@
-//! What a partitioned request tells listeners: events of its own, and those of PERUSE that a request has.
+//! Events that a partitioned request emits: its own, and those of PERUSE that every request has.
 
 use super::buffer::Partitions;
 use super::marks::Marks;
@@ -20,18 +20,18 @@ pub(super) struct RequestEvents {
     tag: i32,
     /// Its id in events; 0 as long as nobody has listened.
     id: AtomicUsize,
-    /// The last round of which a transfer has been told.
+    /// The last round for which the beginning of a transfer has been emitted.
     begun: AtomicU64,
-    /// Of a receive, the last round of which the end has been told.
+    /// Of a receive, the last round for which the end has been emitted.
     completed: AtomicU64,
-    /// Of a receive to which somebody has listened: of which partitions the arrival has been told.
-    told: OnceLock<Marks>,
+    /// Of a receive that has been observed: for which partitions the arrival has been emitted.
+    emitted: OnceLock<Marks>,
 }
 
 impl RequestEvents {
     pub fn new(comm: Arc<Comm>, operation: Operation, peer: i32, tag: i32) -> Self {
         let (id, begun, completed) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        Self { comm, operation, peer, tag, id, begun, completed, told: OnceLock::new() }
+        Self { comm, operation, peer, tag, id, begun, completed, emitted: OnceLock::new() }
     }
 
     /// Whether anybody listens to anything on the communicator. Where nobody listens to anything, that is one load and one branch.
@@ -41,7 +41,7 @@ impl RequestEvents {
     }
 
     fn id(&self, engine: &Engine) -> isize {
-        // Relaxed, here and below: a number that says nothing of other memory.
+        // Relaxed, here and below: a number; it publishes nothing else.
         let id = self.id.load(Ordering::Relaxed);
         if id != 0 {
             return id.cast_signed();
@@ -173,7 +173,7 @@ impl RequestEvents {
         self.emit_request(engine, buffer, event);
     }
 
-    /// Emits the arrival of partitions of a receive that is observed; `is_here` says how many bytes of a partition are there once it has come.
+    /// Emits the arrival of partitions of a receive that is observed; `is_here` returns how many bytes of a partition have come, once they have.
     #[inline(always)]
     pub fn arrivals(
         &self,
@@ -196,9 +196,9 @@ impl RequestEvents {
         round: u64,
         is_here: impl Fn(usize) -> Option<usize>,
     ) {
-        // Without memory for marks arrivals are not told.
-        let told = self.told.get_or_init(|| Marks::new(buffer.number).unwrap_or_default());
-        for (partition, mark) in told.iter().enumerate() {
+        // Without memory for marks arrivals are not emitted.
+        let emitted = self.emitted.get_or_init(|| Marks::new(buffer.number).unwrap_or_default());
+        for (partition, mark) in emitted.iter().enumerate() {
             if mark.has_stepped(round) {
                 continue;
             }
@@ -233,7 +233,7 @@ impl RequestEvents {
         }
     }
 
-    /// As [`Self::complete`], where several threads may find that the round is over. False if another one tells it.
+    /// As [`Self::complete`], where several threads may find that the round is over. Returns false if another thread emits it.
     #[inline(always)]
     pub fn complete_once(&self, engine: &Engine, buffer: &Partitions, round: u64) -> bool {
         !self.is_observed() || self.emit_complete_once(engine, buffer, round)
@@ -263,7 +263,7 @@ impl RequestEvents {
         self.emit_operation(engine, buffer, Event::PartComplete);
     }
 
-    /// Emits that the user is told of the end of a round.
+    /// Emits that the user is notified of the end of a round.
     #[inline(always)]
     pub fn notify(&self, engine: &Engine, buffer: &Partitions) {
         if self.is_observed() {

@@ -11,7 +11,7 @@ use perusal_trace::PATH_VARIABLE;
 /// Variable that marks every process of a job, so that what was left behind can be found.
 pub const JOB_ID_VARIABLE: &str = "PERUSAL_JOB_ID";
 
-/// Variable that says which of the job's programs a rank runs (MPI_APPNUM).
+/// Variable with the number of the program that a rank runs (MPI_APPNUM).
 const APP_VARIABLE: &str = "PERUSAL_APPNUM";
 
 /// One variable as the command line names it.
@@ -65,13 +65,13 @@ pub fn of_spawned(own: &[Vec<u8>], set: &[Vec<u8>]) -> Vec<CString> {
 }
 
 fn finished(variables: Vec<(OsString, OsString)>) -> Vec<CString> {
-    // The tune file's values come through whatever is kept away: the launcher has made the job by them.
+    // The tune file's values are passed on even where other variables are not: the launcher has made the job by them.
     let tuned = std::env::var_os(TUNED).map(|values| (OsString::from(TUNED), values));
     variables.into_iter().chain(tuned).filter_map(|(name, value)| entry(name, value)).collect()
 }
 
-/// What the launchers of MPICH and Intel MPI tell a rank of its place on the node: scripts choose a device by it, and programs find out whether
-/// they run under MPI at all.
+/// A rank's number on the node, and how many there are, under the names of MPICH's and Intel MPI's launchers: scripts choose a device by them, and
+/// programs find out whether they run under MPI at all.
 const LOCAL_RANK_VARIABLE: &str = "MPI_LOCALRANKID";
 const LOCAL_SIZE_VARIABLE: &str = "MPI_LOCALNRANKS";
 
@@ -122,7 +122,7 @@ pub struct RankIdentity<'a> {
     pub rank: u32,
     /// The number of ranks.
     pub size: u32,
-    /// What a spawned process is told besides.
+    /// What a spawned process needs besides.
     pub spawned: Option<Spawned>,
     /// Which of the job's programs it runs.
     pub app: usize,
@@ -130,12 +130,12 @@ pub struct RankIdentity<'a> {
     pub trace: Option<&'a Path>,
 }
 
-/// What only spawned processes are told.
+/// What only spawned processes need.
 #[derive(Debug, Clone, Copy)]
 pub struct Spawned {
     /// The place of the world's first rank, and the world's context id.
     pub world: (u32, u32),
-    /// The place of who has spawned it, and the context id of the meeting.
+    /// The place of the rank that has spawned it, and the context id of the intercommunicator with that rank's group.
     pub parent: (u32, u32),
 }
 
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_is_told_who_it_is() {
+    fn a_rank_gets_its_identity_in_variables() {
         let trace = Some(Path::new("/t"));
         let spawned = Some(Spawned { world: (8, 5), parent: (2, 6) });
         let identity = RankIdentity {
@@ -229,16 +229,16 @@ mod tests {
             app: 1,
             trace,
         };
-        let told = identity.environment();
-        assert!(told.contains(&c"PERUSAL_DOOR_FD=101".to_owned()));
-        assert!(told.contains(&c"PERUSAL_WORLD=8,5".to_owned()));
-        assert!(told.contains(&c"PERUSAL_PARENT=2,6".to_owned()));
-        let told = RankIdentity { spawned: None, ..identity }.environment();
-        assert!(!told.iter().any(|entry| entry.to_bytes().starts_with(b"PERUSAL_WORLD")));
-        assert!(told.contains(&c"PERUSAL_LAUNCHER=77".to_owned()));
-        assert!(told.contains(&c"PERUSAL_RANK=3".to_owned()));
-        assert!(told.contains(&c"PERUSAL_JOB_ID=00000000000000ab".to_owned()));
-        assert!(told.contains(&c"PERUSAL_APPNUM=1".to_owned()));
-        assert!(told.contains(&c"PERUSAL_TRACE=/t".to_owned()));
+        let variables = identity.environment();
+        assert!(variables.contains(&c"PERUSAL_DOOR_FD=101".to_owned()));
+        assert!(variables.contains(&c"PERUSAL_WORLD=8,5".to_owned()));
+        assert!(variables.contains(&c"PERUSAL_PARENT=2,6".to_owned()));
+        let variables = RankIdentity { spawned: None, ..identity }.environment();
+        assert!(!variables.iter().any(|entry| entry.to_bytes().starts_with(b"PERUSAL_WORLD")));
+        assert!(variables.contains(&c"PERUSAL_LAUNCHER=77".to_owned()));
+        assert!(variables.contains(&c"PERUSAL_RANK=3".to_owned()));
+        assert!(variables.contains(&c"PERUSAL_JOB_ID=00000000000000ab".to_owned()));
+        assert!(variables.contains(&c"PERUSAL_APPNUM=1".to_owned()));
+        assert!(variables.contains(&c"PERUSAL_TRACE=/t".to_owned()));
     }
 }
