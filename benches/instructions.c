@@ -189,6 +189,16 @@ static void bcast(void) { MPI_Bcast(in, 1, MPI_LONG, 1, world); }
 static void allreduce(void) { MPI_Allreduce(out, in, 1, MPI_LONG, MPI_SUM, world); }
 static void alltoall(void) { MPI_Alltoall(out, 1, MPI_LONG, in, 1, MPI_LONG, world); }
 
+/* More bytes than travel in a member's seat: by the general path. */
+static char blocks_out[4096], blocks_in[4096];
+static void alltoall_blocks(void) { MPI_Alltoall(blocks_out, 128, MPI_CHAR, blocks_in, 128, MPI_CHAR, world); }
+static void bcast_block(void) { MPI_Bcast(blocks_in, 2048, MPI_CHAR, 1, world); }
+static void gather_blocks(void) { MPI_Gather(blocks_out, 2048, MPI_CHAR, blocks_in, 2048, MPI_CHAR, 1, world); }
+static void scatter_blocks(void) { MPI_Scatter(blocks_out, 128, MPI_CHAR, blocks_in, 128, MPI_CHAR, 1, world); }
+static void scan_block(void) { MPI_Scan(blocks_out, blocks_in, 256, MPI_DOUBLE, MPI_SUM, world); }
+static void allreduce_block(void) { MPI_Allreduce(blocks_out, blocks_in, 256, MPI_DOUBLE, MPI_SUM, world); }
+static void reduce_scatter(void) { MPI_Reduce_scatter(blocks_out, blocks_in, (int[]) {1, 1}, MPI_LONG, MPI_SUM, world); }
+
 static void wait_for(MPI_Request request) { MPI_Wait(&request, MPI_STATUS_IGNORE); }
 static void ibcast(void)
 {
@@ -215,6 +225,13 @@ static long count_barrier(void) { return count_together(barrier); }
 static long count_bcast(void) { return count_together(bcast); }
 static long count_allreduce(void) { return count_together(allreduce); }
 static long count_alltoall(void) { return count_together(alltoall); }
+static long count_alltoall_blocks(void) { return count_together(alltoall_blocks); }
+static long count_bcast_block(void) { return count_together(bcast_block); }
+static long count_gather_blocks(void) { return count_together(gather_blocks); }
+static long count_scatter_blocks(void) { return count_together(scatter_blocks); }
+static long count_scan_block(void) { return count_together(scan_block); }
+static long count_allreduce_block(void) { return count_together(allreduce_block); }
+static long count_reduce_scatter(void) { return count_together(reduce_scatter); }
 static long count_ibcast(void) { return count_together(ibcast); }
 static long count_iallreduce(void) { return count_together(iallreduce); }
 
@@ -293,6 +310,13 @@ static const struct {
     {"bcast", "MPI_Bcast", count_bcast, 1, 0, 0, bcast},
     {"allreduce", "MPI_Allreduce", count_allreduce, 1, 0, 0, allreduce},
     {"alltoall", "MPI_Alltoall", count_alltoall, 1, 0, 0, alltoall},
+    {"bcast-2k", "MPI_Bcast(2-KiB)", count_bcast_block, 1, 0, 0, bcast_block},
+    {"gather-2k", "MPI_Gather(2-KiB)", count_gather_blocks, 1, 0, 0, gather_blocks},
+    {"scatter-128", "MPI_Scatter(128-bytes)", count_scatter_blocks, 1, 0, 0, scatter_blocks},
+    {"allreduce-2k", "MPI_Allreduce(2-KiB)", count_allreduce_block, 1, 0, 0, allreduce_block},
+    {"scan-2k", "MPI_Scan(2-KiB)", count_scan_block, 1, 0, 0, scan_block},
+    {"reduce-scatter", "MPI_Reduce_scatter", count_reduce_scatter, 1, 0, 0, reduce_scatter},
+    {"alltoall-128", "MPI_Alltoall(128-bytes)", count_alltoall_blocks, 1, 0, 0, alltoall_blocks},
     {"ibcast", "MPI_Ibcast+MPI_Wait", count_ibcast, 1, 0, 0, ibcast},
     {"iallreduce", "MPI_Iallreduce+MPI_Wait", count_iallreduce, 1, 0, 0, iallreduce},
     {"put", "MPI_Put", count_put, 1, 0, 0, NULL},

@@ -1,12 +1,12 @@
-/* Small blocking collectives have a short way. Members meet whether they take it or not: first all do, then those of odd rank go
+/* Blocking collectives of not many bytes have a short way, and those of few a shorter one. Members meet whether they take it or not: first all do, then those of odd rank go
  * the general way because a tool listens there. What is wrong is found out all the same.
  * RANKS: 1 2 3 5
  */
 #include "mpi_t_event.h"
 
-enum { MOST = 300 };
+enum { MOST = 16400 };
 static int rank, size;
-static const int counts[] = {0, 1, 2, 7, 29, 30, 31, 60, 61};
+static const int counts[] = {0, 1, 2, 7, 29, 30, 31, 60, 61, 300, 1030, 4099};
 enum { COUNTS = sizeof counts / sizeof *counts };
 
 /* Value i of rank r: sums, products of few and bits of them are exact in every type. */
@@ -41,7 +41,7 @@ static int value(int r, int i) { return (r + 2 * i) % 5 + 1; }
     }                                                                                                                          \
     static void folds_##DATATYPE(MPI_Comm comm, int n)                                                                         \
     {                                                                                                                          \
-        TYPE own[MOST], got[MOST], sum[MOST], product[MOST], most[MOST];                                                       \
+        TYPE own[MOST], got[MOST], sum[MOST], product[MOST], most[MOST], other[MOST];                                          \
         for (int i = 0; i < n; i++) {                                                                                          \
             own[i] = (TYPE)value(rank, i), sum[i] = 0, product[i] = 1, most[i] = 0;                                            \
             for (int r = 0; r < size; r++) {                                                                                   \
@@ -68,10 +68,14 @@ static int value(int r, int i) { return (r + 2 * i) % 5 + 1; }
             for (int i = 0; i < size * n; i++) blocks[i] = (TYPE)value(rank, i);                                               \
             memset(got, 0x55, sizeof got);                                                                                     \
             OK(MPI_Reduce_scatter_block(blocks, got, n, DATATYPE, cases[c].op, comm));                                         \
+            int each[8];                                                                                                       \
+            for (int r = 0; r < size; r++) each[r] = n;                                                                        \
+            memset(other, 0x55, sizeof other);                                                                                 \
+            OK(MPI_Reduce_scatter(blocks, other, each, DATATYPE, cases[c].op, comm));                                          \
             OK(MPI_Reduce_scatter_block(MPI_IN_PLACE, blocks, n, DATATYPE, cases[c].op, comm));                                \
             for (int i = 0; i < n; i++) {                                                                                      \
                 TYPE known = folded_##DATATYPE(cases[c].op, size, rank * n + i);                                               \
-                CHECK(got[i] == known && blocks[i] == known);                                                                  \
+                CHECK(got[i] == known && other[i] == known && blocks[i] == known);                                             \
             }                                                                                                                  \
         }                                                                                                                      \
     }

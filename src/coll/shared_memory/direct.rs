@@ -84,7 +84,8 @@ impl Exposed<'_> {
 impl<'a, H: Hold> TeamGuard<'a, H> {
     /// Whether `bytes` bytes are so many that they may be copied in one step.
     #[inline]
-    pub(super) fn is_long(&self, bytes: usize) -> bool {
+    #[must_use]
+    pub fn is_long(&self, bytes: usize) -> bool {
         bytes >= self.engine.config().coll_direct_from()
     }
 

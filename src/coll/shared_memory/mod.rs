@@ -18,12 +18,15 @@ mod capacity;
 mod data_movement;
 mod direct;
 mod hold;
+mod operation_key;
 mod prefix;
 mod reduction;
 
 pub use capacity::TeamCapacity;
 pub(in crate::coll) use direct::one_run;
 pub use hold::{Hold, InTurn, Locked};
+pub use operation_key::OperationKey;
+use operation_key::{FAILED, disagreement};
 pub use reduction::Operands;
 
 use crate::comm::Comm;
@@ -31,11 +34,9 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::Collective;
 use crate::ring::Room;
-use crate::shm::telemetry::CollectiveAbout;
 use crate::team::{
     Arrived, Condition, CorruptWord, MappedSegment, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
 };
-use core::fmt;
 use core::future::Future;
 use core::ops::Range;
 
@@ -43,90 +44,14 @@ use core::ops::Range;
 /// that run in step are apart.
 const POLLS: u32 = 50;
 
-/// An operation as slots name it, so that members notice when they are not in the same one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OperationKey(u64);
-
-/// In an outcome: the operands could not be reduced.
-const FAILED: u64 = u64::MAX;
-
-impl OperationKey {
-    /// Makes the key of an operation from or to `root` (0 where there is none), of `bytes` bytes.
-    #[must_use]
-    pub const fn new(operation: Collective, root: usize, bytes: usize) -> Self {
-        // Not 0: that is the value of a slot that no member has written.
-        Self::numbered(operation as u8 + 1, root, bytes)
-    }
-
-    const fn numbered(kind: u8, root: usize, bytes: usize) -> Self {
-        Self((kind as u64) << 56 | (root as u64 & 0xffff) << 40 | bytes as u64 & ((1 << 40) - 1))
-    }
-}
-
-impl OperationKey {
-    /// The key that a member has written to its own slot.
-    fn of_own(slot: *const TeamSlot) -> Self {
-        // SAFETY: the caller's own slot, which nobody else writes (team rule 1).
-        Self(unsafe { &*slot }.what)
-    }
-
-    /// The operation's number, its root if it has one, and its bytes.
-    fn parts(self) -> (usize, Option<u32>, u64) {
-        let (kind, root, bytes) = ((self.0 >> 56) as usize, self.0 >> 40 & 0xffff, self.0 & ((1 << 40) - 1));
-        let rooted = [Collective::Bcast, Collective::Gather, Collective::Scatter, Collective::Reduce];
-        let has_root = rooted.iter().any(|operation| *operation as usize + 1 == kind);
-        (kind, has_root.then_some(root as u32), bytes)
-    }
-
-    /// What people want to know of the call of `function`, the `number`th on its communicator. A slot that an older call has written says nothing
-    /// of it.
-    fn about(self, number: u64, function: &str) -> CollectiveAbout {
-        let (kind, root, bytes) = self.parts();
-        let name =
-            kind.checked_sub(1).and_then(|at| Collective::NAMES.get(at)).map(|name| name.to_string_lossy());
-        let called = function.strip_prefix("MPI_").unwrap_or_default();
-        let called = called.strip_suffix("_block").unwrap_or(called);
-        if name.is_none_or(|name| !name.eq_ignore_ascii_case(called)) {
-            return CollectiveAbout { number, ..CollectiveAbout::default() };
-        }
-        let data = match bytes {
-            0 => String::new(),
-            1 => "1 byte".into(),
-            more => format!("{more} bytes"),
-        };
-        CollectiveAbout { number, root, data, bytes: Some(bytes), ..CollectiveAbout::default() }
-    }
-}
-
-impl fmt::Display for OperationKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, root, bytes) = self.parts();
-        let Some(name) = kind.checked_sub(1).and_then(|at| Collective::NAMES.get(at)) else {
-            // The members of a longer one agree first how its data move.
-            let what = if kind == 0 { "no collective of the program's" } else { "one of more bytes" };
-            return f.write_str(what);
-        };
-        write!(f, "{} of {bytes} bytes", name.to_string_lossy())?;
-        root.map_or(Ok(()), |root| write!(f, ", root {root}"))
-    }
-}
-
 /// Copies bytes of the caller's to where other members read them.
-pub(in crate::coll) fn show(from: &[u8], to: &mut Room<'_>) {
+pub fn show(from: &[u8], to: &mut Room<'_>) {
     if to.is_near() {
         return to.copy_from_slice(from);
     }
     assert_eq!(from.len(), to.len());
     // SAFETY: both are borrowed and as long as each other; who borrows `to` alone, has none of `from` in it.
     unsafe { crate::arch::copy_for_others(from.as_ptr(), to.as_mut_ptr(), from.len()) };
-}
-
-#[cold]
-fn disagreement(from: usize, theirs: OperationKey, own: OperationKey) -> Error {
-    Error::Other(format!(
-        "the ranks are not in the same collective operation: rank {from} is in {theirs}, this rank in {own}; the order of calls, counts, \
-         types or roots differ between ranks"
-    ))
 }
 
 /// A communicator's team while the caller performs a collective, in which all members take part.
@@ -147,6 +72,33 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     #[must_use]
     pub const fn new(engine: &'a Engine, comm: &'a Comm, hold: H, arrival: RoundArrival) -> Self {
         Self { engine, comm, hold, arrival }
+    }
+
+    /// Returns the communicator.
+    #[inline]
+    #[must_use]
+    pub fn comm(&self) -> &'a Comm {
+        self.comm
+    }
+
+    /// Returns whether an operation in which one of two members has `bytes` bytes for the other is a message instead.
+    #[inline]
+    #[must_use]
+    pub fn is_one_message(&mut self, operation: Collective, bytes: usize) -> bool {
+        bytes > PAYLOAD && self.size() == 2 && self.capacity().is_one_message(operation, bytes)
+    }
+
+    /// Returns the number of the round that the caller is in.
+    #[inline]
+    #[must_use]
+    pub fn round(&mut self) -> u64 {
+        self.rounds().round()
+    }
+
+    /// Counts a call that began in round `before` ([`crate::coll::NumberedCall`]): as one if it is over, as none if it has not begun.
+    pub fn count_call(&mut self, before: u64, is_over: bool) {
+        let taken = self.round().wrapping_sub(before);
+        self.comm.count_calls(u64::from(is_over).wrapping_sub(taken));
     }
 
     #[inline(always)]
@@ -290,7 +242,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         good: bool,
         f: impl FnOnce(&mut [u8; PAYLOAD]),
     ) {
-        self.rounds().write_outcome(|slot| put(slot, if good { what } else { OperationKey(FAILED) }, f));
+        self.rounds().write_outcome(|slot| put(slot, if good { what } else { FAILED }, f));
     }
 
     /// Reads the outcome of the round, which is complete.
@@ -349,7 +301,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         copied
     }
 
-    /// Moves members' data among them: each writes `len` bytes, and is shown those of the members that it wants. `len` is at most
+    /// Moves members' data among them: each writes `len` bytes, and is shown those of the members that it wants, from the highest down. `len` is at most
     /// [`Self::room_among_all`], with the same `width`.
     pub(super) async fn among_all(
         &mut self,
@@ -381,7 +333,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
                 wait!(self, Condition::Published(member));
             }
         }
-        for member in wanted {
+        for member in wanted.rev() {
             let shown = self.read_slot(member, what, |payload| match part {
                 None => each(member, &payload[..len], seats),
                 Some(part) => {
@@ -563,26 +515,4 @@ fn take<R>(
     // SAFETY: written before we saw so, and not again until we have arrived in a later round (team rules 2 to 4).
     let slot = unsafe { &*slot };
     if slot.what == what.0 { Ok(f(&slot.payload)) } else { Err(OperationKey(slot.what)) }
-}
-
-#[cfg(all(test, not(perusal_loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_disagreement_names_both_operations() {
-        let own = OperationKey::new(Collective::Bcast, 1, 40);
-        for (theirs, said) in [
-            (OperationKey::new(Collective::Bcast, 0, 40), "rank 2 is in bcast of 40 bytes, root 0"),
-            (OperationKey::new(Collective::Allreduce, 0, 8), "rank 2 is in allreduce of 8 bytes,"),
-            (OperationKey::numbered(0xff, 0, 1), "rank 2 is in one of more bytes,"),
-            (OperationKey(0), "rank 2 is in no collective of the program's"),
-        ] {
-            let error = disagreement(2, theirs, own).to_string();
-            assert!(
-                error.contains(said) && error.contains("this rank in bcast of 40 bytes, root 1;"),
-                "{error}"
-            );
-        }
-    }
 }

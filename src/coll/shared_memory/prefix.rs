@@ -6,7 +6,6 @@ use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
 use crate::events::Collective;
 use crate::team::{Condition, PAYLOAD, RoundArrival};
-use core::mem::swap;
 use core::ops::Range;
 
 impl<H: Hold> TeamGuard<'_, H> {
@@ -29,18 +28,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.reduce_scatter_direct(operands, &range, kernel).await? {
             return Ok(true);
         }
-        let range = range(self.rank());
-        let Some(mut parts) = self.see_all(what, &operands, &range, 0..self.size()).await? else {
-            return Ok(false);
-        };
-        let len = range.len();
-        let (rest, acc) = parts.split_at_mut((self.size() - 1) * len);
-        if len > 0 {
-            rest.chunks_exact(len).rev().try_for_each(|left| kernel.reduce(left, acc))?;
-        }
-        // SAFETY: `out` can be written (`Operands::new`) and is as long as the range.
-        unsafe { operands.out.copy_from_nonoverlapping(acc.as_ptr(), len) };
-        Ok(true)
+        let (range, members) = (range(self.rank()), self.size());
+        self.reduce_shown(what, operands, range, members, kernel).await
     }
 
     /// Reduces the operands of the members up to the caller into its `out`; without the caller's own, if not `inclusive`: then rank 0 gets nothing. `false` as
@@ -66,20 +55,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.scan_direct(operands, inclusive, kernel).await? {
             return Ok(true);
         }
-        let Some(parts) = self.see_all(what, &operands, &(0..operands.len), 0..members).await? else {
-            return Ok(false);
-        };
-        let mut parts = parts.chunks_exact(operands.len);
-        let Some(first) = parts.next() else { return Ok(true) };
-        let mut acc = Scratch::copy_of(first)?;
-        for part in parts {
-            let mut next = Scratch::copy_of(part)?;
-            kernel.reduce(&acc, &mut next)?;
-            swap(&mut acc, &mut next);
-        }
-        // SAFETY: `out` can be written (`Operands::new`).
-        unsafe { operands.out.copy_from_nonoverlapping(acc.as_ptr(), operands.len) };
-        Ok(true)
+        self.reduce_shown(what, operands, 0..operands.len, members, kernel).await
     }
 
     /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead.
@@ -121,33 +97,42 @@ impl<H: Hold> TeamGuard<'_, H> {
         reduced
     }
 
-    /// A round in which each member shows operands that fit into no slot, and copies the bytes `range` of those of `members`; `None` if there is no room for them.
-    async fn see_all(
+    /// As [`Self::reduce_few`], of operands that fit into no slot. `false` if there is no room for them.
+    async fn reduce_shown<K: ReductionKernel>(
         &mut self,
         what: OperationKey,
-        operands: &Operands,
-        range: &Range<usize>,
-        members: Range<usize>,
-    ) -> Result<Option<Scratch>> {
+        operands: Operands,
+        range: Range<usize>,
+        members: usize,
+        kernel: &K,
+    ) -> Result<bool> {
         let len = operands.len;
         if len > self.room_among_all(Width::One) || !self.has_room(len).await? {
-            return Ok(None);
+            return Ok(false);
         }
-        let (part, copy) = (range.len(), self.copy_of_operands());
-        let mut parts = Scratch::of(members.len() * part)?;
-        let wanted = if part == 0 { 0..0 } else { members };
+        let copy = self.copy_of_operands();
+        let mut reduced: Option<Scratch> = None;
+        let wanted = if range.is_empty() { 0..0 } else { 0..members };
         self.among_all(
             what,
             (len, Width::One),
             // SAFETY: the operands can be read, and `to` is memory of the team's and as long.
             |to, _| unsafe { copy(operands.own, to.as_mut_ptr(), len) },
             wanted,
-            |member, bytes, _| {
-                parts[member * part..][..part].copy_from_slice(&bytes[range.clone()]);
+            |_, bytes, _| {
+                let left = &bytes[range.clone()];
+                match &mut reduced {
+                    Some(right) => kernel.reduce(left, right)?,
+                    None => reduced = Some(Scratch::copy_of(left)?),
+                }
                 Ok(())
             },
         )
         .await?;
-        Ok(Some(parts))
+        if let Some(result) = reduced {
+            // SAFETY: `out` can be written (`Operands::new`) and is as long as the range.
+            unsafe { operands.out.copy_from_nonoverlapping(result.as_ptr(), result.len()) };
+        }
+        Ok(true)
     }
 }
