@@ -10,7 +10,9 @@ use super::checks::{in_place, members};
 use crate::arguments::{Buffer, CommHandle, Integers, Unbounded};
 use crate::coll::call::CollectiveOp;
 use crate::coll::shared_memory::{BlockingTeam, Operands, show};
-use crate::coll::{BlockingTransport, NumberedCall, Purpose, ReductionKernel, Transport, run, team_of};
+use crate::coll::{
+    BlockingTransport, NumberedCall, Purpose, ReductionKernel, Scratch, Transport, algorithms, run, team_of,
+};
 use crate::comm::Comm;
 use crate::datatype::Basic;
 use crate::datatype::op::Op;
@@ -65,9 +67,9 @@ fn perform<'a>(
     done.then(|| result.map(drop))
 }
 
-/// Performs a call in which one of two members sends the other a message.
+/// Performs a call by messages: one between two members, or a chain.
 #[inline(always)]
-fn by_message(
+fn by_messages(
     comm: CommHandle<'_>,
     purpose: Purpose,
     what: impl Fn(&Comm) -> Result<CollectiveOp>,
@@ -159,7 +161,7 @@ pub fn bcast(comm: CommHandle<'_>, buffer: Buffer<'_>, root: c_int) -> Option<Re
     if team.is_one_message(Collective::Bcast, bytes) {
         let is_root = team.rank() == root;
         drop(team);
-        return by_message(comm, Purpose::Bcast, what, async |transport| match is_root {
+        return by_messages(comm, Purpose::Bcast, what, async |transport| match is_root {
             true => transport.send(1 - root, data).await,
             false => transport.recv(root, data).await,
         });
@@ -246,7 +248,7 @@ pub fn gather(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, root: c_
     if team.is_one_message(Collective::Gather, block) {
         let other = to.wrapping_add((1 - root) * block);
         drop(team);
-        return by_message(comm, Purpose::Gather, what, async |transport| match is_root {
+        return by_messages(comm, Purpose::Gather, what, async |transport| match is_root {
             // SAFETY: argument rule 3: the root has room for a block of each member.
             true => transport.recv(1 - root, unsafe { core::slice::from_raw_parts_mut(other, block) }).await,
             // SAFETY: argument rule 3: the caller sends `block` bytes.
@@ -292,7 +294,7 @@ pub fn scatter(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, root: c
     if team.is_one_message(Collective::Scatter, block) {
         let other = from.wrapping_add((1 - root) * block);
         drop(team);
-        return by_message(comm, Purpose::Scatter, what, async |transport| match is_root {
+        return by_messages(comm, Purpose::Scatter, what, async |transport| match is_root {
             // SAFETY: argument rule 3: the root has a block for each member.
             true => transport.send(1 - root, unsafe { core::slice::from_raw_parts(other, block) }).await,
             // SAFETY: argument rule 3: the others have room for a block.
@@ -383,15 +385,31 @@ fn prefix(
     let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;
     let mut team = team(comm, if inclusive { Collective::Scan } else { Collective::Exscan })?;
-    if team.chains_scan(bytes) {
-        return None;
-    }
-    // SAFETY: argument rule 3: so many bytes each.
-    let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
     let what = |comm: &Comm| match inclusive {
         true => arguments::scan(comm, send, recv, op),
         false => arguments::exscan(comm, send, recv, op),
     };
+    if team.chains_scan(bytes) {
+        drop(team);
+        // SAFETY: argument rule 3: so many bytes each.
+        let own = unsafe { core::slice::from_raw_parts(from, bytes) };
+        return by_messages(comm, Purpose::Scan, what, async |transport| {
+            let result = if inclusive {
+                let mut reduced = Scratch::copy_of(own)?;
+                algorithms::scan(transport, &mut reduced, &kernel).await?;
+                Some(reduced)
+            } else {
+                algorithms::exscan(transport, own, &kernel).await?
+            };
+            if let Some(result) = result {
+                // SAFETY: argument rule 3: room for as many; in place, the operands are not read any more.
+                unsafe { copy(result.as_ptr(), recv.addr.cast(), bytes) };
+            }
+            Ok(())
+        });
+    }
+    // SAFETY: argument rule 3: so many bytes each.
+    let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
     perform(team, bytes, what, async |team| team.scan(operands, inclusive, &kernel).await)
 }
 
