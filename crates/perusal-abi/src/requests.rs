@@ -203,7 +203,7 @@ impl Task for Over {
         Ok(true)
     }
     fn outcome(&self, _: &Engine, _: bool) -> (MessageStatus, Option<Error>) {
-        (MessageStatus { error: abi::MPI_SUCCESS, ..MessageStatus::EMPTY }, None)
+        (OVER_STATUS, None)
     }
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("the operation is complete"))
@@ -229,6 +229,18 @@ pub fn over() -> Result<usize> {
     remove_task(own);
     Ok(handle)
 }
+
+/// Takes the outcome of a request that [`over`] gave: its handle becomes MPI_REQUEST_NULL. `None` if it is another one.
+#[inline]
+pub fn take_over(handle: &mut usize) -> Option<MessageStatus> {
+    if OVER.get() != Some(handle) {
+        return None;
+    }
+    *handle = abi::MPI_REQUEST_NULL;
+    Some(OVER_STATUS)
+}
+
+const OVER_STATUS: MessageStatus = MessageStatus { error: abi::MPI_SUCCESS, ..MessageStatus::EMPTY };
 
 impl core::ops::Deref for TaskObject {
     type Target = dyn Task;

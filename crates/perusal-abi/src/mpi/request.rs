@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::events::fast_path_is_open;
 use crate::p2p::{MessageStatus, Request};
 use crate::process::{engine, running};
-use crate::requests::{Named, all_over, find, find_all, first_over, only_one, wait_for};
+use crate::requests::{self, Named, all_over, find, find_all, first_over, only_one, wait_for};
 use crate::types::MPI_Request;
 use core::ffi::c_int;
 
@@ -81,7 +81,7 @@ fn wait_for_one<const OBSERVED: bool>(
     status: StatusOut<'_>,
 ) -> bool {
     let (Some(request), Some(engine)) = (request, running()) else { return false };
-    let Some(message) = message(engine, request.get()) else { return false };
+    let Some(message) = message(engine, request.get()) else { return take_over(request, status) };
     if message.state().is_active() && engine.wait_complete(message).is_err() {
         return false;
     }
@@ -90,6 +90,15 @@ fn wait_for_one<const OBSERVED: bool>(
         request.set(MPI_REQUEST_NULL);
     }
     taken
+}
+
+/// Takes the outcome of what was over when its call returned; false if it is something else.
+fn take_over(request: &InOut<'_, MPI_Request>, status: StatusOut<'_>) -> bool {
+    let mut handle = request.get();
+    let Some(got) = requests::take_over(&mut handle) else { return false };
+    request.set(handle);
+    status.set(&got);
+    true
 }
 
 #[inline(always)]
@@ -115,7 +124,9 @@ fn test_fast(request: &Option<InOut<'_, MPI_Request>>, status: StatusOut<'_>) ->
     }
     let request = request.as_ref()?;
     let engine = running()?;
-    let message = message(engine, request.get())?;
+    let Some(message) = message(engine, request.get()) else {
+        return take_over(request, status).then_some(true);
+    };
     if message.state().is_active() && !engine.test_complete(message).ok()? {
         return Some(false);
     }
@@ -159,10 +170,11 @@ fn waitall_in_turn<const OBSERVED: bool>(
     for at in 0..handles.len() {
         let set = |got: &MessageStatus| statuses.set(at, got);
         let Some(message) = message(engine, handles[at]) else {
-            if handles[at] != MPI_REQUEST_NULL {
-                return at;
+            match requests::take_over(&mut handles[at]) {
+                Some(got) => set(&got),
+                None if handles[at] == MPI_REQUEST_NULL => set(&MessageStatus::EMPTY),
+                None => return at,
             }
-            set(&MessageStatus::EMPTY);
             continue;
         };
         if !message.state().is_complete() && !wait_in_turn(engine, &handles[at..], &mut known) {
