@@ -2,6 +2,7 @@
 //! be compared ([`Signature`]).
 
 use super::call::{CallRoot, CollectiveOp, Elements, Form, Pieces, TypedOp};
+use super::intercomm::IntercommRoot;
 use super::outline::Amount;
 use crate::abi;
 use crate::comm::Comm;
@@ -176,6 +177,7 @@ impl CollectiveOp {
             | Self::Scatter(_, _, root, _)
             | Self::Reduce(_, _, _, root) => match root {
                 CallRoot::Intracomm(rank) => u32::try_from(*rank).ok(),
+                CallRoot::Intercomm(IntercommRoot::Remote(rank)) => u32::try_from(*rank).ok(),
                 CallRoot::Intercomm(_) => None,
             },
             _ => None,

@@ -99,7 +99,9 @@ impl<'a> Launcher<'a> {
             [theirs.as_fd(), body.as_fd()].into_iter().chain(along).collect();
         self.send(&descriptors)?;
         drop(theirs);
-        self.answer(&own, limit)
+        let answer = self.answer(&own, limit);
+        self.engine.progress().outside_has_answered();
+        answer
     }
 
     fn send(&self, descriptors: &[BorrowedFd<'_>]) -> Result<()> {
@@ -131,7 +133,7 @@ impl<'a> Launcher<'a> {
 
     fn answer(&self, own: &OwnedFd, limit: Option<Duration>) -> Result<Option<(Answer, Option<OwnedFd>)>> {
         let start = Instant::now();
-        let mut given_up = false;
+        let (mut given_up, mut is_long) = (false, false);
         let mut room = Vec::new();
         room.try_reserve_exact(MAX_ANSWER)?;
         room.resize(MAX_ANSWER, 0);
@@ -151,7 +153,11 @@ impl<'a> Launcher<'a> {
                 shutdown(own, Shutdown::Write).map_err(unreachable)?;
                 given_up = true;
             }
-            let pause = if waited < PATIENCE { SHORT } else { LONG };
+            if waited >= PATIENCE && !is_long {
+                is_long = true;
+                self.engine.progress().wait_outside();
+            }
+            let pause = if is_long { LONG } else { SHORT };
             let left = limit.map_or(pause, |limit| limit.saturating_sub(waited).max(SHORT));
             if let Err(error) = self.pass(own.as_fd(), PollFlags::IN, pause.min(left)) {
                 // Processes that this very request has started may have ended already. The launcher has answered before it noticed.

@@ -162,6 +162,8 @@ impl<'a> LongWait<'a> {
             engine.publish_wait_detail();
         } else {
             telemetry.stirred_blocks.add(1);
+            // What has happened may be a message that the detail would have.
+            telemetry.detail.forget();
         }
         // Doorbell rules 1 and 2, side B: the stores. `sleep` has the heavy barrier, and the closure the loads.
         poller.suspend();

@@ -70,6 +70,7 @@ pub use progress::Progress;
 pub(crate) use protocols::Protocols;
 pub use requests::Requests;
 pub(crate) use tx::{CONTROL_BYTES, ControlPayload, Deferred, Transmit, TxQueue};
+pub use wait::Awaited;
 pub(crate) use wait_counts::WaitCounts;
 pub use waiters::Waiters;
 
@@ -81,6 +82,9 @@ use crate::shm::{self, Job, Telemetry};
 use crate::sync::{AsymmetricFence, AtomicU64, CachePadded, ConditionalLock, Ordering};
 use core::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
+
+/// Says how many collective calls the program has made, but on the communicator of a context.
+pub type CallsMadeBut = fn(Option<u32>) -> Vec<CallsMade>;
 
 /// One rank's engine.
 pub struct Engine {
@@ -116,7 +120,7 @@ pub struct Engine {
     noticed: NoticedFailures,
     failure: OnceLock<Error>,
     /// Says how many collective calls the program has made, for reports.
-    calls_made: OnceLock<fn() -> Vec<CallsMade>>,
+    calls_made: OnceLock<CallsMadeBut>,
 }
 
 // SAFETY: the telemetry page is made of atomics; everything else is `Send` by itself.
@@ -196,8 +200,8 @@ impl Engine {
     }
 
     /// Has `made` say how many collective calls the program has made, for reports of hangs: asked of a thread that has slept in vain, waits for
-    /// messages of the program's or is in MPI_Finalize, and is in no collective call. The first call wins.
-    pub fn set_calls_made(&self, made: fn() -> Vec<CallsMade>) {
+    /// messages of the program's or is in MPI_Finalize, and is in no collective call but on the context that it gives. The first call wins.
+    pub fn set_calls_made(&self, made: CallsMadeBut) {
         let _ = self.calls_made.set(made);
     }
 

@@ -57,16 +57,18 @@ impl Engine {
         }
     }
 
-    /// The collective calls that the program has made, where it is in none: no communicator's team is held then.
+    /// The collective calls that the program has made, on communicators on which it is in none: no other communicator's team is held then.
     fn calls_made_before(&self, wait: &Wait) -> Vec<CallsMade> {
+        let own = wait.context & !1;
         let for_messages = match wait.kind {
             Waiting::Receive | Waiting::Send | Waiting::Probe => wait.context.is_multiple_of(2),
             Waiting::Any | Waiting::All => true,
             _ => false,
         };
         let finalizing = self.job.roster().entry(self.rank).state() == RankState::Finalizing;
-        let asked = (for_messages && !is_described()) || finalizing;
-        self.calls_made.get().filter(|_| asked).map_or_else(Vec::new, |made| made())
+        let in_call = (wait.kind == Waiting::Collective).then_some(own);
+        let asked = (for_messages && !is_described()) || finalizing || in_call.is_some();
+        self.calls_made.get().filter(|_| asked).map_or_else(Vec::new, |made| made(in_call))
     }
 
     /// All contexts; where other threads may take some away, those of the wait only, which has the communicator.

@@ -7,15 +7,41 @@ use super::registry::Registry;
 use super::slots::HandleSlot;
 use super::{Binding, Event, EventPayload, EventRecord, Gate, Spec};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
+use num_enum::FromPrimitive;
 use std::sync::{Arc, PoisonError};
 
-/// A communicator as reports of hangs name it.
+/// A communicator, or the window or file that it belongs to, as reports of hangs name it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommAbout {
-    /// The name (MPI_Comm_set_name); empty if it has none.
+    /// Which of these it is.
+    pub kind: AboutKind,
+    /// Its name (MPI_Comm_set_name, MPI_Win_set_name, MPI_File_open); empty if it has none.
     pub name: String,
     /// Its members as ranks of the job, of both groups of an intercommunicator; empty if they are not known.
     pub members: Vec<u32>,
+}
+
+/// What a communicator in a report belongs to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromPrimitive)]
+#[repr(u64)]
+pub enum AboutKind {
+    /// The program: it is a communicator of its own.
+    #[default]
+    Comm = 0,
+    /// A window.
+    Window = 1,
+    /// A file.
+    File = 2,
+}
+
+impl From<Binding> for AboutKind {
+    fn from(binding: Binding) -> Self {
+        match binding {
+            Binding::Window => Self::Window,
+            Binding::File => Self::File,
+            Binding::Communicator | Binding::Nothing => Self::Comm,
+        }
+    }
 }
 
 /// The events of one communicator, of one window, or of one file. Made by [`Registry::attach`], [`Registry::attach_window`] and
@@ -45,7 +71,7 @@ impl CommEvents {
             binding,
             registry,
             listeners: ListenerTable::new(),
-            about: Mutex::new(CommAbout::default()),
+            about: Mutex::new(CommAbout { kind: binding.into(), ..CommAbout::default() }),
         }
     }
 

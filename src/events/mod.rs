@@ -82,7 +82,7 @@ pub use callback_state::inside_callback;
 pub(crate) use callback_state::run_sleep_hook;
 #[cfg(not(perusal_loom))]
 pub(crate) use callback_state::{hold_fast_path, set_sleep_hook};
-pub use comm_events::{CommAbout, CommEvents};
+pub use comm_events::{AboutKind, CommAbout, CommEvents};
 pub(crate) use dispatch::current_subject;
 pub use event::{Binding, Event, EventInfo, Identity, Shown, Verbosity};
 pub use event_set::EventSet;

@@ -71,6 +71,7 @@ impl File {
         let context = transport.run(create::context(&transport, engine, parent.group()))?;
         let comm =
             Arc::new(engine.open(Comm::intra(context, parent.rank(), parent.group().clone(), events))?);
+        comm.events.about().name = String::from_utf8_lossy(name).into_owned();
         let opened = Self::open_on(engine, comm, name, mode, asked);
         if opened.is_err() {
             engine.close_communicator(context);

@@ -5,11 +5,12 @@ use super::channel::{Channel, HELLO, Landing, handshake};
 use super::marks::Marks;
 use super::request_events::RequestEvents;
 use crate::comm::Comm;
-use crate::engine::{BackgroundOperation, Data, Engine, Mode};
+use crate::engine::{Awaited, BackgroundOperation, Data, Engine, Mode};
 use crate::error::{Error, Result};
 use crate::events::Operation;
 use crate::heap::Heap;
 use crate::p2p::MessageStatus;
+use crate::shm::telemetry::Waiting;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Ordering};
 
 /// A persistent receive in partitions (MPI_Precv_init).
@@ -99,6 +100,13 @@ impl PartitionedReceive {
     fn is_over(&self) -> bool {
         // Acquire: "partition received" edge, pairs with Release in `poll`.
         self.over.load(Ordering::Acquire) >= self.round()
+    }
+
+    /// What a wait for it is for; `None` if its peer is MPI_PROC_NULL.
+    #[must_use]
+    pub fn awaited(&self) -> Option<Awaited> {
+        let (peer, _) = self.peer.as_ref()?;
+        Some(self.events.awaited(Waiting::Receive, *peer))
     }
 
     /// Starts a round (MPI_Start).

@@ -3,10 +3,11 @@
 use super::buffer::Partitions;
 use super::marks::Marks;
 use crate::comm::Comm;
-use crate::engine::Engine;
+use crate::engine::{Awaited, Engine};
 use crate::events::{
     Event, EventPayload, Operation, PartitionBytes, PartitionCount, Spec, fast_path_is_open,
 };
+use crate::shm::telemetry::Waiting;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
@@ -32,6 +33,11 @@ impl RequestEvents {
     pub fn new(comm: Arc<Comm>, operation: Operation, peer: i32, tag: i32) -> Self {
         let (id, begun, completed) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
         Self { comm, operation, peer, tag, id, begun, completed, emitted: OnceLock::new() }
+    }
+
+    /// What a wait for it is for, whose peer is `peer` in the job.
+    pub fn awaited(&self, kind: Waiting, peer: u32) -> Awaited {
+        Awaited::Message { kind, peer, tag: self.tag, context: self.comm.context }
     }
 
     /// Whether anybody listens to anything on the communicator. Where nobody listens to anything, that is one load and one branch.

@@ -5,11 +5,12 @@ use super::channel::{Channel, HELLO, Landing, handshake};
 use super::marks::Marks;
 use super::request_events::RequestEvents;
 use crate::comm::{Comm, lock};
-use crate::engine::{BackgroundOperation, Data, Engine, OtherJob};
+use crate::engine::{Awaited, BackgroundOperation, Data, Engine, OtherJob};
 use crate::error::{Error, Result};
 use crate::events::Operation;
 use crate::heap::Heap;
 use crate::p2p::{MessageStatus, Request};
+use crate::shm::telemetry::Waiting;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Cell, Mutex, Ordering, fence};
 use std::sync::OnceLock;
 
@@ -99,6 +100,14 @@ impl PartitionedSend {
     pub fn is_active(&self) -> bool {
         // Relaxed: as in `round`.
         self.round() > self.notified.load(Ordering::Relaxed)
+    }
+
+    /// What a wait for it is for; `None` if its peer is MPI_PROC_NULL.
+    #[must_use]
+    pub fn awaited(&self) -> Option<Awaited> {
+        let ready = self.marks.iter().all(|mark| mark.has_stepped(self.round()));
+        let kind = if ready { Waiting::Send } else { Waiting::Partitions };
+        Some(self.events.awaited(kind, self.world?))
     }
 
     /// Starts a round (MPI_Start).

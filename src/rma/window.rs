@@ -212,7 +212,9 @@ impl Window {
 
     /// Sets the name, cut off at MPI_MAX_OBJECT_NAME − 1 bytes.
     pub fn set_name(&self, name: &[u8]) {
-        *lock(&self.name) = name[..name.len().min(crate::abi::MPI_MAX_OBJECT_NAME as usize - 1)].to_vec();
+        let name = &name[..name.len().min(crate::abi::MPI_MAX_OBJECT_NAME as usize - 1)];
+        *lock(&self.name) = name.to_vec();
+        self.comm.events.about().name = String::from_utf8_lossy(name).into_owned();
     }
 
     /// The hints in force.

@@ -28,6 +28,11 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "ranks 0-2 wait for each other: each waits in a send for its receive, and none receives",
     ),
     ("wrong-tag", "3", "rank 0 waits for tag 7 from rank 1 on 'halo'; from rank 1 there is tag 8"),
+    (
+        "wrong-tag-late",
+        "2",
+        "rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; from rank 1 there is tag 8",
+    ),
     ("wrong-source", "3", "rank 0 waits for tag 7 from rank 2 on 'MPI_COMM_WORLD'; there is one from rank 1"),
     (
         "wrong-communicator",
@@ -169,6 +174,117 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "reduce-missing",
         "3",
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 3 on 'halo') for rank 1, rank 1 in MPI_Reduce no. 5 on 'halo' for rank 0",
+    ),
+    (
+        "neighbours-differ",
+        "3",
+        "rank 0 waits in MPI_Neighbor_alltoall no. 1 on 'graph' for rank 1, which has made this call and does not have rank 0 as a neighbour",
+    ),
+    (
+        "neighbour-missing",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Neighbor_allgather no. 1 on 'ring' for rank 1, rank 1 in MPI_Recv (tag 3 on 'ring') for rank 0",
+    ),
+    (
+        "partition-not-ready",
+        "2",
+        "rank 1 waits in MPI_Wait for its partitioned send to rank 0, tag 7, on 'MPI_COMM_WORLD', of which some partitions were never ready",
+    ),
+    (
+        "partitions-as-message",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 7 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Wait (tag 7 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "two-locks",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_lock on window 'counters' for rank 1, rank 1 in MPI_Win_lock on window 'counters' for rank 0",
+    ),
+    (
+        "fence-missing",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_fence on window 'counters' for rank 1, rank 1 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "window-freed-by-some",
+        "3",
+        "rank 0 waits in MPI_Win_free on window 'counters' for rank 2, which is in MPI_Finalize already",
+    ),
+    (
+        "post-without-start",
+        "2",
+        "rank 1 waits in MPI_Barrier no. 2 on 'MPI_COMM_WORLD' for rank 0, which waits in MPI_Win_wait on window 'counters' for the origins of its window",
+    ),
+    (
+        "file-opened-by-one",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_File_open on file '/dev/null' for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0",
+    ),
+    (
+        "file-written-by-some",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_File_write_ordered on file '/dev/null' for rank 1, rank 1 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "spawned-and-nothing-sent",
+        "1",
+        "ranks 0 and 1 wait for each other: each waits for a message, and none has sent it yet",
+    ),
+    (
+        "spawned-and-left",
+        "1",
+        "rank 0 waits in MPI_Barrier no. 1 on 'children' for rank 2, which is in MPI_Finalize already",
+    ),
+    (
+        "intercomm-root",
+        "4",
+        "ranks 1 and 2 wait for each other: rank 1 in MPI_Bcast no. 1 on 'bridge' for rank 2, rank 2 in MPI_Barrier no. 3 on 'MPI_COMM_WORLD' for rank 1",
+    ),
+    ("mprobe", "2", "rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; from rank 1 there is tag 8"),
+    (
+        "waitsome",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Waitsome for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0",
+    ),
+    (
+        "ibarrier-and-receive",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Wait (MPI_Ibarrier no. 1 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "sendrecv-partner",
+        "3",
+        "rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; there is one from rank 2",
+    ),
+    (
+        "sendrecv-tags",
+        "2",
+        "rank 0 waits for tag 0 from rank 1 on 'MPI_COMM_WORLD'; from rank 1 there is tag 1",
+    ),
+    (
+        "isend-waited-for",
+        "2",
+        "ranks 0 and 1 wait for each other: each waits in a send for its receive, and none receives",
+    ),
+    (
+        "worker-not-told",
+        "4",
+        "rank 3 waits in MPI_Recv on 'MPI_COMM_WORLD' for rank 0, which is in MPI_Finalize already",
+    ),
+    (
+        "one-step-less",
+        "3",
+        "ranks 1 and 2 wait for each other: rank 1 in MPI_Allreduce no. 1 on 'MPI_COMM_WORLD' for rank 2, rank 2 in MPI_Sendrecv_replace (tag 7 on 'MPI_COMM_WORLD') for rank 1",
+    ),
+    (
+        "large-order",
+        "2",
+        "rank 1 waits for tag 2 from rank 0 on 'MPI_COMM_WORLD'; from rank 0 there is tag 1",
+    ),
+    (
+        "split-by-some",
+        "3",
+        "the ranks call different collective operations on 'MPI_COMM_WORLD': ranks 0 and 1 MPI_Comm_split no. 1, rank 2 MPI_Barrier no. 1",
     ),
 ];
 

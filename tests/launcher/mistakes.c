@@ -8,6 +8,7 @@
 
 static int rank, size;
 static int value;
+static const char *program;
 static MPI_Comm world = MPI_COMM_WORLD;
 
 static int is(const char *name, const char *wanted) { return strcmp(name, wanted) == 0; }
@@ -20,6 +21,14 @@ static MPI_Comm named_dup(const char *name)
     MPI_Comm_dup(world, &comm);
     MPI_Comm_set_name(comm, name);
     return comm;
+}
+
+static MPI_Win named_window(void)
+{
+    MPI_Win win;
+    MPI_Win_create(&value, sizeof value, sizeof value, MPI_INFO_NULL, world, &win);
+    MPI_Win_set_name(win, "counters");
+    return win;
 }
 
 static void *send_later(void *unused)
@@ -89,6 +98,11 @@ static void run(const char *mistake, const char *argument)
         MPI_Comm halo = named_dup("halo");
         if (rank == 1) send(0, 8, halo);
         if (rank == 0) receive(1, 7, halo);
+    } else if (is(mistake, "wrong-tag-late")) {
+        /* It comes when rank 0 has slept in vain. */
+        if (rank == 1) sleep(1);
+        if (rank == 1) send(0, 8, world);
+        if (rank == 0) receive(1, 7, world);
     } else if (is(mistake, "wrong-source")) {
         if (rank == 1) send(0, 7, world);
         if (rank == 0) receive(2, 7, world);
@@ -241,6 +255,167 @@ static void run(const char *mistake, const char *argument)
         if (rank == 0) receive(1, 3, world);
         MPI_Comm_idup(world, &new, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "neighbours-differ")) {
+        /* Rank 0 has rank 1 as a source; rank 1 sends to nobody. */
+        MPI_Comm graph;
+        int one = 1;
+        MPI_Dist_graph_create_adjacent(world, rank == 0, &one, MPI_UNWEIGHTED, 0, &one, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+        MPI_Comm_set_name(graph, "graph");
+        MPI_Neighbor_alltoall(&value, 1, MPI_INT, &one, 1, MPI_INT, graph);
+        MPI_Barrier(world);
+    } else if (is(mistake, "neighbour-missing")) {
+        MPI_Comm ring;
+        int periodic = 1, both[2];
+        MPI_Cart_create(world, 1, &size, &periodic, 0, &ring);
+        MPI_Comm_set_name(ring, "ring");
+        if (rank == 1) receive(0, 3, ring);
+        MPI_Neighbor_allgather(&value, 1, MPI_INT, both, 1, MPI_INT, ring);
+    } else if (is(mistake, "partition-not-ready")) {
+        int parts[8] = {0};
+        MPI_Request request;
+        if (rank == 1) {
+            MPI_Psend_init(parts, 4, 2, MPI_INT, 0, 7, world, MPI_INFO_NULL, &request);
+            MPI_Start(&request);
+            for (int i = 0; i < 3; i++) MPI_Pready(i, request);
+        } else {
+            MPI_Precv_init(parts, 4, 2, MPI_INT, 1, 7, world, MPI_INFO_NULL, &request);
+            MPI_Start(&request);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "partitions-as-message")) {
+        MPI_Request request;
+        if (rank == 1) {
+            MPI_Psend_init(&value, 1, 1, MPI_INT, 0, 7, world, MPI_INFO_NULL, &request);
+            MPI_Start(&request);
+            MPI_Pready(0, request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else {
+            receive(1, 7, world);
+        }
+    } else if (is(mistake, "two-locks")) {
+        MPI_Win win = named_window();
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
+        MPI_Barrier(world);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1 - rank, 0, win);
+    } else if (is(mistake, "fence-missing")) {
+        MPI_Win win = named_window();
+        MPI_Win_fence(0, win);
+        if (rank == 1) receive(0, 3, world);
+        MPI_Win_fence(0, win);
+    } else if (is(mistake, "window-freed-by-some")) {
+        MPI_Win win = named_window();
+        if (rank != 2) MPI_Win_free(&win);
+    } else if (is(mistake, "post-without-start")) {
+        MPI_Win win = named_window();
+        MPI_Group group, other;
+        int peer = 1;
+        MPI_Comm_group(world, &group);
+        MPI_Group_incl(group, 1, &peer, &other);
+        if (rank == 0) {
+            MPI_Win_post(other, 0, win);
+            MPI_Win_wait(win);
+        }
+        MPI_Barrier(world);
+    } else if (is(mistake, "file-opened-by-one")) {
+        MPI_File file;
+        if (rank == 0) MPI_File_open(world, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+        MPI_Barrier(world);
+    } else if (is(mistake, "file-written-by-some")) {
+        MPI_File file;
+        MPI_File_open(world, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+        if (rank == 1) receive(0, 3, world);
+        MPI_File_write_ordered(file, &value, 1, MPI_INT, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "spawned-and-nothing-sent")) {
+        MPI_Comm parent, children;
+        char *arguments[] = {"spawned-and-nothing-sent", NULL};
+        MPI_Comm_get_parent(&parent);
+        if (parent == MPI_COMM_NULL) {
+            MPI_Comm_spawn(program, arguments, 1, MPI_INFO_NULL, 0, world, &children, MPI_ERRCODES_IGNORE);
+            MPI_Comm_set_name(children, "children");
+            receive(0, 1, children);
+        } else {
+            MPI_Comm_set_name(parent, "parents");
+            receive(0, 1, parent);
+        }
+    } else if (is(mistake, "spawned-and-left")) {
+        MPI_Comm parent, children;
+        char *arguments[] = {"spawned-and-left", NULL};
+        MPI_Comm_get_parent(&parent);
+        if (parent == MPI_COMM_NULL) {
+            MPI_Comm_spawn(program, arguments, 2, MPI_INFO_NULL, 0, world, &children, MPI_ERRCODES_IGNORE);
+            MPI_Comm_set_name(children, "children");
+            MPI_Barrier(children);
+        } else if (rank == 0) {
+            MPI_Barrier(parent);
+        }
+    } else if (is(mistake, "intercomm-root")) {
+        /* Rank 0 is the root; the other group names the second rank of its group, rank 2, as the root. */
+        MPI_Comm half, bridge;
+        int four[4] = {0};
+        MPI_Comm_split(world, rank % 2, rank, &half);
+        MPI_Intercomm_create(half, 0, world, 1 - rank % 2, 5, &bridge);
+        MPI_Comm_set_name(bridge, "bridge");
+        MPI_Bcast(four, 4, MPI_INT, rank % 2 ? 1 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL, bridge);
+        MPI_Barrier(world);
+    } else if (is(mistake, "mprobe")) {
+        MPI_Message message;
+        if (rank == 0) MPI_Mprobe(1, 7, world, &message, MPI_STATUS_IGNORE);
+        else send(0, 8, world);
+        MPI_Barrier(world);
+    } else if (is(mistake, "waitsome")) {
+        MPI_Request requests[2];
+        int values[2], indices[2], number;
+        if (rank == 0) {
+            MPI_Irecv(&values[0], 1, MPI_INT, 1, 1, world, &requests[0]);
+            MPI_Irecv(&values[1], 1, MPI_INT, 2, 1, world, &requests[1]);
+            MPI_Waitsome(2, requests, &number, indices, MPI_STATUSES_IGNORE);
+        }
+        MPI_Barrier(world);
+    } else if (is(mistake, "ibarrier-and-receive")) {
+        /* What rank 0 waits for comes behind the barrier, which rank 0 has not begun. */
+        MPI_Request request;
+        if (rank == 0) receive(1, 3, world);
+        MPI_Ibarrier(world, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (rank == 1) send(0, 3, world);
+    } else if (is(mistake, "sendrecv-partner")) {
+        int from = rank == 0 ? next : before;
+        MPI_Sendrecv_replace(&value, 1, MPI_INT, next, 7, from, 7, world, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "sendrecv-tags")) {
+        MPI_Sendrecv_replace(&value, 1, MPI_INT, next, rank, before, rank, world, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "isend-waited-for")) {
+        static char large[4 << 20];
+        MPI_Request request;
+        MPI_Isend(large, sizeof large, MPI_CHAR, next, 7, world, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Recv(large, sizeof large, MPI_CHAR, before, 7, world, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "worker-not-told")) {
+        MPI_Status status;
+        if (rank == 0) {
+            for (int i = 1; i < size; i++) send(i, 1, world);
+            for (int i = 1; i < size; i++) receive(MPI_ANY_SOURCE, 2, world);
+            for (int i = 1; i < size - 1; i++) send(i, 3, world);
+        } else {
+            do {
+                MPI_Recv(&value, 1, MPI_INT, 0, MPI_ANY_TAG, world, &status);
+                if (status.MPI_TAG == 1) send(0, 2, world);
+            } while (status.MPI_TAG != 3);
+        }
+    } else if (is(mistake, "one-step-less")) {
+        for (int i = 0; i < 10 - (rank == 1); i++) {
+            MPI_Sendrecv_replace(&value, 1, MPI_INT, next, 7, before, 7, world, MPI_STATUS_IGNORE);
+        }
+        MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, world);
+    } else if (is(mistake, "large-order")) {
+        static char large[4 << 20];
+        for (int i = 1; i <= 2; i++) {
+            if (rank == 0) MPI_Send(large, sizeof large, MPI_CHAR, 1, i, world);
+            else MPI_Recv(large, sizeof large, MPI_CHAR, 0, 3 - i, world, MPI_STATUS_IGNORE);
+        }
+    } else if (is(mistake, "split-by-some")) {
+        MPI_Comm part;
+        if (rank < 2) MPI_Comm_split(world, 0, rank, &part);
+        MPI_Barrier(world);
     } else if (is(mistake, "sleeps")) {
         /* No mistake: rank 1 does something else for a while. */
         if (rank == 1) sleep(3);
@@ -315,6 +490,7 @@ int main(int argc, char **argv)
     const char *level = getenv("MISTAKE_THREADS");
     int threads = level || (argc > 1 && is(argv[1], "thread"));
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    program = argv[0];
     MPI_Comm_rank(world, &rank);
     MPI_Comm_size(world, &size);
     run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : NULL);

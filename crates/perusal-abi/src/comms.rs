@@ -65,9 +65,9 @@ fn invalid(handle: usize) -> Error {
     })
 }
 
-/// How many collective calls the program has made on its communicators; of the predefined one alone where several threads may be in MPI. From
-/// MPI_Finalize on, what it had made then.
-pub fn calls_made() -> Vec<CallsMade> {
+/// How many collective calls the program has made on its communicators, but for that of context `in_call`, on which it is in one; of the predefined
+/// one alone where several threads may be in MPI. From MPI_Finalize on, what it had made then.
+pub fn calls_made(in_call: Option<u32>) -> Vec<CallsMade> {
     if let Some(made) = MADE_AT_THE_END.get() {
         return made.clone();
     }
@@ -75,8 +75,8 @@ pub fn calls_made() -> Vec<CallsMade> {
     let world = JOB.get().map(|(world, _)| world.clone());
     let handles = if engine.is_shared() { vec![] } else { MADE.handles() };
     let all = world.into_iter().chain(handles.into_iter().filter_map(|handle| MADE.get(handle)));
-    let counted = all.filter_map(|comm| {
-        // SAFETY: asked by a thread that waits for messages (`Engine::set_calls_made`), or is about to end MPI.
+    let counted = all.filter(|comm| Some(comm.context) != in_call).filter_map(|comm| {
+        // SAFETY: asked by a thread that waits for messages or in a call on `in_call` (`Engine::set_calls_made`), or is about to end MPI.
         let calls = unsafe { coll::calls_made(engine, &comm) }?;
         Some(CallsMade { context: comm.context, calls })
     });
@@ -85,7 +85,7 @@ pub fn calls_made() -> Vec<CallsMade> {
 
 /// Keeps for reports how many collective calls the program has made: it makes no more.
 pub fn note_calls_made() {
-    let made = calls_made();
+    let made = calls_made(None);
     MADE_AT_THE_END.get_or_init(|| made);
 }
 

@@ -5,7 +5,7 @@ use super::check;
 use super::mpi::part::PartitionedTask;
 use crate::abi;
 use crate::coll::Outline;
-use crate::engine::Engine;
+use crate::engine::{Awaited, Engine};
 use crate::error::{Error, Result};
 use crate::handles::{HandleKind, HandleTable};
 use crate::p2p::{MessageStatus, Request};
@@ -154,7 +154,12 @@ pub fn wait_for(engine: &Engine, which: Option<&Named>, over: impl FnMut() -> Re
         _ => None,
     };
     let about = || collective().map(|(_, outline)| outline.about()).unwrap_or_default();
-    engine.progress().wait_for_request_of(|| collective().map(|(context, _)| context), about, over)
+    let awaited = || match (collective(), which) {
+        (Some((context, _)), _) => Some(Awaited::Operation(context)),
+        (None, Some(Named::Task(task))) => task.partitioned().and_then(PartitionedTask::awaited),
+        _ => None,
+    };
+    engine.progress().wait_for_request_of(awaited, about, over)
 }
 
 /// The handle of a message's request.

@@ -2,8 +2,9 @@
 
 use super::collective::CollectiveAbout;
 use super::counters::Counter;
-use crate::events::CommAbout;
+use crate::events::{AboutKind, CommAbout};
 use crate::sync::{Ordering, fence};
+use num_enum::FromPrimitive;
 
 /// Messages that a detail has room for.
 pub const MESSAGES: usize = 4;
@@ -22,7 +23,7 @@ const SHORT_NAME: usize = 4;
 const WORDS: usize = if cfg!(perusal_loom) { 2 } else { ALL_WORDS };
 const ALL_WORDS: usize = 2 * CALL
     + NAME
-    + 1
+    + 2
     + MEMBERS / 64
     + 2 * (1 + MESSAGES * (3 + SHORT_NAME))
     + 3
@@ -121,6 +122,11 @@ impl DetailWords {
         self.of.0.store(number, Ordering::Release);
     }
 
+    /// Says nothing of any wait: what was said of the current one may have changed.
+    pub fn forget(&self) {
+        self.of.set(0);
+    }
+
     /// Whether it is about the wait `number`, for the rank itself.
     #[must_use]
     pub fn is_of(&self, number: u64) -> bool {
@@ -201,6 +207,7 @@ fn encode(detail: &WaitDetail) -> [u64; ALL_WORDS] {
     let mut to = Encoder { words: [0; ALL_WORDS], at: 0 };
     to.text(&detail.call, CALL);
     to.text(&detail.comm.name, NAME);
+    to.word(detail.comm.kind as u64);
     let members = &detail.comm.members;
     let known = members.iter().all(|member| (*member as usize) < MEMBERS);
     to.word(if known { members.len() as u64 } else { 0 });
@@ -288,6 +295,7 @@ fn decode(words: &[u64]) -> WaitDetail {
     let mut from = Decoder { words };
     let call = from.text(CALL);
     let name = from.text(NAME);
+    let kind = AboutKind::from_primitive(from.word());
     let known = from.word() != 0;
     let mut members = vec![];
     for word in 0..MEMBERS as u32 / 64 {
@@ -302,7 +310,8 @@ fn decode(words: &[u64]) -> WaitDetail {
     let collective = CollectiveAbout { function, number, root, data, bytes, op };
     let operations = from.list(OPERATIONS, Decoder::operation);
     let made = from.list(COUNTED, Decoder::calls_made);
-    WaitDetail { call, comm: CommAbout { name, members }, collective, unexpected, pending, operations, made }
+    let comm = CommAbout { kind, name, members };
+    WaitDetail { call, comm, collective, unexpected, pending, operations, made }
 }
 
 #[cfg(all(test, not(perusal_loom)))]
@@ -320,7 +329,7 @@ mod tests {
         };
         WaitDetail {
             call: "MPI_Recv".into(),
-            comm: CommAbout { name: "MPI_COMM_WORLD".into(), members: vec![0, 63, 64, 1023] },
+            comm: CommAbout { kind: AboutKind::File, name: "data".into(), members: vec![0, 63, 64, 1023] },
             collective: CollectiveAbout {
                 function: "MPI_Iallreduce".into(),
                 number: 17,
@@ -352,13 +361,13 @@ mod tests {
     #[test]
     fn long_texts_and_lists_are_cut_and_late_ranks_left_out() {
         let mut long = detail();
-        long.comm = CommAbout { name: "ä".repeat(200), members: vec![1024] };
+        long.comm = CommAbout { name: "ä".repeat(200), members: vec![1024], ..CommAbout::default() };
         long.pending = vec![MessageAbout::default(); 9];
         long.made = vec![CallsMade::default(); 99];
         let words = DetailWords::default();
         words.set(1, &long);
         let read = words.get(1).unwrap();
-        assert_eq!(read.comm, CommAbout { name: "ä".repeat(31), members: vec![] });
+        assert_eq!(read.comm, CommAbout { name: "ä".repeat(31), ..CommAbout::default() });
         assert_eq!((read.pending.len(), read.made.len()), (MESSAGES, COUNTED));
     }
 

@@ -19,7 +19,7 @@ pub mod detail;
 mod tests;
 pub mod waiting;
 
-pub use crate::events::CommAbout;
+pub use crate::events::{AboutKind, CommAbout};
 pub use collective::CollectiveAbout;
 pub use counters::{Counter, QueueLength};
 pub use detail::{CallsMade, DetailWords, MessageAbout, OperationAbout, WaitDetail};

@@ -38,6 +38,8 @@ pub enum Waiting {
     Agreement = 12,
     /// The request of a nonblocking or persistent collective operation.
     Operation = 13,
+    /// The rank itself, which has not marked all partitions of a partitioned send as ready.
+    Partitions = 14,
 }
 
 /// What a rank waits for and since when, in shared memory: a sequence lock, so that a reader never has the kind of one wait with the words of
@@ -163,6 +165,7 @@ impl fmt::Display for Wait {
             Waiting::Outside => write!(f, "something outside of the job"),
             Waiting::Agreement => write!(f, "the other members, to agree with them, context {context}"),
             Waiting::Operation => write!(f, "the request of a collective operation, context {context}"),
+            Waiting::Partitions => write!(f, "partitions for {peer} to be ready, {tag}, context {context}"),
             Waiting::Lock => write!(f, "the lock of a window at {peer}"),
             Waiting::Epoch => write!(f, "an epoch of a window with {peer}"),
         }

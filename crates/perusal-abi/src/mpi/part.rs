@@ -3,7 +3,7 @@
 use crate::arguments::Buffer;
 use crate::boundary::ErrorSource;
 use crate::comm::Comm;
-use crate::engine::Engine;
+use crate::engine::{Awaited, Engine};
 use crate::error::{Error, Result};
 use crate::info::Info;
 use crate::messages::{contents, send_peer};
@@ -23,6 +23,16 @@ enum Half {
 
 /// The same with the handle of its communicator.
 pub struct PartitionedTask(Half, usize);
+
+impl PartitionedTask {
+    /// What a wait for it is for.
+    pub fn awaited(&self) -> Option<Awaited> {
+        match &self.0 {
+            Half::Send(send) => send.awaited(),
+            Half::Receive(receive) => receive.awaited(),
+        }
+    }
+}
 
 impl Task for PartitionedTask {
     fn poll(&self, engine: &Engine) -> Result<bool> {

@@ -28,6 +28,8 @@ impl Cause {
 pub fn cause(ranks: &[RankView]) -> Cause {
     different_collectives(ranks)
         .or_else(|| different_arguments(ranks))
+        .or_else(|| unready_partitions(ranks))
+        .or_else(|| different_neighbours(ranks))
         .or_else(|| near_miss(ranks, "tag"))
         .or_else(|| near_miss(ranks, "communicator"))
         .or_else(|| near_miss(ranks, "source of the absent"))
@@ -243,7 +245,12 @@ fn awaited(ranks: &[RankView], rank: &RankView, wait: &LongWait) -> Vec<u32> {
         return outside.map(|other| other.rank).collect();
     }
     if wait.is_collective() {
-        return missing(ranks, wait);
+        let missing = missing(ranks, wait);
+        return match wait.wait.peer {
+            // By messages: the member whose message is awaited, which in a neighbourhood is there itself perhaps.
+            Some(peer) if missing.contains(&peer) || is_among_neighbours(wait) => vec![peer],
+            _ => missing,
+        };
     }
     match wait.wait.peer {
         Some(peer) => vec![peer],
@@ -307,6 +314,44 @@ fn completed_calls(rank: &RankView, context: u32) -> Option<u64> {
     made.checked_sub(under_way as u64)
 }
 
+/// A partitioned send that its own rank holds up.
+fn unready_partitions(ranks: &[RankView]) -> Option<Cause> {
+    let (rank, wait) = waits(ranks).find(|(_, wait)| wait.wait.kind == Waiting::Partitions)?;
+    Cause::new(
+        "partitions-not-ready",
+        format!("rank {} waits in {}, of which some partitions were never ready", rank.rank, wait.text()),
+        "call MPI_Pready for each partition before the wait",
+    )
+}
+
+/// Whether a wait is in a collective operation among neighbours.
+fn is_among_neighbours(wait: &LongWait) -> bool {
+    wait.is_collective() && wait.function().starts_with("MPI_Neighbor_")
+}
+
+/// A rank that waits in a collective operation among neighbours for one that has made this call: it does not have the first one as a neighbour.
+fn different_neighbours(ranks: &[RankView]) -> Option<Cause> {
+    waits(ranks).filter(|(_, wait)| is_among_neighbours(wait)).find_map(|(rank, wait)| {
+        let peer = wait.wait.peer?;
+        let (number, context) = (wait.detail.collective.number, wait.wait.context & !1);
+        let made = &ranks.get(peer as usize)?.wait()?.detail.made;
+        let has_made = made.iter().any(|made| made.context == context && made.calls >= number);
+        if number == 0 || !has_made {
+            return None;
+        }
+        Cause::new(
+            "different-neighbours",
+            format!(
+                "rank {} waits in {} for rank {peer}, which has made this call and does not have rank {} as a neighbour",
+                rank.rank,
+                said(wait),
+                rank.rank
+            ),
+            "a rank that receives from another one must be among those that the other one sends to: compare the arguments of MPI_Dist_graph_create_adjacent",
+        )
+    })
+}
+
 /// A rank that waits for a message from one that is further on in the collective calls on the same communicator: a root that broadcasts to ranks
 /// that receive.
 fn left_out_a_collective(ranks: &[RankView]) -> Option<Cause> {
@@ -359,6 +404,7 @@ fn said(wait: &LongWait) -> String {
         (Waiting::Receive | Waiting::Probe | Waiting::Send, _) => {
             format!("{} on {}", wait.call(), wait.comm())
         }
+        (Waiting::Lock | Waiting::Epoch, _) => format!("{}{}", wait.call(), wait.on_window()),
         _ => match operations(wait).as_slice() {
             [] => wait.call().to_owned(),
             operations => format!("{} ({})", wait.call(), operations.join(", ")),

@@ -25,7 +25,9 @@ pub use report::{json, report};
 
 use perusal::internals::arch::clock::now;
 use perusal::internals::shm::telemetry::detail::UNKNOWN_CONTEXT;
-use perusal::internals::shm::telemetry::{MessageAbout, OperationAbout, Wait, WaitDetail, Waiting};
+use perusal::internals::shm::telemetry::{
+    AboutKind, MessageAbout, OperationAbout, Wait, WaitDetail, Waiting,
+};
 use perusal::internals::shm::{Memory, RankState, contexts, is_gone};
 use process::ProcessView;
 
@@ -159,9 +161,22 @@ impl LongWait {
         }
     }
 
-    /// The communicator's name in quotation marks, or its context id.
+    /// The communicator's name in quotation marks, or its context id; the window or file that it belongs to.
     pub fn comm(&self) -> String {
-        comm_name(&self.detail.comm.name, self.wait.context)
+        let name = &self.detail.comm.name;
+        match self.detail.comm.kind {
+            AboutKind::Comm => comm_name(name, self.wait.context),
+            AboutKind::Window if name.is_empty() => "a window without a name".into(),
+            AboutKind::Window => format!("window '{name}'"),
+            AboutKind::File => format!("file '{name}'"),
+        }
+    }
+
+    /// The name of the window that it is on, to follow a call: " on window 'counters'"; empty if that has none.
+    pub fn on_window(&self) -> String {
+        let about = &self.detail.comm;
+        let is_named = about.kind == AboutKind::Window && !about.name.is_empty();
+        if is_named { format!(" on {}", self.comm()) } else { String::new() }
     }
 
     /// Whether it is for a message.
@@ -182,6 +197,8 @@ impl LongWait {
     pub fn numbered_call(&self) -> String {
         match self.detail.collective.number {
             0 => self.function().to_owned(),
+            // A call on a window or file is one of several that the library makes there.
+            _ if self.detail.comm.kind != AboutKind::Comm => self.function().to_owned(),
             number => format!("{} no. {number}", self.function()),
         }
     }
@@ -206,6 +223,9 @@ impl LongWait {
             _ if self.finalizing => "MPI_Finalize".into(),
             Waiting::Receive | Waiting::Probe => format!("{call} for {peer}, {tag}, on {comm}"),
             Waiting::Send if self.wait.peer.is_none() => format!("{call} for its buffered sends"),
+            Waiting::Send if call.starts_with("MPI_Wait") => {
+                format!("{call} for its send to {peer}, {tag}, on {comm}")
+            }
             Waiting::Send => format!("{call} to {peer}, {tag}, on {comm}"),
             Waiting::Collective => {
                 let arguments = self.arguments();
@@ -218,9 +238,12 @@ impl LongWait {
                 format!("{call} for {} on {comm}{space}{arguments}", self.numbered_call())
             }
             Waiting::Agreement => format!("{call} on {comm}"),
-            Waiting::Lock => format!("{call} for the lock of {peer}'s window"),
-            Waiting::Epoch if self.wait.peer.is_none() => format!("{call} for the origins of its window"),
-            Waiting::Epoch => format!("{call} for the window of {peer}"),
+            Waiting::Lock => format!("{call}{} for the lock of {peer}'s window", self.on_window()),
+            Waiting::Epoch if self.wait.peer.is_none() => {
+                format!("{call}{} for the origins of its window", self.on_window())
+            }
+            Waiting::Epoch => format!("{call}{} for the window of {peer}", self.on_window()),
+            Waiting::Partitions => format!("{call} for its partitioned send to {peer}, {tag}, on {comm}"),
             Waiting::Outside => format!("{call} for something outside of the job"),
             _ => call.to_owned(),
         }

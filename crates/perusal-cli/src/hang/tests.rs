@@ -42,7 +42,7 @@ fn what_ranks_write_is_printed_and_neither_believed_nor_followed() {
     };
     let detail = WaitDetail {
         call: "MPI_\u{7}".into(),
-        comm: CommAbout { name: "x\r\ny".into(), members: vec![0, 1, 1023] },
+        comm: CommAbout { name: "x\r\ny".into(), members: vec![0, 1, 1023], ..CommAbout::default() },
         collective: CollectiveAbout {
             function: "MPI_I\u{1b}".into(),
             number: u64::MAX,
@@ -94,7 +94,7 @@ fn a_rank_that_has_ended_is_named_by_who_waits_for_it() {
     let memory = Memory::create(2, 0).unwrap();
     let detail = WaitDetail {
         call: "MPI_Recv".into(),
-        comm: CommAbout { name: "halo".into(), members: vec![0, 1] },
+        comm: CommAbout { name: "halo".into(), members: vec![0, 1], ..CommAbout::default() },
         ..WaitDetail::default()
     };
     waits(&memory, 0, &wait(Waiting::Receive, Some(1)), &detail);
