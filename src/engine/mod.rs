@@ -31,6 +31,7 @@ pub(crate) mod payload;
 mod peer_memory;
 mod poller;
 mod progress;
+mod progress_thread;
 mod protocols;
 mod quiesce;
 mod requests;
@@ -67,6 +68,7 @@ pub use peer_memory::{PEER_ADDRESS, PeerAddress, probe_address};
 use poller::Poller;
 pub(crate) use poller::RingOf;
 pub use progress::Progress;
+use progress_thread::ProgressThread;
 pub(crate) use protocols::Protocols;
 pub use requests::Requests;
 pub(crate) use tx::{CONTROL_BYTES, ControlPayload, Deferred, Transmit, TxQueue};
@@ -108,6 +110,7 @@ pub struct Engine {
     pub(crate) contexts: MatchContexts,
     pub(crate) slab: Slab,
     pub(crate) waiters: CachePadded<Waiters>,
+    progress_thread: ProgressThread,
     pub(crate) protocols: Box<dyn Protocols>,
     pub(crate) buffers: Buffers,
     /// Kept by files that are open, and by threads that access them.
@@ -182,6 +185,7 @@ impl Engine {
             contexts: MatchContexts::new(),
             slab: Slab::new(),
             waiters: CachePadded::default(),
+            progress_thread: ProgressThread::default(),
             protocols: protocols(&job),
             buffers: Buffers::default(),
             files: Arc::default(),

@@ -141,5 +141,5 @@ pub use conditional_lock::{ConditionalGuard, ConditionalLock};
 pub use futex::Futex;
 pub use relaxed::{Relaxed, Word};
 pub use sleep_mark::{SleepMark, has_sleepers, take_sleepers};
-pub use thread_slots::{OWNED_SLOTS, THREAD_SLOTS, ThreadSlots, slots_owned, thread_slot};
+pub use thread_slots::{OWNED_SLOTS, THREAD_SLOTS, ThreadSlots, share_slot, slots_owned, thread_slot};
 pub use wait_word::WaitWord;

@@ -110,6 +110,11 @@ mod imp {
         }
     }
 
+    /// Has the calling thread, which is none of the program's and has used no slot, share one that has no owner.
+    pub fn share_slot() {
+        SLOT.set(PROCESS.share());
+    }
+
     /// How many threads of the process own a slot: those that have used MPI and live, if they are not more than [`OWNED_SLOTS`].
     pub fn slots_owned() -> usize {
         PROCESS.owned()
@@ -178,10 +183,12 @@ mod imp {
     pub fn thread_slot() -> usize {
         super::OWNED_SLOTS
     }
+    /// All do.
+    pub fn share_slot() {}
     /// So nobody owns a slot.
     pub fn slots_owned() -> usize {
         0
     }
 }
 
-pub use imp::{slots_owned, thread_slot};
+pub use imp::{share_slot, slots_owned, thread_slot};

@@ -163,6 +163,9 @@ table! {
     NapMs => "nap_ms", Doorbell, Local, Always, TunerDetail,
         Domain::Number(|_| (1, 10_000)), |_| 100,
         "milliseconds that a sleep lasts at most; after it, the rank checks whether its peers are alive";
+    ProgressThread => "progress_thread", Doorbell, Local, BeforeInit, UserBasic,
+        Domain::Choice(&SWITCH), |_| 0,
+        "on: a thread of the library makes progress while the program's threads compute, so that nonblocking operations go on; for ranks that have a CPU to spare. Of programs that use the C interface";
     KeepApart => "keep_apart", Doorbell, Local, Always, UserDetail,
         Domain::Choice(&SWITCH), |shape| u64::from(shape.is_oversubscribed()),
         "on: of two ranks that share a CPU and wait only for each other, one moves to another CPU that it may use, unless bind_to has bound them; on where ranks outnumber CPUs";

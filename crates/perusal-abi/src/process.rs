@@ -22,7 +22,7 @@ use crate::events::{Event, EventPayload, Registry};
 use crate::shm::{Abort, Job, RankState};
 use crate::tool::event::delivery;
 use crate::trace::Recording;
-use crate::variables::Overrides;
+use crate::variables::{Overrides, VariableId};
 use core::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
@@ -63,6 +63,7 @@ impl Users {
     /// Makes the roster and the bindings agree with what is so now.
     fn publish(&self, engine: &Engine) {
         let state = if self.any() { RankState::Initialised } else { RankState::Finalized };
+        engine.let_progress_thread_run(self.any());
         if !self.any() {
             engine.retire();
         }
@@ -207,10 +208,11 @@ fn make(level: c_int, settings: &Overrides) -> Result<&'static Process> {
     };
     job.allow_copies();
     let (rank, world) = (job.rank(), job.world());
-    let shared = level == abi::MPI_THREAD_MULTIPLE;
+    let helped = settings.number(VariableId::ProgressThread) == Some(1);
+    let shared = helped || level == abi::MPI_THREAD_MULTIPLE;
     delivery::set_shared(shared);
     let recording = Recording::of_job(&job, registry());
-    // SAFETY: below MPI_THREAD_MULTIPLE the program calls from one thread at a time (MPI 5.0 §11.6.2).
+    // SAFETY: below MPI_THREAD_MULTIPLE the program calls from one thread at a time (MPI 5.0 §11.6.2), and no progress thread is started.
     let engine = unsafe { Engine::with(job, settings, shared, registry().clone()) }?;
     let world = engine.open(Comm::world_of(rank, world, engine.registry().attach(abi::MPI_COMM_WORLD)))?;
     let itself = engine.open(Comm::itself(rank, engine.registry().attach(abi::MPI_COMM_SELF)))?;
@@ -224,6 +226,9 @@ fn make(level: c_int, settings: &Overrides) -> Result<&'static Process> {
     engine.set_calls_made(comms::calls_made);
     let process = ENGINE.get_or_init(|| Process { engine, most: level, _recording: recording });
     check::begin(&process.engine);
+    if helped {
+        process.engine.start_progress_thread()?;
+    }
     Ok(process)
 }
 
