@@ -1,7 +1,7 @@
 //! The progress thread: runs progress while the program's threads compute, if the control variable `progress_thread` asks for it.
 //!
-//! It takes its turn only while no other thread runs progress, for one poll at a time, so that a thread that waits takes over at once. It never sleeps on the doorbell: between
-//! polls that find nothing it spins where every rank has a second CPU, and naps elsewhere.
+//! It takes its turn only while no other thread runs progress, for one poll at a time, so that a thread that waits takes over at once. It never sleeps on the doorbell. Between
+//! polls that find nothing it spins where every rank has a second CPU, and sleeps for a while elsewhere.
 
 use super::Progress;
 use crate::engine::Engine;
@@ -12,10 +12,10 @@ use std::sync::{OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-/// A nap while something is under way: about what waking up costs a thread that computes on the same CPU, twenty times over.
-const SHORT_NAP: Duration = Duration::from_micros(50);
-/// A nap while nothing is.
-const LONG_NAP: Duration = Duration::from_micros(200);
+/// A sleep while something is under way: about what waking up costs a thread that computes on the same CPU, twenty times over.
+const SHORT_SLEEP: Duration = Duration::from_micros(50);
+/// A sleep while nothing is.
+const LONG_SLEEP: Duration = Duration::from_micros(200);
 /// Polls in vain between two looks at the clock.
 const POLLS: u32 = 16;
 
@@ -115,7 +115,7 @@ fn run(engine: &'static Engine) {
         }
         let is_under_way = progress.has_background() || progress.has_backlog::<true>();
         if !(spins && is_under_way && last.elapsed() < engine.config().spin()) {
-            thread::park_timeout(if is_under_way { SHORT_NAP } else { LONG_NAP });
+            thread::park_timeout(if is_under_way { SHORT_SLEEP } else { LONG_SLEEP });
         }
     }
 }
