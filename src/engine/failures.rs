@@ -77,10 +77,15 @@ impl Engine {
     ///
     /// [`Error::ProcFailed`] and [`Error::Revoked`].
     pub(crate) fn check_before_copying(&self, context: &MatchContext) -> Result<()> {
+        self.mark_all();
+        self.trouble_of(context).map_or(Ok(()), Err)
+    }
+
+    /// Marks the match contexts that are in trouble of which this rank has not taken notice.
+    pub(super) fn mark_all(&self) {
         if self.has_failure_news() {
             self.contexts.for_each(|context| self.mark(context));
         }
-        self.trouble_of(context).map_or(Ok(()), Err)
     }
 
     /// Waits until none of the living members of `comm` copies from or to this rank's memory, which it has exposed to them in an operation that
@@ -252,9 +257,11 @@ impl MatchContext {
         if trouble & Trouble::FAILED != 0 {
             let _ = self.failed_since.set(Instant::now());
         }
-        if self.trouble.fetch_or(trouble, Ordering::Relaxed) == 0 {
+        // First the way that looks at the mark: another thread of this rank that has seen the mark takes no other one.
+        if self.trouble() == 0 {
             self.open_gate();
         }
+        self.trouble.fetch_or(trouble, Ordering::Relaxed);
     }
 
     /// The number of the latest death that its user has acknowledged.

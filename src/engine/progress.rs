@@ -60,7 +60,8 @@ impl Progress<'_> {
         result
     }
 
-    /// Takes notice of deaths and revocations now, if no other thread runs progress, and of what the dead have sent before.
+    /// Takes notice of deaths and revocations now, and of what the dead have sent before. Where another thread runs progress, that ends the operations in vain;
+    /// the caller's next ones know nevertheless.
     pub fn notice_failures(self) {
         if let Some(mut poller) = self.engine.poller.try_lock(self.engine.shared) {
             if self.engine.may_have_failures() {
@@ -74,6 +75,8 @@ impl Progress<'_> {
             if self.engine.shared {
                 self.engine.waiters.pass_on();
             }
+        } else {
+            self.engine.mark_all();
         }
     }
 
