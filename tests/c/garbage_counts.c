@@ -4,8 +4,7 @@
  */
 #include "job_memory.h"
 
-/* Of a rank's block: behind telemetry, roster entry and the bell's state and bits, a count of 16 bits for each rank. */
-enum { RANKS = 12, COUNTS = 2 * 4096 + 256 + 2 * 128, USABLE_CPUS = 44 };
+enum { RANKS = 12, USABLE_CPUS = 44 };
 /* Fewer messages than this go through any ring, so a count of this or more is none that was ever true. */
 enum { NEVER = 20000, ROUNDS = 40, EACH = 5, BROKEN = 1 };
 

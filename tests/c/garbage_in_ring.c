@@ -34,7 +34,9 @@ int main(int argc, char **argv)
         return 1;
     }
     OK(MPI_Send(&number, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
-    spoil(job_memory(), (unsigned)time(NULL));
+    char *memory = job_memory();
+    spoil(memory, (unsigned)time(NULL));
+    set_flag(memory, 1, 0);
     sleep(60);
     return 1;
 }

@@ -42,6 +42,7 @@ static void commit(int kind, uint64_t length, struct record record)
     uint64_t position = (uint64_t)(cell - ring_of(memory, 1, 0) - CONTROL) / CELL;
     memcpy(cell + 8, &record, sizeof record);
     __atomic_store_n((uint64_t *)cell, (position + 1) | (uint64_t)kind << 32 | length << 40, __ATOMIC_RELEASE);
+    set_flag(memory, 1, 0);
 }
 
 static struct record words(uint32_t id, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
