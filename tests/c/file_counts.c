@@ -2,8 +2,18 @@
  * RANKS: 2
  */
 #include "mpi_t_counter.h"
+#include "mpi_t_event.h"
 #include <fcntl.h>
 #include <unistd.h>
+
+static int to_holder;
+
+/* Tells the process that holds the lock that this one waits for it. */
+static void on_wait(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
+{
+    (void)instance, (void)handle, (void)level, (void)data;
+    SAME(write(to_holder, "w", 1), 1);
+}
 
 /* The same for a variable that adds up sizes. */
 static MPI_T_pvar_handle aggregate(const char *name)
@@ -48,24 +58,26 @@ int main(int argc, char **argv)
     SAME(read_of(reads), 1);
     SAME(read_of(got), WORDS * sizeof(int));
 
-    /* Somebody else holds the lock for a while. */
+    /* Somebody else holds the lock until this rank waits. */
     OK(MPI_File_set_atomicity(file, 1));
     OK(MPI_File_write_at(file, 0, words, 1, MPI_INT, MPI_STATUS_IGNORE));
-    int pipes[2];
-    char ready;
-    if (pipe(pipes) != 0) return 2;
+    int ready[2], waiting[2];
+    char byte;
+    if (pipe(ready) != 0 || pipe(waiting) != 0) return 2;
+    to_holder = waiting[1];
+    MPI_T_event_registration event = listen_to(type_of("PERUSAL_FILE_LOCK_WAIT_BEGIN"), &file, 0, on_wait, NULL);
     if (fork() == 0) {
         int fd = open(name, O_RDWR);
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
         if (fcntl(fd, F_SETLKW, &lock) != 0) _exit(1);
-        if (write(pipes[1], "x", 1) != 1) _exit(1);
-        usleep(50000);
-        _exit(0);
+        if (write(ready[1], "x", 1) != 1) _exit(1);
+        _exit(read(waiting[0], &byte, 1) != 1);
     }
-    SAME(read(pipes[0], &ready, 1), 1);
+    SAME(read(ready[0], &byte, 1), 1);
     unsigned long long before = read_of(waits);
     OK(MPI_File_write_at(file, 0, words, 1, MPI_INT, MPI_STATUS_IGNORE));
     CHECK(read_of(waits) > before);
+    OK(MPI_T_event_handle_free(event, NULL, NULL));
     OK(MPI_Type_free(&strided));
     OK(MPI_File_close(&file));
     MPI_Finalize();
