@@ -1,5 +1,7 @@
-/* Rank 0 posts eight receives, polls in vain, and waits for all while rank 1 sends them in the opposite order. */
+/* Rank 0 posts eight receives, polls in vain, and waits for all while rank 1 sends them in the opposite order. Argument: after how many
+ * microseconds. */
 #include <mpi.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { N = 8 };
@@ -15,7 +17,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 1000 && rank == 0; i++) MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1) {
-        usleep(20000);
+        usleep(argc > 1 ? atoi(argv[1]) : 0);
         for (int i = N - 1; i >= 0; i--) MPI_Send(&data[i], 1, MPI_INT, 0, i, MPI_COMM_WORLD);
     } else {
         MPI_Waitall(N, requests, MPI_STATUSES_IGNORE);

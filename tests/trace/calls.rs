@@ -3,8 +3,9 @@
 use crate::common::dist::dist;
 use crate::common::examples::{mpicc, mpiexec, product, products};
 use crate::common::run::run;
+use crate::late::until_it_stands_out;
 use perusal::events::{Event, FUNCTIONS};
-use perusal_trace::{RecordPayload, read};
+use perusal_trace::{Record, RecordPayload, read};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
@@ -53,18 +54,25 @@ fn an_otf2_archive_shows_the_searches_inside_the_calls_and_what_they_look_for() 
     let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let (program, path) = (text(&product("trace_calls")), text(&product("calls.trace")));
     mpicc(&["tests/trace/calls.c", "-o", &program]);
-    let outcome = mpiexec(&["-n", "2", "--trace", &path, &program]);
-    assert_eq!(outcome.code(), Some(0), "{outcome:?}");
-
-    let trace = read(std::path::Path::new(&path)).expect("a trace");
+    let run_late = |delay: &str| {
+        let outcome = mpiexec(&["-n", "2", "--trace", &path, &program, delay]);
+        assert_eq!(outcome.code(), Some(0), "{outcome:?}");
+        read(std::path::Path::new(&path)).expect("a trace")
+    };
+    let begins = |record: &Record, name: &str| match (record.event, record.payload) {
+        (Event::CallBegin, RecordPayload::Call { function }) => {
+            FUNCTIONS[usize::from(function)].to_bytes() == name.as_bytes()
+        }
+        _ => false,
+    };
+    // The messages are to come while rank 0 waits for all.
+    let trace = until_it_stands_out(&["20000", "200000", "2000000"], run_late, |trace| {
+        let mut records = trace.ranks[0].records.iter();
+        let first = records.find(|record| record.event == Event::MsgArrived || begins(record, "MPI_Waitall"));
+        first.is_some_and(|first| first.event == Event::CallBegin)
+    });
     let called = |rank: usize, name: &str| {
-        let of = |record: &&perusal_trace::Record| match (record.event, record.payload) {
-            (Event::CallBegin, RecordPayload::Call { function }) => {
-                FUNCTIONS[usize::from(function)].to_bytes() == name.as_bytes()
-            }
-            _ => false,
-        };
-        trace.ranks[rank].records.iter().filter(of).count()
+        trace.ranks[rank].records.iter().filter(|record| begins(record, name)).count()
     };
     assert_eq!(
         (called(0, "MPI_Irecv"), called(0, "MPI_Waitall"), called(0, "MPI_Barrier")),

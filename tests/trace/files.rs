@@ -3,6 +3,7 @@
 use crate::common::dist::dist;
 use crate::common::examples::{mpicc, mpiexec, product, products};
 use crate::common::run::run;
+use crate::late::until_it_stands_out;
 use perusal::events::{Event, FileMode, FileOperation, FilePointer};
 use perusal_trace::files::JobFiles;
 use perusal_trace::report::analyse;
@@ -15,7 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const HANG: Duration = Duration::from_secs(300);
-/// Half of what the program makes the others wait.
+/// How late rank 2 comes, in microseconds, and half of the least of that, in nanoseconds.
+const DELAYS: [&str; 3] = ["40000", "400000", "4000000"];
 const LATE: u64 = 20_000_000;
 const WORDS: u64 = 4000;
 
@@ -26,10 +28,18 @@ fn traced() -> &'static (Trace, PathBuf, String) {
         let (program, path) = (product("trace_files"), product("files.trace"));
         let file = product("files.data").to_string_lossy().into_owned();
         mpicc(&["tests/trace/files.c", "-o", &program.to_string_lossy()]);
-        let outcome =
-            mpiexec(&["-n", "3", "--trace", &path.to_string_lossy(), &program.to_string_lossy(), &file]);
-        assert_eq!(outcome.code(), Some(0), "{outcome:?}");
-        (read(&path).expect("a trace"), path, file)
+        let run = |delay: &str| {
+            let (path, program) = (path.to_string_lossy(), program.to_string_lossy());
+            let outcome = mpiexec(&["-n", "3", "--trace", &path, &program, &file, delay]);
+            assert_eq!(outcome.code(), Some(0), "{outcome:?}");
+            read(Path::new(&*path)).expect("a trace")
+        };
+        let trace = until_it_stands_out(&DELAYS, run, |trace| {
+            let report = analyse(trace, "trace");
+            let row = report.collectives.iter().find(|row| row.operation == "MPI_File_write_at_all");
+            row.is_some_and(|row| row.waited_ns >= 2 * LATE)
+        });
+        (trace, path, file)
     })
 }
 

@@ -6,6 +6,7 @@ mod collectives;
 mod common;
 mod events;
 mod files;
+mod late;
 mod partitioned;
 mod recorded;
 mod report;

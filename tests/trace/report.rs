@@ -5,6 +5,7 @@ use crate::common::dist::dist;
 use crate::common::examples::{example, lines};
 use crate::common::run::{Outcome, run};
 use crate::common::scratch;
+use crate::late::until_it_stands_out;
 use perusal_trace::synthetic::{Synthetic, SyntheticMessage};
 use serde_json::Value;
 use std::fs;
@@ -72,8 +73,6 @@ fn two_mistakes(dir: &Path, program: &str, late: u32, delay: &str) -> Value {
     summary
 }
 
-/// A machine that is busy makes other ranks late too, so the mistake is made larger until it stands out. A report that cannot name
-/// the late rank never does.
 #[test]
 fn the_report_names_the_rank_that_is_late_and_the_queue_that_grows() {
     let dir = scratch("report-two-mistakes");
@@ -81,15 +80,13 @@ fn the_report_names_the_rank_that_is_late_and_the_queue_that_grows() {
     let program = program.to_string_lossy();
     for late in [2, 1] {
         let named = format!("Rank {late} kept the others waiting");
-        let mut delays = ["2000", "10000", "50000", "250000"].iter();
-        let summary = loop {
-            let delay = delays.next().expect("the late rank stands out at some delay");
-            let summary = two_mistakes(&dir, &program, late, delay);
-            let worst = &summary["late_senders"][0];
-            if text(&summary, "/verdict/paragraph").starts_with(&named) && worst["sender"] == late {
-                break summary;
-            }
+        let is_named = |summary: &Value| {
+            text(summary, "/verdict/paragraph").starts_with(&named)
+                && summary["late_senders"][0]["sender"] == late
         };
+        let run = |delay: &str| two_mistakes(&dir, &program, late, delay);
+        let summary = until_it_stands_out(&["2000", "10000", "50000", "250000"], run, is_named);
+        assert!(is_named(&summary), "{}", summary["verdict"]);
         // The log lies in rank 0's queue until the end: 40 lines of three ranks, at least; a row or a last word may come on top.
         let high = number(&summary, "/key/unexpected_high/length");
         assert!((120..=120 + 3 + 2).contains(&high), "{high}");

@@ -1,13 +1,13 @@
 /* One-sided communication that is known, for tests of what a trace says of it: three ranks, two windows. Rank 1 waits for rank 0, which
- * holds the lock of rank 2's memory for 400 ms; rank 2 exposes its memory 400 ms late to rank 1; rank 0 comes 400 ms late to a fence. */
+ * holds the lock of rank 2's memory for a while; rank 2 exposes its memory late to rank 1; rank 0 comes late to a fence. Argument: by how many
+ * microseconds. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LATE = 400000 };
-
 int main(int argc, char **argv)
 {
+    unsigned late = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
     static long private[64];
     long *base, values[64] = {0}, old;
     int rank;
@@ -25,14 +25,14 @@ int main(int argc, char **argv)
     MPI_Put(values, 3, MPI_LONG, (rank + 1) % 3, 0, 3, MPI_LONG, shelf);
     MPI_Get(values, 2, MPI_LONG, (rank + 2) % 3, 8, 2, MPI_LONG, shelf);
     MPI_Accumulate(values, 1, MPI_LONG, 0, 20, 1, MPI_LONG, MPI_SUM, shelf);
-    if (rank == 0) usleep(LATE);
+    if (rank == 0) usleep(late);
     MPI_Win_fence(MPI_MODE_NOSUCCEED, shelf);
 
     /* Rank 1 waits for the lock that rank 0 holds. */
     if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, shelf);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
-        usleep(LATE);
+        usleep(late);
         MPI_Win_unlock(2, shelf);
     }
     if (rank == 1) {
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
     if (rank == 2) {
         int origin = 1;
         MPI_Group_incl(world, 1, &origin, &one);
-        usleep(LATE);
+        usleep(late);
         MPI_Win_post(one, 0, other);
         MPI_Win_wait(other);
         MPI_Group_free(&one);

@@ -4,6 +4,7 @@ use crate::common::dist::dist;
 use crate::common::examples::{mpicc, mpiexec, product, products};
 use crate::common::run::{Outcome, run};
 use crate::events;
+use crate::late::until_it_stands_out;
 use perusal::events::{Event, RmaOperation, WindowReach};
 use perusal_trace::report::analyse;
 use perusal_trace::windows::{JobWindows, lock_waits};
@@ -15,7 +16,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 const HANG: Duration = Duration::from_secs(300);
-/// Much less than what the program makes others wait, for those may come late on a busy machine.
+/// How late ranks come, in microseconds, and half of the least of that, in nanoseconds.
+const DELAYS: [&str; 3] = ["40000", "400000", "4000000"];
 const LATE: u64 = 20_000_000;
 
 /// The program's trace, made once.
@@ -24,9 +26,19 @@ fn traced() -> &'static (Trace, PathBuf) {
     TRACED.get_or_init(|| {
         let (program, path) = (product("trace_windows"), product("windows.trace"));
         mpicc(&["tests/trace/windows.c", "-o", &program.to_string_lossy()]);
-        let outcome = mpiexec(&["-n", "3", "--trace", &path.to_string_lossy(), &program.to_string_lossy()]);
-        assert_eq!(outcome.code(), Some(0), "{outcome:?}");
-        (read(&path).expect("a trace"), path)
+        let run = |delay: &str| {
+            let (path, program) = (path.to_string_lossy(), program.to_string_lossy());
+            let outcome = mpiexec(&["-n", "3", "--trace", &path, &program, delay]);
+            assert_eq!(outcome.code(), Some(0), "{outcome:?}");
+            read(Path::new(&*path)).expect("a trace")
+        };
+        let trace = until_it_stands_out(&DELAYS, run, |trace| {
+            let ranks = analyse(trace, "trace").ranks;
+            ranks[1].waited.lock_ns >= LATE
+                && ranks[1].waited.epoch_ns >= LATE
+                && ranks[1..].iter().all(|rank| rank.waited.collective_ns >= LATE)
+        });
+        (trace, path)
     })
 }
 
