@@ -1,5 +1,6 @@
 //! Programs with a classic mistake each: what the launcher says of them, first line by first line. And programs without one, of which it says nothing.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -383,15 +384,16 @@ fn programs_that_wait_for_what_comes_are_left_alone() {
 
 #[test]
 fn a_warning_leaves_the_job_alone_and_nothing_is_said_where_nobody_looks() {
-    for (what, said) in [("warn", true), ("ignore", false)] {
-        let ended = run(&["-n", "2", "--timeout", "4", "--on-deadlock", what], "cyclic-receive");
+    let warnings = |what, seconds| {
+        let ended = run(&["-n", "2", "--timeout", seconds, "--on-deadlock", what], "cyclic-receive");
         assert_eq!(ended.code(), 124, "{ended:?}");
-        assert_eq!(
-            ended.err.matches("mpiexec: deadlock: ranks 0 and 1 wait").count(),
-            usize::from(said),
-            "{ended:?}"
-        );
-    }
+        ended.err.matches("mpiexec: deadlock: ranks 0 and 1 wait").count()
+    };
+    assert_eq!(warnings("ignore", "4"), 0);
+    // On a machine where the ranks take longer to start and to wait there is none yet: then they get more time.
+    let mut limits = ["4", "20", "100"].into_iter();
+    let said = limits.find_map(|seconds| Some(warnings("warn", seconds)).filter(|said| *said > 0));
+    assert_eq!(said, Some(1));
     let refused = run(&["-n", "2", "--on-deadlock", "pray"], "sleeps");
     assert_eq!(refused.code(), 2);
     assert!(
@@ -418,12 +420,16 @@ fn sigquit_asks_what_the_ranks_do_and_stopped_ones_are_called_so() {
     let dir = Directory::new("sigquit");
     let file = dir.file("report.json");
     let job = start(&["-n", "2", "--deadlock-report", &file], "long-sleep");
+    let pid = Cell::new(0);
     let says = |rank: usize, wanted: &str| {
         job.signal(libc::SIGQUIT);
         thread::sleep(Duration::from_millis(20));
+        // It may be half written, and is looked at again then.
         let report = std::fs::read(&file).unwrap_or_default();
         let report: serde_json::Value = serde_json::from_slice(&report).unwrap_or_default();
-        report["ranks"][rank]["text"].as_str().is_some_and(|text| text.contains(wanted))
+        let of_rank = &report["ranks"][rank];
+        pid.set(of_rank["pid"].as_i64().unwrap_or_default());
+        of_rank["text"].as_str().is_some_and(|text| text.contains(wanted))
     };
     // Before the launcher has its handler, SIGQUIT would end it.
     eventually("the ranks", || job.processes().len() >= 4);
@@ -431,13 +437,10 @@ fn sigquit_asks_what_the_ranks_do_and_stopped_ones_are_called_so() {
         says(1, "does not wait in MPI: it sleeps in a system call (clock_nanosleep)")
     });
     eventually("a rank that waits", || says(0, "waits in MPI_Barrier no. 1 on 'MPI_COMM_WORLD'"));
-    let report = std::fs::read(&file).expect("the report was read above");
-    let pid = |rank: usize| -> i32 {
-        let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
-        i32::try_from(report["ranks"][rank]["pid"].as_i64().expect("a number")).expect("a process id")
-    };
+    let pid_of_0 = i32::try_from(pid.get()).expect("a process id");
+    assert!(pid_of_0 > 0, "the report has the process id of rank 0");
     // SAFETY: stops a process of the test's own job; no memory is involved.
-    unsafe { libc::kill(pid(0), libc::SIGSTOP) };
+    unsafe { libc::kill(pid_of_0, libc::SIGSTOP) };
     eventually("a rank that is stopped", || says(0, "is stopped (a signal or a debugger), in MPI_Barrier"));
     job.signal(libc::SIGTERM);
     let ended = job.end();

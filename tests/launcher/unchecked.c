@@ -5,18 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int rank, size;
 static const char *path = "checked-file";
 static MPI_Comm halo;
 
 static void bystander(void) { MPI_Barrier(MPI_COMM_WORLD); }
-
-/* Lets rank 0 come first, so that the sentence has one order. */
-static void in_turn(void) {
-    if (rank > 0) usleep(50000 * rank);
-}
 
 static void receive_never_completed(void) {
     static int value;
@@ -101,20 +95,17 @@ static void objects_never_freed(void) {
 
 static void roots_differ(void) {
     int value[4] = {0};
-    in_turn();
     MPI_Bcast(value, 4, MPI_INT, rank, MPI_COMM_WORLD);
 }
 
 static void lengths_differ(void) {
     int value[8] = {0}, sums[8];
     MPI_Barrier(MPI_COMM_WORLD);
-    in_turn();
     MPI_Reduce(value, sums, rank ? 5 : 4, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
 static void types_differ(void) {
     float value[4] = {0};
-    in_turn();
     MPI_Bcast(value, 4, rank ? MPI_FLOAT : MPI_INT, 0, halo);
 }
 
@@ -137,14 +128,12 @@ static void received_in_another_type(void) {
 
 static void operations_differ(void) {
     double value = 1, most;
-    in_turn();
     MPI_Allreduce(&value, &most, 1, MPI_DOUBLE, rank ? MPI_MIN : MPI_MAX, MPI_COMM_WORLD);
 }
 
 static void functions_differ(void) {
     int value = 1, all[2] = {0, 0};
     MPI_Request request;
-    in_turn();
     if (rank == 0)
         MPI_Iallreduce(&value, all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
     else
@@ -154,7 +143,6 @@ static void functions_differ(void) {
 
 static void long_lengths_differ(void) {
     static int value[100000];
-    in_turn();
     MPI_Request request;
     MPI_Ibcast(value, 100000 - rank, MPI_INT, 0, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -162,7 +150,6 @@ static void long_lengths_differ(void) {
 
 static void counts_differ(void) {
     int send[4] = {0}, recv[4], counts[2] = {2, 2}, more[2] = {1, 1}, displs[2] = {0, 2};
-    in_turn();
     MPI_Alltoallv(send, rank ? more : counts, displs, MPI_INT, recv, counts, displs, MPI_INT, MPI_COMM_WORLD);
 }
 
@@ -296,21 +283,18 @@ static void read_into_twice(void) {
 }
 
 static void modes_differ(void) {
-    in_turn();
     MPI_File opened = file(rank ? MPI_MODE_RDWR | MPI_MODE_CREATE : MPI_MODE_WRONLY | MPI_MODE_CREATE);
     MPI_File_close(&opened);
 }
 
 static void sizes_differ(void) {
     MPI_File opened = file(MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE);
-    in_turn();
     MPI_File_set_size(opened, 10 + rank);
     MPI_File_close(&opened);
 }
 
 static void split_types_differ(void) {
     MPI_Comm comm;
-    in_turn();
     MPI_Comm_split_type(halo, rank ? MPI_COMM_TYPE_HW_UNGUIDED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm);
     if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
 }
@@ -318,14 +302,12 @@ static void split_types_differ(void) {
 static void grids_differ(void) {
     int dims[2] = {1 + rank, 2 - rank}, periods[2] = {0, 1};
     MPI_Comm comm;
-    in_turn();
     MPI_Cart_create(halo, 2, dims, periods, 0, &comm);
     MPI_Comm_free(&comm);
 }
 
 static void making_functions_differ(void) {
     MPI_Comm comm;
-    in_turn();
     if (rank == 0) MPI_Comm_dup(halo, &comm);
     else MPI_Comm_split(halo, 0, 0, &comm);
     MPI_Comm_free(&comm);
@@ -337,7 +319,6 @@ static void hints_differ(void) {
     int *base;
     MPI_Info_create(&info);
     if (rank) MPI_Info_set(info, "no_locks", "true");
-    in_turn();
     MPI_Win_allocate(16, 1, info, MPI_COMM_WORLD, &base, &win);
     MPI_Info_free(&info);
     MPI_Win_fence(rank ? MPI_MODE_NOPRECEDE : 0, win);
