@@ -1,9 +1,9 @@
 //! A distribution made of what cargo has just built, so that tests compile and run programs as users do.
 #![allow(dead_code)]
 
-use super::{built, root};
+use super::{built, executable, root};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -34,8 +34,7 @@ fn make(dist: PathBuf) -> std::io::Result<PathBuf> {
         fs::read_to_string(root().join("wrappers/mpicc"))?.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
     for name in ["mpicc", "mpicxx"] {
         let new = dist.join(format!("bin/{name}.{}", std::process::id()));
-        fs::write(&new, &wrapper)?;
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
+        executable(&new, wrapper.as_bytes());
         fs::rename(new, dist.join("bin").join(name))?;
     }
     if let Some(launcher) = launcher() {
@@ -43,7 +42,7 @@ fn make(dist: PathBuf) -> std::io::Result<PathBuf> {
         let own = dist.join("bin/perusal");
         let new = dist.join(format!("bin/perusal.{}", std::process::id()));
         let _ = fs::remove_file(&new);
-        fs::hard_link(launcher, &new).or_else(|_| fs::copy(launcher, &new).map(drop))?;
+        program_at(launcher, &new);
         fs::rename(&new, &own)?;
         // Two links to one file are left as they are by a rename.
         let _ = fs::remove_file(&new);
@@ -53,6 +52,13 @@ fn make(dist: PathBuf) -> std::io::Result<PathBuf> {
     }
     share_heap(&dist.join("lib/libperusal-heap.so"))?;
     Ok(dist)
+}
+
+/// Puts a program at another place, where nothing is yet.
+pub fn program_at(program: &Path, at: &Path) {
+    if fs::hard_link(program, at).is_err() {
+        executable(at, &fs::read(program).expect("a program that can be read"));
+    }
 }
 
 /// Compiles what `mpiexec --share-heap` preloads.

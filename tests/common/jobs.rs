@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -61,8 +62,19 @@ pub fn start_as(command: &mut Command, args: &[&str], stdin: Stdio) -> Job {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mark = format!("perusal-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     command.args(args).env("PERUSAL_TEST_MARK", &mark).env_remove("MPIEXEC_TIMEOUT");
+    // SAFETY: `heed_signals` makes system calls only.
+    unsafe { command.pre_exec(heed_signals) };
     let child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     Job { child: Some(child.expect("the launcher can be started")), mark }
+}
+
+/// Gives signals their default actions again. Tests may be run by a shell that has them ignored in the background, and what is ignored stays so.
+pub fn heed_signals() -> std::io::Result<()> {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+        // SAFETY: sets a default action; no memory is involved.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    Ok(())
 }
 
 impl Job {
@@ -151,6 +163,16 @@ pub fn marked(mark: &str) -> Vec<i32> {
         environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
     })
     .collect()
+}
+
+/// One of these processes that no other one of them has started.
+pub fn eldest(pids: &[i32]) -> i32 {
+    let parent = |pid: i32| -> Option<i32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+    };
+    let found = pids.iter().find(|pid| parent(**pid).is_some_and(|parent| !pids.contains(&parent)));
+    *found.expect("a process that runs")
 }
 
 /// Waits until something is so.

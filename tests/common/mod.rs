@@ -9,8 +9,9 @@ pub mod run;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 /// The source tree.
@@ -39,6 +40,16 @@ pub fn cc(arguments: &[&str], dir: &Path) {
     let out =
         Command::new("cc").arg("-I").arg(root().join("include")).args(arguments).current_dir(dir).output();
     success(out.expect("a C compiler"), &format!("cc {}", arguments.join(" ")));
+}
+
+/// Writes a program that is to be run. Another process does it: what a thread of this one has open for writing, a process that another thread is
+/// just starting has open too, and the kernel runs no file that is open for writing.
+pub fn executable(path: &Path, bytes: &[u8]) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+    let mut child = shell.spawn().expect("a shell");
+    child.stdin.take().expect("a pipe").write_all(bytes).expect("cat reads");
+    assert!(child.wait().expect("our own child").success(), "{} cannot be written", path.display());
 }
 
 /// The standard output of a run that must succeed.

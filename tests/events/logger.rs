@@ -20,7 +20,7 @@ fn prefix() -> &'static Path {
             fs::create_dir(prefix.join(dir)).expect("a scratch directory");
         }
         let launcher = dist::launcher().expect("cargo builds the launcher for this test");
-        fs::copy(launcher, prefix.join("bin/perusal")).expect("a copy of the launcher");
+        dist::program_at(launcher, &prefix.join("bin/perusal"));
         let sources = fs::read_dir(root().join("tools/mel")).expect("the logger's sources");
         let sources = sources.map(|file| file.expect("a file").path().to_string_lossy().into_owned());
         let sources: Vec<String> = sources.filter(|name| name.ends_with(".c")).collect();

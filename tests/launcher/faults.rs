@@ -1,6 +1,5 @@
 //! Whatever is killed, whenever: the job ends, the reason is named, and nothing stays behind.
 
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::dist::dist;
-use crate::common::jobs::{Directory, Job, PERUSAL, RANK, eventually, marked, run, start, start_as};
+use crate::common::executable;
+use crate::common::jobs::{Directory, Job, PERUSAL, RANK, eldest, eventually, marked, run, start, start_as};
 
 fn up(dir: &Directory, count: usize) -> bool {
     std::fs::read_dir(dir.path()).unwrap().count() >= count
@@ -32,9 +32,9 @@ fn a_rank_that_is_killed_ends_the_job() {
     let job = waiting(&dir, 3);
     let mark = job.mark.clone();
     let victims: Vec<i32> = job.processes().into_iter().filter(|pid| is_rank(*pid, 1)).collect();
-    // The rank, and its child that waits for nobody: kill the one that has the lower number, which came first.
+    // The rank, and not its child that waits for nobody.
     // SAFETY: sends a signal to a process of the test's own job; no memory is involved.
-    unsafe { libc::kill(*victims.iter().min().unwrap(), libc::SIGKILL) };
+    unsafe { libc::kill(eldest(&victims), libc::SIGKILL) };
     let ended = job.end();
     assert_eq!(ended.code(), 137);
     assert!(ended.err.contains("rank 1 (process "), "{ended:?}");
@@ -329,8 +329,7 @@ fn foreign(path: &str) {
     header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
     // An executable of a machine that nobody builds.
     header[16..20].copy_from_slice(&[2, 0, 0xfe, 0xca]);
-    std::fs::write(path, header).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    executable(Path::new(path), &header);
 }
 
 #[test]

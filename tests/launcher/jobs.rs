@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
+use crate::common::executable;
 use crate::common::jobs::{Directory, PERUSAL, RANK, eventually, run, run_with_input, start, start_as};
 
 #[test]
@@ -64,11 +65,8 @@ fn a_file_lists_the_programs_of_a_job() {
 
 #[test]
 fn a_program_is_looked_for_in_the_directories_of_path_first() {
-    use std::os::unix::fs::PermissionsExt;
     let dir = Directory::new("path");
-    let program = dir.path().join("true");
-    std::fs::write(&program, "#!/bin/sh\necho ours\n").unwrap();
-    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    executable(&dir.path().join("true"), b"#!/bin/sh\necho ours\n");
     let path = format!("/no/such/dir:{}", dir.path().display());
     let ended = run(&["-n", "3", "-soft", "1:2", "-path", &path, "true"]);
     assert_eq!((ended.code(), ended.lines()), (0, vec!["ours"; 2]), "{ended:?}");

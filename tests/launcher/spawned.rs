@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::dist::dist;
-use crate::common::jobs::{Directory, Job, eventually, marked, start};
+use crate::common::jobs::{Directory, Job, eldest, eventually, marked, start};
 
 /// Spawns three processes of itself, each of which starts a child in a session of its own, and waits for ever.
 const PROGRAM: &str = r#"
@@ -78,9 +78,9 @@ fn a_spawned_process_that_is_killed_ends_the_job_and_leaves_nothing() {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         String::from_utf8_lossy(&environment).contains("PERUSAL_WORLD=")
     };
-    let victim = job.processes().into_iter().filter(is_spawned).min().unwrap();
+    let spawned: Vec<i32> = job.processes().into_iter().filter(is_spawned).collect();
     // SAFETY: sends a signal to a process of the test's own job; no memory is involved.
-    unsafe { libc::kill(victim, libc::SIGKILL) };
+    unsafe { libc::kill(eldest(&spawned), libc::SIGKILL) };
     let ended = job.end();
     assert_eq!(ended.code(), 137, "{ended:?}");
     assert!(ended.err.contains("killed by SIGKILL (signal 9); the other ranks are ended"), "{ended:?}");

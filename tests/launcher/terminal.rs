@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::attach::listed;
-use crate::common::jobs::{Directory, LIMIT, PERUSAL, RANK, eventually, start};
+use crate::common::jobs::{Directory, LIMIT, PERUSAL, RANK, eventually, heed_signals, start};
 
 /// A launcher with a terminal of its own, in the foreground of it.
 struct Session {
@@ -42,6 +42,7 @@ impl Session {
         unsafe {
             command.pre_exec(|| {
                 libc::setsid();
+                heed_signals()?;
                 match libc::ioctl(0, libc::TIOCSCTTY, 0) {
                     0 => Ok(()),
                     _ => Err(std::io::Error::last_os_error()),
