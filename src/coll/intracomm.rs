@@ -153,7 +153,7 @@ pub async fn allgather<'a, T: Transport>(
     let sent = send.map_or(ends[rank] - begin(rank), |send| send.bytes());
     let mut team = if equal { transport.team(Collective::Allgather).await } else { None };
     if let (Some(all), Some(team)) = (&mut run, &mut team)
-        && team.serves_directly(ends[0]).await?
+        && team.allgathers_directly(ends[0]).await?
     {
         let own = send.map(|send| send.packed()).transpose()?;
         return team.allgather_direct(own.as_deref(), all, sent).await;

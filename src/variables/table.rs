@@ -13,7 +13,8 @@ use super::enumeration::SWITCH;
 use super::job_shape::JobShape;
 use super::variable::{Domain, Settable, Variable, VariableScope, Verbosity};
 use crate::limits::{
-    EVENT_BUFFER, INLINE, MAX_BULK, MAX_CELLS, MAX_EAGER, MIN_BULK, MIN_CELLS, SHORT_QUEUE, SHORT_QUEUE_AGAIN,
+    EVENT_BUFFER, INLINE, MAX_BULK, MAX_CELLS, MAX_EAGER, MIN_BULK, MIN_CELLS, SHORT_QUEUE,
+    SHORT_QUEUE_AGAIN, TEAM_PART,
 };
 
 macro_rules! table {
@@ -100,6 +101,11 @@ const UNCACHED: u64 = 4 << 20;
 const MALLOC: u64 = 32 << 10;
 /// A copy threshold that no message reaches.
 pub const NEVER: u64 = u32::MAX as u64;
+
+/// Where ranks share CPUs, what fits into a member's share of shared memory is copied through that: it costs no system call for each pair of ranks.
+fn copied_in_turn(shape: &JobShape) -> u64 {
+    (TEAM_PART as u64 / u64::from(shape.ranks.max(1))).clamp(READ_IN_TURN, 2 * READ_IN_TURN)
+}
 
 fn one_step(shape: &JobShape) -> u64 {
     if shape.streams { ONE_STEP_STREAMED } else { ONE_STEP }
@@ -201,8 +207,8 @@ table! {
     CollScan => "coll_scan", Collectives, AllEqual, BetweenCollectives, TunerBasic,
         Domain::Choice(&algorithms::SCAN), |_| 0, "how MPI_Scan and MPI_Exscan are done, as coll_barrier";
     CollDirectFrom => "coll_direct_from", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Domain::Number(|_| (1, NEVER)), |shape| if shape.is_oversubscribed() { READ_IN_TURN } else { one_step(shape) },
-        "bytes from which a blocking collective operation copies out of the other members' memory in one step, where the kernel allows that; of a reduction, bytes of the part that each member reduces; 4294967295: never";
+        Domain::Number(|_| (1, NEVER)), |shape| if shape.is_oversubscribed() { copied_in_turn(shape) } else { one_step(shape) },
+        "bytes from which a blocking collective operation copies out of the other members' memory in one step, where the kernel allows that; of a reduction, bytes of the part that each member reduces, or of its operands where they do not fit into shared memory; 4294967295: never";
     CollPiece => "coll_piece", Collectives, AllEqual, BetweenCollectives, TunerBasic,
         Domain::Number(|_| (4096, 1 << 30)), |_| 128 << 10,
         "most bytes of a piece in which a collective operation moves data through shared memory";

@@ -73,7 +73,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         let (rank, size) = (self.rank(), self.size());
         let block = all.len() / size;
         let what = OperationKey::new(Collective::Allgather, 0, sent);
-        if self.is_long(block) && self.is_direct(block).await? {
+        if self.is_long(block) && self.allgathers_directly(block).await? {
             return self.allgather_direct(None, all, sent).await.map(|()| true);
         }
         if block > PAYLOAD && !self.has_room(block).await? {

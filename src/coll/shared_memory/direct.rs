@@ -14,7 +14,7 @@
 //! What a member reads out of a slot is an address, which the kernel checks in the process that it belongs to: a peer that writes garbage spoils its own
 //! memory, or that of its job.
 
-use super::{Hold, Operands, OperationKey, TeamGuard};
+use super::{Hold, Operands, OperationKey, TeamGuard, Width};
 use crate::coll::buffer::InputBuffer;
 use crate::coll::intracomm::check_block;
 use crate::coll::{ReductionKernel, Scratch};
@@ -106,10 +106,21 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     /// As [`Self::is_direct`], for data that one member has for the others. Where ranks outnumber CPUs it takes the bulk, in which the root can leave it, unless somebody
     /// has set the control variable.
     pub(super) async fn is_direct_from_one(&mut self, bytes: usize) -> Result<bool> {
-        let config = self.engine.config();
-        let by_default =
-            matches!(config.source(VariableId::CollDirectFrom), ValueSource::Default | ValueSource::TuneFile);
-        Ok(!(by_default && config.shape().is_oversubscribed()) && self.is_direct(bytes).await?)
+        let takes_bulk = self.is_by_default() && self.engine.config().shape().is_oversubscribed();
+        Ok(!takes_bulk && self.is_direct(bytes).await?)
+    }
+
+    /// As [`Self::is_direct`], for the blocks of an allgather. Where ranks outnumber CPUs, longer ones take the bulk, in which each is written once for all, unless somebody has set the
+    /// control variable.
+    pub async fn allgathers_directly(&mut self, block: usize) -> Result<bool> {
+        let once_for_all = self.is_by_default() && self.engine.config().shape().is_oversubscribed();
+        self.is_direct(if once_for_all { block / 4 } else { block }).await
+    }
+
+    /// Whether nobody has set the control variable.
+    fn is_by_default(&self) -> bool {
+        let source = self.engine.config().source(VariableId::CollDirectFrom);
+        matches!(source, ValueSource::Default | ValueSource::TuneFile)
     }
 
     /// Each member tries the memory of the next.
@@ -334,7 +345,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let shape = self.engine.config().shape();
         // Where the bulk is filled past the cache, what is copied in one step is long anyway.
         let times = if shape.streams && !shape.is_oversubscribed() { 1 } else { SLICES };
-        self.is_direct(len / self.size() / times).await
+        // What does not fit would go by messages, and several times.
+        let fits = len <= self.room_among_all(Width::One);
+        self.is_direct(if fits { len / self.size() / times } else { len }).await
     }
 
     /// A reduce-scatter: member m gets the bytes `range(m)` of the results, in an `out` that is as long. `false` if it is not done in one step.
