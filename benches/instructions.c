@@ -113,6 +113,32 @@ static long receive_from(int source, int tag)
 static long count_recv(void) { go(); return receive_from(1, TAG); }
 static long count_recv_any(void) { go(); return receive_from(MPI_ANY_SOURCE, MPI_ANY_TAG); }
 
+/* The same bytes as every other int: a type with gaps. */
+static MPI_Datatype every_other(void)
+{
+    static MPI_Datatype type = MPI_DATATYPE_NULL;
+    if (type == MPI_DATATYPE_NULL) MPI_Type_vector(2, 1, 2, MPI_INT, &type), MPI_Type_commit(&type);
+    return type;
+}
+
+static long count_send_vector(void)
+{
+    MPI_Datatype type = every_other();
+    go();
+    begin();
+    MPI_Send(out, 1, type, 1, TAG, world);
+    return end();
+}
+
+static long count_recv_vector(void)
+{
+    MPI_Datatype type = every_other();
+    go();
+    begin();
+    MPI_Recv(in, 1, type, 1, TAG, world, MPI_STATUS_IGNORE);
+    return end();
+}
+
 static long count_recv_unexpected(void)
 {
     int flag = 0;
@@ -297,6 +323,8 @@ static const struct {
 } cases[] = {
     {"send", "MPI_Send", count_send, 1, 1, 0, NULL},
     {"recv", "MPI_Recv", count_recv, 1, 0, 1, NULL},
+    {"send-vector", "MPI_Send(vector)", count_send_vector, 1, 1, 0, NULL},
+    {"recv-vector", "MPI_Recv(vector)", count_recv_vector, 1, 0, 1, NULL},
     {"recv-any", "MPI_Recv(ANY_SOURCE,ANY_TAG)", count_recv_any, 1, 0, 1, NULL},
     {"recv-unexpected", "MPI_Recv", count_recv_unexpected, 1, 0, 1, NULL},
     {"isend", "MPI_Isend+MPI_Wait", count_isend, 1, 1, 0, NULL},

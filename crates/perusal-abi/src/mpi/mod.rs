@@ -33,5 +33,6 @@ pub mod topo;
 pub mod type_contents;
 pub mod type_create;
 pub mod type_object;
+mod typed;
 pub mod win;
 pub mod win_info;

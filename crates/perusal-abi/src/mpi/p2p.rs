@@ -1,6 +1,8 @@
 //! Point-to-point communication (MPI 5.0 §3): each function is tried on the fast path, which reports no error and
-//! does nothing if it does not serve the case; then on the path for calls with listeners ([`observed`]); then on the complete path.
+//! does nothing if it does not serve the case; a type of the program's own on the one for these ([`typed`]);
+//! then on the path for calls with listeners ([`observed`]); then on the complete path.
 
+use super::typed;
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 use crate::arguments::{Buffer, BufferStart, Call, CommHandle, NO_RESULT, Out, StatusOut};
 use crate::boundary;
@@ -64,9 +66,12 @@ fn send_slow(
     tag: c_int,
     comm: CommHandle<'_>,
 ) -> c_int {
-    let _span = CallSpan::begin(function);
     // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
+    if is_fast(mode) && typed::send(buf, dest, tag, comm) {
+        return MPI_SUCCESS;
+    }
+    let _span = CallSpan::begin(function);
     if let Some(outcome) = observed::send(mode, buf, dest, tag, comm) {
         return boundary::outcome(comm.handle(), function.name, outcome);
     }
@@ -136,9 +141,12 @@ fn isend_slow(
     comm: CommHandle<'_>,
     request: Option<Out<'_, MPI_Request>>,
 ) -> c_int {
-    let _span = CallSpan::begin(function);
     // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
+    if is_fast(mode) && typed::isend(buf, dest, tag, comm, request.as_ref()) {
+        return MPI_SUCCESS;
+    }
+    let _span = CallSpan::begin(function);
     if let Some(outcome) = observed::isend(mode, buf, dest, tag, comm, request.as_ref()) {
         return boundary::outcome(comm.handle(), function.name, outcome);
     }
@@ -170,7 +178,7 @@ pub fn send_init(mode: Mode, buf: Buffer<'_>, dest: c_int, tag: c_int, comm: &Co
 
 /// Whether a receive from `source` with `tag` is one for the fast path, as far as these say.
 #[inline(always)]
-fn is_plain(source: c_int, tag: c_int, comm: &Comm) -> bool {
+pub(super) fn is_plain(source: c_int, tag: c_int, comm: &Comm) -> bool {
     (tag >= 0 || tag == MPI_ANY_TAG) && (comm.has_peer(source) || source == MPI_ANY_SOURCE)
 }
 
@@ -226,9 +234,12 @@ fn recv_slow(
     comm: CommHandle<'_>,
     status: StatusOut<'_>,
 ) -> c_int {
-    let _span = CallSpan::begin(function);
     // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
+    if typed::recv(buf, source, tag, comm, status) {
+        return MPI_SUCCESS;
+    }
+    let _span = CallSpan::begin(function);
     if let Some(outcome) = observed::recv(buf, source, tag, comm, status) {
         return boundary::outcome(comm.handle(), function.name, outcome);
     }
@@ -302,9 +313,12 @@ fn irecv_slow(
     comm: CommHandle<'_>,
     request: Option<Out<'_, MPI_Request>>,
 ) -> c_int {
-    let _span = CallSpan::begin(function);
     // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
+    if typed::irecv(buf, source, tag, comm, request.as_ref()) {
+        return MPI_SUCCESS;
+    }
+    let _span = CallSpan::begin(function);
     if let Some(outcome) = observed::irecv(buf, source, tag, comm, request.as_ref()) {
         return boundary::outcome(comm.handle(), function.name, outcome);
     }

@@ -1,0 +1,135 @@
+//! The fast path of messages whose type the program has made. What has no gaps goes as plain bytes; of what has gaps, a few bytes are packed here, and go as plain
+//! bytes, too. As on the fast path of predefined types, nothing that is wrong is found out, and what is not served has done nothing.
+
+use crate::arguments::{Buffer, CommHandle, Out, StatusOut};
+use crate::comm::Comm;
+use crate::datatype::Datatype;
+use crate::datatypes::contiguous_size;
+use crate::engine::Engine;
+use crate::events::fast_path_is_open;
+use crate::messages::{contents, is_memory};
+use crate::mpi::p2p::is_plain;
+use crate::p2p::Run;
+use crate::process::running;
+use crate::types::MPI_Request;
+use core::ffi::c_int;
+
+/// Most bytes that are packed apart from the ring: one copy more costs less than a request.
+const PACKED: usize = 1024;
+
+/// Elements of a type that is not predefined.
+struct Elements<'a> {
+    addr: *mut u8,
+    count: usize,
+    datatype: &'a Datatype,
+    bytes: usize,
+}
+
+impl<'a> Elements<'a> {
+    fn of(buf: &Buffer<'a>) -> Option<Self> {
+        if !fast_path_is_open() || contiguous_size(buf.datatype).is_some() || !is_memory(buf.addr.addr()) {
+            return None;
+        }
+        let (count, datatype) = contents(buf).ok()?;
+        let bytes = datatype.bytes_of(count).ok().filter(|bytes| *bytes > 0)?;
+        Some(Self { addr: buf.addr.cast(), count, datatype, bytes })
+    }
+
+    /// Where they lie, if they are one run of bytes.
+    fn run(&self) -> Option<*mut u8> {
+        self.datatype.is_contiguous().then(|| self.addr.wrapping_offset(self.datatype.true_lb()))
+    }
+}
+
+fn ends(comm: CommHandle<'_>) -> Option<(&Comm, &'static Engine)> {
+    Some((comm.peek()?, running()?))
+}
+
+/// Sends elements as bytes, whose address and number `send` is given.
+fn send_bytes<R>(buf: Buffer<'_>, send: impl FnOnce(*mut u8, usize) -> Option<R>) -> Option<R> {
+    let elements = Elements::of(&buf)?;
+    if let Some(run) = elements.run() {
+        return send(run, elements.bytes);
+    }
+    let mut packed = [0; PACKED];
+    let packed = packed.get_mut(..elements.bytes)?;
+    // SAFETY: argument rule 3: the buffer holds its elements.
+    unsafe { elements.datatype.pack(elements.count, elements.addr, 0, packed) };
+    send(packed.as_mut_ptr(), packed.len())
+}
+
+/// A blocking send; whether it was served.
+pub fn send(buf: Buffer<'_>, dest: c_int, tag: c_int, comm: CommHandle<'_>) -> bool {
+    let send = |addr: *mut u8, bytes| {
+        let (comm, engine) = ends(comm)?;
+        // SAFETY: argument rule 3: the buffer holds the bytes of its elements, or they are packed.
+        let sent = tag >= 0
+            && comm.has_peer(dest)
+            && unsafe { engine.send_fast(comm.p2p(), comm, addr, bytes, dest, tag) };
+        sent.then_some(())
+    };
+    send_bytes(buf, send).is_some()
+}
+
+/// A nonblocking send; whether it was served. The data have left the buffer then.
+pub fn isend(
+    buf: Buffer<'_>,
+    dest: c_int,
+    tag: c_int,
+    comm: CommHandle<'_>,
+    request: Option<&Out<'_, MPI_Request>>,
+) -> bool {
+    let (Some(request), true) = (request, tag >= 0) else { return false };
+    let send = |addr: *mut u8, bytes| {
+        let (comm, engine) = ends(comm)?;
+        let run = Run { addr, bytes, count: buf.count as usize, handle: buf.datatype };
+        // SAFETY: argument rule 3: the buffer holds the bytes of its elements, or they are packed; they are read before this returns.
+        if comm.has_peer(dest) { unsafe { engine.isend_fast(comm, run, dest, tag) } } else { None }
+    };
+    let started = send_bytes(buf, send);
+    started.map(|started| request.set(started.get() as usize)).is_some()
+}
+
+/// A blocking receive; whether it was served.
+pub fn recv(buf: Buffer<'_>, source: c_int, tag: c_int, comm: CommHandle<'_>, status: StatusOut<'_>) -> bool {
+    let receive = || {
+        let elements = Elements::of(&buf)?;
+        let (comm, engine) = ends(comm).filter(|(comm, _)| is_plain(source, tag, comm))?;
+        let mut packed = [0_u8; PACKED];
+        let run = elements.run();
+        let to = match run {
+            Some(run) => run,
+            None => packed.get_mut(..elements.bytes)?.as_mut_ptr(),
+        };
+        // SAFETY: argument rule 3: the buffer has room for the bytes of its elements, or there is as much room here.
+        let got = unsafe { engine.receive_fast(comm.p2p(), comm, to, elements.bytes, source, tag) }?;
+        if run.is_none() {
+            let came = &packed[..got.bytes as usize];
+            // SAFETY: argument rule 3: the buffer has room for its elements, and `packed` is none of it.
+            unsafe { elements.datatype.unpack(elements.count, elements.addr, 0, came) };
+        }
+        status.set(&got);
+        Some(())
+    };
+    receive().is_some()
+}
+
+/// A nonblocking receive of elements that are one run of bytes from the buffer's address on; whether it was served.
+pub fn irecv(
+    buf: Buffer<'_>,
+    source: c_int,
+    tag: c_int,
+    comm: CommHandle<'_>,
+    request: Option<&Out<'_, MPI_Request>>,
+) -> bool {
+    let receive = || {
+        let (request, elements) = (request?, Elements::of(&buf)?);
+        let addr = elements.run().filter(|run| *run == elements.addr)?;
+        let (comm, engine) = ends(comm).filter(|(comm, _)| is_plain(source, tag, comm))?;
+        let run = Run { addr, bytes: elements.bytes, count: elements.count, handle: buf.datatype };
+        // SAFETY: argument rule 3: the buffer has room for its elements until the request is complete.
+        request.set(unsafe { engine.irecv_fast(comm, run, source, tag) }?.get() as usize);
+        Some(())
+    };
+    receive().is_some()
+}
