@@ -61,5 +61,20 @@ pub(super) async fn allgather_in<'t, T: Transport>(
 /// # Errors
 /// Those of the transport.
 pub async fn allgatherv<T: Transport>(transport: &T, all: &mut [u8], ends: &[usize]) -> Result<()> {
+    allgatherv_in(transport.team(Collective::Allgather).await, transport, all, ends).await
+}
+
+/// Does what [`allgatherv`] does, where the team, if there is one, has been asked for.
+pub(super) async fn allgatherv_in<'t, T: Transport>(
+    team: Option<TeamGuard<'t, T::Hold<'t>>>,
+    transport: &'t T,
+    all: &mut [u8],
+    ends: &[usize],
+) -> Result<()> {
+    if let Some(mut team) = team
+        && team.allgatherv(all, ends).await?
+    {
+        return Ok(());
+    }
     algorithms::allgather(transport, all, Blocks::EndingAt(ends)).await
 }

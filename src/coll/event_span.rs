@@ -196,6 +196,10 @@ impl CollectiveOp {
     pub(super) fn is_served_by(&self, team: &TeamCapacity<'_>) -> bool {
         match self {
             Self::Alltoall(_, recv) => team.serves_alltoall(recv.bytes(0)),
+            Self::Allgather(_, recv) if !matches!(recv.form, Form::Even(..)) => {
+                let longest = (0..team.size).map(|r| recv.bytes(r)).max().unwrap_or_default();
+                team.may_serve(longest, 0)
+            }
             Self::Gather(_, pieces, ..) | Self::Scatter(pieces, ..) if pieces.is_some() => {
                 let block = pieces.as_ref().map_or(0, |pieces| pieces.bytes(0));
                 team.may_serve_one(self.operation(), block, block)

@@ -7,9 +7,9 @@
 
 use super::algorithms::{self, Blocks};
 use super::buffer::{InputBuffer, Landing, OpKernel, OutputBuffer, copy};
-use super::bytes::allgather_in;
+use super::bytes::{allgather_in, allgatherv_in};
 use super::shared_memory::{Operands, TeamGuard, one_run, show};
-use super::{Scratch, Transport, allgatherv};
+use super::{Scratch, Transport};
 use crate::error::{Error, Result};
 use crate::events::Collective;
 use crate::ring::Room;
@@ -151,8 +151,8 @@ pub async fn allgather<'a, T: Transport>(
         run = Some(unsafe { first.widened(end) }.landing()?);
     }
     let sent = send.map_or(ends[rank] - begin(rank), |send| send.bytes());
-    let mut team = if equal { transport.team(Collective::Allgather).await } else { None };
-    if let (Some(all), Some(team)) = (&mut run, &mut team)
+    let mut team = transport.team(Collective::Allgather).await;
+    if let (Some(all), Some(team), true) = (&mut run, &mut team, equal)
         && team.allgathers_directly(ends[0]).await?
     {
         let own = send.map(|send| send.packed()).transpose()?;
@@ -194,7 +194,7 @@ async fn gather_everywhere<'t, T: Transport>(
 ) -> Result<()> {
     match sent {
         Some(sent) => allgather_in(team, transport, all, sent).await,
-        None => allgatherv(transport, all, ends).await,
+        None => allgatherv_in(team, transport, all, ends).await,
     }
 }
 

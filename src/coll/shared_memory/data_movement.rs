@@ -111,6 +111,42 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
     }
 
+    /// Fills `all`, which consists of a block for each member, that of member `r` before byte `ends[r]`, of which the caller's own is filled in. One round, if the longest fits.
+    ///
+    /// # Errors
+    /// As for [`Self::bcast`].
+    pub async fn allgatherv(&mut self, all: &mut [u8], ends: &[usize]) -> Result<bool> {
+        let (rank, size) = (self.rank(), self.size());
+        let range = |r: usize| if r == 0 { 0..ends[0] } else { ends[r - 1]..ends[r] };
+        let longest = (0..size).map(|r| range(r).len()).max().unwrap_or_default();
+        if longest > PAYLOAD && (longest > self.room_among_all(Width::One) || !self.has_room(longest).await?)
+        {
+            return Ok(false);
+        }
+        let what = OperationKey::new(Collective::Allgather, 0, all.len());
+        let (begin, end) = (range(rank).start, range(rank).end);
+        let (before, rest) = all.split_at_mut(begin);
+        let (own, behind) = rest.split_at_mut(end - begin);
+        self.among_all(
+            what,
+            (longest, Width::One),
+            |to, _| show(own, &mut to.part(0, own.len())),
+            0..size,
+            |from, bytes, _| {
+                let theirs = range(from);
+                let to = match from.cmp(&rank) {
+                    Ordering::Less => &mut before[theirs.clone()],
+                    Ordering::Equal => return Ok(()),
+                    Ordering::Greater => &mut behind[theirs.start - end..theirs.end - end],
+                };
+                to.copy_from_slice(&bytes[..theirs.len()]);
+                Ok(())
+            },
+        )
+        .await?;
+        Ok(true)
+    }
+
     /// Gathers blocks of `block` bytes at `root`: `own` copies the caller's, and `each` is shown those of all members there.
     ///
     /// # Errors
