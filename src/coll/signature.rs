@@ -6,8 +6,7 @@ use super::intercomm::IntercommRoot;
 use super::outline::Amount;
 use crate::abi;
 use crate::comm::Comm;
-use crate::datatype::basic::BasicClass;
-use crate::datatype::{Basic, Datatype};
+use crate::datatype::{Datatype, kind_of};
 
 /// Numbers of a signature that must be equal at all members.
 pub const FIELDS: usize = 7;
@@ -86,20 +85,7 @@ fn op(op: &TypedOp) -> (u64, &'static str) {
 
 /// A number for the class and size of the elements; 0 for what may stand for others: bytes, packed data, and mixtures.
 fn class(datatype: &Datatype) -> u64 {
-    let Some(basic) = datatype.uniform() else { return 0 };
-    let kind = match basic.class() {
-        BasicClass::Integer | BasicClass::FortranInteger | BasicClass::Address => 1,
-        BasicClass::Floating => 2,
-        BasicClass::Logical => 3,
-        BasicClass::Complex => 4,
-        _ => return 0,
-    };
-    if is_text(basic) { 0 } else { kind << 32 | basic.size() as u64 }
-}
-
-/// Characters are often sent as bytes of another name.
-fn is_text(basic: Basic) -> bool {
-    basic.size() == 1
+    datatype.uniform().and_then(kind_of).unwrap_or(0)
 }
 
 fn mix(number: u64) -> u64 {

@@ -1,22 +1,32 @@
-//! The collective calls that are under way, in the shared heap, so that each member can compare its call with that of the first: one table for
-//! the whole job, made only where calls are checked.
+//! The collective calls that are under way, in the shared heap, so that each member can compare its call with that of the first, and the types of
+//! messages that no receive has taken: one table for the whole job, made only where calls are checked.
 //!
 //! - **Signature rule 1.** Entries are read and written by whoever holds the table's lock. An entry is free while its key is 0.
 //! - **Signature rule 2.** Whoever comes first to a call makes its entry, and whoever comes last frees it. Where there is no room, the call
 //!   is not compared.
+//! - **Signature rule 3.** A sender makes the entry of a message before it sends it, and the receiver frees it when it is matched. An entry that is
+//!   there already is of a message of a communicator that has been freed.
 
 use super::signature::{FIELDS, Signature};
 use crate::error::Result;
 use crate::heap;
 use crate::limits::APART;
-use crate::shm::{Job, SharedLock};
+use crate::shm::{Job, SharedLock, SharedLockGuard};
 use crate::sync::{AtomicU64, Ordering, yield_now};
 use core::ptr::NonNull;
 
 /// Entries that a key may lie in.
 const WAYS: usize = 8;
 const SETS: usize = 1024;
-/// Words of an entry: its key, members that have come and all members, the rank that came first, the fields, the balance, and a text.
+/// Sets of entries of messages, behind those of calls.
+const MESSAGE_SETS: usize = 2 * SETS;
+/// Words of an entry of a message: its key, its type, and a text.
+const MESSAGE_WORDS: usize = 16;
+const TYPE: usize = 1;
+const MESSAGE_TEXT: usize = 2;
+/// Bytes of the text of a message that an entry has room for.
+pub const MESSAGE_TEXT_BYTES: usize = (MESSAGE_WORDS - MESSAGE_TEXT) * 8;
+/// Words of an entry of a call: its key, members that have come and all members, the rank that came first, the fields, the balance, and a text.
 const WORDS: usize = 32;
 const ARRIVED: usize = 1;
 const FIRST: usize = 2;
@@ -25,6 +35,10 @@ const BALANCE: usize = FIELDS_AT + FIELDS;
 const TEXT: usize = BALANCE + 1;
 /// Bytes of a text that an entry has room for.
 pub const TEXT_BYTES: usize = (WORDS - TEXT) * 8;
+/// Where the entries of messages begin. A word behind the lock is not 0 once types are compared no more.
+const MESSAGES_AT: usize = APART + SETS * WAYS * WORDS * 8;
+const STOPPED_AT: usize = 64;
+const _: () = assert!(size_of::<SharedLock>() <= STOPPED_AT && STOPPED_AT + 8 <= APART);
 /// Times that the lock is tried. Its holder may have been killed.
 const TRIES: u32 = 100_000;
 
@@ -75,8 +89,8 @@ impl SignatureTable {
     /// # Errors
     /// [`crate::Error::NoMem`] if the shared heap has no room for it.
     pub fn of(job: &Job) -> Result<Self> {
-        let bytes = APART + SETS * WAYS * WORDS * 8;
-        heap::table(job, &job.header().signatures, bytes, "table of collective calls")
+        let bytes = MESSAGES_AT + MESSAGE_SETS * WAYS * MESSAGE_WORDS * 8;
+        heap::table(job, &job.header().signatures, bytes, "table of calls that are checked")
             .map(|base| Self { base })
     }
 
@@ -91,17 +105,69 @@ impl SignatureTable {
         unsafe { core::slice::from_raw_parts(self.base.add(at).cast::<AtomicU64>().as_ptr(), WORDS) }
     }
 
-    /// Compares a call with that of the member that came first, and says that the caller has come.
-    #[must_use]
-    pub fn meet(&self, call: &TableCall<'_>) -> Meeting {
-        let held = (0..TRIES).find_map(|_| {
+    fn hold(&self) -> Option<SharedLockGuard<'_>> {
+        (0..TRIES).find_map(|_| {
             let held = self.lock().try_hold();
             if held.is_none() {
                 yield_now();
             }
             held
-        });
-        let Some(_held) = held else { return Meeting::Unknown };
+        })
+    }
+
+    /// The entries that the key of a message may lie in.
+    fn message_entries(&self, key: u64) -> impl Iterator<Item = &[AtomicU64]> {
+        let set = key as usize % MESSAGE_SETS;
+        (0..WAYS).map(move |way| {
+            let at = MESSAGES_AT + (set * WAYS + way) * MESSAGE_WORDS * 8;
+            // SAFETY: behind the entries of calls the table has so many, zeroed; all accesses are atomic.
+            unsafe {
+                core::slice::from_raw_parts(self.base.add(at).cast::<AtomicU64>().as_ptr(), MESSAGE_WORDS)
+            }
+        })
+    }
+
+    /// Whether types of messages are compared no more.
+    fn stopped(&self) -> &AtomicU64 {
+        // SAFETY: a word behind the lock, zeroed; all accesses are atomic.
+        unsafe { self.base.add(STOPPED_AT).cast().as_ref() }
+    }
+
+    /// Keeps the type of a message, and what is said of it, until it is matched. Returns whether there was room.
+    #[must_use]
+    pub fn put(&self, key: u64, kind: u64, text: &str) -> bool {
+        let Some(_held) = self.hold() else { return false };
+        let entry = self.message_entries(key).find(|entry| get(&entry[0]) == key);
+        let Some(entry) = entry.or_else(|| self.message_entries(key).find(|entry| get(&entry[0]) == 0))
+        else {
+            return false;
+        };
+        set(&entry[0], key);
+        set(&entry[TYPE], kind);
+        set_text(&entry[MESSAGE_TEXT..], text);
+        true
+    }
+
+    /// Takes what [`Self::put`] has kept of a message; `None` if there is nothing.
+    #[must_use]
+    pub fn take(&self, key: u64) -> Option<(u64, String)> {
+        let _held = self.hold()?;
+        let entry = self.message_entries(key).find(|entry| get(&entry[0]) == key)?;
+        set(&entry[0], 0);
+        (get(self.stopped()) == 0).then(|| (get(&entry[TYPE]), text_of(&entry[MESSAGE_TEXT..])))
+    }
+
+    /// Compares no types of messages any more: a message that was cancelled is none of those that a receiver counts.
+    pub fn stop_messages(&self) {
+        if let Some(_held) = self.hold() {
+            set(self.stopped(), 1);
+        }
+    }
+
+    /// Compares a call with that of the member that came first, and says that the caller has come.
+    #[must_use]
+    pub fn meet(&self, call: &TableCall<'_>) -> Meeting {
+        let Some(_held) = self.hold() else { return Meeting::Unknown };
         let key = (u64::from(call.context) + 1) << 32 | u64::from(call.number);
         let set = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
         let entries = || (0..WAYS).map(|way| self.entry(set, way));
@@ -137,12 +203,7 @@ fn begin(entry: &[AtomicU64], key: u64, call: &TableCall<'_>) {
     set(&entry[FIRST], u64::from(call.rank));
     entry[FIELDS_AT..BALANCE].iter().zip(call.signature.fields).for_each(|(word, field)| set(word, field));
     set(&entry[BALANCE], call.signature.balance);
-    let mut bytes = [0; TEXT_BYTES];
-    let length = call.text.len().min(TEXT_BYTES);
-    bytes[..length].copy_from_slice(&call.text.as_bytes()[..length]);
-    for (word, eight) in entry[TEXT..].iter().zip(bytes.as_chunks().0) {
-        set(word, u64::from_le_bytes(*eight));
-    }
+    set_text(&entry[TEXT..], call.text);
 }
 
 /// Compares a call with the one that made the entry.
@@ -156,7 +217,7 @@ fn join(entry: &[AtomicU64], call: &TableCall<'_>) -> Meeting {
     let other = Signature { fields, balance: 0 };
     let is_last = arrived >= u64::from(call.members);
     let meeting = match call.signature.difference(&other) {
-        Some(_) => Meeting::Differs(get(&entry[FIRST]) as u32, other, text_of(entry)),
+        Some(_) => Meeting::Differs(get(&entry[FIRST]) as u32, other, text_of(&entry[TEXT..])),
         // A type or length that differs is said once, by whom it differs.
         None if is_last && balance != 0 => Meeting::Unbalanced,
         None => Meeting::Agrees,
@@ -167,9 +228,20 @@ fn join(entry: &[AtomicU64], call: &TableCall<'_>) -> Meeting {
     meeting
 }
 
+/// Stores as much of a text as there is room for.
+fn set_text(words: &[AtomicU64], text: &str) {
+    for (at, word) in words.iter().enumerate() {
+        let part = text.as_bytes().get(at * 8..).unwrap_or_default();
+        let mut eight = [0; 8];
+        let length = part.len().min(8);
+        eight[..length].copy_from_slice(&part[..length]);
+        set(word, u64::from_le_bytes(eight));
+    }
+}
+
 /// The text of an entry. Another rank may have written anything there.
-fn text_of(entry: &[AtomicU64]) -> String {
-    let bytes: Vec<u8> = entry[TEXT..].iter().flat_map(|word| get(word).to_le_bytes()).collect();
+fn text_of(words: &[AtomicU64]) -> String {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| get(word).to_le_bytes()).collect();
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     let text = String::from_utf8_lossy(&bytes[..end]);
     text.chars().map(|char| if char.is_control() { '?' } else { char }).collect()
@@ -227,6 +299,22 @@ mod tests {
         let meetings: Vec<_> =
             (0..20_000).map(|number| table.meet(&call(0, number + 1, [0; FIELDS]))).collect();
         assert!(meetings.contains(&Meeting::Unknown) && meetings[0] == Meeting::Agrees);
+    }
+
+    #[test]
+    fn the_type_of_a_message_is_there_until_it_is_taken() {
+        let (_job, table) = table();
+        let keys = || (1..5000_u64).map(|key| key << 40 | key);
+        assert!(keys().all(|key| table.put(key, key ^ 7, "4 × MPI_INT")));
+        assert!(table.put(1 << 40 | 1, 9, "a later one in its place"));
+        assert_eq!(table.take(1 << 40 | 1), Some((9, "a later one in its place".into())));
+        assert!(keys().skip(1).all(|key| table.take(key) == Some((key ^ 7, "4 × MPI_INT".into()))));
+        assert!(keys().all(|key| table.take(key).is_none()));
+        assert!(keys().all(|key| table.put(key, 1, "")), "there is room again");
+        let in_one_set = (0..20_u64).filter(|at| table.put((at + 1) * MESSAGE_SETS as u64, 1, "")).count();
+        assert!(in_one_set <= WAYS);
+        table.stop_messages();
+        assert_eq!(table.take(MESSAGE_SETS as u64), None);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod external;
 pub mod op;
 mod order;
 mod predefined;
+mod sequence;
 mod signature;
 mod walk;
 
@@ -28,6 +29,7 @@ pub use array::{Distribution, Order};
 pub use basic::{Basic, BasicClass, CONTIGUOUS_SIZES, MachineType, missing_optional};
 pub use contents::{Constructor, Contents};
 pub use order::LayoutOrder;
+pub use sequence::kind_of;
 
 use body::TypeMap;
 use bounds::Bounds;

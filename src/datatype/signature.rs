@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::basic::Basic;
+use super::sequence::Sequence;
 
 /// A sequence of basic types.
 #[derive(Debug, Clone)]
@@ -137,6 +138,30 @@ impl Signature {
                     bytes += part.bytes;
                 }
                 bytes
+            }
+        }
+    }
+
+    /// The first `bytes` bytes of the stream (at most one pass); `None` if they end within an element, or one may stand for others.
+    pub fn sequence(&self, bytes: usize) -> Option<Sequence> {
+        let bytes = bytes.min(self.bytes);
+        match &self.kind {
+            SignatureKind::Uniform(None) => Some(Sequence::EMPTY),
+            SignatureKind::Uniform(Some(_)) if bytes == 0 => Some(Sequence::EMPTY),
+            SignatureKind::Uniform(Some(basic)) => {
+                bytes.is_multiple_of(basic.size()).then(|| Sequence::of(*basic, bytes / basic.size()))?
+            }
+            SignatureKind::Loop { child, .. } => {
+                let whole = child.sequence(child.bytes)?.times(bytes / child.bytes);
+                Some(whole.then(child.sequence(bytes % child.bytes)?))
+            }
+            SignatureKind::Seq(parts) => {
+                let mut left = bytes;
+                parts.iter().try_fold(Sequence::EMPTY, |before, part| {
+                    let here = left.min(part.bytes);
+                    left -= here;
+                    Some(before.then(part.sequence(here)?))
+                })
             }
         }
     }

@@ -88,6 +88,17 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
             "rank 0: MPI_Recv (from rank 1, tag 7, on 'halo', 8 bytes) has received 4 bytes, which is no whole number of MPI_DOUBLE; give the send and its receive the same type",
             "rank 0: MPI_Irecv (from rank 1, tag 8, on 'halo', 24 bytes) has received 12 bytes, which is no whole number of MPI_DOUBLE; give the send and its receive the same type",
             "rank 1: MPI_Sendrecv (from rank 0, tag 9, on 'halo', 8 bytes) has received 4 bytes, which is no whole number of MPI_DOUBLE; give the send and its receive the same type",
+            "rank 0: a message from rank 1, tag 9, on 'halo', was sent by MPI_Sendrecv as 2 × MPI_INT and is received as 1 × MPI_DOUBLE; give the send and its receive the same type",
+        ],
+    ),
+    (
+        "sent-in-another-type",
+        true,
+        &[
+            "rank 0: a message from rank 1, tag 1, on 'halo', was sent by MPI_Send as 2 × MPI_INT and is received as 2 × MPI_FLOAT; give the send and its receive the same type",
+            "rank 0: a message from rank 1, tag 2, on 'halo', was sent by MPI_Ssend as 4000 × MPI_DOUBLE and is received as 4000 × MPI_INT64_T; give the send and its receive the same type",
+            "rank 0: a message from rank 1, tag 3, on 'halo', was sent by MPI_Start as 2 × {1 × MPI_INT, 1 × MPI_DOUBLE} and is received as 2 × {1 × MPI_DOUBLE, 1 × MPI_INT}; give the send and its receive the same type",
+            "rank 0: a message from rank 0, tag 4, on 'halo', was sent by MPI_Sendrecv as 1 × MPI_DOUBLE and is received as 1 × MPI_LONG; give the send and its receive the same type",
         ],
     ),
     (

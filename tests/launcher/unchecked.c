@@ -126,6 +126,78 @@ static void received_in_another_type(void) {
     }
 }
 
+static MPI_Datatype pair_of(MPI_Datatype first, MPI_Datatype second) {
+    MPI_Datatype pair, types[2] = {first, second};
+    int lengths[2] = {1, 1};
+    MPI_Aint at[2] = {0, 8};
+    MPI_Type_create_struct(2, lengths, at, types, &pair);
+    MPI_Type_commit(&pair);
+    return pair;
+}
+
+/* Whole numbers of elements, of another type: unexpected, awaited, persistent, in one piece and in several, of structures, to itself. */
+static void sent_in_another_type(void) {
+    static double data[4000];
+    MPI_Datatype one = pair_of(MPI_INT, MPI_DOUBLE), other = pair_of(MPI_DOUBLE, MPI_INT);
+    MPI_Request request;
+    if (rank == 1) {
+        MPI_Send(data, 2, MPI_INT, 0, 1, halo);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Ssend(data, 4000, MPI_DOUBLE, 0, 2, halo);
+        MPI_Send_init(data, 2, one, 0, 3, halo, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Recv(data, 4, MPI_FLOAT, 1, 1, halo, MPI_STATUS_IGNORE);
+        MPI_Irecv(data, 4000, MPI_INT64_T, MPI_ANY_SOURCE, 2, halo, &request);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Recv(data, 4, other, 1, MPI_ANY_TAG, halo, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(data, 1, MPI_DOUBLE, 0, 4, data + 1, 1, MPI_LONG, 0, 4, halo, MPI_STATUS_IGNORE);
+    }
+    MPI_Type_free(&one);
+    MPI_Type_free(&other);
+}
+
+/* Types that differ and fit: what a matched probe has taken is received later; structures and their parts; bytes; what is not sent. */
+static void sent_in_types_that_fit(void) {
+    int value[4] = {1, 2, 3, 4};
+    float real = 1;
+    MPI_Datatype pair = pair_of(MPI_INT, MPI_INT), vector;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &vector);
+    MPI_Type_commit(&vector);
+    if (rank == 1) {
+        for (int i = 0; i < 3; i++) {
+            if (i == 1) MPI_Send(&real, 1, MPI_FLOAT, 0, 7, halo);
+            else MPI_Send(value, 1 + i, MPI_INT, 0, 7, halo);
+        }
+        MPI_Send(value, 4, MPI_INT, 0, 8, halo);
+        MPI_Send(value, 1, vector, 0, 9, halo);
+        MPI_Send(&real, 4, MPI_BYTE, 0, 9, halo);
+    } else if (rank == 0 && size > 1) {
+        MPI_Message messages[2];
+        long room[8];
+        MPI_Mprobe(1, 7, halo, &messages[0], MPI_STATUS_IGNORE);
+        MPI_Mprobe(1, 7, halo, &messages[1], MPI_STATUS_IGNORE);
+        MPI_Recv(value, 4, MPI_INT, 1, 7, halo, MPI_STATUS_IGNORE);
+        MPI_Mrecv(&real, 1, MPI_FLOAT, &messages[1], MPI_STATUS_IGNORE);
+        MPI_Mrecv(value, 4, MPI_INT, &messages[0], MPI_STATUS_IGNORE);
+        MPI_Recv(room, 2, pair, 1, 8, halo, MPI_STATUS_IGNORE);
+        MPI_Recv(room, 2, pair, 1, 9, halo, MPI_STATUS_IGNORE);
+        MPI_Recv(value, 1, MPI_INT, 1, 9, halo, MPI_STATUS_IGNORE);
+    }
+    /* One that is not sent, for there is no buffer, is none of those that are received. */
+    MPI_Comm_set_errhandler(halo, MPI_ERRORS_RETURN);
+    MPI_Bsend(&real, 1, MPI_FLOAT, rank, 5, halo);
+    MPI_Comm_set_errhandler(halo, MPI_ERRORS_ARE_FATAL);
+    MPI_Sendrecv(value, 1, MPI_INT, rank, 5, value + 1, 1, MPI_INT, rank, 5, halo, MPI_STATUS_IGNORE);
+    MPI_Type_free(&pair);
+    MPI_Type_free(&vector);
+}
+
 static void operations_differ(void) {
     double value = 1, most;
     MPI_Allreduce(&value, &most, 1, MPI_DOUBLE, rank ? MPI_MIN : MPI_MAX, MPI_COMM_WORLD);
@@ -338,6 +410,7 @@ static void left_after_death(void) {
 
 /* Nothing is wrong with this one: everything is there once, completed and freed. */
 static void clean(void) {
+    sent_in_types_that_fit();
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
     static double grid[16][16];
     MPI_Datatype column;
@@ -433,6 +506,7 @@ struct mistake {
     {"lengths-differ", lengths_differ},
     {"types-differ", types_differ},
     {"received-in-another-type", received_in_another_type},
+    {"sent-in-another-type", sent_in_another_type},
     {"operations-differ", operations_differ},
     {"functions-differ", functions_differ},
     {"long-lengths-differ", long_lengths_differ},

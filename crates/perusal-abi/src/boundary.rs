@@ -230,6 +230,7 @@ pub fn blame(source: Option<ErrorSource>) {
 pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Error) -> c_int {
     let source = BLAMED.take().unwrap_or_else(|| source.into());
     let mut code = error.class();
+    check::call_failed(&error);
     emit_invoked(source, code);
     match handler_of(source) {
         Handler::Return => code,

@@ -20,7 +20,8 @@ pub struct Calls {
 }
 
 impl Calls {
-    fn table(&mut self) -> Option<SignatureTable> {
+    /// The job's table, if there is room for it.
+    pub fn table(&mut self) -> Option<SignatureTable> {
         *self.table.get_or_insert_with(|| SignatureTable::of(engine().ok()?.job()).ok())
     }
 }

@@ -9,6 +9,7 @@
 //! | [`accesses`] | one-sided operations and split accesses to files, which no request ends |
 //! | [`objects`] | handles that are alive, and who made them |
 //! | [`collectives`] | calls compared with those of other members |
+//! | [`types`] | types of messages, compared between sender and receiver |
 //! | [`report`] | what was found, and how it is said |
 //!
 //! While calls are checked the bindings take no fast path, as if a listener were there: so a program that is not checked pays nothing. What
@@ -20,6 +21,7 @@ mod collectives;
 mod objects;
 mod report;
 mod requests;
+mod types;
 
 pub use accesses::{
     began_one_sided, began_split, blocking_file, ended_split, file_name, flushed, one_sided_request,
@@ -34,9 +36,11 @@ pub use requests::{
     ended, freed, noted, received, seen, started,
 };
 
+pub use types::{call_failed, cancelled, claimed};
+
 use crate::comm::Comm;
 use crate::engine::Engine;
-use crate::events::shut_fast_path;
+use crate::events::{GlobalSubscription, shut_fast_path};
 use crate::sync::{AtomicBool, Ordering};
 use crate::variables::VariableId;
 use core::cell::Cell;
@@ -57,11 +61,14 @@ struct State {
     accesses: accesses::Accesses,
     objects: objects::Makers,
     collectives: collectives::Calls,
+    messages: types::Messages,
     findings: report::Findings,
     freed: report::FreedComms,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
+/// Has events say which messages are sent and matched, while calls are checked.
+static WATCH: Mutex<Option<GlobalSubscription>> = Mutex::new(None);
 
 /// What an operation does with a buffer, and what ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,12 +142,14 @@ pub fn begin(engine: &Engine) {
     }
     *STATE.lock().unwrap_or_else(PoisonError::into_inner) = Some(State::default());
     shut_fast_path();
+    *WATCH.lock().unwrap_or_else(PoisonError::into_inner) = Some(types::watch(engine));
     ON.store(true, Ordering::Relaxed);
 }
 
 /// This thread has called `function`.
 pub fn entered(function: &'static str) {
     FUNCTION.set(function);
+    types::entered();
 }
 
 /// The function that this thread has called, without the suffix of large counts.

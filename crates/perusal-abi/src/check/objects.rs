@@ -1,7 +1,6 @@
 //! Handles that the program has made and never freed.
 
-use super::function;
-use super::with;
+use super::{function, types, with};
 use crate::mpi::{errhandler, group, info, probe};
 use crate::{comms, datatypes, files, windows};
 use std::collections::BTreeMap;
@@ -50,6 +49,9 @@ pub struct Makers(BTreeMap<(ObjectKind, usize), &'static str>);
 
 /// The function that this thread has called makes an object.
 pub fn made(kind: ObjectKind, handle: usize) {
+    if kind == ObjectKind::Message {
+        types::probed(handle);
+    }
     with(|state| state.objects.0.insert((kind, handle), function()));
 }
 

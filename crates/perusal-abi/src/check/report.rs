@@ -1,6 +1,6 @@
 //! What was found, and how it is said: mistakes at once, what was left undone in MPI_Finalize, where ranks that say the same say it together.
 
-use super::{ON, STATE, State, with};
+use super::{ON, STATE, State, WATCH, with};
 use crate::coll::call::{CallRoot, CollectiveOp, Elements, Form, Pieces};
 use crate::collective;
 use crate::comm::Comm;
@@ -66,6 +66,7 @@ pub fn comm_freed(comm: &Comm) {
     let messages = engine().map(|engine| engine.unexpected_messages_of(comm.p2p())).unwrap_or_default();
     with(|state| {
         state.collectives.forget(comm.context);
+        state.messages.forget(comm.context);
         let name = String::from_utf8_lossy(&comm.name()).into_owned();
         state.freed.names.insert(comm.context, name);
         state.freed.messages.extend(messages);
@@ -118,6 +119,12 @@ fn left_by_calls() -> Vec<String> {
             let unknown = state.collectives.unknown;
             left.push(format!("{unknown} collective calls were not compared, for want of shared memory"));
         }
+        if state.messages.unknown > 0 {
+            let unknown = state.messages.unknown;
+            left.push(format!(
+                "the types of {unknown} messages were not compared, for want of shared memory"
+            ));
+        }
         left
     });
     left.map(shortened).unwrap_or_default()
@@ -162,6 +169,9 @@ fn stop() {
 
 fn close() {
     stop();
+    // Ended without the lock, which a callback may be waiting for.
+    let watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner).take();
+    drop(watch);
     *STATE.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 

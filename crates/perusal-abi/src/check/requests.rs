@@ -39,6 +39,11 @@ impl Live {
         text.unwrap_or_else(|| ("an operation".into(), Kind::Message))
     }
 
+    /// Whether a request is for a message that is received.
+    pub fn receives(&self, handle: usize) -> bool {
+        self.0.get(&handle).is_some_and(|live| live.receives.is_some())
+    }
+
     /// Says more of the call that made a request.
     pub fn rename(&mut self, handle: usize, text: String) {
         if let Some(live) = self.0.get_mut(&handle) {

@@ -104,6 +104,9 @@ pub fn start_all(requests: &[MPI_Request]) -> Result<()> {
 
 /// MPI_Cancel.
 pub fn cancel(request: InOut<'_, MPI_Request>) -> Result<()> {
+    if check::is_on() {
+        check::cancelled(request.get());
+    }
     match requests::find(engine()?, request.get())? {
         Named::Null => Err(Error::Request("MPI_REQUEST_NULL cannot be cancelled")),
         Named::Message(request) if request.is_inactive() => {

@@ -52,6 +52,7 @@ fn start(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<Option<Requ
     let started = (|| {
         let buf = recv_buf(if handle == MPI_MESSAGE_NO_PROC { buf.with_peer(MPI_PROC_NULL) } else { buf })?;
         let claimed = claim(handle)?;
+        check::claimed(handle);
         message.set(MPI_MESSAGE_NULL);
         // SAFETY: argument rule 3: the buffer has room for its elements until the receive is complete.
         claimed.map(|message| unsafe { engine()?.imrecv(&buf, message) }).transpose()
