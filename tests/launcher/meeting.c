@@ -232,7 +232,11 @@ int main(int argc, char **argv) {
             OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
         }
         OK(MPI_Barrier(inter));
-        if (!strncmp(mode, "part", 4)) OK(MPI_Comm_disconnect(&inter));
+        if (!strncmp(mode, "part", 4)) {
+            OK(MPI_Comm_disconnect(&inter));
+            /* Rank 0 tells of all ranks. */
+            OK(MPI_Barrier(MPI_COMM_WORLD));
+        }
         up("met", argc > 4 ? argv[4] : NULL);
         if (!strncmp(mode, "part", 4)) {
             for (int i = 0; i < 100; i++) {
