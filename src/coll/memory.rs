@@ -24,12 +24,8 @@ impl CollectiveOp {
     #[must_use]
     pub fn memory(&self, comm: &Comm) -> Vec<(Elements, bool)> {
         let peers = comm.peers().size() as usize;
-        let neighbours = |of_sources: bool| {
-            let list = |topology: &crate::comm::Topology| {
-                if of_sources { topology.sources(comm.rank()) } else { topology.destinations(comm.rank()) }
-            };
-            comm.topology().map_or(0, |topology| list(topology).len())
-        };
+        let neighbours =
+            |of_sources: bool| if of_sources { comm.sources().len() } else { comm.destinations().len() };
         let one =
             |elements: &Option<Elements>, writes| elements.iter().map(|one| (one.clone(), writes)).collect();
         let all = |pieces: Option<&Pieces>, peers, writes| -> Vec<(Elements, bool)> {

@@ -19,12 +19,12 @@ pub async fn exchange<'a, 'b, T: Transport>(
     recv: impl Fn(usize) -> OutputBuffer<'b>,
 ) -> Result<()> {
     let topology = comm.topology().ok_or(Error::Topology("the communicator has none"))?;
-    let (from, to) = (topology.sources(comm.rank()), topology.destinations(comm.rank()));
+    let (from, to) = (comm.sources(), comm.destinations());
     let order = topology.send_order(to.len());
     let some = |ranks: &[i32], i: usize| usize::try_from(ranks[i]).ok();
-    let packed = order.iter().filter_map(|&i| some(&to, i).map(|rank| Ok((rank, send(i).packed()?))));
+    let packed = order.iter().filter_map(|&i| some(to, i).map(|rank| Ok((rank, send(i).packed()?))));
     let packed = packed.collect::<Result<Vec<_>>>()?;
-    let landings = (0..from.len()).filter_map(|i| some(&from, i).map(|rank| Ok((rank, recv(i).landing()?))));
+    let landings = (0..from.len()).filter_map(|i| some(from, i).map(|rank| Ok((rank, recv(i).landing()?))));
     let mut landings = landings.collect::<Result<Vec<_>>>()?;
     let sends: Vec<(usize, &[u8])> = packed.iter().map(|(rank, bytes)| (*rank, &**bytes)).collect();
     let mut recvs: Vec<(usize, &mut [u8])> =

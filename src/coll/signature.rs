@@ -268,17 +268,13 @@ impl CollectiveOp {
             Self::Alltoall(Some(send), recv) => to_all(send).wrapping_sub(from_all(recv)),
             Self::Alltoall(None, recv) => to_all(recv).wrapping_sub(from_all(recv)),
             Self::NeighbourAllgather(send, recv) => {
-                let Some(topology) = comm.topology() else { return 0 };
-                let sent = others(&topology.destinations(own), &|to, _| transfer(own, to, send.bytes()));
-                let expected =
-                    others(&topology.sources(own), &|from, at| transfer(from, own, recv.bytes(at)));
+                let sent = others(comm.destinations(), &|to, _| transfer(own, to, send.bytes()));
+                let expected = others(comm.sources(), &|from, at| transfer(from, own, recv.bytes(at)));
                 sent.wrapping_sub(expected)
             }
             Self::NeighbourAlltoall(send, recv) => {
-                let Some(topology) = comm.topology() else { return 0 };
-                let sent = others(&topology.destinations(own), &|to, at| transfer(own, to, send.bytes(at)));
-                let expected =
-                    others(&topology.sources(own), &|from, at| transfer(from, own, recv.bytes(at)));
+                let sent = others(comm.destinations(), &|to, at| transfer(own, to, send.bytes(at)));
+                let expected = others(comm.sources(), &|from, at| transfer(from, own, recv.bytes(at)));
                 sent.wrapping_sub(expected)
             }
             _ => 0,

@@ -9,7 +9,7 @@ use crate::shm::{JobWorld, contexts};
 use crate::sync::{AtomicU32, AtomicU64, ConditionalGuard, ConditionalLock, Mutex, Ordering};
 use crate::team::{BackgroundTeam, Membership};
 use core::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Longest name in bytes, without the terminator (MPI_MAX_OBJECT_NAME − 1).
 const MAX_NAME: usize = crate::abi::MPI_MAX_OBJECT_NAME as usize - 1;
@@ -42,6 +42,8 @@ pub struct Comm {
     name: Mutex<Vec<u8>>,
     info: Mutex<Info>,
     topology: Option<Arc<Topology>>,
+    /// Its caller's neighbours there, once they have been asked for: sources, and destinations.
+    neighbours: OnceLock<(Vec<i32>, Vec<i32>)>,
     /// What users cached on it.
     pub attributes: Attributes,
     /// What happens to errors of functions on it.
@@ -115,6 +117,7 @@ impl Comm {
             name: Mutex::default(),
             info: Mutex::default(),
             topology: None,
+            neighbours: OnceLock::new(),
             attributes: Attributes::default(),
             errhandler: ErrhandlerSlot::default(),
         }
@@ -161,6 +164,27 @@ impl Comm {
     #[must_use]
     pub fn topology(&self) -> Option<&Arc<Topology>> {
         self.topology.as_ref()
+    }
+
+    /// From whom a neighbourhood collective receives, in order; MPI_PROC_NULL is nobody. Nothing without a topology.
+    #[must_use]
+    pub fn sources(&self) -> &[i32] {
+        &self.neighbours().0
+    }
+
+    /// To whom a neighbourhood collective sends, in order. Nothing without a topology.
+    #[must_use]
+    pub fn destinations(&self) -> &[i32] {
+        &self.neighbours().1
+    }
+
+    fn neighbours(&self) -> &(Vec<i32>, Vec<i32>) {
+        self.neighbours.get_or_init(|| {
+            let rank = self.rank();
+            self.topology().map_or_else(Default::default, |topology| {
+                (topology.sources(rank), topology.destinations(rank))
+            })
+        })
     }
 
     /// The hints in force (MPI_Comm_get_info).

@@ -4,7 +4,7 @@ use crate::abi::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use crate::arguments::{Argument, Buffer, Integers, Unbounded};
 use crate::coll::call::{self, CallRoot, Elements, Form, TypedOp};
 use crate::coll::intercomm::IntercommRoot;
-use crate::comm::{Comm, Topology};
+use crate::comm::Comm;
 use crate::datatypes;
 use crate::error::{Error, Result};
 use crate::messages::{self, contents};
@@ -59,18 +59,21 @@ pub fn peers(comm: &Comm) -> Peers {
     Peers(comm.peers().size() as usize)
 }
 
-fn topology(comm: &Comm) -> Result<&Topology> {
-    comm.topology().map(|topology| &**topology).ok_or(Error::Topology("the communicator has none"))
-}
-
 /// Neighbours that the caller receives from.
 pub fn sources(comm: &Comm) -> Result<Peers> {
-    Ok(Peers(topology(comm)?.sources(comm.rank()).len()))
+    neighbours(comm, comm.sources())
 }
 
 /// Neighbours that the caller sends to.
 pub fn destinations(comm: &Comm) -> Result<Peers> {
-    Ok(Peers(topology(comm)?.destinations(comm.rank()).len()))
+    neighbours(comm, comm.destinations())
+}
+
+fn neighbours(comm: &Comm, those: &[i32]) -> Result<Peers> {
+    if comm.topology().is_none() {
+        return Err(Error::Topology("the communicator has none"));
+    }
+    Ok(Peers(those.len()))
 }
 
 impl Peers {
