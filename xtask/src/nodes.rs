@@ -148,7 +148,9 @@ pub fn programs(nodes: &Nodes, mpich: &Path, dist: &Path, over: &[(&str, String)
         let (good, output) = attempt(&mut job(&["kill", rank]));
         verdicts.push((name, !good && !output.contains("No Errors"), output));
     }
-    verdicts.push(link_cut(nodes, job(&["wait"]))?);
+    for (name, what) in [("the link cut", "wait"), ("the link cut amid long messages", "stream")] {
+        verdicts.push(link_cut(nodes, name, job(&[what]))?);
+    }
     let mut run = command("timeout");
     run.args(["-s", "KILL", "100"]).arg(dist.join("bin/perusal")).arg("run");
     run.arg("--hosts").arg(format!("{HERE}:4,{THERE}:4")).arg("--launcher-exec").arg(nodes.launcher());
@@ -169,8 +171,8 @@ fn are_in_rings(output: &str) -> bool {
     counts.len() == 8 && counts.iter().all(|one| one.0 >= 10_000 && one.1 < 1000)
 }
 
-/// The link is cut while rank 0 waits for a rank of the other node: the wait ends with an error, and so does the job.
-fn link_cut(nodes: &Nodes, mut job: Command) -> Result<Verdict> {
+/// The link is cut while rank 0 waits for a rank of the other node, or for what is on its way from there: the wait ends with an error, and so does the job.
+fn link_cut(nodes: &Nodes, name: &'static str, mut job: Command) -> Result<Verdict> {
     let log = nodes.folder.join("cut.log");
     let file = std::fs::File::create(&log).map_err(|error| error.to_string())?;
     let errors = file.try_clone().map_err(|error| error.to_string())?;
@@ -191,5 +193,5 @@ fn link_cut(nodes: &Nodes, mut job: Command) -> Result<Verdict> {
     nodes.cut(false)?;
     let status = job.wait().map_err(|error| error.to_string())?;
     let output = read(&log)?;
-    Ok(("the link cut", waits(&output) && ended(&output) && !status.success(), output))
+    Ok((name, waits(&output) && ended(&output) && !status.success(), output))
 }

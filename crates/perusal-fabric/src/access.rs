@@ -12,6 +12,7 @@
 use crate::api::*;
 use crate::arithmetic::{self, Family};
 use crate::core::{Core, EAGER_LIMIT};
+use crate::direct::Direct;
 use crate::operation::{Access, Arrival, Arriving, Atomic, Message, Sending, Taken};
 use crate::peers::{Outgoing, Waiting};
 use crate::region::{Found, Region, Remote};
@@ -241,6 +242,7 @@ impl Core {
             send: 0,
             access,
             part: None,
+            held: false,
         })
     }
 
@@ -258,6 +260,7 @@ impl Core {
             completion: access.completion,
             own: None,
             regions: Vec::new(),
+            direct: Direct::default(),
         })
     }
 }
@@ -363,8 +366,18 @@ impl Core {
         let message = Message { peer, kind: 0, tag: 0, data: 0, len };
         let access = Some(Arrival::Written(regions, data));
         let wanted = len;
-        let arriving =
-            Arriving { peer, spans, filled: 0, wanted, message, receive, send, access, part: None };
+        let arriving = Arriving {
+            peer,
+            spans,
+            filled: 0,
+            wanted,
+            message,
+            receive,
+            send,
+            access,
+            part: None,
+            held: false,
+        };
         let number = self.arriving.insert(arriving);
         self.peers.control(peer, wire::control(wire::CTS, send), [u64::from(number), len as u64, 0]);
         Ok(false)
@@ -398,6 +411,7 @@ impl Core {
             completion: false,
             own: None,
             regions,
+            direct: Direct::default(),
         });
         self.peers.wait(peer, Waiting::Stream(number));
         self.push_some_to(peer);

@@ -2,6 +2,7 @@
 
 use crate::address::Address;
 use crate::api::*;
+use crate::direct::{self, Direct};
 use crate::key::TagPattern;
 use crate::name::Name;
 use crate::operation::{Arriving, Body, Message, Receive, Reports, Send, Sending, There, Unexpected};
@@ -23,7 +24,7 @@ const FRAGMENT: usize = 32 << 10;
 
 /// The flags of a send's completion.
 #[inline(always)]
-fn send_flags(tag: Option<u64>) -> u64 {
+pub(crate) fn send_flags(tag: Option<u64>) -> u64 {
     FI_SEND | if tag.is_some() { FI_TAGGED } else { FI_MSG }
 }
 
@@ -169,13 +170,16 @@ impl Core {
     /// As [`Core::send_eager`].
     #[inline(never)]
     pub fn announce(&mut self, send: Send) -> Result<(), i32> {
-        let Send { spans, to, tag, data, context, completion, delivery, own } = send;
-        let peer = self.peer_of(to).ok_or(FI_EINVAL)?;
+        let peer = self.peer_of(send.to).ok_or(FI_EINVAL)?;
         self.outgoing_for_new(peer)?;
+        if self.goes_at_once(peer, &send) {
+            return self.send_at_once(peer, send);
+        }
+        let Send { spans, tag, data, context, completion, delivery, own, .. } = send;
         let confirm = if delivery { wire::CONFIRM } else { 0 };
         let kind = wire::RTS | wire::bits(tag, data) | confirm;
         let header = wire::envelope(kind, tag.unwrap_or(0), data.unwrap_or(0));
-        let (len, at) = (spans.len() as u64, spans.single().0 as u64);
+        let (len, at) = (spans.len() as u64, self.place_of(peer, &spans));
         let number = self.sends.insert(Sending {
             peer,
             spans,
@@ -188,6 +192,7 @@ impl Core {
             completion,
             own,
             regions: Vec::new(),
+            direct: Direct::default(),
         });
         if !self.peers.outgoing(peer)?.push(&header, 24, |to| wire::words([len, u64::from(number), at], to)) {
             self.sends.remove(number);
@@ -233,6 +238,9 @@ impl Core {
         let (sends, reports) = (&mut self.sends, &self.reports);
         self.peers.push_waiting_of(peer, &mut |(number, outgoing)| {
             let Some(send) = sends.get(number) else { return Some(true) };
+            if send.direct.tag != 0 {
+                return Some(direct::push(number, send, outgoing));
+            }
             while send.sent < send.wanted {
                 let len = FRAGMENT.min(send.wanted - send.sent);
                 let (spans, sent) = (&send.spans, send.sent);
@@ -285,19 +293,34 @@ impl Core {
                     None => self.keep(Unexpected { message, body: Body::There(send) }),
                 }
             }
+            wire::NUMBERED => {
+                let (tag, data) = (wire::tag(header), wire::data(header));
+                let Some(bytes) = payload.get(8..) else { return };
+                let message = Message { peer, kind: header.kind, tag, data, len: bytes.len() };
+                match self.receive_for(&message) {
+                    Some(number) => self.deliver(number, message, bytes),
+                    None => self.keep_here(message, bytes),
+                }
+                let send = wire::word(payload, 0) as u32;
+                self.peers.control(peer, wire::control(wire::FIN, send), [0; 3]);
+            }
             wire::CTS => {
                 let number = header.context;
                 let Some(send) = self.sends.get(number).filter(|send| send.peer == peer) else { return };
                 if send.wanted == usize::MAX {
                     send.number = wire::word(payload, 0) as u32;
                     send.wanted = send.spans.len().min(wire::word(payload, 1) as usize);
+                    send.direct.tag = if send.wanted > 0 { wire::word(payload, 2) } else { 0 };
                     self.peers.wait(peer, Waiting::Stream(number));
                     self.push_some_to(peer);
                 }
             }
             wire::DATA => {
                 let number = header.context;
-                let known = self.arriving.get(number).filter(|one| one.peer == peer && one.part.is_none());
+                let known = self
+                    .arriving
+                    .get(number)
+                    .filter(|one| one.peer == peer && one.part.is_none() && !one.held);
                 let Some(arriving) = known else { return };
                 let here = payload.len().min(arriving.wanted - arriving.filled);
                 arriving.spans.write(arriving.filled, &payload[..here]);
@@ -322,6 +345,10 @@ impl Core {
     }
 
     pub(crate) fn end_send(&mut self, number: u32, error: i32) {
+        if let Some(send) = self.sends.get(number).filter(|send| send.direct.held) {
+            send.direct.ends_with = Some(error);
+            return;
+        }
         if let Some(send) = self.sends.remove(number) {
             // What a peer reads is no operation of this endpoint's.
             if send.regions.is_empty() {

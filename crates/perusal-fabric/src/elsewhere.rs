@@ -4,8 +4,9 @@ use crate::api::FI_ESHUTDOWN;
 use crate::endpoint::Endpoint;
 use crate::name::Name;
 use crate::remote::{self, Arrived, Event, Network};
+use perusal::internals::error::report;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ const LONG: u32 = 8;
 /// Polls of the core provider for one look at the clock, and how often peers are looked for that do not answer.
 const CLOCK: u32 = 256;
 const LOOK: Duration = Duration::from_secs(1);
+/// How long the core provider may keep buffers for a peer that has ended.
+const KEPT: Duration = Duration::from_secs(2);
 
 /// When the core provider is polled.
 #[derive(Debug, Default)]
@@ -30,6 +33,8 @@ pub struct Turns {
     interval: u32,
     polls: u32,
     looked: Option<Instant>,
+    /// When peers were first seen to have ended.
+    ended: HashMap<u32, Instant>,
 }
 
 impl Turns {
@@ -78,9 +83,12 @@ impl Endpoint {
                     self.arrived(&network, bytes.get(..len).unwrap_or_default());
                     network.borrow_mut().give_back(at, bytes);
                 }
-                Event::Failed(peer) => {
-                    self.core.peers.all[peer as usize].dead = true;
-                    self.end_with_elsewhere(peer);
+                Event::Failed(peer) => self.has_failed(peer),
+                Event::BufferReceived(number, len, error) => self.core.directly_received(number, len, error),
+                Event::BufferSent(number, error) => {
+                    if let Some(peer) = self.core.directly_sent(number, error) {
+                        self.has_failed(peer);
+                    }
                 }
                 Event::Sent => {}
             }
@@ -132,12 +140,39 @@ impl Endpoint {
         let sent = |at: &u32| self.core.peers.all[*at as usize].outgoing.is_some();
         let mut awaited: BTreeSet<u32> = (0..self.core.peers.all.len() as u32).filter(sent).collect();
         awaited.extend(self.core.receives.iter().filter_map(|one| one.1.pattern.peer));
+        awaited.extend(self.core.with_buffers());
+        let mut kept = false;
         for peer in awaited {
             let one = &mut self.core.peers.all[peer as usize];
             if one.is_remote() && one.has_ended() {
+                let since = *self.turns.ended.entry(peer).or_insert_with(Instant::now);
                 self.end_with_elsewhere(peer);
+                kept |= since.elapsed() > KEPT && self.core.with_buffers().any(|other| other == peer);
             }
         }
+        if kept {
+            self.lose(&network);
+        }
+    }
+
+    /// The core provider does not see that a peer has ended, and keeps buffers for it: only its own end gives them back.
+    #[cold]
+    fn lose(&mut self, network: &Rc<RefCell<Network>>) {
+        report(format_args!(
+            "process {} gives its network up: a peer on another node is gone in the middle of a message, and the core provider still waits for it",
+            self.address.pid
+        ));
+        self.core.take_buffers_back(network);
+        for peer in 0..self.core.peers.all.len() as u32 {
+            if self.core.peers.all[peer as usize].is_remote() {
+                self.has_failed(peer);
+            }
+        }
+    }
+
+    fn has_failed(&mut self, peer: u32) {
+        self.core.peers.all[peer as usize].dead = true;
+        self.end_with_elsewhere(peer);
     }
 
     /// Also receives that name the peer end: no word of its end would come by a ring.

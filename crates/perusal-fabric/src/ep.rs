@@ -306,7 +306,8 @@ unsafe fn send_to(ep: *mut Fid, spans: Spans, to: To) -> isize {
     if gives_back && spans.len() > EAGER_LIMIT {
         return -(FI_EMSGSIZE as isize);
     }
-    let mut send = Send { spans, to: address, tag, data, context, completion, delivery, own: None };
+    let matched = flags & FI_MATCH_COMPLETE != 0;
+    let mut send = Send { spans, to: address, tag, data, context, completion, delivery, matched, own: None };
     if gives_back {
         send.keep_bytes();
     }

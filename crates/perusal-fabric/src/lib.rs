@@ -1,7 +1,7 @@
 //! perusal as a provider of libfabric: `libperusal-fi.so`, the on-node transport of MPIs that use libfabric.
 //!
 //! In the order of the layers: `api` (the interface's structures), `address`, `name`, `words` and `segment` (an endpoint's memory), `lock`, `key`, `spans`, `slab`, `wire`,
-//! `queue`, `region`, `arithmetic`, `remote` (peers on other nodes), `peers`, `operation`, `core`, `receive`, `share` and `access` (the protocol), `endpoint` (rings and progress), `elsewhere` (progress of what other nodes send), `waker`, and above them two faces: [`transport`], for programs of one's own, and
+//! `queue`, `region`, `arithmetic`, `remote` (peers on other nodes), `peers`, `operation`, `core`, `receive`, `share`, `direct` and `access` (the protocol), `endpoint` (rings and progress), `elsewhere` (progress of what other nodes send), `waker`, and above them two faces: [`transport`], for programs of one's own, and
 //! the objects that libfabric calls: `object`, `wait`, `domain`, `av`, `cq`, `cntr`, `mr`, `ep`, `rma`, `info`.
 
 mod access;
@@ -12,6 +12,7 @@ mod av;
 mod cntr;
 mod core;
 mod cq;
+mod direct;
 mod domain;
 mod elsewhere;
 mod endpoint;

@@ -2,6 +2,7 @@
 
 use crate::api::*;
 use crate::arithmetic::Family;
+use crate::direct::Direct;
 use crate::key::TagPattern;
 use crate::queue::{Completion, Counter, Queue};
 use crate::region::{Region, Remote};
@@ -44,6 +45,8 @@ pub struct Arriving {
     pub access: Option<Arrival>,
     /// What the sender copies here itself.
     pub part: Option<Part>,
+    /// The core provider has the buffer (network rule 1).
+    pub held: bool,
 }
 
 /// What the sender of a message copies into the receive's buffer itself.
@@ -101,7 +104,7 @@ pub enum Body {
 pub struct There {
     /// The sender's number of the message.
     pub send: u32,
-    /// Their address in the sender's process, if they are in one piece; else 0.
+    /// Their address in the sender's process, if they are in one piece; else 0. On another node: whether the core provider can take them from there.
     pub at: u64,
 }
 
@@ -122,6 +125,8 @@ pub struct Sending {
     pub own: Option<Box<[u8]>>,
     /// The regions that a peer reads, if that is what is sent.
     pub regions: Vec<Rc<Region>>,
+    /// What the core provider does with the bytes.
+    pub direct: Direct,
 }
 
 /// An access to memory that a peer has registered.
@@ -156,8 +161,10 @@ pub struct Send {
     pub data: Option<u64>,
     pub context: *mut c_void,
     pub completion: bool,
-    /// Complete only when the message is received.
+    /// Complete only when the message is at the peer's endpoint.
     pub delivery: bool,
+    /// Complete only when a receive has taken the message.
+    pub matched: bool,
     /// The bytes, where the caller's buffers do not last as long as the send.
     pub own: Option<Box<[u8]>>,
 }

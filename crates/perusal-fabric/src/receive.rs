@@ -97,8 +97,18 @@ impl Core {
             self.received(&spans, receive, message, 0);
             return;
         }
-        let arriving =
-            Arriving { peer, spans, filled: 0, wanted, message, receive, send, access: None, part: None };
+        let arriving = Arriving {
+            peer,
+            spans,
+            filled: 0,
+            wanted,
+            message,
+            receive,
+            send,
+            access: None,
+            part: None,
+            held: false,
+        };
         let number = self.arriving.insert(arriving);
         if !reachable {
             self.arrived(number, FI_ESHUTDOWN);
@@ -107,7 +117,9 @@ impl Core {
         if shared {
             return self.copy_with_sender(number, there.at, to);
         }
-        self.ask(number);
+        if there.at == 0 || !self.receive_directly(number) {
+            self.ask(number);
+        }
         if wanted == 0 {
             self.arrived(number, 0);
         }
@@ -122,6 +134,9 @@ impl Core {
     }
 
     pub(crate) fn arrived(&mut self, number: u32, error: i32) {
+        if self.arriving.get(number).is_some_and(|one| one.held) {
+            return self.ask_buffer_back(number);
+        }
         let Some(Arriving { spans, message, receive, send, access, part, .. }) = self.arriving.remove(number)
         else {
             return;

@@ -141,6 +141,7 @@ mod tests {
             send: 0,
             access: None,
             part,
+            held: false,
         });
         (core, peer, number)
     }

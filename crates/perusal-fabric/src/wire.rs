@@ -3,10 +3,11 @@
 //! | kind | envelope | payload |
 //! |---|---|---|
 //! | EAGER | tag, data | the message |
-//! | RTS | tag, data | length, number of the send, where the bytes are (0: not in one piece) |
-//! | CTS | number of the send | number of the receive, bytes wanted |
+//! | NUMBERED | tag, data | number of the send, the message: its sender wants a FIN when the peer's endpoint has it |
+//! | RTS | tag, data | length, number of the send, where the bytes are (0: not in one piece; from another node 1: the core provider can take them from there) |
+//! | CTS | number of the send | number of the receive, bytes wanted, the core provider's tag for them (0: they are to come as DATA) |
 //! | DATA | number of the receive | the next bytes |
-//! | FIN | number of the send | the error, 0: the message is received, the access is performed; in place of a CTS, and after an RTS that asks for it |
+//! | FIN | number of the send | the error, 0: the message is received, the access is performed; in place of a CTS, and after a NUMBERED or an RTS that asks for it |
 //! | WRITE | number of the send, pieces, data | length, where the bytes are (0: not in one piece), the pieces, the bytes if the kind says so |
 //! | READ | number of the receive, pieces | the pieces |
 //! | ATOMIC | number of the receive or send, pieces, data | type and operation, the pieces, operand, values to compare |
@@ -16,7 +17,7 @@
 //! | FILLED | number of the receive | bytes that the sender has copied there, the error or 0 |
 //! | NOTICE | none, data | FI_REMOTE_READ or FI_REMOTE_WRITE, the key, length: the sender has accessed this process's memory itself |
 //!
-//! EAGER and RTS carry in their kind whether the message is tagged, and whether it has data; accesses, whether bytes follow, whether there is
+//! EAGER, NUMBERED and RTS carry in their kind whether the message is tagged, and whether it has data; accesses, whether bytes follow, whether there is
 //! data, and whether the origin wants to know the region. A piece is three words: address, length, key. What is read, and what a fetching
 //! atomic operation found, comes as DATA. Numbers come back from a peer, so they count only for an operation with that peer.
 
@@ -37,6 +38,7 @@ pub const FAIL: u8 = 10;
 pub const NOTICE: u8 = 11;
 pub const SHARE: u8 = 12;
 pub const FILLED: u8 = 13;
+pub const NUMBERED: u8 = 14;
 /// The bits of a kind that say which it is.
 pub const KIND: u8 = 0x0f;
 pub const TAGGED: u8 = 0x10;

@@ -61,12 +61,16 @@ impl Library {
         }
     }
 
-    /// What a provider offers for endpoints that exchange messages in order.
+    /// What a provider offers for endpoints that exchange messages in order, with tags if it has them.
     ///
     /// # Errors
     ///
     /// The number of the error: FI_ENODATA if there is no such provider, or it offers nothing like that.
     pub fn offers(&self, provider: &CStr) -> Result<Offers, i32> {
+        self.offers_of(provider, FI_MSG | FI_TAGGED, 2).or_else(|_| self.offers_of(provider, FI_MSG, 1))
+    }
+
+    fn offers_of(&self, provider: &CStr, caps: u64, pieces: usize) -> Result<Offers, i32> {
         // SAFETY: null asks for an empty structure.
         let hints = unsafe { (self.dupinfo)(std::ptr::null()) };
         if hints.is_null() {
@@ -76,9 +80,11 @@ impl Library {
         // SAFETY: an empty structure has its parts, zeroed. The name is a copy that goes with it.
         unsafe {
             let info = &mut *hints.first;
-            info.caps = FI_MSG;
+            info.caps = caps;
             (*info.ep_attr).kind = FI_EP_RDM;
             (*info.tx_attr).msg_order = FI_ORDER_SAS;
+            // An offer has as many as are asked for: a head and a payload.
+            (*info.tx_attr).iov_limit = pieces;
             (*info.rx_attr).msg_order = FI_ORDER_SAS;
             (*info.domain_attr).threading = FI_THREAD_DOMAIN;
             (*info.domain_attr).resource_mgmt = FI_RM_ENABLED;

@@ -1,10 +1,11 @@
 //! Peers on other nodes: the records of the rings, carried by an endpoint of another provider of libfabric, the *core provider*.
 //!
-//! - **Network rule 1.** A buffer that was given to the core provider is touched by nobody until its completion.
+//! - **Network rule 1.** A buffer that was given to the core provider is touched by nobody until its completion, or the end of the core provider's endpoint.
 //! - **Network rule 2.** Before the first record to a peer goes a hello with the sender's name; the provider keeps the order (FI_ORDER_SAS). A
 //!   record of a sender that has said no hello is dropped.
 //! - **Network rule 3.** What is received goes to the same protocol and the same matching as what comes out of a ring.
 
+mod buffers;
 mod library;
 mod node;
 
@@ -22,12 +23,21 @@ use std::ptr::null_mut;
 
 /// Bytes of a record before its payload.
 const HEAD: usize = 32;
-/// The longest payload: a fragment of a long message.
+/// Bytes of a send's number before a message that is sent at once.
+const NUMBER: usize = 8;
+/// The longest payload that is copied into a record: a fragment of a long message.
 pub const PAYLOAD: usize = 32 << 10;
+/// The longest payload: a message that is sent at once, from its sender's buffer. To ask the receiver for a place first would take longer than a copy there.
+pub const AT_ONCE: usize = 256 << 10;
 /// Receives that are always posted.
-const RECEIVES: usize = 64;
+const RECEIVES: usize = 32;
 /// Records under way to one peer.
 const IN_FLIGHT: u32 = 64;
+/// What a completion is of: the lowest bits of its context, below a number.
+const RECEIVE: usize = 0;
+const SEND: usize = 1;
+const BUFFER_RECEIVE: usize = 2;
+const BUFFER_SEND: usize = 3;
 const RECORD: u32 = 0x7065_7201;
 const HELLO: u32 = 0x7065_7202;
 
@@ -62,6 +72,8 @@ struct Destination {
 struct Outgoing {
     bytes: Box<[u8]>,
     to: usize,
+    /// The send of the endpoint's whose buffer is the payload: `bytes` is then the head alone.
+    buffer_of: Option<u32>,
 }
 
 /// What has happened at the core provider's endpoint.
@@ -73,6 +85,10 @@ pub enum Event {
     Sent,
     /// A send to this peer has failed.
     Failed(u32),
+    /// The buffer of this receive of the endpoint's is back, with so many bytes or with an error.
+    BufferReceived(u32, usize, i32),
+    /// The buffer of this send of the endpoint's is back, perhaps with an error.
+    BufferSent(u32, i32),
 }
 
 /// A record, or a hello, as it has arrived.
@@ -88,7 +104,7 @@ pub enum Arrived<'a> {
 #[derive(Debug)]
 pub struct Network {
     // In the order in which they are closed.
-    endpoint: Handle,
+    endpoint: Option<Handle>,
     queue: Handle,
     addresses: Handle,
     _domain: Handle,
@@ -105,6 +121,13 @@ pub struct Network {
     watchers: Watchers,
     /// Records to peers on other nodes.
     records: u64,
+    /// The core provider takes messages with tags: long ones go from buffer to buffer.
+    tagged: bool,
+    /// It sends a head and a payload that lie apart.
+    vectors: bool,
+    next_tag: u64,
+    /// Callers' buffers that the core provider has.
+    buffers: usize,
 }
 
 type Send =
@@ -175,14 +198,16 @@ impl Network {
         let listen = |error: std::io::Error| ("no port", error.raw_os_error().unwrap_or(FI_EIO));
         let watchers = Watchers::listen(core).map_err(listen)?;
         let watch = watchers.port().map_err(listen)?;
+        // SAFETY: an offer is libfabric's.
+        let (tagged, vectors) = unsafe { ((*info).caps & FI_TAGGED != 0, (*(*info).tx_attr).iov_limit >= 2) };
         let mut network = Self {
-            endpoint,
+            endpoint: Some(endpoint),
             queue,
             addresses,
             _domain: domain,
             fabric,
             wakes,
-            receives: (0..RECEIVES).map(|_| vec![0; HEAD + PAYLOAD].into_boxed_slice()).collect(),
+            receives: (0..RECEIVES).map(|_| vec![0; HEAD + NUMBER + AT_ONCE].into_boxed_slice()).collect(),
             sends: Vec::new(),
             free: Vec::new(),
             destinations: Vec::new(),
@@ -190,6 +215,10 @@ impl Network {
             own: Name { local, elsewhere: Some(Elsewhere { node: node::node(), core, watch }) },
             watchers,
             records: 0,
+            tagged,
+            vectors,
+            next_tag: 0,
+            buffers: 0,
         };
         for at in 0..RECEIVES {
             network.post(at).map_err(step("the provider takes no receives"))?;
@@ -234,6 +263,9 @@ impl Network {
     pub fn connect(&mut self, peer: u32, to: Elsewhere) -> Result<usize, i32> {
         type Insert =
             unsafe extern "C" fn(*mut Fid, *const u8, usize, *mut u64, u64, *mut libc::c_void) -> i32;
+        if self.endpoint.is_none() {
+            return Err(FI_EHOSTUNREACH);
+        }
         let (bytes, _) = node::to_sockaddr(to.core);
         let mut address = FI_ADDR_NOTAVAIL;
         // SAFETY: an address vector inserts first; one address, and a place for what it is called.
@@ -250,17 +282,20 @@ impl Network {
 
     /// Sends a record. False: there is no room now.
     pub fn push(&mut self, to: usize, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        let sent = self.greet(to) && self.send(to, RECORD, header, len, fill);
+        self.records += u64::from(sent);
+        sent
+    }
+
+    /// Network rule 2. False: there is no room now.
+    fn greet(&mut self, to: usize) -> bool {
         if !self.destinations[to].greeted {
             let own = self.own.to_bytes();
             let header = Header { kind: 0, context: 0, tag: 0, source: 0, id: 0 };
-            if !self.send(to, HELLO, &header, own.len(), |bytes| bytes.copy_from_slice(&own)) {
-                return false;
-            }
-            self.destinations[to].greeted = true;
+            self.destinations[to].greeted =
+                self.send(to, HELLO, &header, own.len(), |bytes| bytes.copy_from_slice(&own));
         }
-        let sent = self.send(to, RECORD, header, len, fill);
-        self.records += u64::from(sent);
-        sent
+        self.destinations[to].greeted
     }
 
     fn send(
@@ -271,30 +306,47 @@ impl Network {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
-        if self.destinations[to].in_flight >= IN_FLIGHT || len > PAYLOAD {
+        if len > PAYLOAD {
             return false;
         }
+        let Some(at) = self.record_to(to, what, header) else { return false };
+        let bytes = &mut self.sends[at].bytes;
+        fill(&mut bytes[HEAD..HEAD + len]);
+        let (from, address) = (bytes.as_ptr(), self.destinations[to].address);
+        let error = self.endpoint.as_ref().map_or(-1, |endpoint| {
+            // SAFETY: an endpoint's third table has messages; send is the fourth. The buffer stays until the completion (network rule 1).
+            unsafe {
+                let function = endpoint.function::<Send>(2, 3);
+                function(endpoint.fid(), from, HEAD + len, null_mut(), address, context(at, SEND))
+            }
+        });
+        self.has_begun(at, error)
+    }
+
+    /// A buffer with the head of a record to this peer; `None`: there is no room now.
+    fn record_to(&mut self, to: usize, what: u32, header: &Header) -> Option<usize> {
+        if self.endpoint.is_none() || self.destinations[to].in_flight >= IN_FLIGHT {
+            return None;
+        }
         let at = self.free.pop().unwrap_or_else(|| {
-            self.sends.push(Outgoing { bytes: vec![0; HEAD + PAYLOAD].into_boxed_slice(), to });
+            let bytes = vec![0; HEAD + PAYLOAD].into_boxed_slice();
+            self.sends.push(Outgoing { bytes, to, buffer_of: None });
             self.sends.len() - 1
         });
         let send = &mut self.sends[at];
         send.to = to;
         write_head(&mut send.bytes[..HEAD], what, header, self.own.local.nonce);
-        fill(&mut send.bytes[HEAD..HEAD + len]);
-        let address = self.destinations[to].address;
-        let context = std::ptr::without_provenance_mut(at << 1 | 1);
-        // SAFETY: an endpoint's third table has messages; send is the fourth. The buffer stays until the completion (network rule 1).
-        let error = unsafe {
-            let function = self.endpoint.function::<Send>(2, 3);
-            function(self.endpoint.fid(), send.bytes.as_ptr(), HEAD + len, null_mut(), address, context)
-        };
+        Some(at)
+    }
+
+    /// Returns whether the core provider has taken the record.
+    fn has_begun(&mut self, at: usize, error: isize) -> bool {
         if error != 0 {
             // Full, not connected yet, or gone: the caller looks whether the peer has ended.
             self.free.push(at);
             return false;
         }
-        self.destinations[to].in_flight += 1;
+        self.destinations[self.sends[at].to].in_flight += 1;
         true
     }
 
@@ -303,26 +355,28 @@ impl Network {
         (self.records, self.destinations.len() as u64)
     }
 
-    /// Whether something has not left yet.
+    /// Whether something has not left yet, or a message is on its way into a buffer.
     pub fn is_sending(&self) -> bool {
-        self.destinations.iter().any(|one| one.in_flight > 0)
+        self.endpoint.is_some() && (self.buffers > 0 || self.destinations.iter().any(|one| one.in_flight > 0))
     }
 
     /// Gives receive `at` to the core provider.
     fn post(&mut self, at: usize) -> Result<(), i32> {
+        let endpoint = self.endpoint.as_ref().ok_or(FI_ESHUTDOWN)?;
         let buffer = &mut self.receives[at];
-        let context = std::ptr::without_provenance_mut(at << 1);
+        let context = context(at, RECEIVE);
         // SAFETY: the endpoint's first function of messages receives. The buffer stays until the completion (network rule 1).
         let error = unsafe {
-            let function = self.endpoint.function::<Receive>(2, 0);
+            let function = endpoint.function::<Receive>(2, 0);
             let (bytes, len) = (buffer.as_mut_ptr(), buffer.len());
-            function(self.endpoint.fid(), bytes, len, null_mut(), FI_ADDR_UNSPEC, context)
+            function(endpoint.fid(), bytes, len, null_mut(), FI_ADDR_UNSPEC, context)
         };
         if error == 0 { Ok(()) } else { Err(-error as i32) }
     }
 
     /// Has the core provider make progress. Returns what has happened, if anything.
     pub fn poll(&mut self) -> Option<Event> {
+        self.endpoint.as_ref()?;
         type Read = unsafe extern "C" fn(*mut Fid, *mut CqEntry, usize) -> isize;
         type Readerr = unsafe extern "C" fn(*mut Fid, *mut ErrorEntry, u64) -> isize;
         // SAFETY: a queue's second function reads entries, the third reads an error; there is room for one. Zero is a value of every field.
@@ -341,19 +395,35 @@ impl Network {
                 _ => return None,
             }
         };
-        let at = context >> 1;
-        if context & 1 == 0 {
-            if error == 0 {
-                return Some(Event::Arrived(at, len));
+        let at = context >> 2;
+        match context & 3 {
+            RECEIVE => {
+                if error == 0 {
+                    return Some(Event::Arrived(at, len));
+                }
+                // The bytes are another one's, or were cut off: the buffer serves again.
+                let _ = self.post(at);
+                return Some(Event::Sent);
             }
-            // The bytes are another one's, or were cut off: the buffer serves again.
-            let _ = self.post(at);
-            return Some(Event::Sent);
+            BUFFER_RECEIVE => {
+                self.buffers -= 1;
+                return Some(Event::BufferReceived(at as u32, len, error));
+            }
+            BUFFER_SEND => {
+                self.buffers -= 1;
+                return Some(Event::BufferSent(at as u32, error));
+            }
+            _ => {}
         }
-        let to = self.sends.get(at)?.to;
+        let send = self.sends.get_mut(at)?;
+        let (to, buffer_of) = (send.to, send.buffer_of.take());
         self.free.push(at);
         let destination = &mut self.destinations[to];
         destination.in_flight -= 1;
+        if let Some(number) = buffer_of {
+            self.buffers -= 1;
+            return Some(Event::BufferSent(number, error));
+        }
         Some(if error == 0 { Event::Sent } else { Event::Failed(destination.peer) })
     }
 
@@ -394,6 +464,11 @@ impl Network {
     pub fn know(&mut self, name: Name, peer: u32) {
         self.peers.insert(name.local.nonce, peer);
     }
+}
+
+/// What a completion brings back: a number, and what it numbers.
+fn context(number: usize, what: usize) -> *mut libc::c_void {
+    std::ptr::without_provenance_mut(number << 2 | what)
 }
 
 fn write_head(to: &mut [u8], what: u32, header: &Header, nonce: u64) {

@@ -247,7 +247,17 @@ impl Endpoint {
         if len <= EAGER_LIMIT {
             return Ok(self.inner.core.send_eager(to, tag, data, &spans, context, true)?);
         }
-        let send = Send { spans, to, tag, data, context, completion: true, delivery: false, own: None };
+        let send = Send {
+            spans,
+            to,
+            tag,
+            data,
+            context,
+            completion: true,
+            delivery: false,
+            matched: false,
+            own: None,
+        };
         Ok(self.inner.core.announce(send)?)
     }
 
