@@ -16,7 +16,10 @@ const BATCH: usize = 64;
 /// system each time.
 const SENDING: u32 = 2;
 const QUIET: u32 = 32;
-/// The interval from which on the CPU is given away after each poll of the core provider in vain.
+/// Polls of the core provider in vain for which what other nodes have begun is likely to go on, and for how many such a poll counts if rings had something.
+const EXPECTING: u32 = 256;
+const BUSY: u32 = 16;
+/// Polls of the core provider in vain from which on the CPU is given away after each, unless something is on its way.
 const LONG: u32 = 8;
 /// Polls of the core provider for one look at the clock, and how often peers are looked for that do not answer.
 const CLOCK: u32 = 256;
@@ -32,6 +35,8 @@ pub struct Turns {
     /// As many as the last time.
     interval: u32,
     polls: u32,
+    /// Polls in vain since something has happened.
+    in_vain: u32,
     looked: Option<Instant>,
     /// When peers were first seen to have ended.
     ended: HashMap<u32, Instant>,
@@ -95,12 +100,14 @@ impl Endpoint {
         }
         let turns = &mut self.turns;
         let sending = !self.core.peers.with_waiting.is_empty() || network.borrow().is_sending();
-        let most = if sending { SENDING } else { QUIET };
+        let step = if any { BUSY } else { 1 };
+        turns.in_vain = if found > 0 { 0 } else { turns.in_vain.saturating_add(step) };
+        let most = if sending || turns.in_vain < EXPECTING { SENDING } else { QUIET };
         // An answer is likely to come soon after something else; rings that are busy are looked at more often.
         turns.interval = if found > 0 { 1 } else { (turns.interval + 1 + u32::from(any)).min(most) };
         turns.left = turns.interval;
         turns.polls = turns.polls.wrapping_add(1);
-        if turns.interval >= LONG {
+        if !sending && turns.in_vain >= LONG {
             // What comes from other nodes says nothing of who needs this CPU: peers there are not counted among those who may.
             std::thread::yield_now();
         }
