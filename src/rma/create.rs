@@ -5,7 +5,7 @@ use super::control::{Control, StoreFlag};
 use super::epoch::Epochs;
 use super::memory::{Start, TargetMemory};
 use super::remote::{Served, Service};
-use super::window::{Flavor, Memory, Window, has_no_locks};
+use super::window::{Memory, Window, has_no_locks};
 use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, create};
 use crate::comm::{Attributes, Comm, ErrhandlerSlot, lock};
 use crate::engine::{Engine, probe_address};
@@ -119,13 +119,9 @@ impl Window {
         let locks = BlockLocks::of(engine.job());
         let heap = Heap::of(engine.job());
         let (start, control) = own.as_ref().map_or((Start::Bottom, 0), |own| *own);
-        let bytes = match memory {
-            Memory::Own { bytes, .. } | Memory::Allocated(bytes) | Memory::Shared(bytes) => bytes as u64,
-            Memory::Dynamic => 0,
-        };
         let member = Member {
             start,
-            bytes,
+            bytes: memory.bytes() as u64,
             unit,
             heap: heap.map_or(0, |heap| heap.region().base().as_ptr() as u64),
             control,
@@ -172,14 +168,8 @@ impl Window {
             TargetMemory::new(engine, world, member.bytes, member.unit, member.start, member.heap)
         };
         let targets = all.iter().enumerate().map(target).collect();
-        let flavor = match memory {
-            Memory::Own { .. } => Flavor::Create,
-            Memory::Allocated(_) => Flavor::Allocate,
-            Memory::Shared(_) => Flavor::Shared,
-            Memory::Dynamic => Flavor::Dynamic,
-        };
         Ok(Self {
-            flavor,
+            flavor: memory.flavor(),
             targets,
             control,
             epochs: Epochs::new(members)?,

@@ -39,6 +39,26 @@ pub enum Memory {
     Dynamic,
 }
 
+impl Memory {
+    /// Returns how many bytes the window has of it from the start.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Own { bytes, .. } | Self::Allocated(bytes) | Self::Shared(bytes) => bytes,
+            Self::Dynamic => 0,
+        }
+    }
+
+    /// Returns how a window of it is made.
+    pub fn flavor(self) -> Flavor {
+        match self {
+            Self::Own { .. } => Flavor::Create,
+            Self::Allocated(_) => Flavor::Allocate,
+            Self::Shared(_) => Flavor::Shared,
+            Self::Dynamic => Flavor::Dynamic,
+        }
+    }
+}
+
 /// How a window was made (MPI_WIN_CREATE_FLAVOR).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavor {

@@ -2,6 +2,8 @@
 //! the programs of a job. What has a meaning on one machine is honoured, what has none is taken with a note, and what
 //! would change the outcome or is unknown is refused.
 
+mod notes;
+
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -497,6 +499,12 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
         plan.policy.set_bind(what)?;
     }
     block.arch.as_deref().map_or(Ok(()), this_machine::check_arch)?;
+    take_trace(plan, block)?;
+    notes::note_what_has_no_effect(plan, block);
+    Ok(())
+}
+
+fn take_trace(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     if let Some(path) = &block.trace {
         plan.trace = Some(Request::new(path)?);
     }
@@ -508,34 +516,6 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
         };
         trace.set_limit(size)?;
     }
-    let mut note = |given: &[OsString], what: &str| {
-        if !given.is_empty() {
-            plan.notes
-                .push(format!("{what} without effect: jobs run on this machine, by perusal's own means"));
-        }
-    };
-    note(&block.hostfile, "a host file is");
-    note(&block.mca, "another MPI's parameters (--mca) are");
-    note(&block.elsewhere, "options on how to start processes elsewhere are");
-    let reached = [&block.launcher, &block.launcher_exec, &block.iface];
-    let reached: Vec<OsString> = reached.into_iter().flatten().cloned().collect();
-    if plan.hosts.is_none() {
-        note(&reached, "options on how to reach other hosts are");
-        return Ok(());
-    }
-    let given = [
-        ("--check", block.check),
-        ("--on-deadlock", block.on_deadlock.is_some()),
-        ("--share-heap", block.share_heap),
-        ("--log-events", block.log_events.is_some()),
-        ("--queue-statistics", block.queue_statistics),
-        ("--bind-to", block.bind_to.is_some()),
-        ("--map-by", block.map_by.is_some()),
-    ];
-    let given = given.iter().filter(|one| one.1);
-    plan.notes.extend(given.map(|(option, _)| {
-        format!("{option} is without effect: on several hosts MPICH's launcher and library run the job")
-    }));
     Ok(())
 }
 

@@ -165,21 +165,20 @@ impl MpiRank {
 
     #[inline(always)]
     pub fn receive(&self, room: &mut [u8], from: usize, tag: i32) {
-        let (at, count) = (room.as_mut_ptr().cast(), count(room));
-        // SAFETY: `room` is writable, and borrowed until the call returns; the status is MPI_STATUS_IGNORE.
-        unsafe {
-            done((self.mpi.MPI_Recv)(at, count, MPI_BYTE, from as c_int, tag, MPI_COMM_WORLD, null_mut()))
-        }
+        self.receive_from(from as c_int, room, tag);
     }
 
     /// As [`receive`](Self::receive), from anybody.
     #[inline(always)]
     pub fn receive_any(&self, room: &mut [u8], tag: i32) {
+        self.receive_from(MPI_ANY_SOURCE, room, tag);
+    }
+
+    #[inline(always)]
+    fn receive_from(&self, source: c_int, room: &mut [u8], tag: i32) {
         let (at, count) = (room.as_mut_ptr().cast(), count(room));
         // SAFETY: `room` is writable, and borrowed until the call returns; the status is MPI_STATUS_IGNORE.
-        unsafe {
-            done((self.mpi.MPI_Recv)(at, count, MPI_BYTE, MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, null_mut()))
-        }
+        unsafe { done((self.mpi.MPI_Recv)(at, count, MPI_BYTE, source, tag, MPI_COMM_WORLD, null_mut())) }
     }
 
     /// Sends each piece of `size` bytes of `data`, nonblocking, and waits for all (MPI_Isend, MPI_Waitall).

@@ -135,6 +135,94 @@ fn name_is(name: *const c_char, own: &std::ffi::CStr) -> bool {
     name.is_null() || unsafe { std::ffi::CStr::from_ptr(name) } == own
 }
 
+/// What an endpoint can do for hints that ask for `caps`: that, and the kinds of operations and their directions where the hints name none.
+fn granted(caps: u64) -> u64 {
+    let caps = if caps == 0 { CAPS } else { caps };
+    let caps = if caps & PRIMARY == 0 { caps | PRIMARY } else { caps };
+    let messages = caps & MESSAGES != 0 && caps & DIRECTIONS == 0;
+    let caps = if messages { caps | DIRECTIONS } else { caps };
+    let accesses = caps & (FI_RMA | FI_ATOMIC) != 0 && caps & ACCESSES == 0;
+    if accesses { caps | ACCESSES } else { caps }
+}
+
+fn tx_attr(caps: u64, op_flags: u64) -> TxAttr {
+    TxAttr {
+        caps: caps & TX_CAPS,
+        mode: 0,
+        op_flags,
+        msg_order: ORDERS,
+        comp_order: FI_ORDER_NONE,
+        inject_size: EAGER_LIMIT,
+        size: DEPTH,
+        iov_limit: IOV_LIMIT,
+        rma_iov_limit: RMA_IOV_LIMIT,
+        tclass: 0,
+    }
+}
+
+fn rx_attr(caps: u64, op_flags: u64) -> RxAttr {
+    RxAttr {
+        caps: caps & RX_CAPS,
+        mode: 0,
+        op_flags,
+        msg_order: ORDERS,
+        comp_order: FI_ORDER_NONE,
+        total_buffered_recv: 0,
+        size: DEPTH,
+        iov_limit: IOV_LIMIT,
+    }
+}
+
+fn ep_attr() -> EpAttr {
+    EpAttr {
+        kind: FI_EP_RDM,
+        protocol: PROTOCOL,
+        protocol_version: 1,
+        max_msg_size: isize::MAX as usize,
+        msg_prefix_size: 0,
+        max_order_raw_size: EAGER_LIMIT,
+        max_order_war_size: EAGER_LIMIT,
+        max_order_waw_size: EAGER_LIMIT,
+        mem_tag_format: 0xAAAA_AAAA_AAAA_AAAA,
+        tx_ctx_cnt: 1,
+        rx_ctx_cnt: 1,
+        auth_key_size: 0,
+        auth_key: std::ptr::null_mut(),
+    }
+}
+
+fn domain_attr(wanted: &Wanted, name: *mut c_char) -> DomainAttr {
+    DomainAttr {
+        domain: std::ptr::null_mut(),
+        name,
+        threading: if wanted.threading == 0 { FI_THREAD_SAFE } else { wanted.threading },
+        control_progress: FI_PROGRESS_MANUAL,
+        data_progress: FI_PROGRESS_MANUAL,
+        resource_mgmt: FI_RM_ENABLED,
+        av_type: if wanted.av_type == 0 { FI_AV_TABLE } else { wanted.av_type },
+        mr_mode: mr_mode(wanted.mr_mode),
+        mr_key_size: 8,
+        cq_data_size: 8,
+        cq_cnt: 1 << 16,
+        ep_cnt: 1 << 12,
+        tx_ctx_cnt: 1 << 12,
+        rx_ctx_cnt: 1 << 12,
+        max_ep_tx_ctx: 1,
+        max_ep_rx_ctx: 1,
+        max_ep_stx_ctx: 0,
+        max_ep_srx_ctx: 0,
+        cntr_cnt: 1 << 16,
+        mr_iov_limit: crate::mr::IOV_LIMIT,
+        caps: offered() & (FI_LOCAL_COMM | FI_REMOTE_COMM),
+        mode: 0,
+        auth_key: std::ptr::null_mut(),
+        auth_key_size: 0,
+        max_err_data: 0,
+        mr_cnt: 1 << 16,
+        tclass: 0,
+    }
+}
+
 /// `getinfo` of the provider.
 ///
 /// # Safety
@@ -173,86 +261,14 @@ pub unsafe extern "C" fn getinfo(
         all.iter().for_each(|&one| unsafe { libc::free(one) });
         return -FI_ENOMEM;
     }
-    let caps = if wanted.caps == 0 { CAPS } else { wanted.caps };
-    let caps = if caps & PRIMARY == 0 { caps | PRIMARY } else { caps };
-    let messages = caps & MESSAGES != 0 && caps & DIRECTIONS == 0;
-    let caps = if messages { caps | DIRECTIONS } else { caps };
-    let accesses = caps & (FI_RMA | FI_ATOMIC) != 0 && caps & ACCESSES == 0;
-    let caps = if accesses { caps | ACCESSES } else { caps };
+    let caps = granted(wanted.caps);
     // SAFETY: hints are valid or null (promised), and what was allocated is zeroed, large enough, and ours.
     unsafe {
-        let hinted_flags = |rx: bool| {
-            hints.as_ref().map_or(0, |hints| match rx {
-                false => hints.tx_attr.as_ref().map_or(0, |tx| tx.op_flags),
-                true => hints.rx_attr.as_ref().map_or(0, |rx| rx.op_flags),
-            })
-        };
-        *tx = TxAttr {
-            caps: caps & TX_CAPS,
-            mode: 0,
-            op_flags: hinted_flags(false),
-            msg_order: ORDERS,
-            comp_order: FI_ORDER_NONE,
-            inject_size: EAGER_LIMIT,
-            size: DEPTH,
-            iov_limit: IOV_LIMIT,
-            rma_iov_limit: RMA_IOV_LIMIT,
-            tclass: 0,
-        };
-        *rx = RxAttr {
-            caps: caps & RX_CAPS,
-            mode: 0,
-            op_flags: hinted_flags(true),
-            msg_order: ORDERS,
-            comp_order: FI_ORDER_NONE,
-            total_buffered_recv: 0,
-            size: DEPTH,
-            iov_limit: IOV_LIMIT,
-        };
-        *ep = EpAttr {
-            kind: FI_EP_RDM,
-            protocol: PROTOCOL,
-            protocol_version: 1,
-            max_msg_size: isize::MAX as usize,
-            msg_prefix_size: 0,
-            max_order_raw_size: EAGER_LIMIT,
-            max_order_war_size: EAGER_LIMIT,
-            max_order_waw_size: EAGER_LIMIT,
-            mem_tag_format: 0xAAAA_AAAA_AAAA_AAAA,
-            tx_ctx_cnt: 1,
-            rx_ctx_cnt: 1,
-            auth_key_size: 0,
-            auth_key: std::ptr::null_mut(),
-        };
-        *domain = DomainAttr {
-            domain: std::ptr::null_mut(),
-            name: domain_name,
-            threading: if wanted.threading == 0 { FI_THREAD_SAFE } else { wanted.threading },
-            control_progress: FI_PROGRESS_MANUAL,
-            data_progress: FI_PROGRESS_MANUAL,
-            resource_mgmt: FI_RM_ENABLED,
-            av_type: if wanted.av_type == 0 { FI_AV_TABLE } else { wanted.av_type },
-            mr_mode: mr_mode(wanted.mr_mode),
-            mr_key_size: 8,
-            cq_data_size: 8,
-            cq_cnt: 1 << 16,
-            ep_cnt: 1 << 12,
-            tx_ctx_cnt: 1 << 12,
-            rx_ctx_cnt: 1 << 12,
-            max_ep_tx_ctx: 1,
-            max_ep_rx_ctx: 1,
-            max_ep_stx_ctx: 0,
-            max_ep_srx_ctx: 0,
-            cntr_cnt: 1 << 16,
-            mr_iov_limit: crate::mr::IOV_LIMIT,
-            caps: offered() & (FI_LOCAL_COMM | FI_REMOTE_COMM),
-            mode: 0,
-            auth_key: std::ptr::null_mut(),
-            auth_key_size: 0,
-            max_err_data: 0,
-            mr_cnt: 1 << 16,
-            tclass: 0,
-        };
+        let hints = hints.as_ref();
+        *tx = tx_attr(caps, hints.and_then(|hints| hints.tx_attr.as_ref()).map_or(0, |tx| tx.op_flags));
+        *rx = rx_attr(caps, hints.and_then(|hints| hints.rx_attr.as_ref()).map_or(0, |rx| rx.op_flags));
+        *ep = ep_attr();
+        *domain = domain_attr(&wanted, domain_name);
         // libfabric sets the provider's name itself.
         *fabric = FabricAttr {
             fabric: std::ptr::null_mut(),

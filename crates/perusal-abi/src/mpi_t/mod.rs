@@ -16,6 +16,7 @@ pub mod category;
 pub mod cvar;
 pub mod enums;
 pub mod event;
+mod event_counts;
 pub mod init;
 pub mod pvar;
 mod pvar_state;

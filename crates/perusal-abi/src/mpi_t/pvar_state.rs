@@ -3,7 +3,8 @@
 //! All are under one lock, in which no callback runs and nothing waits. A handle is a number that is never given out again.
 
 use super::Outcome;
-use super::{searching, window_counts};
+use super::searching::SEARCHES;
+use super::window_counts::WINDOWS;
 use crate::abi::*;
 use crate::arch::clock;
 use crate::arch::clock::now;
@@ -92,8 +93,8 @@ static STATE: Mutex<PvarState> = Mutex::new(PvarState {
     sessions: BTreeSet::new(),
     handles: BTreeMap::new(),
     counting: [
-        Counting::new(searching::subscribe, searching::stop),
-        Counting::new(window_counts::subscribe, window_counts::stop),
+        Counting::new(|generation| SEARCHES.subscribe(generation), || SEARCHES.stop()),
+        Counting::new(|generation| WINDOWS.subscribe(generation), || WINDOWS.stop()),
     ],
 });
 
@@ -133,8 +134,8 @@ fn length_now(queue: Queue) -> u64 {
 fn raw(source: PvarSource) -> u64 {
     match source {
         PvarSource::Sum(read) | PvarSource::Time(read) | PvarSource::Share(read) => of_engine(read, 0),
-        PvarSource::Searches(search) => searching::count(search),
-        PvarSource::Windows(what) => window_counts::count(what),
+        PvarSource::Searches(search) => SEARCHES.get(search as usize),
+        PvarSource::Windows(what) => WINDOWS.get(what as usize),
         _ => 0,
     }
 }

@@ -1,67 +1,32 @@
-//! Counts what searches of the queues cost, for as long as a started handle asks: a global subscriber to their beginnings and ends.
+//! What searches of the queues cost.
 
-use crate::arch::clock::ticks;
-use crate::process;
-
-use crate::events::{Event, EventPayload, EventRecord, EventSet, GlobalSubscription};
-use crate::sync::{AtomicU64, Ordering};
+use super::event_counts::{Began, EventCounts};
+use crate::events::{Event, EventPayload, EventRecord};
 use crate::tool::pvar::Search;
-use core::cell::Cell;
-use std::sync::Arc;
 
 /// What was counted, by [`Search`]; times in ticks.
-static COUNTS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+pub(super) static SEARCHES: EventCounts<4> = EventCounts::new(
+    &[Event::SearchPostedQBegin, Event::SearchPostedQEnd, Event::SearchUnexQBegin, Event::SearchUnexQEnd],
+    count_search,
+);
 
 thread_local! {
     /// When this thread began to search.
-    static BEGAN: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The generation of the subscription that counts: of two, of which one is about to end, the younger. 0: none.
-static CURRENT: AtomicU64 = AtomicU64::new(0);
-
-/// What was counted so far.
-pub(super) fn count(search: Search) -> u64 {
-    // Relaxed, here and below: counts; nothing else is read because of them.
-    COUNTS[search as usize].load(Ordering::Relaxed)
+    static BEGAN: Began = const { Began::new() };
 }
 
 fn add(search: Search, n: u64) {
-    COUNTS[search as usize].fetch_add(n, Ordering::Relaxed);
-}
-
-/// Nothing is counted from now on, before the subscription is dropped.
-pub(super) fn stop() {
-    // Relaxed: as in `count`; what other threads emit right now is counted or not.
-    CURRENT.store(0, Ordering::Relaxed);
-}
-
-/// Counts until [`stop`]. `generation` is one that no subscription before had, and not 0.
-pub(super) fn subscribe(generation: u64) -> GlobalSubscription {
-    // Relaxed: as in `stop`.
-    CURRENT.store(generation, Ordering::Relaxed);
-    let events =
-        [Event::SearchPostedQBegin, Event::SearchPostedQEnd, Event::SearchUnexQBegin, Event::SearchUnexQEnd];
-    let events: EventSet = events.into_iter().collect();
-    let count = move |record: &EventRecord<'_>| {
-        // Relaxed: as in `stop`.
-        if CURRENT.load(Ordering::Relaxed) == generation {
-            count_search(record);
-        }
-    };
-    process::registry().subscribe_globally(events, Arc::new(count))
+    SEARCHES.add(search as usize, n);
 }
 
 fn count_search(record: &EventRecord<'_>) {
     let EventPayload::Search { depth, hit } = record.payload else {
         if matches!(record.event, Event::SearchPostedQBegin | Event::SearchUnexQBegin) {
-            BEGAN.set(ticks());
+            BEGAN.with(Began::begin);
         }
         return;
     };
-    // A search that began before anybody asked has no time.
-    let began = BEGAN.take();
-    let took = if began == 0 { 0 } else { ticks().saturating_sub(began) };
+    let took = BEGAN.with(Began::end);
     if record.event == Event::SearchPostedQEnd {
         add(Search::PostedAttempts, u64::from(depth));
         add(Search::PostedFailedTime, if hit { 0 } else { took });
