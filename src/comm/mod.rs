@@ -9,6 +9,7 @@ mod communicator;
 pub mod errhandler;
 mod events;
 mod group;
+pub mod links;
 mod open;
 pub mod topology;
 
@@ -16,6 +17,7 @@ pub use attributes::{Attributes, Keyvals, Predefined};
 pub use communicator::Comm;
 pub use errhandler::{Errhandler, ErrhandlerSlot};
 pub use group::{Group, Similarity};
+pub use links::Link;
 pub use topology::Topology;
 
 use crate::sync::{Mutex, MutexGuard};

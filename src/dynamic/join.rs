@@ -1,8 +1,9 @@
 //! Two processes with a socket between them learn each other's place (MPI_Comm_join, MPI 5.0 §11.10.5).
 
 use super::request::{Answer, Request};
-use super::{Launcher, elsewhere, links};
+use super::{Launcher, elsewhere};
 use crate::abi::MPI_MAX_PORT_NAME;
+use crate::comm::links::count;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -47,7 +48,7 @@ pub fn meet_over(engine: &Engine, socket: RawFd) -> Result<Option<(u32, u32)>> {
         u32::from_le_bytes(socket.receive()?)
     };
     // As the launcher does for those that meet at a port.
-    links::count(engine, [other], true);
+    count(engine, [other], true);
     Ok(Some((other, id)))
 }
 

@@ -1,9 +1,9 @@
 //! Two processes that know each other's places make an intercommunicator of their groups.
 
 use super::elsewhere::{Introductions, meet_guest};
-use super::links;
 use crate::coll::create::{Agreed, connect};
 use crate::coll::{BlockingTransport, Purpose};
+use crate::comm::links::count;
 use crate::comm::{Comm, Group};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ impl Drop for Bridge<'_> {
         self.engine.registry().detach(&self.comm.events);
         self.engine.close_communicator(self.comm.context);
         if self.counted {
-            links::count(self.engine, [self.place], false);
+            count(self.engine, [self.place], false);
         }
     }
 }

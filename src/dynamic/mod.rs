@@ -7,7 +7,6 @@
 //! | [`launcher`] | the way of a request to the launcher and of the answer back |
 //! | [`spawn`] | what a spawn asks for, from arguments and info keys |
 //! | [`elsewhere`] | jobs of other launchers: how they are found, and how this process gets to know their memory |
-//! | [`links`] | which communicators connect a process with other worlds |
 //! | [`join`] | two processes with a socket between them learn each other's places |
 //! | `own_launcher` | a launcher for a program that was started without one |
 //! | [`meeting`] | two processes that know each other's places make an intercommunicator of their groups |
@@ -24,7 +23,6 @@
 pub mod elsewhere;
 pub mod join;
 pub mod launcher;
-pub mod links;
 pub mod meeting;
 mod own_launcher;
 pub mod request;

@@ -1,8 +1,8 @@
 //! Processes of other jobs, which have a place here as guests, as this process has one there.
 //!
 //! A process receives in its own job's memory only: a guest sends into the ring from its place here. So it maps the memory of each job that it
-//! has met, writes to the rings from its own place there, and rings the doorbells there. Of its shared heap it uses what a receiver there
-//! names in a partitioned message; its collective segments it does not use.
+//! has met, writes to the rings from its own place there, and rings the doorbells there. Of its shared heap it uses what processes there
+//! name: the words of a partitioned message, a window's memory, a file's shared pointer. Its collective segments it does not use.
 
 use super::Engine;
 use super::parts::{Peer, doorbell, ring};
@@ -35,6 +35,33 @@ impl OtherJob {
     pub fn count_link(&self, there: bool) {
         let entry = self.memory.roster().entry(self.own_place);
         if there { entry.link() } else { entry.unlink() }
+    }
+}
+
+/// The job that a process belongs to: this process's own, or one that it has met, whose memory stays mapped as long as this is kept.
+#[derive(Debug, Clone)]
+pub struct HomeJob(Option<Arc<OtherJob>>);
+
+impl HomeJob {
+    /// This process's own job.
+    pub const OWN: Self = Self(None);
+
+    /// Whether it is this process's own job.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Its memory, as this process has it.
+    #[must_use]
+    pub fn memory<'a>(&'a self, engine: &'a Engine) -> &'a Memory {
+        self.0.as_ref().map_or(&engine.job, |job| &job.memory)
+    }
+
+    /// This process's place there.
+    #[must_use]
+    pub fn own_place(&self, engine: &Engine) -> u32 {
+        self.0.as_ref().map_or(engine.rank, |job| job.own_place)
     }
 }
 
@@ -150,6 +177,17 @@ impl Engine {
     #[must_use]
     pub fn other_job(&self, id: u64) -> Option<Arc<OtherJob>> {
         self.other_jobs.find(id)
+    }
+
+    /// The job of the process at `place`.
+    ///
+    /// # Errors
+    /// [`Error::Intern`] for a process of a job that this process has not met.
+    pub fn home_of(&self, place: u32) -> Result<HomeJob> {
+        let Some((id, _)) = self.guest(place) else { return Ok(HomeJob::OWN) };
+        let job =
+            self.other_job(id).ok_or_else(|| Error::Intern(format!("place {place}, of a job not met")))?;
+        Ok(HomeJob(Some(job)))
     }
 
     /// Gets to know a job in which this process has a place: takes that place, and forgets jobs that have gone.

@@ -9,7 +9,7 @@ use super::system::{Descriptor, errno_of, number_of};
 use super::two_phase::{Filled, SharedBuffer};
 use super::view::View;
 use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, barrier};
-use crate::comm::{Comm, ErrhandlerSlot, Group, lock};
+use crate::comm::{Comm, ErrhandlerSlot, Group, Link, lock};
 use crate::datatype::Datatype;
 use crate::engine::{Engine, FileCount, FileCounts};
 use crate::error::{Error, Result};
@@ -51,6 +51,8 @@ struct Split {
 pub struct File {
     /// Of the members alone, with no message of the program's.
     pub(super) comm: Arc<Comm>,
+    /// Counts it among what connects processes.
+    pub(super) link: Link,
     pub(super) descriptor: Descriptor,
     pub(super) mode: Mode,
     pub(super) view: Mutex<Arc<View>>,
@@ -72,7 +74,7 @@ pub struct File {
 
 impl File {
     pub(super) fn new(
-        comm: Arc<Comm>,
+        (comm, link): (Arc<Comm>, Link),
         descriptor: Descriptor,
         mode: Mode,
         shared: Option<SharedPointer>,
@@ -84,6 +86,7 @@ impl File {
         }
         Self {
             comm,
+            link,
             descriptor,
             mode,
             view: Mutex::new(Arc::new(View::of_bytes())),

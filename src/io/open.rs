@@ -6,7 +6,7 @@ use super::mode::Mode;
 use super::pointer::{Place, SharedPointer};
 use super::system::{self, Descriptor, Name, errno_of, number_of};
 use crate::coll::{BlockingTransport, Purpose, create};
-use crate::comm::{Comm, lock};
+use crate::comm::{Comm, Link, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
@@ -66,7 +66,6 @@ impl File {
         if parent.is_inter() {
             return Err(Error::Comm("files are opened on intracommunicators"));
         }
-        engine.within_one_job(parent.group().iter(), "a file that is open in several processes")?;
         let transport = BlockingTransport::new(engine, parent, Purpose::Create);
         let context = transport.run(create::context(&transport, engine, parent.group()))?;
         let comm =
@@ -90,6 +89,7 @@ impl File {
             return Err(Error::Arg("another rank gave an invalid name of a file"));
         }
         let info = hints::at_open(asked);
+        let home = engine.home_of(comm.group().world_rank(0));
         // The first member makes the file, if it is to be made, so that the others find it.
         let mut first = (comm.rank() == 0).then(|| open_first(&name, mode, &info));
         let made = first.as_ref().filter(|first| first.fd.is_ok()).and_then(|_| SharedPointer::make(engine));
@@ -102,7 +102,7 @@ impl File {
         let fd = match first.as_mut() {
             Some(first) => core::mem::replace(&mut first.fd, Err(Errno::BADF)),
             None => {
-                shared = SharedPointer::at(engine, told[1] as Place);
+                shared = home.ok().and_then(|home| SharedPointer::at(engine, home, told[1] as Place));
                 system::open(&name, mode, None)
             }
         };
@@ -128,8 +128,9 @@ impl File {
                 });
             }
         };
+        let link = Link::new(engine, comm.group(), None);
         let file = Self::new(
-            comm.clone(),
+            (comm.clone(), link),
             Descriptor::new(fd, name, comm),
             mode,
             shared,
@@ -172,6 +173,7 @@ impl File {
     /// Gives back what a closed file has taken of the job. Nobody uses it any more.
     pub fn release(self, engine: &Engine) {
         let context = self.context();
+        self.link.end(engine);
         self.give_back(engine);
         engine.close_communicator(context);
     }

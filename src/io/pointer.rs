@@ -1,18 +1,20 @@
 //! File pointers: an individual one of each rank, and one that all members of a file share. Both count etypes of the view.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, HomeJob};
 use crate::error::{Error, Result};
 use crate::heap::{Extent, Heap};
 use crate::limits::LINE;
 use crate::sync::{AtomicI64, Ordering};
 use core::ptr::NonNull;
 
-/// The shared file pointer: a word in the job's shared heap.
+/// The shared file pointer: a word in the shared heap of the job of the member of rank 0.
 #[derive(Debug)]
 pub(super) struct SharedPointer {
     /// What the member of rank 0 has allocated.
     extent: Option<Extent>,
     word: NonNull<AtomicI64>,
+    /// Whose memory it is: it stays mapped.
+    _home: HomeJob,
 }
 
 // SAFETY: what it points to is an atomic in memory that is mapped in the whole process.
@@ -32,14 +34,14 @@ impl SharedPointer {
         // SAFETY: the extent is ours, aligned to a line and at least a word long, and nobody else knows it yet.
         unsafe { word.write(AtomicI64::new(0)) };
         let place = heap.place_of(extent.addr().as_ptr(), size_of::<AtomicI64>())?;
-        Some((Self { extent: Some(extent), word }, place))
+        Some((Self { extent: Some(extent), word, _home: HomeJob::OWN }, place))
     }
 
-    /// The pointer that another member has made.
-    pub fn at(engine: &Engine, place: Place) -> Option<Self> {
-        let heap = Heap::of(engine.job()).filter(|_| place > 0)?;
+    /// The pointer that the member of rank 0 has made, a process of the job `home`.
+    pub fn at(engine: &Engine, home: HomeJob, place: Place) -> Option<Self> {
+        let heap = Heap::of(home.memory(engine)).filter(|_| place > 0)?;
         let word = heap.at(place, size_of::<AtomicI64>() as u64)?.cast::<AtomicI64>();
-        word.is_aligned().then_some(Self { extent: None, word })
+        word.is_aligned().then_some(Self { extent: None, word, _home: home })
     }
 
     fn word(&self) -> &AtomicI64 {

@@ -1,4 +1,4 @@
-//! Collective accesses of many short runs: through a buffer in the job's shared heap, so that few long accesses reach the file.
+//! Collective accesses of many short runs: through a buffer in the shared heap of the job of the member of rank 0, so that few long accesses reach the file.
 //!
 //! The file between the first and the last byte of all members is taken window by window. To write, every member copies its bytes into the
 //! buffer; then each member writes a part of the window, all runs in it that anybody has filled. To read, each member reads a part; then every
@@ -18,7 +18,7 @@ use super::hints;
 use super::mapped;
 use super::system::{Descriptor, errno_of, number_of};
 use crate::comm::lock;
-use crate::engine::Engine;
+use crate::engine::{Engine, HomeJob};
 use crate::error::Result;
 use crate::heap::{Extent, Heap};
 use crate::limits::PAGE;
@@ -50,6 +50,8 @@ pub(super) struct SharedBuffer {
     /// Bytes of a window at most.
     limit: usize,
     members: usize,
+    /// Whose memory it is: it stays mapped.
+    _home: HomeJob,
 }
 
 // SAFETY: it is memory that is mapped in the whole process; two-phase rule 1 says who uses what when.
@@ -289,13 +291,22 @@ impl File {
             && place % PAGE as i64 == 0
             && window % PAGE as i64 == 0
             && window >= (PAGE * members) as i64;
-        let mapped = Heap::of(engine.job())
-            .filter(|_| sound)
-            .and_then(|heap| heap.at(place as u64, SharedBuffer::bytes(window as usize, members)? as u64));
+        let home = engine.home_of(self.comm.group().world_rank(0));
+        let mapped =
+            home.as_ref().ok().and_then(|home| Heap::of(home.memory(engine))).filter(|_| sound).and_then(
+                |heap| heap.at(place as u64, SharedBuffer::bytes(window as usize, members)? as u64),
+            );
         let all = self.exchange(engine, [i64::from(mapped.is_some())])?;
         let everybody = all.iter().all(|[mapped]| *mapped == 1);
         let (window, limit) = (window as usize, limit as usize);
-        let buffer = mapped.map(|base| SharedBuffer { extent, base, window, limit, members });
+        let buffer = mapped.zip(home.ok()).map(|(base, home)| SharedBuffer {
+            extent,
+            base,
+            window,
+            limit,
+            members,
+            _home: home,
+        });
         if everybody {
             return Ok(buffer);
         }

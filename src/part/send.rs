@@ -5,7 +5,7 @@ use super::channel::{Channel, HELLO, Landing, handshake};
 use super::marks::Marks;
 use super::request_events::RequestEvents;
 use crate::comm::{Comm, lock};
-use crate::engine::{Awaited, BackgroundOperation, Data, Engine, OtherJob};
+use crate::engine::{Awaited, BackgroundOperation, Data, Engine, HomeJob};
 use crate::error::{Error, Result};
 use crate::events::Operation;
 use crate::heap::Heap;
@@ -29,8 +29,8 @@ pub struct PartitionedSend {
     buffer: Partitions,
     /// The receiver's rank in the job; `None` for MPI_PROC_NULL.
     world: Option<u32>,
-    /// Its job, if that is another one: its memory stays mapped.
-    outside: Option<Arc<OtherJob>>,
+    /// Its job.
+    home: HomeJob,
     hello: Box<Hello>,
     /// The receive of what the receiver says; `None` once that has been taken.
     handshake: Mutex<Option<Request>>,
@@ -62,7 +62,7 @@ impl PartitionedSend {
     ) -> Result<Arc<Self>> {
         let marks = Marks::new(buffer.number)?;
         let world = (dest >= 0).then(|| comm.world_rank_of(dest));
-        let outside = world.and_then(|world| engine.guest(world)).and_then(|(id, _)| engine.other_job(id));
+        let home = world.map_or(Ok(HomeJob::OWN), |world| engine.home_of(world))?;
         let hello = Box::new(Hello(Cell::new([0; HELLO])));
         let handshake = if world.is_some() {
             let data = Data::bytes(hello.0.with_mut(|bytes| bytes.cast()), HELLO);
@@ -76,7 +76,7 @@ impl PartitionedSend {
         Ok(Arc::new(Self {
             buffer,
             world,
-            outside,
+            home,
             hello,
             handshake: Mutex::new(handshake),
             channel: OnceLock::new(),
@@ -170,7 +170,7 @@ impl PartitionedSend {
 
     /// The shared heap of the receiver's job.
     fn heap<'a>(&'a self, engine: &'a Engine) -> Option<Heap<'a>> {
-        Heap::of(self.outside.as_ref().map_or(engine.job(), |job| job.memory()))
+        Heap::of(self.home.memory(engine))
     }
 
     /// The channel, once the receiver has told of it.
@@ -186,7 +186,7 @@ impl PartitionedSend {
         let (status, error) = engine.take_outcome(request);
         *handshake = None;
         let same_process =
-            self.world == Some(engine.job().rank()) || engine.job().are_threads() && self.outside.is_none();
+            self.world == Some(engine.job().rank()) || engine.job().are_threads() && self.home.is_own();
         let channel = match error {
             Some(error) => Err(error),
             None if status.bytes as usize != HELLO => {

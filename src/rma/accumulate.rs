@@ -101,11 +101,11 @@ impl<'a> Update<'a> {
     pub fn perform(
         self,
         remote: Remote<'_>,
-        locks: &BlockLocks,
         target: TargetElements<'_>,
         new: Option<&[u8]>,
         mut old: Option<&mut [u8]>,
     ) -> Result<()> {
+        let locks = target.locks;
         let bytes = new.map_or_else(|| old.as_ref().map_or(0, |old| old.len()), <[u8]>::len);
         if target.datatype.is_contiguous() && matches!(self.element, Element::Basic(_)) {
             let spot = moved(target.spot, target.datatype.true_lb());
@@ -309,8 +309,7 @@ impl<'a> Update<'a> {
 /// As [`Update::perform`].
 pub(super) fn compare_and_swap(
     remote: Remote<'_>,
-    locks: &BlockLocks,
-    spot: Spot,
+    TargetElements { spot, locks, .. }: TargetElements<'_>,
     basic: Basic,
     (new, compare): (&[u8], &[u8]),
     old: &mut [u8],

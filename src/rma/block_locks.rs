@@ -1,16 +1,17 @@
 //! How accumulates exclude each other: one value by an instruction of the processor's, many under the locks of the blocks that they lie in.
 //!
-//! One table for the whole job, in the shared heap, so that operations through different windows over the same memory exclude each other.
+//! One table for the whole job, in the shared heap, so that operations through different windows over the same memory exclude each other, also
+//! those of processes of another job, which have places in this one.
 //! A lock is held for as long as one block is reduced, so who waits for it spins, and yields.
 
 use super::atomic_mode::{AtomicMode, Entered, Mark};
 use crate::arch::clock::now;
-use crate::engine::Engine;
+use crate::engine::{Engine, HomeJob};
 use crate::error::Result;
 use crate::heap;
 use crate::limits::APART;
-use crate::shm::{Job, SharedLock, SharedLockGuard};
-use crate::sync::{spin_loop, yield_now};
+use crate::shm::{SharedLock, SharedLockGuard};
+use crate::sync::{AsymmetricFence, spin_loop, yield_now};
 use core::ptr::NonNull;
 
 /// Bytes that one lock is for. Two blocks may share a lock.
@@ -23,12 +24,15 @@ const SPINS: u32 = 200;
 /// Looks at a lock between two looks at whether its holder lives.
 const LOOKS: u32 = 4096;
 
-/// The job's table: the mode, a lock for each block, and a mark for each rank, each on lines of their own.
+/// A job's table: the mode, a lock for each block, and a mark for each place, each on lines of their own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockLocks {
     base: NonNull<u8>,
-    ranks: usize,
+    places: usize,
+    /// The place of this process there.
     own: usize,
+    /// Whose light barrier lies between this process's mark and its look at the mode.
+    fences: AsymmetricFence,
 }
 
 // SAFETY: it points to atomics in memory that is mapped in the whole process.
@@ -41,18 +45,21 @@ impl BlockLocks {
     ///
     /// # Errors
     /// [`crate::Error::NoMem`] if the shared heap has no room for it.
-    pub fn of(job: &Job) -> Result<Self> {
-        let ranks = job.layout().ranks() as usize;
-        let bytes = (1 + LOCKS + ranks) * APART;
-        let base = heap::table(job, &job.header().block_locks, bytes, "locks of accumulates")?;
-        Ok(Self { base, ranks, own: job.rank() as usize })
+    pub fn of(engine: &Engine, job: &HomeJob) -> Result<Self> {
+        let memory = job.memory(engine);
+        let places = memory.places() as usize;
+        let bytes = (1 + LOCKS + places) * APART;
+        let base = heap::table(memory, &memory.header().block_locks, bytes, "locks of accumulates")?;
+        // A rank of that job that has not met this process issues no barrier for its sake.
+        let fences = if job.is_own() { engine.fences } else { AsymmetricFence::Processor };
+        Ok(Self { base, places, own: job.own_place(engine) as usize, fences })
     }
 
     /// # Safety
     /// `T` is one of the table's words, and of the type that all use this line for.
     #[inline(always)]
     unsafe fn line<T>(&self, index: usize) -> &T {
-        debug_assert!(index < 1 + LOCKS + self.ranks);
+        debug_assert!(index < 1 + LOCKS + self.places);
         // SAFETY: the table has so many lines (`of`), zeroed, which is a value of its words; all accesses are atomic.
         unsafe { self.base.add(index * APART).cast::<T>().as_ref() }
     }
@@ -72,16 +79,16 @@ impl BlockLocks {
     }
 
     #[inline(always)]
-    fn mark(&self, rank: usize) -> &Mark {
-        // SAFETY: behind the locks come the ranks' marks; callers have ranks of the job.
-        unsafe { self.line(1 + LOCKS + rank) }
+    fn mark(&self, place: usize) -> &Mark {
+        // SAFETY: behind the locks come the marks; callers have places of the job.
+        unsafe { self.line(1 + LOCKS + place) }
     }
 
     /// Lets this rank update one value by an instruction; `None` where it has to take a lock.
     #[inline(always)]
     pub fn enter(&self, engine: &Engine) -> Option<Entered<'_>> {
         // Threads would clear each other's mark (atomic mode rule 1).
-        if engine.is_shared() { None } else { self.mode().enter(self.mark(self.own), engine.fences) }
+        if engine.is_shared() { None } else { self.mode().enter(self.mark(self.own), self.fences) }
     }
 
     /// Takes the lock of the block that `key` lies in, if locks are to be taken and this one is free.
@@ -99,8 +106,8 @@ impl BlockLocks {
     fn close(&self, engine: &Engine) -> Result<()> {
         self.mode().announce(engine.fences);
         let mut looks = 0;
-        for rank in 0..self.ranks {
-            while !self.mark(rank).is_clear() {
+        for place in 0..self.places {
+            while !self.mark(place).is_clear() {
                 pause(engine, &mut looks)?;
             }
         }

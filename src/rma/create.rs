@@ -3,12 +3,12 @@
 use super::block_locks::BlockLocks;
 use super::control::{Control, StoreFlag};
 use super::epoch::Epochs;
-use super::memory::{Start, TargetMemory};
+use super::memory::{Brought, Start, TargetMemory, salt};
 use super::remote::{Served, Service};
 use super::window::{Memory, Window, has_no_locks};
 use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, create};
-use crate::comm::{Attributes, Comm, ErrhandlerSlot, lock};
-use crate::engine::{Engine, probe_address};
+use crate::comm::{Attributes, Comm, ErrhandlerSlot, Link, lock};
+use crate::engine::{Engine, HomeJob, probe_address};
 use crate::error::{Error, Result};
 use crate::heap::{Extent, Heap};
 use crate::info::Info;
@@ -18,10 +18,7 @@ use crate::sync::{Arc, AtomicBool, AtomicU32, Mutex};
 /// What a member tells the others of itself as a window is made.
 #[derive(Debug, Clone, Copy)]
 struct Member {
-    start: Start,
-    bytes: u64,
-    unit: u64,
-    heap: u64,
+    memory: Brought,
     /// Where the words of the window lie, of the member of rank 0; 0 for none.
     control: u64,
     /// The address of a byte that others can try to read.
@@ -30,25 +27,18 @@ struct Member {
     well: bool,
 }
 
-const MEMBER: usize = 7 * 8;
+const MEMBER: usize = 8 * 8;
 
 impl Member {
     fn encode(self) -> [u8; MEMBER] {
-        let (kind, at) = match self.start {
+        let Brought { bytes: room, unit, start, heap, salt } = self.memory;
+        let (kind, at) = match start {
             Start::Place(place) => (0, place),
             Start::Address(addr) => (1, addr),
             Start::Bottom => (2, 0),
         };
         let mut bytes = [0; MEMBER];
-        let words = [
-            kind | u64::from(self.well) << 8,
-            at,
-            self.bytes,
-            self.unit,
-            self.heap,
-            self.control,
-            self.probe,
-        ];
+        let words = [kind | u64::from(self.well) << 8, at, room, unit, heap, self.control, self.probe, salt];
         for (word, room) in words.iter().zip(bytes.chunks_exact_mut(8)) {
             room.copy_from_slice(&word.to_ne_bytes());
         }
@@ -67,10 +57,7 @@ impl Member {
             _ => Start::Bottom,
         };
         Self {
-            start,
-            bytes: word(2),
-            unit: word(3),
-            heap: word(4),
+            memory: Brought { start, bytes: word(2), unit: word(3), heap: word(4), salt: word(7) },
             control: word(5),
             probe: word(6),
             well: word(0) >> 8 & 1 == 1,
@@ -93,7 +80,6 @@ impl Window {
         if parent.is_inter() {
             return Err(Error::Comm("windows are made on intracommunicators"));
         }
-        engine.within_one_job(parent.group().iter(), "a window")?;
         let transport = BlockingTransport::new(engine, parent, Purpose::Create);
         let context = transport.run(create::context(&transport, engine, parent.group()))?;
         // The window's handle is known when it has been made (`CommEvents::set_comm`).
@@ -116,17 +102,18 @@ impl Window {
         let members = comm.size() as usize;
         let mut extents = Vec::new();
         let own = Self::own(engine, &comm, memory, hints, &mut extents);
-        let locks = BlockLocks::of(engine.job());
-        let heap = Heap::of(engine.job());
+        let contiguous = matches!(memory, Memory::Shared(_)) && !own_parts(hints);
+        let homes = Self::homes(engine, &comm, contiguous);
+        let heap =
+            homes.as_ref().ok().and_then(|homes| Heap::of(homes[comm.rank() as usize].0.memory(engine)));
         let (start, control) = own.as_ref().map_or((Start::Bottom, 0), |own| *own);
+        let bytes = memory.bytes() as u64;
+        let heap = heap.map_or(0, |heap| heap.region().base().as_ptr() as u64);
         let member = Member {
-            start,
-            bytes: memory.bytes() as u64,
-            unit,
-            heap: heap.map_or(0, |heap| heap.region().base().as_ptr() as u64),
+            memory: Brought { start, bytes, unit, heap, salt: salt(engine) },
             control,
             probe: probe_address(),
-            well: own.is_ok() && locks.is_ok() && heap.is_some(),
+            well: own.is_ok() && homes.is_ok(),
         };
         let transport = BlockingTransport::new(engine, &comm, Purpose::Create);
         let everybody = |member: Member| -> Result<Vec<Member>> {
@@ -137,22 +124,25 @@ impl Window {
             Ok(all.chunks_exact(MEMBER).map(Member::decode).collect())
         };
         let mut all = everybody(member)?;
-        let contiguous = matches!(memory, Memory::Shared(_)) && !own_parts(hints);
         if contiguous && all.iter().all(|member| member.well) {
             // One area for all, one part behind the other, allocated by the first; each reserves its own part.
-            let laid = Self::lay_out(engine, &comm, &mut all, &mut extents, &everybody);
+            let laid = homes.as_ref().map_err(Error::clone).and_then(|homes| {
+                Self::lay_out(engine, &homes[0].0, &comm, &mut all, &mut extents, &everybody)
+            });
             if let Err(error) = laid {
                 return Err(Self::give_up(engine, extents, error));
             }
         }
         if let Some(ill) = all.iter().position(|member| !member.well) {
-            let error = own.err().or(locks.err()).unwrap_or_else(|| {
+            let error = own.err().or(homes.err()).unwrap_or_else(|| {
                 no_room(&format!("a window of {members} ranks (rank {ill} of the communicator has none)"))
             });
             return Err(Self::give_up(engine, extents, error));
         }
-        let (locks, heap) = (locks?, heap.ok_or_else(|| no_room("a window"))?);
-        let words = Control::bytes(members).and_then(|bytes| heap.at(all[0].control, bytes as u64));
+        let homes = homes?;
+        let words = Heap::of(homes[0].0.memory(engine))
+            .zip(Control::bytes(members))
+            .and_then(|(heap, bytes)| heap.at(all[0].control, bytes as u64));
         let words = words
             .ok_or_else(|| Error::Intern("the words of a window lie outside of the shared heap".into()))?;
         // SAFETY: the member of rank 0 has allocated so many bytes for this window, and zeroed them before it said where; they are
@@ -163,17 +153,16 @@ impl Window {
             lock(&attached).push((base as u64, bytes as u64));
         }
         let service = Self::serve(engine, &comm, &all, &attached, &everybody)?;
-        let target = |(rank, member): (usize, &Member)| {
-            let world = comm.group().world_rank(rank as u32);
-            TargetMemory::new(engine, world, member.bytes, member.unit, member.start, member.heap)
+        let target = |((world, member), home): ((u32, &Member), (HomeJob, BlockLocks))| {
+            TargetMemory::new(engine, world, member.memory, home)
         };
-        let targets = all.iter().enumerate().map(target).collect();
+        let targets = comm.group().iter().zip(&all).zip(homes).map(target).collect();
         Ok(Self {
+            link: Link::new(engine, comm.group(), None),
             flavor: memory.flavor(),
             targets,
             control,
             epochs: Epochs::new(members)?,
-            locks,
             extents,
             attached,
             service,
@@ -188,6 +177,18 @@ impl Window {
             errhandler: ErrhandlerSlot::default(),
             comm: comm.clone(),
         })
+    }
+
+    /// The jobs in whose shared heaps the members' memory lies, with the locks there: each in that of its own job, or, if their parts lie one
+    /// behind the other, in that of the member of rank 0.
+    fn homes(engine: &Engine, comm: &Comm, contiguous: bool) -> Result<Vec<(HomeJob, BlockLocks)>> {
+        let first = comm.group().world_rank(0);
+        let home = |world| {
+            let home = engine.home_of(if contiguous { first } else { world })?;
+            let locks = BlockLocks::of(engine, &home)?;
+            Ok((home, locks))
+        };
+        comm.group().iter().map(home).collect()
     }
 
     /// What this member brings: where its memory begins, and where the words of the window lie if it has rank 0.
@@ -232,13 +233,14 @@ impl Window {
     /// Gives each member its part of one area.
     fn lay_out(
         engine: &Engine,
+        home: &HomeJob,
         comm: &Comm,
         all: &mut [Member],
         extents: &mut Vec<Extent>,
         everybody: &impl Fn(Member) -> Result<Vec<Member>>,
     ) -> Result<()> {
-        let heap = Heap::of(engine.job()).ok_or_else(|| no_room("a window"))?;
-        let sum = all.iter().try_fold(0_u64, |sum, member| sum.checked_add(member.bytes));
+        let heap = Heap::of(home.memory(engine)).ok_or_else(|| no_room("a window"))?;
+        let sum = all.iter().try_fold(0_u64, |sum, member| sum.checked_add(member.memory.bytes));
         let total = sum.and_then(|sum| usize::try_from(sum).ok());
         let own = comm.rank() as usize;
         let mut area = 0;
@@ -247,18 +249,19 @@ impl Window {
             area = extent.as_ref().and_then(|extent| heap.place_of(extent.addr().as_ptr(), 1)).unwrap_or(0);
             extents.extend(extent);
         }
-        let answers = everybody(Member { start: Start::Place(area), ..all[own] })?;
-        let Start::Place(area @ 1..) = answers[0].start else {
+        let part = Brought { start: Start::Place(area), ..all[own].memory };
+        let answers = everybody(Member { memory: part, ..all[own] })?;
+        let Start::Place(area @ 1..) = answers[0].memory.start else {
             return Err(no_room("the parts of a shared window"));
         };
         let mut at = area;
         for member in all.iter_mut() {
-            member.start = Start::Place(at);
-            at = at.saturating_add(member.bytes);
+            member.memory.start = Start::Place(at);
+            at = at.saturating_add(member.memory.bytes);
         }
         // Each member takes the memory of the pages that begin in its part: they are near to it.
-        let Start::Place(from) = all[own].start else { return Ok(()) };
-        let reserved = heap.reserve(from, all[own].bytes, own == 0);
+        let Start::Place(from) = all[own].memory.start else { return Ok(()) };
+        let reserved = heap.reserve(from, all[own].memory.bytes, own == 0);
         let answers = everybody(Member { well: reserved, ..all[own] })?;
         if answers.iter().all(|member| member.well) {
             Ok(())
@@ -275,12 +278,13 @@ impl Window {
         served: &Served,
         everybody: &impl Fn(Member) -> Result<Vec<Member>>,
     ) -> Result<Option<Arc<Service>>> {
-        let private = all.iter().any(|member| match member.start {
+        let private = all.iter().any(|member| match member.memory.start {
             Start::Place(_) => false,
-            Start::Address(_) => member.bytes > 0,
+            Start::Address(_) => member.memory.bytes > 0,
             Start::Bottom => true,
         });
-        if !private || all.len() < 2 || engine.job().are_threads() {
+        let threads = engine.job().are_threads() && !engine.has_guests(comm.group().iter());
+        if !private || all.len() < 2 || threads {
             return Ok(None);
         }
         // Each tries its neighbour.

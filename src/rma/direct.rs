@@ -90,7 +90,7 @@ impl DirectTarget<'_> {
         if !has_atomics(self.addr, self.len) {
             return None;
         }
-        let locks = &self.window.locks;
+        let locks = &self.target.locks;
         let Some(_entered) = locks.enter(engine) else {
             let held = locks.try_hold(self.target.key_at(self.addr))?;
             let was = change(self.addr);

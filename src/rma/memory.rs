@@ -2,19 +2,20 @@
 //!
 //! | memory | how an origin reaches it |
 //! |---|---|
-//! | in the job's shared heap (allocated and shared windows, MPI_Alloc_mem, `--share-heap`) | by loads and stores |
+//! | in its job's shared heap (allocated and shared windows, MPI_Alloc_mem, `--share-heap`), also where that is another job than the origin's | by loads and stores |
 //! | of a rank that is a thread of this process, or this rank's own | by loads and stores |
 //! | private to another process | by system calls that copy from and to it (cross-memory attach), or by messages that it serves ([`super::remote`]) |
 //!
 //! Only messages need the target's help.
 
+use super::block_locks::BlockLocks;
 use crate::datatype::Datatype;
-use crate::engine::Engine;
+use crate::engine::{Engine, HomeJob};
 use crate::error::{Error, Result};
 use crate::heap::Heap;
 
 /// One rank's memory in a window.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct TargetMemory {
     /// Its rank in the job.
     pub world: u32,
@@ -24,16 +25,43 @@ pub struct TargetMemory {
     pub unit: u64,
     /// Where it begins.
     pub start: Start,
-    /// Address of the shared heap in that process; 0 if it has not mapped it.
+    /// Whose shared heap its places are of: its rank's own job, or, where parts of several ranks lie one behind the other, that of the window's rank 0.
+    home: HomeJob,
+    /// The locks of accumulates there.
+    pub(super) locks: BlockLocks,
+    /// Address of that shared heap in that process; 0 if it has not mapped it.
+    heap: u64,
+    /// What tells addresses of its process apart from those of others of its job.
+    salt: u64,
+    /// Where it begins in this process; none if this one has not mapped it.
+    here: Option<usize>,
+}
+
+/// What a rank says of its memory in a window.
+#[derive(Debug, Clone, Copy)]
+pub struct Brought {
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Bytes by which a displacement is multiplied.
+    pub unit: u64,
+    /// Where it begins.
+    pub start: Start,
+    /// Address of the shared heap in that process.
     pub heap: u64,
-    /// Where it begins in this process, and whether every origin has it mapped; none if this one has not.
-    here: Option<(usize, bool)>,
+    /// What tells addresses of its process apart from those of others of its job.
+    pub salt: u64,
+}
+
+/// What tells addresses of this process apart from those of others of its job. Threads of one process share their addresses.
+#[must_use]
+pub fn salt(engine: &Engine) -> u64 {
+    if engine.job().are_threads() { 0 } else { (u64::from(engine.rank()) + 1) << 48 }
 }
 
 /// Where a rank's memory begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// At a place of the shared heap.
+    /// At a place of a shared heap.
     Place(u64),
     /// At an address of its process.
     Address(u64),
@@ -68,34 +96,43 @@ pub enum Reach {
 }
 
 impl TargetMemory {
-    /// The memory of job rank `world`: `bytes` bytes from `start` on.
+    /// The memory of job rank `world`, with the job whose shared heap its places are of, and the locks there.
     #[must_use]
-    pub fn new(engine: &Engine, world: u32, bytes: u64, unit: u64, start: Start, heap: u64) -> Self {
-        let here = match start {
+    pub(super) fn new(
+        engine: &Engine,
+        world: u32,
+        brought: Brought,
+        (home, locks): (HomeJob, BlockLocks),
+    ) -> Self {
+        let Brought { bytes, unit, start, heap, salt } = brought;
+        let mut target = Self { world, bytes, unit, start, home, locks, heap, salt, here: None };
+        target.here = match start {
             Start::Place(place) => {
-                let base = Heap::of(engine.job()).and_then(|heap| heap.at(place, bytes));
-                base.map(|base| (base.as_ptr().expose_provenance(), true))
+                let base = Heap::of(target.home.memory(engine)).and_then(|heap| heap.at(place, bytes));
+                base.map(|base| base.as_ptr().expose_provenance())
             }
-            Start::Address(addr) => {
-                let threads = engine.job().are_threads();
-                (threads || world == engine.rank()).then_some((addr as usize, threads))
-            }
+            Start::Address(addr) => target.is_of_this_process(engine).then_some(addr as usize),
             Start::Bottom => None,
         };
-        Self { world, bytes, unit, start, heap, here }
+        target
+    }
+
+    /// Whether addresses of its rank are addresses of this process.
+    fn is_of_this_process(&self, engine: &Engine) -> bool {
+        self.world == engine.rank() || engine.job().are_threads() && !engine.is_guest(self.world)
     }
 
     /// Its address in this process, if it is mapped there.
     #[must_use]
     pub fn address(&self) -> Option<usize> {
-        self.here.map(|(addr, _)| addr)
+        self.here
     }
 
     /// The address here of the `len` bytes at displacement `disp`; none if they are not mapped, or not all of its own.
     #[inline(always)]
     #[must_use]
     pub fn direct(&self, disp: i64, len: usize) -> Option<*mut u8> {
-        let (addr, _) = self.here?;
+        let addr = self.here?;
         let offset = u64::try_from(disp).ok()?.checked_mul(self.unit)?;
         let end = offset.checked_add(len as u64)?;
         (end <= self.bytes).then(|| core::ptr::with_exposed_provenance_mut(addr + offset as usize))
@@ -114,7 +151,7 @@ impl TargetMemory {
 
     /// A number that all origins have for the byte at `addr`, as [`direct`](Self::direct) has found it.
     pub(super) fn key_at(&self, addr: *const u8) -> u64 {
-        let offset = self.here.map_or(0, |(here, _)| addr.addr() - here);
+        let offset = self.here.map_or(0, |here| addr.addr() - here);
         self.key().wrapping_add(offset as u64)
     }
 
@@ -122,20 +159,15 @@ impl TargetMemory {
     fn key(&self) -> u64 {
         match self.start {
             Start::Place(place) => place,
-            Start::Address(addr) => self.key_of_address(addr, self.here.is_some_and(|(_, by_all)| by_all)),
+            Start::Address(addr) => addr ^ self.salt,
             Start::Bottom => 0,
         }
-    }
-
-    /// Threads of one process share their addresses, so the addresses alone tell their bytes apart.
-    fn key_of_address(&self, addr: u64, threads: bool) -> u64 {
-        if threads { addr } else { addr ^ (u64::from(self.world) + 1) << 48 }
     }
 
     /// What displacement 0 is at `offset` bytes from the beginning.
     fn spot(&self, offset: i64) -> Spot {
         let reach = match (self.here, self.start) {
-            (Some((addr, _)), _) => {
+            (Some(addr), _) => {
                 let base: *mut u8 = core::ptr::with_exposed_provenance_mut(addr);
                 Reach::Mapped { addr: base.wrapping_offset(offset as isize) }
             }
@@ -187,19 +219,18 @@ impl TargetMemory {
 
     /// What displacement 0 at address `addr` of the rank's process is, for elements in `len` bytes from `first` on (a dynamic window).
     fn at_address(&self, engine: &Engine, addr: u64, first: u64, len: u64) -> Spot {
-        let heap = Heap::of(engine.job()).filter(|_| self.heap != 0);
+        let heap = Heap::of(self.home.memory(engine)).filter(|_| self.heap != 0);
         let place = first.wrapping_sub(self.heap);
         if let Some(base) = heap.and_then(|heap| heap.at(place, len)) {
             let addr_here = base.as_ptr().wrapping_add(addr.wrapping_sub(first) as usize);
             return Spot { reach: Reach::Mapped { addr: addr_here }, key: addr.wrapping_sub(self.heap) };
         }
-        let threads = engine.job().are_threads();
-        let reach = if threads || self.world == engine.rank() {
+        let reach = if self.is_of_this_process(engine) {
             Reach::Mapped { addr: core::ptr::with_exposed_provenance_mut(addr as usize) }
         } else {
             Reach::Private { world: self.world, addr }
         };
-        Spot { reach, key: self.key_of_address(addr, threads) }
+        Spot { reach, key: addr ^ self.salt }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Put and get: bytes move between an origin's buffer and a target's memory, whatever the layouts, and are there when the call returns.
 
+use super::block_locks::BlockLocks;
 use super::memory::{Reach, Spot};
 use super::remote::Remote;
 use crate::arch::copy_long;
@@ -17,6 +18,8 @@ pub(super) struct TargetElements<'a> {
     pub spot: Spot,
     pub count: usize,
     pub datatype: &'a Datatype,
+    /// The locks of accumulates there.
+    pub locks: &'a BlockLocks,
 }
 
 impl TargetElements<'_> {

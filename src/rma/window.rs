@@ -1,17 +1,16 @@
 //! A window: memory of each member of a communicator that the other members may access.
 
 use super::accumulate::{Update, compare_and_swap};
-use super::block_locks::BlockLocks;
 use super::control::{Control, StoreFlag};
 use super::create::give_back;
 use super::epoch::Epochs;
-use super::memory::{Spot, TargetMemory};
+use super::memory::TargetMemory;
 use super::remote::{Remote, Served, Service};
 use super::transfer::{TargetElements, check_room, get, put};
 use super::window_events::OneSided;
 use crate::coll::buffer::{InputBuffer, OutputBuffer};
 use crate::coll::{BlockingTransport, Purpose, Scratch, barrier};
-use crate::comm::{Attributes, Comm, ErrhandlerSlot, Group, lock};
+use crate::comm::{Attributes, Comm, ErrhandlerSlot, Group, Link, lock};
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
 use crate::engine::Engine;
@@ -100,11 +99,12 @@ pub struct SharedPart {
 pub struct Window {
     /// Of the members alone: barriers, and nothing of the program's.
     pub(super) comm: Arc<Comm>,
+    /// Counts it among what connects processes.
+    pub(super) link: Link,
     pub(super) flavor: Flavor,
     pub(super) targets: Box<[TargetMemory]>,
     pub(super) control: Control,
     pub(super) epochs: Epochs,
-    pub(super) locks: BlockLocks,
     /// What this member has allocated: its memory, and the member of rank 0 the words of `control`.
     pub(super) extents: Vec<Extent>,
     /// What this member has put in of its own, or attached: address and bytes.
@@ -160,6 +160,7 @@ impl Window {
     /// Gives the memory of a freed window back. Nobody uses the window any more.
     pub fn release(self, engine: &Engine) {
         give_back(engine, self.extents);
+        self.link.end(engine);
         engine.close_communicator(self.comm.context);
     }
 
@@ -323,11 +324,12 @@ impl Window {
 
     /// The target's elements, if an epoch allows access.
     #[inline]
-    fn elements<'a>(&self, engine: &Engine, target: Target<'a>) -> Result<TargetElements<'a>> {
+    fn elements<'a>(&'a self, engine: &Engine, target: Target<'a>) -> Result<TargetElements<'a>> {
         let rank = self.member(target.rank)?;
         self.epochs.check_access(rank)?;
-        let spot = self.targets[rank as usize].find(engine, target.disp, target.count, target.datatype)?;
-        Ok(TargetElements { spot, count: target.count, datatype: target.datatype })
+        let memory = &self.targets[rank as usize];
+        let spot = memory.find(engine, target.disp, target.count, target.datatype)?;
+        Ok(TargetElements { spot, count: target.count, datatype: target.datatype, locks: &memory.locks })
     }
 
     /// An operation that may have stored is over.
@@ -376,11 +378,7 @@ impl Window {
         let update = Update::new(op, Some(origin.datatype()), target.datatype)?;
         let what = || OneSided { operation: RmaOperation::Accumulate, origin: origin.parts(), target };
         let new = origin.packed()?;
-        self.stored(
-            self.operate(what, || {
-                update.perform(self.remote(engine), &self.locks, elements, Some(&new), None)
-            }),
-        )
+        self.stored(self.operate(what, || update.perform(self.remote(engine), elements, Some(&new), None)))
     }
 
     /// MPI_Get_accumulate. No origin for MPI_NO_OP.
@@ -409,9 +407,9 @@ impl Window {
         let new = origin.map(|origin| origin.packed()).transpose()?;
         let both = new.as_ref().map_or(old.len(), |new| old.len().min(new.len()));
         let new = new.as_ref().map(|new| &new[..both]);
-        self.stored(self.operate(what, || {
-            update.perform(self.remote(engine), &self.locks, elements, new, Some(&mut old[..both]))
-        }))?;
+        self.stored(
+            self.operate(what, || update.perform(self.remote(engine), elements, new, Some(&mut old[..both]))),
+        )?;
         result.write(&old)
     }
 
@@ -431,9 +429,7 @@ impl Window {
         let elements = self.elements(engine, target)?;
         let origin = (new.map_or(old.as_ptr(), <[u8]>::as_ptr), 1, target.datatype);
         let what = || OneSided { operation: RmaOperation::FetchAndOp, origin, target };
-        self.stored(
-            self.operate(what, || update.perform(self.remote(engine), &self.locks, elements, new, Some(old))),
-        )
+        self.stored(self.operate(what, || update.perform(self.remote(engine), elements, new, Some(old))))
     }
 
     /// MPI_Compare_and_swap: one element. `new`, `compare` and `old` are the element's bytes.
@@ -452,13 +448,11 @@ impl Window {
         let basic = basic.ok_or(Error::Type(
             "MPI_Compare_and_swap takes one integer, logical, multi-language or byte type",
         ))?;
-        let spot: Spot = self.elements(engine, target)?.spot;
+        let elements = self.elements(engine, target)?;
         let origin = (values.0.as_ptr(), 1, target.datatype);
         let what = || OneSided { operation: RmaOperation::CompareAndSwap, origin, target };
         self.stored(
-            self.operate(what, || {
-                compare_and_swap(self.remote(engine), &self.locks, spot, basic, values, old)
-            }),
+            self.operate(what, || compare_and_swap(self.remote(engine), elements, basic, values, old)),
         )
     }
 }

@@ -1,6 +1,6 @@
 /* Programs of several mpiexec that meet: meeting MODE NAME [COUNT [FILE]]. */
 #define _DEFAULT_SOURCE
-#include "../c/check.h"
+#include "../c/merged.h"
 #include <mpi-ext.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -49,12 +49,37 @@ static void in_partitions(MPI_Comm all, int r, int n) {
     }
 }
 
-/* Everything that goes by messages works between the groups, and what needs common memory says so. */
+/* A window that outlives every communicator of its members' connects them still. */
+static void outlive(MPI_Comm *inter, int high, const char *path) {
+    MPI_Comm all;
+    MPI_Win win;
+    MPI_Group group;
+    long long *words, mine;
+    int r, n;
+    OK(MPI_Intercomm_merge(*inter, high, &all));
+    OK(MPI_Win_allocate(8, 8, MPI_INFO_NULL, all, &words, &win));
+    OK(MPI_Comm_free(&all));
+    OK(MPI_Comm_disconnect(inter));
+    OK(MPI_Win_get_group(win, &group));
+    OK(MPI_Group_rank(group, &r));
+    OK(MPI_Group_size(group, &n));
+    OK(MPI_Group_free(&group));
+    mine = 5 + r;
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Put(&mine, 1, MPI_LONG_LONG, (r + 1) % n, 0, 1, MPI_LONG_LONG, win));
+    OK(MPI_Win_fence(0, win));
+    SAME(*words, 5 + (r + n - 1) % n);
+    if (path) {
+        up("met", path);
+        for (;;) MPI_Win_fence(0, win), usleep(1000);
+    }
+    OK(MPI_Win_free(&win));
+}
+
+/* Everything works between the groups, but for what only one job can decide. */
 static void talk(MPI_Comm inter, int high) {
     MPI_Comm all, half, again, back;
     MPI_Request requests[2];
-    MPI_Win win;
-    MPI_File file;
     int theirs, r, n, sum = -1, mine, other = -1, members = 0;
     OK(MPI_Comm_remote_size(inter, &theirs));
     OK(MPI_Allreduce(&size, &sum, 1, MPI_INT, MPI_SUM, inter));
@@ -111,8 +136,8 @@ static void talk(MPI_Comm inter, int high) {
     OK(MPI_Barrier(again));
     OK(MPI_Comm_free(&again));
     in_partitions(all, r, n);
-    CLASS(MPI_Win_create(&mine, sizeof mine, 1, MPI_INFO_NULL, all, &win), MPI_ERR_COMM);
-    CLASS(MPI_File_open(all, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), MPI_ERR_COMM);
+    one_sided(all, r, n);
+    into_a_file(all, r, n);
     CLASS(MPIX_Comm_agree(all, &mine), MPI_ERR_COMM);
     OK(MPI_Comm_free(&all));
 }
@@ -195,7 +220,8 @@ int main(int argc, char **argv) {
         for (int i = 0; i < count; i++) {
             OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
             if (!brief) talk(inter, 0);
-            OK(MPI_Comm_disconnect(&inter));
+            if (!brief && i == 0) outlive(&inter, 0, NULL);
+            else OK(MPI_Comm_disconnect(&inter));
         }
         up("served", NULL);
     } else if (!strcmp(mode, "visit") || !strcmp(mode, "visit-brief")) {
@@ -204,7 +230,8 @@ int main(int argc, char **argv) {
             OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
             if (inter == MPI_COMM_NULL) return 1;
             if (!brief) talk(inter, 1);
-            OK(MPI_Comm_disconnect(&inter));
+            if (!brief && i == 0) outlive(&inter, 1, NULL);
+            else OK(MPI_Comm_disconnect(&inter));
         }
         up("visited", NULL);
     } else if (!strcmp(mode, "listen") || !strcmp(mode, "call")) {
@@ -223,7 +250,7 @@ int main(int argc, char **argv) {
         mistakes(port);
         up("refused", NULL);
     } else {
-        /* "wait-…": connected; "part-…": after that. Until somebody is killed. */
+        /* "wait-…": connected; "window-…": by a window alone; "part-…": after that. Until somebody is killed. */
         if (strstr(mode, "serve")) {
             publish(name, port);
             OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
@@ -232,6 +259,7 @@ int main(int argc, char **argv) {
             OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
         }
         OK(MPI_Barrier(inter));
+        if (!strncmp(mode, "window", 6)) outlive(&inter, strstr(mode, "serve") == NULL, argv[4]);
         if (!strncmp(mode, "part", 4)) {
             OK(MPI_Comm_disconnect(&inter));
             /* Rank 0 tells of all ranks. */

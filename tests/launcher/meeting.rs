@@ -128,8 +128,8 @@ fn rank(job: &Job) -> i32 {
 
 #[test]
 fn a_death_in_one_job_ends_the_other() {
-    for at in [0, 1] {
-        let (_dir, jobs) = met("wait");
+    for (at, how) in [(0, "wait"), (1, "wait"), (0, "window"), (1, "window")] {
+        let (_dir, jobs) = met(how);
         let marks = jobs.each_ref().map(|job| job.mark.clone());
         // SAFETY: sends a signal to a process of the test's own job; no memory is involved.
         unsafe { libc::kill(rank(&jobs[at]), libc::SIGKILL) };

@@ -8,9 +8,9 @@ use crate::coll::call::Transports;
 use crate::coll::create::{self, Agreed, among, connect, inter_split, merge, split};
 use crate::coll::{BlockingTransport, Outline, Purpose, SequenceNumber, Subset, Transport, run, user_tag};
 use crate::collective::{background, begin, blocking, check, check_nonblocking};
-use crate::comm::{Attributes, Comm, Group, Topology, attributes, errhandler as handlers};
+use crate::comm::{Attributes, Comm, Group, Link, Topology, attributes, errhandler as handlers};
 use crate::comms;
-use crate::dynamic::{Introductions, links};
+use crate::dynamic::Introductions;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
@@ -33,22 +33,12 @@ pub(super) fn opened(
         Some(remote) => Comm::inter(context, rank, group, remote, events),
         None => Comm::intra(context, rank, group, events),
     };
-    let reaches_out = links::reaches_out(engine, comm.group(), comm.remote());
     let comm = engine.open(comm.with_topology(topology))?;
     comm.errhandler.replace(parent.errhandler.get());
-    let members: Vec<u32> = if reaches_out {
-        comm.group().iter().chain(comm.remote().into_iter().flat_map(Group::iter)).collect()
-    } else {
-        Vec::new()
-    };
-    if reaches_out {
-        links::count(engine, members.iter().copied(), true);
-    }
+    let link = Link::new(engine, comm.group(), comm.remote());
     Ok(comm.leased(Box::new(move |context| {
         engine.close_communicator(context);
-        if reaches_out {
-            links::count(engine, members.iter().copied(), false);
-        }
+        link.end(engine);
     })))
 }
 
