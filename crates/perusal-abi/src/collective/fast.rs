@@ -47,24 +47,21 @@ fn few(buffer: Buffer<'_>) -> Option<usize> {
     (bytes > 0 && bytes <= MOST && is_memory(buffer.addr.addr())).then_some(bytes)
 }
 
-/// Performs a call of which a member shows `bytes` bytes, unless the team does not serve it. `what` is the call, for a report if it waits long.
-#[inline(always)]
-fn perform<'a>(
-    mut team: BlockingTeam<'a>,
-    bytes: usize,
-    what: impl Fn(&Comm) -> Result<CollectiveOp>,
-    call: impl AsyncFnOnce(&mut BlockingTeam<'a>) -> Result<bool>,
-) -> Option<Result<()>> {
-    if bytes <= PAYLOAD {
-        // Such a call takes one round, as which it counts; what it is, the slot says.
-        return Some(run(call(&mut team)).map(drop));
-    }
-    let (comm, before) = (team.comm(), team.round());
-    let number = comm.call_number(before);
-    let result = describing(&|| about(&what, comm, number), || run(call(&mut team)));
-    let done = !matches!(result, Ok(false));
-    team.count_call(before, done);
-    done.then(|| result.map(drop))
+/// Performs `$call` on `$team`, of which a member shows `$bytes` bytes; `None` if the team does not serve it. `$what` is the call, for a report if it waits long. A
+/// macro, so that nothing lies between a call of few bytes and the team.
+macro_rules! perform {
+    ($team:ident, $bytes:expr, $what:expr, $call:expr) => {{
+        if $bytes <= PAYLOAD {
+            // Such a call takes one round, as which it counts; what it is, the slot says.
+            return Some(run($call).map(drop));
+        }
+        let (comm, before) = ($team.comm(), $team.round());
+        let number = comm.call_number(before);
+        let result = describing(&|| about(&$what, comm, number), || run($call));
+        let done = !matches!(result, Ok(false));
+        $team.count_call(before, done);
+        done.then(|| result.map(drop))
+    }};
 }
 
 /// Performs a call by messages: one between two members, or a chain.
@@ -166,7 +163,7 @@ pub fn bcast(comm: CommHandle<'_>, buffer: Buffer<'_>, root: c_int) -> Option<Re
             false => transport.recv(root, data).await,
         });
     }
-    perform(team, bytes, what, async |team| team.bcast(data, root).await)
+    perform!(team, bytes, what, team.bcast(data, root))
 }
 
 /// MPI_Allgather.
@@ -177,7 +174,7 @@ pub fn allgather(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>) -> Op
     if !is_in_place && few(send)? != block {
         return None;
     }
-    let team = team(comm, Collective::Allgather)?;
+    let mut team = team(comm, Collective::Allgather)?;
     let (me, size) = (team.rank(), team.size());
     let own = recv.addr.cast::<u8>().wrapping_add(me * block);
     if !is_in_place {
@@ -190,7 +187,7 @@ pub fn allgather(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>) -> Op
     // SAFETY: argument rule 3: a block for each member, which the call may change.
     let all = unsafe { core::slice::from_raw_parts_mut(recv.addr.cast(), block * size) };
     let what = |comm: &Comm| arguments::allgather(comm, send, recv);
-    perform(team, block, what, async |team| team.allgather(all, block).await)
+    perform!(team, block, what, team.allgather(all, block))
 }
 
 /// MPI_Alltoall.
@@ -200,7 +197,7 @@ pub fn alltoall(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>) -> Opt
     if few(send)? != block || send.addr == recv.addr {
         return None;
     }
-    let team = team(comm, Collective::Alltoall)?;
+    let mut team = team(comm, Collective::Alltoall)?;
     let all = block * team.size();
     if all > MOST || team.is_long(block) {
         return None;
@@ -213,16 +210,13 @@ pub fn alltoall(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>) -> Opt
         core::slice::from_raw_parts(from, all)
     };
     let what = |comm: &Comm| arguments::alltoall(comm, send, recv);
-    perform(team, all, what, async |team| {
-        let read = |peer: usize, at: usize, room: &mut Room<'_>| {
-            show(&from[peer * block + at..][..room.len()], room)
-        };
-        // SAFETY: argument rule 3: a block of each member, within which the bytes from `at` on lie.
-        let write = |peer: usize, at: usize, data: &[u8]| unsafe {
-            copy(data.as_ptr(), to.add(peer * block + at), data.len());
-        };
-        team.alltoall(block, read, write).await
-    })
+    let read =
+        |peer: usize, at: usize, room: &mut Room<'_>| show(&from[peer * block + at..][..room.len()], room);
+    // SAFETY: argument rule 3: a block of each member, within which the bytes from `at` on lie.
+    let write = |peer: usize, at: usize, data: &[u8]| unsafe {
+        copy(data.as_ptr(), to.add(peer * block + at), data.len());
+    };
+    perform!(team, all, what, team.alltoall(block, read, write))
 }
 
 /// MPI_Gather.
@@ -268,7 +262,7 @@ pub fn gather(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, root: c_
         }
         Ok(())
     };
-    perform(team, block, what, async |team| team.gather(block, root, own, each).await)
+    perform!(team, block, what, team.gather(block, root, own, each))
 }
 
 /// MPI_Scatter.
@@ -305,7 +299,7 @@ pub fn scatter(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, root: c
     let all = |room: &mut Room<'_>| show(unsafe { core::slice::from_raw_parts(from, block * size) }, room);
     // SAFETY: argument rule 3: the others have room for a block.
     let own = |bytes: &[u8]| unsafe { copy(bytes.as_ptr(), to, bytes.len()) };
-    perform(team, block * size, what, async |team| team.scatter(block, root, all, own).await)
+    perform!(team, block * size, what, team.scatter(block, root, all, own))
 }
 
 /// MPI_Reduce_scatter_block.
@@ -349,7 +343,7 @@ fn reduce_blocks(
 ) -> Option<Result<()>> {
     let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;
-    let team = team(comm, Collective::ReduceScatter)?;
+    let mut team = team(comm, Collective::ReduceScatter)?;
     let block = few(recv)?;
     let bytes = block * team.size();
     if bytes > MOST {
@@ -358,7 +352,7 @@ fn reduce_blocks(
     // SAFETY: argument rule 3: a block of operands for each member, and room for one.
     let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
     let range = |member| member * block..(member + 1) * block;
-    perform(team, bytes, what, async |team| team.reduce_scatter(operands, range, &kernel).await)
+    perform!(team, bytes, what, team.reduce_scatter(operands, range, &kernel))
 }
 
 /// MPI_Scan.
@@ -410,7 +404,7 @@ fn prefix(
     }
     // SAFETY: argument rule 3: so many bytes each.
     let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
-    perform(team, bytes, what, async |team| team.scan(operands, inclusive, &kernel).await)
+    perform!(team, bytes, what, team.scan(operands, inclusive, &kernel))
 }
 
 /// MPI_Reduce.
@@ -425,7 +419,7 @@ pub fn reduce(
     // In place has a meaning at the root only, and there the operands are the result's.
     let bytes = few(send)?;
     let kernel = PlainKernel::new(op, send.datatype)?;
-    let team = team(comm, Collective::Reduce)?;
+    let mut team = team(comm, Collective::Reduce)?;
     let root = team.member(root)?;
     if team.rank() == root && (!is_memory(recv.addr.addr()) || send.addr == recv.addr) {
         return None;
@@ -434,7 +428,7 @@ pub fn reduce(
     // SAFETY: argument rule 3: so many bytes each; only the root's result is written.
     let operands = unsafe { Operands::new(from, to, bytes, kernel.size) };
     let what = |comm: &Comm| arguments::reduce(comm, send, recv, op, root as c_int);
-    perform(team, bytes, what, async |team| team.reduce(operands, &kernel, root).await)
+    perform!(team, bytes, what, team.reduce(operands, &kernel, root))
 }
 
 /// MPI_Allreduce.
@@ -443,9 +437,9 @@ pub fn allreduce(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, op: u
     let bytes = few(recv)?;
     let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;
-    let team = team(comm, Collective::Allreduce)?;
+    let mut team = team(comm, Collective::Allreduce)?;
     // SAFETY: argument rule 3: so many bytes each.
     let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
     let what = |comm: &Comm| arguments::allreduce(comm, send, recv, op);
-    perform(team, bytes, what, async |team| team.allreduce(operands, &kernel).await)
+    perform!(team, bytes, what, team.allreduce(operands, &kernel))
 }
