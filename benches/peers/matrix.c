@@ -1,4 +1,4 @@
-/* matrix.c: many operations, sizes and numbers of ranks, each for a short time. */
+/* matrix.c: many operations, sizes and numbers of ranks, each for a short time. tests/bench/peers.rs knows how many cells there are. */
 #include "bench.h"
 #include <stdlib.h>
 

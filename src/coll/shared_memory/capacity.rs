@@ -14,9 +14,6 @@ const CHAINED_BELOW: usize = 512 << 10;
 /// the ring's blocks than the kernel copies it.
 const MESSAGES: usize = 512 << 10;
 
-/// Bytes up to which a reduction of two members' operands takes a round all the same: a round reduces them where they lie.
-const REDUCED_IN_PLACE: usize = 16 << 10;
-
 /// What a team has room for.
 #[derive(Clone, Copy)]
 pub struct TeamCapacity<'a> {
@@ -51,8 +48,7 @@ impl TeamCapacity<'_> {
         let shape = self.config.shape();
         let most = if by_default && shape.streams && !shape.is_oversubscribed() { MESSAGES } else { 0 };
         let most = most.max(self.config.coll_direct_from());
-        let least = if operation == Collective::Reduce { REDUCED_IN_PLACE } else { PAYLOAD };
-        self.size == 2 && bytes > least && bytes < most && !asked_for
+        self.size == 2 && bytes > PAYLOAD && bytes < most && !asked_for
     }
 
     /// As [`Self::may_serve`], for data that one member has for the others or they for it.

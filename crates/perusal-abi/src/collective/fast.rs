@@ -428,6 +428,21 @@ pub fn reduce(
     // SAFETY: argument rule 3: so many bytes each; only the root's result is written.
     let operands = unsafe { Operands::new(from, to, bytes, kernel.size) };
     let what = |comm: &Comm| arguments::reduce(comm, send, recv, op, root as c_int);
+    if team.is_one_message(Collective::Reduce, bytes) {
+        let is_root = team.rank() == root;
+        drop(team);
+        // SAFETY: argument rule 3: so many bytes.
+        let own = unsafe { core::slice::from_raw_parts(from, bytes) };
+        return by_messages(comm, Purpose::Reduce, what, async |transport| {
+            let mut reduced = Scratch::copy_of(own)?;
+            algorithms::reduce(transport, &mut reduced, root, &kernel).await?;
+            if is_root {
+                // SAFETY: argument rule 3: the root has room for as many.
+                unsafe { copy(reduced.as_ptr(), to, bytes) };
+            }
+            Ok(())
+        });
+    }
     perform!(team, bytes, what, team.reduce(operands, &kernel, root))
 }
 
