@@ -51,8 +51,11 @@ fn send_bytes<R>(buf: Buffer<'_>, send: impl FnOnce(*mut u8, usize) -> Option<R>
     if let Some(run) = elements.run() {
         return send(run, elements.bytes);
     }
+    if elements.bytes > PACKED {
+        return None;
+    }
     let mut packed = [0; PACKED];
-    let packed = packed.get_mut(..elements.bytes)?;
+    let packed = &mut packed[..elements.bytes];
     // SAFETY: argument rule 3: the buffer holds its elements.
     unsafe { elements.datatype.pack(elements.count, elements.addr, 0, packed) };
     send(packed.as_mut_ptr(), packed.len())
@@ -95,12 +98,12 @@ pub fn recv(buf: Buffer<'_>, source: c_int, tag: c_int, comm: CommHandle<'_>, st
     let receive = || {
         let elements = Elements::of(&buf)?;
         let (comm, engine) = ends(comm).filter(|(comm, _)| is_plain(source, tag, comm))?;
-        let mut packed = [0_u8; PACKED];
         let run = elements.run();
-        let to = match run {
-            Some(run) => run,
-            None => packed.get_mut(..elements.bytes)?.as_mut_ptr(),
-        };
+        if run.is_none() && elements.bytes > PACKED {
+            return None;
+        }
+        let mut packed = [0_u8; PACKED];
+        let to = run.unwrap_or(packed.as_mut_ptr());
         // SAFETY: argument rule 3: the buffer has room for the bytes of its elements, or there is as much room here.
         let got = unsafe { engine.receive_fast(comm.p2p(), comm, to, elements.bytes, source, tag) }?;
         if run.is_none() {
