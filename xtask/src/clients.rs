@@ -108,8 +108,6 @@ impl<'a> Client<'a> {
     fn job(&self, ranks: u32) -> Command {
         let mut job = command("timeout");
         job.args(["-s", "KILL", "1800"]).arg(self.dist.join("bin/mpiexec")).args(["-n", &ranks.to_string()]);
-        // Tests that spawn may expect more processes than they are.
-        job.args(["--universe", "32"]);
         job
     }
 
@@ -135,9 +133,8 @@ impl<'a> Client<'a> {
         pip
     }
 
-    /// All of mpi4py's tests, on 1, 2, 3 and 5 ranks. The sources come from PyPI.
-    pub fn mpi4py(&self, say: impl Fn(&str)) -> Result<Vec<Verdict>> {
-        let python = self.work.join("bin/python");
+    /// Builds mpi4py, unless that was done. The sources come from PyPI.
+    fn build_mpi4py(&self, say: impl Fn(&str)) -> Result {
         let source = self.work.join("source");
         if !self.is_built() {
             say("getting mpi4py from PyPI, and building it (build/conformance/mpi4py)");
@@ -156,26 +153,50 @@ impl<'a> Client<'a> {
             run(&mut tar)?;
             self.built()?;
         }
-        let test = |ranks: u32| {
-            let mut job = self.job(ranks);
-            job.current_dir(&source).arg("-l").arg(&python).args(["test/main.py", "-v"]);
-            let (good, log) = attempt(&mut job);
-            let Report { passed, skipped, reasons, mut failures, whole } = Report::of(&log, ranks);
-            if failures.is_empty() && !good {
-                failures.push("a rank that says nothing".into());
-            }
-            let failures = failures.into_iter().map(|test| format!("mpi4py/{test}")).collect();
-            Verdict {
-                name: format!("mpi4py -n {ranks}"),
-                passed,
-                skipped,
-                reasons,
-                failures,
-                log,
-                cut_off: !whole,
-            }
-        };
-        Ok([1, 2, 3, 5].map(test).into())
+        Ok(())
+    }
+
+    /// All of mpi4py's tests, on 1, 2, 3 and 5 ranks.
+    pub fn mpi4py(&self, say: impl Fn(&str)) -> Result<Vec<Verdict>> {
+        self.build_mpi4py(say)?;
+        // Tests that spawn may expect more processes than they are.
+        Ok([1, 2, 3, 5].map(|ranks| self.mpi4py_tests(ranks, &["--universe", "32"], &[])).into())
+    }
+
+    /// All of mpi4py's tests on another MPI, with these variables.
+    pub fn mpi4py_on(
+        &self,
+        ranks: u32,
+        environment: &[(&str, String)],
+        say: impl Fn(&str),
+    ) -> Result<Verdict> {
+        self.build_mpi4py(say)?;
+        Ok(self.mpi4py_tests(ranks, &[], environment))
+    }
+
+    fn mpi4py_tests(&self, ranks: u32, options: &[&str], environment: &[(&str, String)]) -> Verdict {
+        let mut job = self.job(ranks);
+        job.args(options)
+            .current_dir(self.work.join("source"))
+            .arg("-l")
+            .arg(self.work.join("bin/python"))
+            .args(["test/main.py", "-v"]);
+        job.envs(environment.iter().map(|(name, value)| (name, value)));
+        let (good, log) = attempt(&mut job);
+        let Report { passed, skipped, reasons, mut failures, whole } = Report::of(&log, ranks);
+        if failures.is_empty() && !good {
+            failures.push("a rank that says nothing".into());
+        }
+        let failures = failures.into_iter().map(|test| format!("mpi4py/{test}")).collect();
+        Verdict {
+            name: format!("mpi4py -n {ranks}"),
+            passed,
+            skipped,
+            reasons,
+            failures,
+            log,
+            cut_off: !whole,
+        }
     }
 
     /// The tests and examples of the crate `mpi`, these on four ranks.

@@ -3,6 +3,7 @@
 //! fabtests come with Debian's source package of libfabric; they are compiled with its headers and run with the libfabric that PyPI's MPICH brings,
 //! as the other MPI would. `.ci/fabric-expected.txt` names the tests that may fail, with the reason.
 
+use crate::clients::Client;
 use crate::conformance::{Suite, Test, fetch};
 use crate::nodes::{self, Nodes};
 use crate::peers::environment;
@@ -18,8 +19,8 @@ use std::time::{Duration, Instant};
 const SOURCES: [(&str, &str); 1] = [("trixie", "2.1.0")];
 /// Directories of MPICH's suite.
 const DIRS: &str = "pt2pt coll rma";
-/// Those that also run between two nodes.
-const BETWEEN: &str = "pt2pt coll";
+/// Ranks that mpi4py's tests are run with.
+const RANKS: [u32; 2] = [2, 4];
 /// 100,000 rounds of 8 ranks: between nodes it meets its limit of 180 s where they share few CPUs.
 const LONG: (&str, usize) = ("pt2pt/sendflood", 8);
 /// The part that is run between two nodes.
@@ -104,8 +105,9 @@ const SINGLES: &[&str] = &[
     "fi_setopt_test",
 ];
 
-/// `fabric-test [DIST] [fabtests | mpich | nodes | fi_TEST… | DIR… | DIR/TEST…]`: "nodes" before directories and tests: between two nodes; FABRIC_SECONDS=60, how long a test of fabtests may take;
-/// FABRIC_PROVIDER=perusal, another one to compare with.
+/// `fabric-test [DIST] [fabtests | mpich | mpi4py | nodes | fi_TEST… | DIR… | DIR/TEST…]`: parts or tests of one node, or behind "nodes" of two: `nodes` [programs | DIR… | DIR/TEST…].
+///
+/// FABRIC_SECONDS=180, how long a test of fabtests may take; FABRIC_PROVIDER=perusal, another one to compare with.
 pub fn main(arguments: &[String]) -> Result {
     let (dist, only) = distribution(arguments)?;
     let work = folder(root().join("build/fabric"))?;
@@ -114,7 +116,7 @@ pub fn main(arguments: &[String]) -> Result {
     environment(&mpich, "lib/libmpi.so*", &["mpich"])?;
     let provider = std::env::var("FABRIC_PROVIDER").unwrap_or_else(|_| "perusal".into());
     let between = only.first().is_some_and(|word| word == NODES);
-    let mut run = Run { expected: expected()?, work, mpich, dist, provider, only, counts: Counts::default() };
+    let mut run = Run { expected: expected()?, work, mpich, dist, provider, only, counts: Vec::new() };
     if nodes::is_inside() {
         run.between_nodes()?;
         return run.end();
@@ -122,17 +124,20 @@ pub fn main(arguments: &[String]) -> Result {
     if !between && run.wants("fabtests", |word| word.starts_with("fi_")) {
         run.fabtests()?;
     }
+    let (own, shm) = (run.over(&run.provider), run.over("shm"));
     if !between && run.wants("mpich", |word| word.contains('/') || DIRS.split(' ').any(|dir| dir == word)) {
-        run.suite(DIRS)?.build()?;
-        let (own, shm) = (run.over(&run.provider), run.over("shm"));
-        run.mpich_tests(DIRS, &own, ("shm", &shm))?;
+        run.suite()?.build()?;
+        run.mpich_tests(&own, ("shm", &shm))?;
+    }
+    if !between && run.wants("mpi4py", |_| false) {
+        run.mpi4py(&own, ("shm", &shm))?;
     }
     let here = if between { Ok(()) } else { run.end() };
     if !between && !run.only.is_empty() {
         return here;
     }
     // What must be fetched or compiled is: a node of its own reaches nobody.
-    run.suite(DIRS)?.build()?;
+    run.suite()?.build()?;
     run.build_fabtests()?;
     say("between two nodes");
     let there = nodes::inside(arguments).unwrap_or_else(|| {
@@ -155,6 +160,7 @@ fn expected() -> Result<Vec<(String, String)>> {
 
 #[derive(Default)]
 struct Counts {
+    suite: String,
     passed: usize,
     failed: usize,
     known: usize,
@@ -172,22 +178,38 @@ struct Run<'a> {
     dist: PathBuf,
     provider: String,
     only: &'a [String],
-    counts: Counts,
+    /// One for each suite that has begun.
+    counts: Vec<Counts>,
 }
 
 impl Run<'_> {
-    /// Prints the sum.
+    /// Prints a line for each suite. Where nothing has failed, as many tests pass over the provider as without it.
     fn end(&self) -> Result {
-        let Counts { passed, failed, known, stale, alike, left } = self.counts;
         println!();
-        if known + stale > 0 {
+        if self.counts.iter().any(|one| one.known + one.stale > 0) {
             println!("Expected to fail, and why:");
             self.expected.iter().for_each(|(test, why)| println!("  {test}: {why}"));
         }
-        say(&format!(
-            "passed {passed}, failed {failed}, expected failures {known}, expected failures that passed {stale}, failed without perusal as well {alike}, left out {left}"
-        ));
-        if failed + stale == 0 { Ok(()) } else { Err(String::new()) }
+        for Counts { suite, passed, failed, known, stale, alike, left } in &self.counts {
+            say(&format!(
+                "{suite}: passed {passed}, failed {failed}, expected failures {known}, expected failures that passed {stale}, failed without perusal as well {alike}, left out {left}"
+            ));
+        }
+        let bad = self.counts.iter().any(|one| one.failed + one.stale > 0);
+        if bad { Err(String::new()) } else { Ok(()) }
+    }
+
+    /// What is reported from now on counts for this suite.
+    fn begin(&mut self, suite: &str) {
+        self.counts.push(Counts { suite: suite.into(), ..Counts::default() });
+    }
+
+    /// The counts of the suite that runs.
+    fn count(&mut self) -> &mut Counts {
+        if self.counts.is_empty() {
+            self.begin("tests");
+        }
+        self.counts.last_mut().expect("begun")
     }
 
     /// Runs programs and MPICH's tests with half of the ranks on each of two nodes: those that fail over tcp as well are not the provider's.
@@ -200,7 +222,8 @@ impl Run<'_> {
         let own = with(self.over("perusal,tcp"));
         let tcp = with(self.over("tcp"));
         let only = self.only.strip_prefix(&[NODES.to_owned()]).unwrap_or_default();
-        if only.is_empty() {
+        if only.is_empty() || only.iter().any(|word| word == "programs") {
+            self.begin("programs between nodes");
             for (test, good, output) in nodes::programs(&nodes, &self.mpich, &self.dist, &own)? {
                 self.report(test, test, good, "", &output);
             }
@@ -211,7 +234,7 @@ impl Run<'_> {
             }
         }
         self.only = only;
-        self.mpich_tests(BETWEEN, &own, ("tcp", &tcp))
+        self.mpich_tests(&own, ("tcp", &tcp))
     }
 
     /// Whether a part is asked for by its name or by one of its tests.
@@ -228,11 +251,12 @@ impl Run<'_> {
     /// Counts a test and prints its line.
     fn report(&mut self, test: &str, line: &str, passed: bool, more: &str, output: &str) {
         let known = self.expected.iter().any(|one| one.0 == test);
+        let counts = self.count();
         let (word, count) = match (passed, known) {
-            (true, false) => ("ok", &mut self.counts.passed),
-            (true, true) => ("PASS!", &mut self.counts.stale),
-            (false, true) => ("known", &mut self.counts.known),
-            (false, false) => ("FAIL", &mut self.counts.failed),
+            (true, false) => ("ok", &mut counts.passed),
+            (true, true) => ("PASS!", &mut counts.stale),
+            (false, true) => ("known", &mut counts.known),
+            (false, false) => ("FAIL", &mut counts.failed),
         };
         *count += 1;
         println!("{word:<6} {line:<70} {more}");
@@ -242,6 +266,7 @@ impl Run<'_> {
     }
 
     fn fabtests(&mut self) -> Result {
+        self.begin("fabtests");
         let programs = self.build_fabtests()?;
         for (tests, pair) in [(PAIRS, true), (SINGLES, false)] {
             for test in tests {
@@ -329,7 +354,7 @@ impl Run<'_> {
     fn program(&self, programs: &Path, test: &str, own: &[String], nodes: Option<&Nodes>) -> Command {
         let mut words = test.split(' ');
         let mut program = nodes.map_or_else(|| command("env"), Nodes::there);
-        program.args(["timeout", "-s", "KILL", &number("FABRIC_SECONDS", 60).to_string()]);
+        program.args(["timeout", "-s", "KILL", &number("FABRIC_SECONDS", 180).to_string()]);
         program
             .arg(programs.join(words.next().unwrap_or(test)))
             .args(["-p", &self.provider])
@@ -361,9 +386,9 @@ impl Run<'_> {
         let (good, mut output) =
             attempt(self.program(programs, test, &[exchange, at.into()], nodes).env("FI_PROVIDER", &list));
         if !good {
-            // It may wait for a client for ever.
+            // It may wait for a client for ever. `timeout` passes the signal on, unless it is one that ends itself at once.
             std::thread::sleep(Duration::from_millis(500));
-            let _ = server.kill();
+            let _ = attempt(command("kill").arg(server.id().to_string()));
         }
         let served = server.wait_with_output().map_err(text)?;
         output += "server:\n";
@@ -373,20 +398,52 @@ impl Run<'_> {
     }
 
     /// MPICH's suite for stock MPICH.
-    fn suite(&self, dirs: &str) -> Result<Suite> {
-        Ok(Suite::of_another(self.mpich.clone(), folder(self.work.join("suite"))?, dirs))
+    fn suite(&self) -> Result<Suite> {
+        Ok(Suite::of_another(self.mpich.clone(), folder(self.work.join("suite"))?, DIRS))
+    }
+
+    /// Runs mpi4py's tests on stock MPICH as `own` has it, and where some fail over another provider: what fails there as well is not ours.
+    fn mpi4py(&mut self, own: &[(&str, String)], (other, over_other): (&str, &[(&str, String)])) -> Result {
+        let mpich = self.mpich.clone();
+        let client = Client::new("mpi4py", &mpich, &self.work)?;
+        for ranks in RANKS {
+            self.begin(&format!("mpi4py, {ranks} ranks"));
+            let verdict = client.mpi4py_on(ranks, own, say)?;
+            self.count().passed += verdict.passed;
+            self.count().left += verdict.skipped;
+            println!("{:<6} {:<70} passed {}", "ok", verdict.name, verdict.passed);
+            if verdict.failures.is_empty() {
+                continue;
+            }
+            let alike = client.mpi4py_on(ranks, over_other, say)?.failures;
+            for test in verdict.failures {
+                if alike.contains(&test) {
+                    self.is_alike(&test, other);
+                } else {
+                    self.report(&test, &test, false, "", &verdict.log);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a test that fails without perusal as well.
+    fn is_alike(&mut self, test: &str, other: &str) {
+        println!("{:<6} {test:<70} fails over {other} as well", "alike");
+        self.count().alike += 1;
     }
 
     /// Runs MPICH's tests as `own` has it, and those that fail over another provider: what fails there as well is not ours.
     fn mpich_tests(
         &mut self,
-        dirs: &str,
         own: &[(&str, String)],
         (other, over_other): (&str, &[(&str, String)]),
     ) -> Result {
-        let suite = self.suite(dirs)?;
+        let suite = self.suite()?;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let place = if nodes::is_inside() { " between nodes" } else { "" };
         for dir in suite.dirs.clone() {
+            self.begin(&format!("mpich/{dir}{place}"));
             for line in read(suite.tests.join(&dir).join("testlist"))?.lines() {
                 let Some(test) = Test::of(&dir, line) else { continue };
                 if !self.wants_test("mpich", &test.name()) {
@@ -395,25 +452,26 @@ impl Run<'_> {
                 // MPICH's own list says so; some of them wait for ever.
                 if line.contains(" xfail=") {
                     println!("{:<6} {:<70} MPICH expects it to fail", "left", test.title());
-                    self.counts.left += 1;
+                    self.count().left += 1;
                     continue;
                 }
                 if nodes::is_inside() && test.name() == LONG.0 && cpus < LONG.1 {
                     println!("{:<6} {:<70} needs {} CPUs", "left", test.title(), LONG.1);
-                    self.counts.left += 1;
+                    self.count().left += 1;
                     continue;
                 }
                 let start = Instant::now();
                 let (good, output) = test.verdict(&suite, own);
                 let took = format!("{:6.1} s", start.elapsed().as_secs_f64());
                 if !good && !test.verdict(&suite, over_other).0 {
-                    println!("{:<6} {:<70} fails over {other} as well", "alike", test.title());
-                    self.counts.alike += 1;
+                    self.is_alike(&test.title(), other);
                     continue;
                 }
                 self.report(&test.name(), &test.title(), good, &took, &output);
             }
         }
+        // Of directories that nobody has asked for there is nothing to say.
+        self.counts.retain(|one| one.passed + one.failed + one.known + one.stale + one.alike + one.left > 0);
         Ok(())
     }
 

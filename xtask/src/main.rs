@@ -72,7 +72,7 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "fabric-test",
-        "[DIST] [fabtests | mpich | TEST…]",
+        "[DIST] [fabtests | mpich | mpi4py | nodes | TEST…]",
         "libfabric's tests against the provider, and MPICH's on stock MPICH over it",
         fabric_test::main,
     ),
