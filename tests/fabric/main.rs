@@ -227,22 +227,31 @@ struct Moved(Node);
 // SAFETY: a domain of its own (FI_THREAD_SAFE), and only one thread uses it at a time.
 unsafe impl Send for Moved {}
 
-/// A message that is as good as sent for its caller arrives, although its endpoint is closed at once.
+/// A message that is as good as sent for its caller arrives, although its endpoint is closed at once. An endpoint that has waited a second in
+/// vain, because the machine gave the other's thread no CPU, says nothing.
 #[test]
 fn an_endpoint_that_closes_sends_what_it_still_owes() {
-    let (a, b, to_b, _) = two();
-    let (bytes, mut buffer) = (pattern(16 << 10, 1), vec![0; 16 << 10]);
-    assert_eq!(a.inject_delivered(&bytes, to_b, 4), 0);
-    b.receive(&mut buffer, FI_ADDR_UNSPEC, 4, 0, 2);
-    let b = Moved(b);
-    let taker = std::thread::spawn(move || {
-        let b = b;
-        (b.0.read(), b)
-    });
-    drop(a);
-    let (received, _b) = taker.join().expect("a thread");
-    assert!(matches!(received, Said::Done(2, _, 16_384, ..)), "{received:?}");
-    assert!(buffer == bytes);
+    for _ in 0..100 {
+        let (a, b, to_b, _) = two();
+        let (bytes, mut buffer) = (pattern(16 << 10, 1), vec![0; 16 << 10]);
+        assert_eq!(a.inject_delivered(&bytes, to_b, 4), 0);
+        b.receive(&mut buffer, FI_ADDR_UNSPEC, 4, 0, 2);
+        let b = Moved(b);
+        let taker = std::thread::spawn(move || {
+            let b = b;
+            (b.0.read(), b)
+        });
+        let start = std::time::Instant::now();
+        drop(a);
+        let waited = start.elapsed();
+        let (received, _b) = taker.join().expect("a thread");
+        if matches!(received, Said::Done(2, _, 16_384, ..)) {
+            assert!(buffer == bytes);
+            return;
+        }
+        assert!(waited.as_millis() >= 1000, "{received:?} after {waited:?}");
+    }
+    panic!("the other thread has never had a CPU for a second");
 }
 
 // Between processes: the test's program is started again as the other one.

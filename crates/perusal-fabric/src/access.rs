@@ -232,18 +232,7 @@ impl Core {
         let receive = Taken { context: access.context, completion: access.completion, several: None };
         let message = Message { peer, kind: 0, tag: 0, data: 0, len: wanted };
         let access = Some(Arrival::Result(flags));
-        self.arriving.insert(Arriving {
-            peer,
-            spans,
-            filled: 0,
-            wanted,
-            message,
-            receive,
-            send: 0,
-            access,
-            part: None,
-            held: false,
-        })
+        self.arriving.insert(Arriving { access, ..Arriving::new(message, spans, wanted, receive) })
     }
 
     /// Has an access wait until the peer says that it is performed, or asks for these bytes.
@@ -365,19 +354,7 @@ impl Core {
         let receive = Taken { context: std::ptr::null_mut(), completion: false, several: None };
         let message = Message { peer, kind: 0, tag: 0, data: 0, len };
         let access = Some(Arrival::Written(regions, data));
-        let wanted = len;
-        let arriving = Arriving {
-            peer,
-            spans,
-            filled: 0,
-            wanted,
-            message,
-            receive,
-            send,
-            access,
-            part: None,
-            held: false,
-        };
+        let arriving = Arriving { send, access, ..Arriving::new(message, spans, len, receive) };
         let number = self.arriving.insert(arriving);
         self.peers.control(peer, wire::control(wire::CTS, send), [u64::from(number), len as u64, 0]);
         Ok(false)

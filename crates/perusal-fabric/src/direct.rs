@@ -188,18 +188,8 @@ mod tests {
         let receive = Taken { context: std::ptr::null_mut(), completion: true, several: None };
         // SAFETY: no memory, which nobody touches: a held buffer is the core provider's.
         let spans = unsafe { Spans::one(std::ptr::null(), WANTED) };
-        let arriving = core.arriving.insert(Arriving {
-            peer,
-            spans: spans.clone(),
-            filled: 0,
-            wanted: WANTED,
-            message,
-            receive,
-            send: 0,
-            access: None,
-            part: None,
-            held: true,
-        });
+        let arriving = Arriving { held: true, ..Arriving::new(message, spans.clone(), WANTED, receive) };
+        let arriving = core.arriving.insert(arriving);
         let sending = core.sends.insert(Sending {
             peer,
             spans,

@@ -49,6 +49,24 @@ pub struct Arriving {
     pub held: bool,
 }
 
+impl Arriving {
+    /// A message of which nothing is here yet, and `wanted` bytes go to `spans`.
+    pub fn new(message: Message, spans: Spans, wanted: usize, receive: Taken) -> Self {
+        Self {
+            peer: message.peer,
+            spans,
+            filled: 0,
+            wanted,
+            message,
+            receive,
+            send: 0,
+            access: None,
+            part: None,
+            held: false,
+        }
+    }
+}
+
 /// What the sender of a message copies into the receive's buffer itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {

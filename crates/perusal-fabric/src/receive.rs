@@ -97,19 +97,8 @@ impl Core {
             self.received(&spans, receive, message, 0);
             return;
         }
-        let arriving = Arriving {
-            peer,
-            spans,
-            filled: 0,
-            wanted,
-            message,
-            receive,
-            send,
-            access: None,
-            part: None,
-            held: false,
-        };
-        let number = self.arriving.insert(arriving);
+        let number =
+            self.arriving.insert(Arriving { send, ..Arriving::new(message, spans, wanted, receive) });
         if !reachable {
             self.arrived(number, FI_ESHUTDOWN);
             return;

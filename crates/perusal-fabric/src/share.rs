@@ -46,8 +46,10 @@ impl Core {
             own += range.len();
             // SAFETY: within the receive's buffer, which is ours until it completes and has room for what is wanted; the part is nobody
             // else's.
-            copied =
-                copied && unsafe { entry.copy(from + range.start as u64, to.add(range.start), range.len()) };
+            copied = copied
+                && from
+                    .checked_add(range.start as u64)
+                    .is_some_and(|from| unsafe { entry.copy(from, to.add(range.start), range.len()) });
             // Also if nothing is copied any more: no part is left for a sender that comes later.
             part = claims.take_low(turn, split).unwrap_or_else(|_| {
                 copied = false;
@@ -131,18 +133,8 @@ mod tests {
         let part = Some(Part { missing, failed });
         // SAFETY: nothing is written there: no bytes arrive in these tests.
         let spans = unsafe { Spans::one(std::ptr::null(), WANTED) };
-        let number = core.arriving.insert(Arriving {
-            peer,
-            spans,
-            filled: 0,
-            wanted: WANTED,
-            message,
-            receive,
-            send: 0,
-            access: None,
-            part,
-            held: false,
-        });
+        let arriving = Arriving { part, ..Arriving::new(message, spans, WANTED, receive) };
+        let number = core.arriving.insert(arriving);
         (core, peer, number)
     }
 
