@@ -60,7 +60,8 @@ pub use number::{NumberedCall, calls_made};
 pub use outline::Outline;
 pub use scratch::Scratch;
 pub use transport::{
-    BlockingTransport, NonblockingTransport, Purpose, SequenceNumber, Subset, Transport, team_of, user_tag,
+    BlockingTransport, NonblockingTransport, Purpose, SequenceNumber, Subset, Transport, background_team_of,
+    team_of, user_tag,
 };
 
 use crate::error::{Error, Result};

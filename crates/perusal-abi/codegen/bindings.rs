@@ -485,8 +485,8 @@ impl Writer<'_> {
         )
     }
 
-    /// A collective operation, which is given the communicator first. `fast|path` in the row: `fast` is tried first where the
-    /// operation blocks.
+    /// A collective operation, which is given the communicator first. `fast|path` in the row: `fast` is tried first, but
+    /// for a persistent request.
     fn collective(&self, variant: Variant) -> String {
         let (fast, path) =
             self.call.path.split_once('|').map_or((None, self.call.path), |(f, p)| (Some(f), p));
@@ -494,18 +494,21 @@ impl Writer<'_> {
             self.arguments().iter().map(|item| format!(", {}", self.typed(item))).collect();
         let arguments = arguments.concat();
         let call = format!("|comm| {path}(comm{arguments})");
+        let fast = |performer: &str, done: &str| {
+            fast.map_or(String::new(), |fast| {
+                format!(
+                    "if let Some(done) = {fast}(collective::{performer}(call.arg(comm)?){arguments}) {{ return {done} }}\n        "
+                )
+            })
+        };
         match variant {
             Variant::Blocking => {
-                let fast = fast.map_or(String::new(), |fast| {
-                    format!(
-                        "if let Some(done) = {fast}(call.arg(comm)?{arguments}) {{ return done }}\n        "
-                    )
-                });
-                format!("{fast}collective::run(call.arg(comm)?, {call})")
+                format!("{}collective::run(call.arg(comm)?, {call})", fast("AtOnce", "done"))
             }
             Variant::Nonblocking => {
                 format!(
-                    "let to = call.out(request)?;\n        to.put(collective::start(call.arg(comm)?, {call})?)"
+                    "let to = call.out(request)?;\n        {}to.put(collective::start(call.arg(comm)?, {call})?)",
+                    fast("InBackground", "to.put(done?)")
                 )
             }
             Variant::Persistent => format!(

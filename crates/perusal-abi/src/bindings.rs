@@ -11,7 +11,7 @@
 use super::arguments::Call;
 use super::boundary::ErrorSource;
 use super::calls::Function;
-use super::collective::{self, arguments, fast};
+use super::collective::{self, arguments, fast, fast_pieces};
 use super::mpi::file_access::Split;
 use super::mpi::*;
 use super::mpi_t::{self, category, cvar, enums, event, pvar};

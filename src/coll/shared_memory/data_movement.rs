@@ -28,11 +28,11 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// Those of waiting; [`crate::Error::Other`] where members disagree about the operation.
     pub async fn bcast(&mut self, data: &mut [u8], root: usize) -> Result<bool> {
         let what = OperationKey::new(Collective::Bcast, root, data.len());
+        if self.is_one_message(Collective::Bcast, data.len()) {
+            return Ok(false);
+        }
         if data.len() <= PAYLOAD {
             return self.bcast_piece(what, data, root).await.map(|()| true);
-        }
-        if self.capacity().is_one_message(Collective::Bcast, data.len()) {
-            return Ok(false);
         }
         if self.is_direct_from_one(data.len()).await? {
             return self.bcast_direct(what, data, root).await.map(|()| true);
@@ -158,7 +158,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         own: impl FnOnce(&mut Room<'_>),
         mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<bool> {
-        if self.capacity().is_one_message(Collective::Gather, block)
+        if self.is_one_message(Collective::Gather, block)
             || block > PAYLOAD && (block > self.room_among_all(Width::One) || !self.has_room(block).await?)
         {
             return Ok(false);
@@ -181,7 +181,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         own: impl FnOnce(&[u8]),
     ) -> Result<bool> {
         let Some(len) = block.checked_mul(self.size()) else { return Ok(false) };
-        if self.capacity().is_one_message(Collective::Scatter, block) {
+        if self.is_one_message(Collective::Scatter, block) {
             return Ok(false);
         }
         if len > PAYLOAD && (len > self.room_one_to_all() || !self.has_room(len).await?) {

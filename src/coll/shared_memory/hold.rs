@@ -151,6 +151,14 @@ impl<'a> InTurn<'a> {
         Self { from, shared, membership }
     }
 
+    /// Holds the team, if it is the caller's turn and the rank is a member.
+    #[inline]
+    #[must_use]
+    pub fn at_once(from: &'a BackgroundTeam, shared: bool) -> Option<Self> {
+        let hold = Self { from, shared, membership: from.take_at_once(shared)? };
+        matches!(hold.membership, Membership::Member(_)).then_some(hold)
+    }
+
     /// What the rank keeps of the team.
     pub fn membership(&mut self) -> &mut Membership {
         &mut self.membership

@@ -85,7 +85,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     #[inline]
     #[must_use]
     pub fn is_one_message(&mut self, operation: Collective, bytes: usize) -> bool {
-        bytes > PAYLOAD && self.size() == 2 && self.capacity().is_one_message(operation, bytes)
+        self.size() == 2 && self.capacity().is_one_message(operation, bytes)
     }
 
     /// Returns the number of the round that the caller is in.

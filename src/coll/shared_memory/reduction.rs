@@ -162,10 +162,10 @@ impl<H: Hold> TeamGuard<'_, H> {
         let key = OperationKey::new(Collective::Reduce, root, len);
         let out = if self.rank() == root { operands.out } else { core::ptr::null_mut() };
         let operands = Operands { out, ..operands };
+        if self.is_one_message(Collective::Reduce, len) {
+            return Ok(false);
+        }
         if len > PAYLOAD {
-            if self.capacity().is_one_message(Collective::Reduce, len) {
-                return Ok(false);
-            }
             let alone = len <= ALONE || self.size() == 2;
             let reducer = if alone { Reducer::EachForItself } else { Reducer::AllInSlices };
             return self.reduce_bulk(key, reducer, operands, kernel).await;

@@ -14,7 +14,7 @@ mod subset;
 pub mod threads;
 
 pub use blocking::{BlockingTransport, team_of};
-pub use nonblocking::{NonblockingTransport, SequenceNumber};
+pub use nonblocking::{NonblockingTransport, SequenceNumber, background_team_of};
 pub use subset::Subset;
 
 use super::selection::requested;

@@ -42,6 +42,22 @@ pub struct NonblockingTransport<'a> {
     failure: OnceCell<Error>,
 }
 
+/// Returns the background team of `comm` for an operation of all its members, if the caller has joined it in an earlier one and no operation has it.
+#[inline]
+#[must_use]
+pub fn background_team_of<'a>(
+    engine: &'a Engine,
+    comm: &'a Comm,
+    operation: Collective,
+) -> Option<TeamGuard<'a, InTurn<'a>>> {
+    if comm.is_inter() || comm.collective().is_given_up() {
+        return None;
+    }
+    let arrival = arrival(engine.config(), operation, comm.size() as usize)?;
+    let hold = InTurn::at_once(comm.background_team(), engine.is_shared())?;
+    Some(TeamGuard::new(engine, comm, hold, arrival))
+}
+
 impl<'a> NonblockingTransport<'a> {
     /// For nonblocking collective number `number` among the peers of `comm`. Persistent ones have tags apart, their own for as
     /// long as they live: they may be started in any order (MPI 5.0 §6.13).

@@ -1,4 +1,4 @@
-//! The fast paths of blocking collectives: not many bytes of a predefined type without gaps, among the members of an
+//! The fast paths of blocking and nonblocking collectives: not many bytes of a predefined type without gaps, among the members of an
 //! intracommunicator whose team has been made, while nobody listens to events.
 //!
 //! As with messages (`mpi::p2p`), a fast path finds out nothing that is wrong. `None` means that it cannot be taken and has
@@ -7,37 +7,23 @@
 
 use super::arguments;
 use super::checks::{in_place, members};
-use crate::arguments::{Buffer, CommHandle, Integers, Unbounded};
+use super::performer::Performer;
+use crate::arguments::{Buffer, Integers, Unbounded};
 use crate::coll::call::CollectiveOp;
-use crate::coll::shared_memory::{BlockingTeam, Operands, show};
-use crate::coll::{
-    BlockingTransport, NumberedCall, Purpose, ReductionKernel, Scratch, Transport, algorithms, run, team_of,
-};
+use crate::coll::shared_memory::{Operands, show};
+use crate::coll::{Purpose, ReductionKernel, Scratch, Transport, algorithms};
 use crate::comm::Comm;
 use crate::datatype::Basic;
 use crate::datatype::op::Op;
 use crate::datatypes::contiguous_size;
-use crate::engine::describing;
 use crate::error::Result;
-use crate::events::{Collective, fast_path_is_open};
+use crate::events::Collective;
 use crate::messages::is_memory;
-use crate::process::running;
-use crate::shm::telemetry::CollectiveAbout;
-use crate::team::PAYLOAD;
 use core::ffi::c_int;
 use perusal::ring::Room;
 
 /// Most bytes of a member's data. What the complete implementation finds out about a call is little beside the copies of more.
-const MOST: usize = 32 << 10;
-
-/// The team of a communicator.
-#[inline(always)]
-fn team<'a>(comm: CommHandle<'a>, operation: Collective) -> Option<BlockingTeam<'a>> {
-    if !fast_path_is_open() {
-        return None;
-    }
-    team_of(running()?, comm.peek()?, operation)
-}
+pub(super) const MOST: usize = 32 << 10;
 
 /// Bytes of some elements that begin somewhere.
 #[inline(always)]
@@ -45,44 +31,6 @@ fn few(buffer: Buffer<'_>) -> Option<usize> {
     let (count, size) = (usize::try_from(buffer.count).ok()?, contiguous_size(buffer.datatype)?);
     let bytes = count.checked_mul(size)?;
     (bytes > 0 && bytes <= MOST && is_memory(buffer.addr.addr())).then_some(bytes)
-}
-
-/// Performs `$call` on `$team`, of which a member shows `$bytes` bytes; `None` if the team does not serve it. `$what` is the call, for a report if it waits long. A
-/// macro, so that nothing lies between a call of few bytes and the team.
-macro_rules! perform {
-    ($team:ident, $bytes:expr, $what:expr, $call:expr) => {{
-        if $bytes <= PAYLOAD {
-            // Such a call takes one round, as which it counts; what it is, the slot says.
-            return Some(run($call).map(drop));
-        }
-        let (comm, before) = ($team.comm(), $team.round());
-        let number = comm.call_number(before);
-        let result = describing(&|| about(&$what, comm, number), || run($call));
-        let done = !matches!(result, Ok(false));
-        $team.count_call(before, done);
-        done.then(|| result.map(drop))
-    }};
-}
-
-/// Performs a call by messages: one between two members, or a chain.
-#[inline(always)]
-fn by_messages(
-    comm: CommHandle<'_>,
-    purpose: Purpose,
-    what: impl Fn(&Comm) -> Result<CollectiveOp>,
-    call: impl AsyncFnOnce(&BlockingTransport<'_>) -> Result<()>,
-) -> Option<Result<()>> {
-    let (engine, comm) = (running()?, comm.peek()?);
-    let numbered = NumberedCall::begin(engine, comm);
-    let transport = BlockingTransport::new(engine, comm, purpose);
-    let about = || about(&what, comm, numbered.number);
-    Some(describing(&about, || transport.run(call(&transport))))
-}
-
-/// What a report says of call `number` on `comm`.
-#[cold]
-fn about(what: impl Fn(&Comm) -> Result<CollectiveOp>, comm: &Comm, number: u64) -> CollectiveAbout {
-    what(comm).map_or_else(|_| CollectiveAbout::default(), |call| call.outline(number).about())
 }
 
 /// Where the operands are of an operation in which every member has operands and gets a result: in place, where the result comes.
@@ -97,7 +45,7 @@ fn operands(send: Buffer<'_>, recv: Buffer<'_>) -> Option<*const u8> {
 /// # Safety
 /// Both hold `len` bytes, and are the same or apart.
 #[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     if from != to.cast_const() {
         // SAFETY: they hold `len` bytes and differ, so that they are apart.
         unsafe { to.copy_from_nonoverlapping(from, len) };
@@ -142,15 +90,20 @@ impl ReductionKernel for PlainKernel {
 
 /// MPI_Barrier.
 #[inline(always)]
-pub fn barrier(comm: CommHandle<'_>) -> Option<Result<()>> {
-    Some(run(team(comm, Collective::Barrier)?.barrier()))
+pub fn barrier<'a, P: Performer<'a>>(performer: P) -> Option<Result<P::Outcome>> {
+    let team = performer.team(Collective::Barrier)?;
+    performer.in_team(team, 0, arguments::barrier, async |team| team.barrier().await.map(|()| true))
 }
 
 /// MPI_Bcast.
 #[inline(always)]
-pub fn bcast(comm: CommHandle<'_>, buffer: Buffer<'_>, root: c_int) -> Option<Result<()>> {
+pub fn bcast<'a, P: Performer<'a>>(
+    performer: P,
+    buffer: Buffer<'_>,
+    root: c_int,
+) -> Option<Result<P::Outcome>> {
     let bytes = few(buffer)?;
-    let mut team = team(comm, Collective::Bcast)?;
+    let mut team = performer.team(Collective::Bcast)?;
     let root = team.member(root)?;
     // SAFETY: argument rule 3: the buffer has so many bytes, which the call may change.
     let data = unsafe { core::slice::from_raw_parts_mut(buffer.addr.cast(), bytes) };
@@ -158,23 +111,31 @@ pub fn bcast(comm: CommHandle<'_>, buffer: Buffer<'_>, root: c_int) -> Option<Re
     if team.is_one_message(Collective::Bcast, bytes) {
         let is_root = team.rank() == root;
         drop(team);
-        return by_messages(comm, Purpose::Bcast, what, async |transport| match is_root {
-            true => transport.send(1 - root, data).await,
-            false => transport.recv(root, data).await,
-        });
+        return performer.by_messages(
+            Purpose::Bcast,
+            what,
+            async move |transport: &P::Transport| match is_root {
+                true => transport.send(1 - root, data).await,
+                false => transport.recv(root, data).await,
+            },
+        );
     }
-    perform!(team, bytes, what, team.bcast(data, root))
+    performer.in_team(team, bytes, what, async move |team| team.bcast(data, root).await)
 }
 
 /// MPI_Allgather.
 #[inline(always)]
-pub fn allgather(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>) -> Option<Result<()>> {
+pub fn allgather<'a, P: Performer<'a>>(
+    performer: P,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+) -> Option<Result<P::Outcome>> {
     let block = few(recv)?;
     let is_in_place = in_place(send.addr);
     if !is_in_place && few(send)? != block {
         return None;
     }
-    let mut team = team(comm, Collective::Allgather)?;
+    let team = performer.team(Collective::Allgather)?;
     let (me, size) = (team.rank(), team.size());
     let own = recv.addr.cast::<u8>().wrapping_add(me * block);
     if !is_in_place {
@@ -187,17 +148,21 @@ pub fn allgather(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>) -> Op
     // SAFETY: argument rule 3: a block for each member, which the call may change.
     let all = unsafe { core::slice::from_raw_parts_mut(recv.addr.cast(), block * size) };
     let what = |comm: &Comm| arguments::allgather(comm, send, recv);
-    perform!(team, block, what, team.allgather(all, block))
+    performer.in_team(team, block, what, async move |team| team.allgather(all, block).await)
 }
 
 /// MPI_Alltoall.
 #[inline(always)]
-pub fn alltoall(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>) -> Option<Result<()>> {
+pub fn alltoall<'a, P: Performer<'a>>(
+    performer: P,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+) -> Option<Result<P::Outcome>> {
     let block = few(recv)?;
     if few(send)? != block || send.addr == recv.addr {
         return None;
     }
-    let mut team = team(comm, Collective::Alltoall)?;
+    let team = performer.team(Collective::Alltoall)?;
     let all = block * team.size();
     if all > MOST || team.is_long(block) {
         return None;
@@ -210,19 +175,25 @@ pub fn alltoall(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>) -> Opt
         core::slice::from_raw_parts(from, all)
     };
     let what = |comm: &Comm| arguments::alltoall(comm, send, recv);
-    let read =
-        |peer: usize, at: usize, room: &mut Room<'_>| show(&from[peer * block + at..][..room.len()], room);
+    let read = move |peer: usize, at: usize, room: &mut Room<'_>| {
+        show(&from[peer * block + at..][..room.len()], room)
+    };
     // SAFETY: argument rule 3: a block of each member, within which the bytes from `at` on lie.
-    let write = |peer: usize, at: usize, data: &[u8]| unsafe {
+    let write = move |peer: usize, at: usize, data: &[u8]| unsafe {
         copy(data.as_ptr(), to.add(peer * block + at), data.len());
     };
-    perform!(team, all, what, team.alltoall(block, read, write))
+    performer.in_team(team, all, what, async move |team| team.alltoall(block, read, write).await)
 }
 
 /// MPI_Gather.
 #[inline(always)]
-pub fn gather(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Option<Result<()>> {
-    let mut team = team(comm, Collective::Gather)?;
+pub fn gather<'a, P: Performer<'a>>(
+    performer: P,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+    root: c_int,
+) -> Option<Result<P::Outcome>> {
+    let mut team = performer.team(Collective::Gather)?;
     let root = team.member(root)?;
     let is_root = team.rank() == root;
     let (from, to) = (send.addr.cast::<u8>().cast_const(), recv.addr.cast::<u8>());
@@ -242,33 +213,41 @@ pub fn gather(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, root: c_
     if team.is_one_message(Collective::Gather, block) {
         let other = to.wrapping_add((1 - root) * block);
         drop(team);
-        return by_messages(comm, Purpose::Gather, what, async |transport| match is_root {
-            // SAFETY: argument rule 3: the root has room for a block of each member.
-            true => transport.recv(1 - root, unsafe { core::slice::from_raw_parts_mut(other, block) }).await,
+        return performer.by_messages(Purpose::Gather, what, async move |transport: &P::Transport| {
+            if is_root {
+                // SAFETY: argument rule 3: the root has room for a block of each member.
+                let room = unsafe { core::slice::from_raw_parts_mut(other, block) };
+                return transport.recv(1 - root, room).await;
+            }
             // SAFETY: argument rule 3: the caller sends `block` bytes.
-            false => transport.send(root, unsafe { core::slice::from_raw_parts(from, block) }).await,
+            transport.send(root, unsafe { core::slice::from_raw_parts(from, block) }).await
         });
     }
-    let own = |room: &mut Room<'_>| {
+    let own = move |room: &mut Room<'_>| {
         if !is_root {
             // SAFETY: argument rule 3: the caller sends `block` bytes.
             show(unsafe { core::slice::from_raw_parts(from, block) }, room);
         }
     };
-    let each = |member: usize, bytes: &[u8]| {
+    let each = move |member: usize, bytes: &[u8]| {
         if member != root {
             // SAFETY: argument rule 3: the root has room for a block of each member.
             unsafe { copy(bytes.as_ptr(), to.add(member * block), bytes.len()) };
         }
         Ok(())
     };
-    perform!(team, block, what, team.gather(block, root, own, each))
+    performer.in_team(team, block, what, async move |team| team.gather(block, root, own, each).await)
 }
 
 /// MPI_Scatter.
 #[inline(always)]
-pub fn scatter(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Option<Result<()>> {
-    let mut team = team(comm, Collective::Scatter)?;
+pub fn scatter<'a, P: Performer<'a>>(
+    performer: P,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+    root: c_int,
+) -> Option<Result<P::Outcome>> {
+    let mut team = performer.team(Collective::Scatter)?;
     let root = team.member(root)?;
     let (is_root, size) = (team.rank() == root, team.size());
     let (from, to) = (send.addr.cast::<u8>().cast_const(), recv.addr.cast::<u8>());
@@ -288,62 +267,65 @@ pub fn scatter(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, root: c
     if team.is_one_message(Collective::Scatter, block) {
         let other = from.wrapping_add((1 - root) * block);
         drop(team);
-        return by_messages(comm, Purpose::Scatter, what, async |transport| match is_root {
-            // SAFETY: argument rule 3: the root has a block for each member.
-            true => transport.send(1 - root, unsafe { core::slice::from_raw_parts(other, block) }).await,
-            // SAFETY: argument rule 3: the others have room for a block.
-            false => transport.recv(root, unsafe { core::slice::from_raw_parts_mut(to, block) }).await,
+        return performer.by_messages(Purpose::Scatter, what, async move |transport: &P::Transport| {
+            match is_root {
+                // SAFETY: argument rule 3: the root has a block for each member.
+                true => transport.send(1 - root, unsafe { core::slice::from_raw_parts(other, block) }).await,
+                // SAFETY: argument rule 3: the others have room for a block.
+                false => transport.recv(root, unsafe { core::slice::from_raw_parts_mut(to, block) }).await,
+            }
         });
     }
     // SAFETY: argument rule 3: the root has a block for each member.
-    let all = |room: &mut Room<'_>| show(unsafe { core::slice::from_raw_parts(from, block * size) }, room);
+    let all =
+        move |room: &mut Room<'_>| show(unsafe { core::slice::from_raw_parts(from, block * size) }, room);
     // SAFETY: argument rule 3: the others have room for a block.
-    let own = |bytes: &[u8]| unsafe { copy(bytes.as_ptr(), to, bytes.len()) };
-    perform!(team, block * size, what, team.scatter(block, root, all, own))
+    let own = move |bytes: &[u8]| unsafe { copy(bytes.as_ptr(), to, bytes.len()) };
+    performer.in_team(team, block * size, what, async move |team| team.scatter(block, root, all, own).await)
 }
 
 /// MPI_Reduce_scatter_block.
 #[inline(always)]
-pub fn reduce_scatter_block(
-    comm: CommHandle<'_>,
+pub fn reduce_scatter_block<'a, P: Performer<'a>>(
+    performer: P,
     send: Buffer<'_>,
     recv: Buffer<'_>,
     op: usize,
-) -> Option<Result<()>> {
-    reduce_blocks(comm, send, recv, op, |comm| arguments::reduce_scatter_block(comm, send, recv, op))
+) -> Option<Result<P::Outcome>> {
+    reduce_blocks(performer, send, recv, op, |comm| arguments::reduce_scatter_block(comm, send, recv, op))
 }
 
 /// MPI_Reduce_scatter, where all members get as many elements.
 #[inline(always)]
-pub fn reduce_scatter(
-    comm: CommHandle<'_>,
+pub fn reduce_scatter<'a, P: Performer<'a>>(
+    performer: P,
     send: Buffer<'_>,
     recv: Buffer<'_>,
     counts: Unbounded<'_, Integers<'_>>,
     op: usize,
-) -> Option<Result<()>> {
-    let mut each = members(comm.peek()?).of(counts).ok()?.iter();
+) -> Option<Result<P::Outcome>> {
+    let mut each = members(performer.comm().peek()?).of(counts).ok()?.iter();
     let count = each.next()?;
     if each.any(|other| other != count) {
         return None;
     }
     let count = usize::try_from(count).ok()?;
     let what = |comm: &Comm| arguments::reduce_scatter(comm, send, recv, counts, op);
-    reduce_blocks(comm, send.with_count(count), recv.with_count(count), op, what)
+    reduce_blocks(performer, send.with_count(count), recv.with_count(count), op, what)
 }
 
 /// A reduce-scatter of which each member gets the elements of `recv`.
 #[inline(always)]
-fn reduce_blocks(
-    comm: CommHandle<'_>,
+fn reduce_blocks<'a, P: Performer<'a>>(
+    performer: P,
     send: Buffer<'_>,
     recv: Buffer<'_>,
     op: usize,
     what: impl Fn(&Comm) -> Result<CollectiveOp>,
-) -> Option<Result<()>> {
+) -> Option<Result<P::Outcome>> {
     let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;
-    let mut team = team(comm, Collective::ReduceScatter)?;
+    let team = performer.team(Collective::ReduceScatter)?;
     let block = few(recv)?;
     let bytes = block * team.size();
     if bytes > MOST {
@@ -351,34 +333,45 @@ fn reduce_blocks(
     }
     // SAFETY: argument rule 3: a block of operands for each member, and room for one.
     let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
-    let range = |member| member * block..(member + 1) * block;
-    perform!(team, bytes, what, team.reduce_scatter(operands, range, &kernel))
+    let range = move |member| member * block..(member + 1) * block;
+    performer
+        .in_team(team, bytes, what, async move |team| team.reduce_scatter(operands, range, &kernel).await)
 }
 
 /// MPI_Scan.
 #[inline(always)]
-pub fn scan(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Option<Result<()>> {
-    prefix(comm, send, recv, op, true)
+pub fn scan<'a, P: Performer<'a>>(
+    performer: P,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+    op: usize,
+) -> Option<Result<P::Outcome>> {
+    prefix(performer, send, recv, op, true)
 }
 
 /// MPI_Exscan.
 #[inline(always)]
-pub fn exscan(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Option<Result<()>> {
-    prefix(comm, send, recv, op, false)
+pub fn exscan<'a, P: Performer<'a>>(
+    performer: P,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+    op: usize,
+) -> Option<Result<P::Outcome>> {
+    prefix(performer, send, recv, op, false)
 }
 
 #[inline(always)]
-fn prefix(
-    comm: CommHandle<'_>,
+fn prefix<'a, P: Performer<'a>>(
+    performer: P,
     send: Buffer<'_>,
     recv: Buffer<'_>,
     op: usize,
     inclusive: bool,
-) -> Option<Result<()>> {
+) -> Option<Result<P::Outcome>> {
     let bytes = few(recv)?;
     let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;
-    let mut team = team(comm, if inclusive { Collective::Scan } else { Collective::Exscan })?;
+    let mut team = performer.team(if inclusive { Collective::Scan } else { Collective::Exscan })?;
     let what = |comm: &Comm| match inclusive {
         true => arguments::scan(comm, send, recv, op),
         false => arguments::exscan(comm, send, recv, op),
@@ -387,7 +380,7 @@ fn prefix(
         drop(team);
         // SAFETY: argument rule 3: so many bytes each.
         let own = unsafe { core::slice::from_raw_parts(from, bytes) };
-        return by_messages(comm, Purpose::Scan, what, async |transport| {
+        return performer.by_messages(Purpose::Scan, what, async move |transport: &P::Transport| {
             let result = if inclusive {
                 let mut reduced = Scratch::copy_of(own)?;
                 algorithms::scan(transport, &mut reduced, &kernel).await?;
@@ -404,22 +397,22 @@ fn prefix(
     }
     // SAFETY: argument rule 3: so many bytes each.
     let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
-    perform!(team, bytes, what, team.scan(operands, inclusive, &kernel))
+    performer.in_team(team, bytes, what, async move |team| team.scan(operands, inclusive, &kernel).await)
 }
 
 /// MPI_Reduce.
 #[inline(always)]
-pub fn reduce(
-    comm: CommHandle<'_>,
+pub fn reduce<'a, P: Performer<'a>>(
+    performer: P,
     send: Buffer<'_>,
     recv: Buffer<'_>,
     op: usize,
     root: c_int,
-) -> Option<Result<()>> {
+) -> Option<Result<P::Outcome>> {
     // In place has a meaning at the root only, and there the operands are the result's.
     let bytes = few(send)?;
     let kernel = PlainKernel::new(op, send.datatype)?;
-    let mut team = team(comm, Collective::Reduce)?;
+    let mut team = performer.team(Collective::Reduce)?;
     let root = team.member(root)?;
     if team.rank() == root && (!is_memory(recv.addr.addr()) || send.addr == recv.addr) {
         return None;
@@ -433,7 +426,7 @@ pub fn reduce(
         drop(team);
         // SAFETY: argument rule 3: so many bytes.
         let own = unsafe { core::slice::from_raw_parts(from, bytes) };
-        return by_messages(comm, Purpose::Reduce, what, async |transport| {
+        return performer.by_messages(Purpose::Reduce, what, async move |transport: &P::Transport| {
             let mut reduced = Scratch::copy_of(own)?;
             algorithms::reduce(transport, &mut reduced, root, &kernel).await?;
             if is_root {
@@ -443,18 +436,23 @@ pub fn reduce(
             Ok(())
         });
     }
-    perform!(team, bytes, what, team.reduce(operands, &kernel, root))
+    performer.in_team(team, bytes, what, async move |team| team.reduce(operands, &kernel, root).await)
 }
 
 /// MPI_Allreduce.
 #[inline(always)]
-pub fn allreduce(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Option<Result<()>> {
+pub fn allreduce<'a, P: Performer<'a>>(
+    performer: P,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+    op: usize,
+) -> Option<Result<P::Outcome>> {
     let bytes = few(recv)?;
     let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;
-    let mut team = team(comm, Collective::Allreduce)?;
+    let team = performer.team(Collective::Allreduce)?;
     // SAFETY: argument rule 3: so many bytes each.
     let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
     let what = |comm: &Comm| arguments::allreduce(comm, send, recv, op);
-    perform!(team, bytes, what, team.allreduce(operands, &kernel))
+    performer.in_team(team, bytes, what, async move |team| team.allreduce(operands, &kernel).await)
 }

@@ -6,6 +6,8 @@
 pub(crate) mod arguments;
 mod checks;
 pub(crate) mod fast;
+pub(crate) mod fast_pieces;
+mod performer;
 
 use super::boundary::ErrorSource;
 use super::check as check_calls;
@@ -30,6 +32,7 @@ use core::borrow::Borrow;
 use std::sync::Arc;
 
 pub(crate) use checks::{Types, Varied};
+pub(crate) use performer::{AtOnce, InBackground};
 
 /// What the messages of a call say they are for.
 fn purpose(call: &CollectiveOp) -> Purpose {
@@ -119,17 +122,21 @@ fn ended(error: Option<Error>) -> (MessageStatus, Option<Error>) {
     (MessageStatus { error: code, ..MessageStatus::EMPTY }, error)
 }
 
-/// Begins work in the background on `comm`, which is what `outline` says, and gives the handle of its request.
+/// Begins work in the background on `comm`, and gives the handle of its request. `outline` is asked what it is if it is not over at once.
 ///
 /// # Safety
 /// As for [`NonblockingOperation::new`].
-pub(crate) unsafe fn begin(comm: Arc<Comm>, work: Work, outline: Outline) -> Result<MPI_Request> {
+pub(crate) unsafe fn begin(
+    comm: Arc<Comm>,
+    work: Work,
+    outline: impl FnOnce(&Comm) -> Outline,
+) -> Result<MPI_Request> {
     // Of what is over already there is nothing to remember, unless it has failed.
     let begun = nonblocking::begin(work);
     if matches!(begun, Ok(None)) {
         return over();
     }
-    let raises_on = comm.handle();
+    let (raises_on, outline) = (comm.handle(), outline(&comm));
     // SAFETY: `work` holds nothing that is bound to a thread (`Safety`).
     let operation = Arc::new(unsafe { NonblockingOperation::new(begun, comm, true, outline) });
     let handle = insert_task(Box::new(NonblockingTask(operation.clone(), raises_on)))?;
@@ -181,7 +188,7 @@ pub(crate) fn start(
     // Written to its place, it is not copied.
     let work = Box::into_pin(Box::write(room, work));
     // SAFETY: the work holds addresses, its transports, and what is `Send`.
-    let handle = unsafe { begin(comm, work, outline) }?;
+    let handle = unsafe { begin(comm, work, |_| outline) }?;
     if let Some((comm, call)) = checked {
         check_calls::began_operation(handle, &comm, &call, false);
     }
@@ -198,9 +205,23 @@ async unsafe fn performed(
     call: impl Borrow<CollectiveOp>,
     number: SequenceNumber,
 ) -> Result<()> {
-    let transports = background(engine, &comm, number);
-    // SAFETY: the buffers of the call are valid until this future is ready or leaked, and so while `perform` runs.
-    let result = unsafe { call.borrow().perform(&transports, &comm) }.await;
+    // SAFETY: as the caller's.
+    unsafe { perform(engine, &comm, call.borrow(), number) }.await
+}
+
+/// Performs a nonblocking operation on `comm`.
+///
+/// # Safety
+/// As for [`performed`].
+async unsafe fn perform(
+    engine: &Engine,
+    comm: &Comm,
+    call: &CollectiveOp,
+    number: SequenceNumber,
+) -> Result<()> {
+    let transports = background(engine, comm, number);
+    // SAFETY: the buffers of the call are valid until this future is ready or leaked, and so while the inner one runs.
+    let result = unsafe { call.perform(&transports, comm) }.await;
     check_nonblocking(&transports).and(result)
 }
 

@@ -135,7 +135,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
         Ok(())
     };
     // SAFETY: the work holds what is `Send`, and its transports.
-    Ok((new, unsafe { begin(from, Box::pin(work), Outline::of_function("MPI_Comm_idup")) }?))
+    Ok((new, unsafe { begin(from, Box::pin(work), |_| Outline::of_function("MPI_Comm_idup")) }?))
 }
 
 /// Splits by color (none: not in any) and key.

@@ -1,0 +1,305 @@
+//! The fast paths of collectives in which each member has its own amount of data for each other (gatherv, scatterv, alltoallv, allgatherv), and of those
+//! among neighbours: pieces of predefined types without gaps. What is said of the others ([`super::fast`]) holds for them.
+
+use super::arguments;
+use super::checks::{Peers, Types, Varied, destinations, in_place, members, sources};
+use super::fast::{MOST, copy};
+use super::performer::Performer;
+use crate::arguments::{Buffer, CommHandle};
+use crate::coll::call::CollectiveOp;
+use crate::coll::{Purpose, Transport};
+use crate::comm::Comm;
+use crate::datatypes::contiguous_size;
+use crate::error::Result;
+use crate::events::{Collective, fast_path_is_open};
+use crate::messages::is_memory;
+use core::ffi::c_int;
+
+/// A piece of the program's memory, which is valid while the call is performed (argument rule 3).
+#[derive(Clone, Copy)]
+struct Piece {
+    addr: *mut u8,
+    bytes: usize,
+}
+
+impl Piece {
+    fn of(buffer: Buffer<'_>) -> Option<Self> {
+        let count = usize::try_from(buffer.count).ok()?;
+        let bytes = count.checked_mul(contiguous_size(buffer.datatype)?)?;
+        is_memory(buffer.addr.addr()).then_some(Self { addr: buffer.addr.cast(), bytes })
+    }
+
+    /// As many as that, one behind the other.
+    fn times(self, number: usize) -> Option<Vec<Self>> {
+        self.bytes.checked_mul(number).filter(|&sum| isize::try_from(sum).is_ok())?;
+        Some((0..number).map(|at| Self { addr: self.addr.wrapping_add(at * self.bytes), ..self }).collect())
+    }
+
+    /// # Safety
+    /// The program lets the call read it.
+    unsafe fn data<'a>(self) -> &'a [u8] {
+        if self.bytes == 0 {
+            return &[];
+        }
+        // SAFETY: the program's memory (argument rule 3), not null, of so many bytes.
+        unsafe { core::slice::from_raw_parts(self.addr, self.bytes) }
+    }
+
+    /// # Safety
+    /// The program lets the call write it, and nothing else refers to it meanwhile.
+    unsafe fn room<'a>(self) -> &'a mut [u8] {
+        if self.bytes == 0 {
+            return &mut [];
+        }
+        // SAFETY: the program's memory (argument rule 3), not null, of so many bytes, which nothing else refers to.
+        unsafe { core::slice::from_raw_parts_mut(self.addr, self.bytes) }
+    }
+
+    /// Copies the caller's own data to its place, if it has that length and is not there already; `None` for anything else.
+    fn fill(self, from: Buffer<'_>) -> Option<()> {
+        if in_place(from.addr) {
+            return Some(());
+        }
+        let from = Self::of(from)?;
+        if from.bytes != self.bytes || from.addr == self.addr {
+            return None;
+        }
+        // SAFETY: both have so many bytes (argument rule 3); MPI 5.0 §6 forbids that they overlap.
+        unsafe { copy(from.addr, self.addr, self.bytes) };
+        Some(())
+    }
+}
+
+/// The pieces of an argument: all together no larger than the address space.
+fn pieces(argument: Varied<'_>, peers: Peers) -> Option<Vec<Piece>> {
+    if !is_memory(argument.addr.addr()) {
+        return None;
+    }
+    let (counts, displs) = (peers.of(argument.counts).ok()?, peers.of(argument.displs).ok()?);
+    let types = match argument.types {
+        Types::Each(types) => Some(peers.of(types).ok()?),
+        Types::Same(_) => None,
+    };
+    let mut sum = 0_usize;
+    let mut pieces = Vec::with_capacity(peers.number());
+    for (peer, (count, displ)) in counts.iter().zip(displs.iter()).enumerate() {
+        let (size, unit) = match (types, argument.types) {
+            (Some(types), _) => (contiguous_size(types[peer])?, 1),
+            (None, Types::Same(datatype)) => contiguous_size(datatype).map(|size| (size, size as isize))?,
+            (None, Types::Each(_)) => return None,
+        };
+        let bytes = usize::try_from(count).ok()?.checked_mul(size)?;
+        sum = sum.checked_add(bytes).filter(|&sum| isize::try_from(sum).is_ok())?;
+        let offset = isize::try_from(displ).ok()?.checked_mul(unit)?;
+        pieces.push(Piece { addr: argument.addr.cast::<u8>().wrapping_offset(offset), bytes });
+    }
+    Some(pieces)
+}
+
+/// The communicator, if its members can perform something by messages.
+fn open(comm: CommHandle<'_>) -> Option<&Comm> {
+    comm.peek().filter(|comm| fast_path_is_open() && !comm.is_inter())
+}
+
+fn member(comm: &Comm, rank: c_int) -> Option<usize> {
+    comm.has_peer(rank).then_some(rank as usize)
+}
+
+/// All members but the caller, from the one behind it on, with their pieces.
+fn others(pieces: &[Piece], rank: usize) -> impl Iterator<Item = (usize, Piece)> {
+    let (before, behind) = (pieces[..rank].iter().enumerate(), pieces.iter().enumerate().skip(rank + 1));
+    behind.chain(before).map(|(member, piece)| (member, *piece))
+}
+
+/// Sends and receives pieces.
+///
+/// # Safety
+/// The program lets the call read the sends and write the receives.
+async unsafe fn exchange<T: Transport>(
+    transport: &T,
+    sends: impl Iterator<Item = (usize, Piece)>,
+    recvs: impl Iterator<Item = (usize, Piece)>,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let sends: Vec<(usize, &[u8])> = sends.map(|(to, piece)| (to, unsafe { piece.data() })).collect();
+    // SAFETY: the caller's promise; MPI 5.0 §6 forbids that pieces to be written overlap others.
+    let mut recvs: Vec<(usize, &mut [u8])> =
+        recvs.map(|(from, piece)| (from, unsafe { piece.room() })).collect();
+    transport.exchange_all(&sends, &mut recvs).await
+}
+
+/// MPI_Gatherv.
+pub fn gatherv<'a, P: Performer<'a>>(
+    performer: P,
+    send: Buffer<'_>,
+    recv: Varied<'_>,
+    root: c_int,
+) -> Option<Result<P::Outcome>> {
+    let comm = open(performer.comm())?;
+    let (rank, root) = (comm.rank() as usize, member(comm, root)?);
+    let what = |comm: &Comm| arguments::gatherv(comm, send, recv, root as c_int);
+    if rank != root {
+        let own = Piece::of(send)?;
+        return performer.by_messages(Purpose::Gather, what, async move |transport: &P::Transport| {
+            // SAFETY: argument rule 3: the caller sends this.
+            transport.send(root, unsafe { own.data() }).await
+        });
+    }
+    let pieces = pieces(recv, members(comm))?;
+    pieces[root].fill(send)?;
+    performer.by_messages(Purpose::Gather, what, async move |transport: &P::Transport| {
+        // SAFETY: argument rule 3: the root has room for what the others send.
+        unsafe { exchange(transport, core::iter::empty(), others(&pieces, root)) }.await
+    })
+}
+
+/// MPI_Scatterv.
+pub fn scatterv<'a, P: Performer<'a>>(
+    performer: P,
+    send: Varied<'_>,
+    recv: Buffer<'_>,
+    root: c_int,
+) -> Option<Result<P::Outcome>> {
+    let comm = open(performer.comm())?;
+    let (rank, root) = (comm.rank() as usize, member(comm, root)?);
+    let what = |comm: &Comm| arguments::scatterv(comm, send, recv, root as c_int);
+    if rank != root {
+        let own = Piece::of(recv)?;
+        return performer.by_messages(Purpose::Scatter, what, async move |transport: &P::Transport| {
+            // SAFETY: argument rule 3: the caller has room for this.
+            transport.recv(root, unsafe { own.room() }).await
+        });
+    }
+    let pieces = pieces(send, members(comm))?;
+    if !in_place(recv.addr) {
+        let (from, to) = (pieces[root], Piece::of(recv)?);
+        if from.bytes != to.bytes || from.addr == to.addr {
+            return None;
+        }
+        // SAFETY: both have so many bytes (argument rule 3); MPI 5.0 §6 forbids that they overlap.
+        unsafe { copy(from.addr, to.addr, to.bytes) };
+    }
+    performer.by_messages(Purpose::Scatter, what, async move |transport: &P::Transport| {
+        // SAFETY: argument rule 3: the root has these pieces.
+        unsafe { exchange(transport, others(&pieces, root), core::iter::empty()) }.await
+    })
+}
+
+/// MPI_Alltoallv, MPI_Alltoallw.
+pub fn alltoallv<'a, P: Performer<'a>>(
+    performer: P,
+    send: Varied<'_>,
+    recv: Varied<'_>,
+) -> Option<Result<P::Outcome>> {
+    let comm = open(performer.comm())?;
+    let rank = comm.rank() as usize;
+    let what = |comm: &Comm| arguments::alltoallv(comm, send, recv);
+    let (sends, recvs) = (pieces(send, members(comm))?, pieces(recv, members(comm))?);
+    let (from, to) = (sends[rank], recvs[rank]);
+    if from.bytes != to.bytes || (from.addr == to.addr && to.bytes > 0) {
+        return None;
+    }
+    // SAFETY: both have so many bytes (argument rule 3); MPI 5.0 §6 forbids that they overlap.
+    unsafe { copy(from.addr, to.addr, to.bytes) };
+    performer.by_messages(Purpose::Alltoall, what, async move |transport: &P::Transport| {
+        // SAFETY: argument rule 3: a piece for each member, and room for one of each.
+        unsafe { exchange(transport, others(&sends, rank), others(&recvs, rank)) }.await
+    })
+}
+
+/// MPI_Allgatherv, where the pieces lie one behind the other.
+pub fn allgatherv<'a, P: Performer<'a>>(
+    performer: P,
+    send: Buffer<'_>,
+    recv: Varied<'_>,
+) -> Option<Result<P::Outcome>> {
+    let team = performer.team(Collective::Allgather)?;
+    let pieces = pieces(recv, members(team.comm()))?;
+    let first = pieces.iter().find(|piece| piece.bytes > 0)?.addr;
+    let longest = pieces.iter().map(|piece| piece.bytes).max().filter(|&longest| longest <= MOST)?;
+    let mut ends = Vec::with_capacity(pieces.len());
+    let mut end = 0;
+    for piece in &pieces {
+        if piece.bytes > 0 && piece.addr != first.wrapping_add(end) {
+            return None;
+        }
+        end += piece.bytes;
+        ends.push(end);
+    }
+    pieces[team.rank()].fill(send)?;
+    let equal = pieces.iter().all(|piece| piece.bytes == longest);
+    let what = |comm: &Comm| arguments::allgatherv(comm, send, recv);
+    performer.in_team(team, longest, what, async move |team| {
+        // SAFETY: argument rule 3: room for the pieces, which are this run, and nothing else refers to it.
+        let all = unsafe { Piece { addr: first, bytes: end }.room() };
+        if equal { team.allgather(all, longest).await } else { team.allgatherv(all, &ends).await }
+    })
+}
+
+/// Exchanges pieces among neighbours: those for them, and room for theirs.
+fn with_neighbours<'a, P: Performer<'a>>(
+    performer: P,
+    comm: &'a Comm,
+    sends: Vec<Piece>,
+    recvs: Vec<Piece>,
+    what: impl Fn(&Comm) -> Result<CollectiveOp>,
+) -> Option<Result<P::Outcome>> {
+    let order = comm.topology()?.send_order(sends.len());
+    performer.by_messages(Purpose::Alltoall, what, async move |transport: &P::Transport| {
+        // There is nobody behind the edge of a grid.
+        let neighbour = |ranks: &[i32], at: usize| usize::try_from(ranks[at]).ok();
+        let sends = order.iter().filter_map(|&at| Some((neighbour(comm.destinations(), at)?, sends[at])));
+        let recvs = recvs.iter().enumerate();
+        let recvs = recvs.filter_map(|(at, &piece)| Some((neighbour(comm.sources(), at)?, piece)));
+        // SAFETY: argument rule 3: a piece for each neighbour, and room for one of each.
+        unsafe { exchange(transport, sends, recvs) }.await
+    })
+}
+
+/// MPI_Neighbor_allgather.
+pub fn neighbor_allgather<'a, P: Performer<'a>>(
+    performer: P,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+) -> Option<Result<P::Outcome>> {
+    let comm = open(performer.comm())?;
+    let (from, to) = (sources(comm).ok()?.number(), destinations(comm).ok()?.number());
+    let (sends, recvs) = (vec![Piece::of(send)?; to], Piece::of(recv)?.times(from)?);
+    with_neighbours(performer, comm, sends, recvs, |comm| arguments::neighbor_allgather(comm, send, recv))
+}
+
+/// MPI_Neighbor_alltoall.
+pub fn neighbor_alltoall<'a, P: Performer<'a>>(
+    performer: P,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+) -> Option<Result<P::Outcome>> {
+    let comm = open(performer.comm())?;
+    let (from, to) = (sources(comm).ok()?.number(), destinations(comm).ok()?.number());
+    let (sends, recvs) = (Piece::of(send)?.times(to)?, Piece::of(recv)?.times(from)?);
+    with_neighbours(performer, comm, sends, recvs, |comm| arguments::neighbor_alltoall(comm, send, recv))
+}
+
+/// MPI_Neighbor_allgatherv.
+pub fn neighbor_allgatherv<'a, P: Performer<'a>>(
+    performer: P,
+    send: Buffer<'_>,
+    recv: Varied<'_>,
+) -> Option<Result<P::Outcome>> {
+    let comm = open(performer.comm())?;
+    let recvs = pieces(recv, sources(comm).ok()?)?;
+    let sends = vec![Piece::of(send)?; destinations(comm).ok()?.number()];
+    with_neighbours(performer, comm, sends, recvs, |comm| arguments::neighbor_allgatherv(comm, send, recv))
+}
+
+/// MPI_Neighbor_alltoallv, MPI_Neighbor_alltoallw.
+pub fn neighbor_alltoallv<'a, P: Performer<'a>>(
+    performer: P,
+    send: Varied<'_>,
+    recv: Varied<'_>,
+) -> Option<Result<P::Outcome>> {
+    let comm = open(performer.comm())?;
+    let sends = pieces(send, destinations(comm).ok()?)?;
+    let recvs = pieces(recv, sources(comm).ok()?)?;
+    with_neighbours(performer, comm, sends, recvs, |comm| arguments::neighbor_alltoallv(comm, send, recv))
+}

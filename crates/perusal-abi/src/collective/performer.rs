@@ -1,0 +1,200 @@
+//! When a collective on its fast path is performed: before its call returns, or in the background. Everything else is the same for both.
+
+use super::{begin, perform, to_the_end};
+use crate::arguments::CommHandle;
+use crate::coll::call::CollectiveOp;
+use crate::coll::nonblocking::Work;
+use crate::coll::shared_memory::{Hold, InTurn, Locked, TeamGuard};
+use crate::coll::{
+    BlockingTransport, NonblockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Transport,
+    background_team_of, team_of,
+};
+use crate::comm::Comm;
+use crate::comms;
+use crate::engine::describing;
+use crate::error::Result;
+use crate::events::{CollMode, Collective, fast_path_is_open};
+use crate::process::running;
+use crate::shm::telemetry::CollectiveAbout;
+use crate::team::PAYLOAD;
+use crate::types::MPI_Request;
+use core::future::Future;
+use core::pin::Pin;
+
+/// What a fast path is given to perform its operation with. `None`, of any function: it does not perform this one, and nothing has happened that others see.
+pub(crate) trait Performer<'a>: Copy {
+    /// How it holds the team.
+    type Hold: Hold + 'a;
+    /// How it sends messages.
+    type Transport: Transport;
+    /// What the call gives the program.
+    type Outcome;
+
+    /// Returns the communicator that the program named.
+    fn comm(self) -> CommHandle<'a>;
+
+    /// Returns the team of the communicator.
+    fn team(self, operation: Collective) -> Option<TeamGuard<'a, Self::Hold>>;
+
+    /// Performs `call` on `team`, of which a member shows `bytes` bytes. `call` says false where the team does not serve it. `what` is the call, for reports.
+    fn in_team(
+        self,
+        team: TeamGuard<'a, Self::Hold>,
+        bytes: usize,
+        what: impl Fn(&Comm) -> Result<CollectiveOp>,
+        call: impl AsyncFnOnce(&mut TeamGuard<'a, Self::Hold>) -> Result<bool>,
+    ) -> Option<Result<Self::Outcome>>;
+
+    /// Performs `call` by messages: one between two members, or a chain.
+    fn by_messages(
+        self,
+        purpose: Purpose,
+        what: impl Fn(&Comm) -> Result<CollectiveOp>,
+        call: impl AsyncFnOnce(&Self::Transport) -> Result<()>,
+    ) -> Option<Result<Self::Outcome>>;
+}
+
+/// Before the call returns.
+#[derive(Clone, Copy)]
+pub(crate) struct AtOnce<'a>(pub CommHandle<'a>);
+
+impl<'a> Performer<'a> for AtOnce<'a> {
+    type Hold = Locked<'a>;
+    type Transport = BlockingTransport<'a>;
+    type Outcome = ();
+
+    #[inline(always)]
+    fn comm(self) -> CommHandle<'a> {
+        self.0
+    }
+
+    #[inline(always)]
+    fn team(self, operation: Collective) -> Option<TeamGuard<'a, Locked<'a>>> {
+        if !fast_path_is_open() {
+            return None;
+        }
+        team_of(running()?, self.0.peek()?, operation)
+    }
+
+    #[inline(always)]
+    fn in_team(
+        self,
+        mut team: TeamGuard<'a, Locked<'a>>,
+        bytes: usize,
+        what: impl Fn(&Comm) -> Result<CollectiveOp>,
+        call: impl AsyncFnOnce(&mut TeamGuard<'a, Locked<'a>>) -> Result<bool>,
+    ) -> Option<Result<()>> {
+        if bytes <= PAYLOAD {
+            // Such a call takes one round, as which it counts; what it is, the slot says.
+            return Some(to_the_end(call(&mut team)).map(drop));
+        }
+        let (comm, before) = (team.comm(), team.round());
+        let number = comm.call_number(before);
+        let result = describing(&|| about(&what, comm, number), || to_the_end(call(&mut team)));
+        let done = !matches!(result, Ok(false));
+        team.count_call(before, done);
+        done.then(|| result.map(drop))
+    }
+
+    #[inline(always)]
+    fn by_messages(
+        self,
+        purpose: Purpose,
+        what: impl Fn(&Comm) -> Result<CollectiveOp>,
+        call: impl AsyncFnOnce(&BlockingTransport<'a>) -> Result<()>,
+    ) -> Option<Result<()>> {
+        let (engine, comm) = (running()?, self.0.peek()?);
+        let numbered = NumberedCall::begin(engine, comm);
+        let transport = BlockingTransport::new(engine, comm, purpose);
+        let about = || about(&what, comm, numbered.number);
+        Some(describing(&about, || transport.run(call(&transport))))
+    }
+}
+
+/// What a report says of call `number` on `comm`.
+#[cold]
+fn about(what: impl Fn(&Comm) -> Result<CollectiveOp>, comm: &Comm, number: u64) -> CollectiveAbout {
+    what(comm).map_or_else(|_| CollectiveAbout::default(), |call| call.outline(number).about())
+}
+
+/// In the background, for a request.
+#[derive(Clone, Copy)]
+pub(crate) struct InBackground<'a>(pub CommHandle<'a>);
+
+impl<'a> InBackground<'a> {
+    /// Begins the work that `work` makes of the number of the operation.
+    fn begin<F: Future<Output = Result<()>>>(
+        self,
+        what: impl Fn(&Comm) -> Result<CollectiveOp>,
+        work: impl FnOnce(SequenceNumber) -> F,
+    ) -> Option<Result<MPI_Request>> {
+        let (engine, comm) = (running()?, comms::get(self.0.handle()).ok()?);
+        let work = work(SequenceNumber::Once(comm.next_in_background()));
+        let number = NumberedCall::count_in_background(engine, &comm);
+        let work: Pin<Box<dyn Future<Output = Result<()>> + '_>> = Box::pin(work);
+        // SAFETY: of what is borrowed, it holds the communicator, which the operation keeps, and the program's buffers, which are valid until
+        // the request is complete (argument rule 3).
+        let work =
+            unsafe { core::mem::transmute::<Pin<Box<dyn Future<Output = Result<()>> + '_>>, Work>(work) };
+        let outline = |comm: &Comm| match what(comm) {
+            Ok(call) => call.outline_of_request(number, CollMode::Nonblocking),
+            Err(_) => Outline::of_function("a nonblocking collective"),
+        };
+        // SAFETY: the work holds addresses, the team or a transport, and what is `Send`.
+        Some(unsafe { begin(comm, work, outline) })
+    }
+}
+
+impl<'a> Performer<'a> for InBackground<'a> {
+    type Hold = InTurn<'a>;
+    type Transport = NonblockingTransport<'a>;
+    type Outcome = MPI_Request;
+
+    fn comm(self) -> CommHandle<'a> {
+        self.0
+    }
+
+    #[inline(always)]
+    fn team(self, operation: Collective) -> Option<TeamGuard<'a, InTurn<'a>>> {
+        if !fast_path_is_open() {
+            return None;
+        }
+        background_team_of(running()?, self.0.peek()?, operation)
+    }
+
+    #[inline(always)]
+    fn in_team(
+        self,
+        team: TeamGuard<'a, InTurn<'a>>,
+        bytes: usize,
+        what: impl Fn(&Comm) -> Result<CollectiveOp>,
+        call: impl AsyncFnOnce(&mut TeamGuard<'a, InTurn<'a>>) -> Result<bool>,
+    ) -> Option<Result<MPI_Request>> {
+        let (engine, comm) = (running()?, team.comm());
+        // Whether the team serves more than a slot holds is found out on the way.
+        let complete = if bytes > PAYLOAD { Some(Box::new(what(comm).ok()?)) } else { None };
+        self.begin(what, |number| async move {
+            let mut team = team;
+            let done = call(&mut team).await?;
+            drop(team);
+            let Some(complete) = complete.filter(|_| !done) else { return Ok(()) };
+            // SAFETY: argument rule 3: the buffers are valid until the request is complete.
+            Box::pin(unsafe { perform(engine, comm, &complete, number) }).await
+        })
+    }
+
+    #[inline(always)]
+    fn by_messages(
+        self,
+        _: Purpose,
+        what: impl Fn(&Comm) -> Result<CollectiveOp>,
+        call: impl AsyncFnOnce(&NonblockingTransport<'a>) -> Result<()>,
+    ) -> Option<Result<MPI_Request>> {
+        let (engine, comm) = (running()?, self.0.peek()?);
+        self.begin(what, |number| async move {
+            let transport = NonblockingTransport::new(engine, comm, number);
+            let result = call(&transport).await;
+            transport.check().and(result)
+        })
+    }
+}
