@@ -1,9 +1,10 @@
 //! Other people's programs against a distribution: the tests of mpi4py, of the crate `mpi`, of PnetCDF and of parallel HDF5.
 
 use crate::shell::{
-    Result, attempt, command, copy_folder, empty, files, folder, name, need, output, read, run, tail, write,
+    Result, attempt, command, copy_folder, empty, files, folder, name, need, output, read, run, stems, tail,
+    write,
 };
-use crate::unittest::Report;
+use crate::unittest::{Report, failures};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -105,9 +106,11 @@ impl<'a> Client<'a> {
         write(self.work.join("stamp"), &self.stamp)
     }
 
-    fn job(&self, ranks: u32) -> Command {
+    fn job(&self, ranks: u32, seconds: u32) -> Command {
         let mut job = command("timeout");
-        job.args(["-s", "KILL", "1800"]).arg(self.dist.join("bin/mpiexec")).args(["-n", &ranks.to_string()]);
+        job.args(["-s", "KILL", &seconds.to_string()])
+            .arg(self.dist.join("bin/mpiexec"))
+            .args(["-n", &ranks.to_string()]);
         job
     }
 
@@ -137,7 +140,7 @@ impl<'a> Client<'a> {
     fn build_mpi4py(&self, say: impl Fn(&str)) -> Result {
         let source = self.work.join("source");
         if !self.is_built() {
-            say("getting mpi4py from PyPI, and building it (build/conformance/mpi4py)");
+            say(&format!("getting mpi4py from PyPI, and building it ({})", self.work.display()));
             self.environment()?;
             let from_source = ["--no-binary", "mpi4py", "mpi4py"];
             let mut install = self.pip(&["install"]);
@@ -156,47 +159,63 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
+    fn mpi4py_job(&self, ranks: u32, seconds: u32) -> Command {
+        let mut job = self.job(ranks, seconds);
+        job.current_dir(self.work.join("source"));
+        job
+    }
+
     /// All of mpi4py's tests, on 1, 2, 3 and 5 ranks.
     pub fn mpi4py(&self, say: impl Fn(&str)) -> Result<Vec<Verdict>> {
         self.build_mpi4py(say)?;
-        // Tests that spawn may expect more processes than they are.
-        Ok([1, 2, 3, 5].map(|ranks| self.mpi4py_tests(ranks, &["--universe", "32"], &[])).into())
+        let test = |ranks: u32| {
+            let mut job = self.mpi4py_job(ranks, 1800);
+            // Tests that spawn may expect more processes than they are.
+            job.args(["--universe", "32", "-l"])
+                .arg(self.work.join("bin/python"))
+                .args(["test/main.py", "-v"]);
+            let (good, log) = attempt(&mut job);
+            let Report { passed, skipped, reasons, mut failures, whole } = Report::of(&log, ranks);
+            if failures.is_empty() && !good {
+                failures.push("a rank that says nothing".into());
+            }
+            let failures = failures.into_iter().map(|test| format!("mpi4py/{test}")).collect();
+            Verdict {
+                name: format!("mpi4py -n {ranks}"),
+                passed,
+                skipped,
+                reasons,
+                failures,
+                log,
+                cut_off: !whole,
+            }
+        };
+        Ok([1, 2, 3, 5].map(test).into())
     }
 
-    /// All of mpi4py's tests on another MPI, with these variables.
-    pub fn mpi4py_on(
+    /// The modules of mpi4py's tests.
+    pub fn mpi4py_modules(&self, say: impl Fn(&str)) -> Result<Vec<String>> {
+        self.build_mpi4py(say)?;
+        let all = stems(&self.work.join("source/test"), "py")?;
+        Ok(all.into_iter().filter(|stem| stem.starts_with("test_")).collect())
+    }
+
+    /// Runs a module of mpi4py's tests on another MPI, with these variables, for at most three minutes. Returns the tests that failed, or the module where no
+    /// test says so, and what was printed.
+    pub fn mpi4py_module(
         &self,
+        module: &str,
         ranks: u32,
         environment: &[(&str, String)],
-        say: impl Fn(&str),
-    ) -> Result<Verdict> {
-        self.build_mpi4py(say)?;
-        Ok(self.mpi4py_tests(ranks, &[], environment))
-    }
-
-    fn mpi4py_tests(&self, ranks: u32, options: &[&str], environment: &[(&str, String)]) -> Verdict {
-        let mut job = self.job(ranks);
-        job.args(options)
-            .current_dir(self.work.join("source"))
-            .arg("-l")
-            .arg(self.work.join("bin/python"))
-            .args(["test/main.py", "-v"]);
-        job.envs(environment.iter().map(|(name, value)| (name, value)));
-        let (good, log) = attempt(&mut job);
-        let Report { passed, skipped, reasons, mut failures, whole } = Report::of(&log, ranks);
-        if failures.is_empty() && !good {
-            failures.push("a rank that says nothing".into());
+    ) -> (Vec<String>, String) {
+        let mut job = self.mpi4py_job(ranks, 180);
+        job.arg(self.work.join("bin/python")).args(["test/main.py", "-q", "-i"]).arg(format!("{module}.py"));
+        let (good, log) = attempt(job.envs(environment.iter().map(|(name, value)| (name, value))));
+        let mut failures = failures(&log);
+        if !good && failures.is_empty() {
+            failures.push(module.to_owned());
         }
-        let failures = failures.into_iter().map(|test| format!("mpi4py/{test}")).collect();
-        Verdict {
-            name: format!("mpi4py -n {ranks}"),
-            passed,
-            skipped,
-            reasons,
-            failures,
-            log,
-            cut_off: !whole,
-        }
+        (failures, log)
     }
 
     /// The tests and examples of the crate `mpi`, these on four ranks.
@@ -245,7 +264,7 @@ impl<'a> Client<'a> {
             files(&source.join("examples"))?.iter().map(|file| name(&file.with_extension(""))).collect();
         examples.sort();
         for example in examples {
-            let mut job = self.job(4);
+            let mut job = self.job(4, 1800);
             job.env("LD_LIBRARY_PATH", self.dist.join("lib"));
             job.arg(self.work.join("target/debug/examples").join(&example));
             verdicts.push(Verdict::one(format!("rsmpi/{example} -n 4"), attempt(&mut job)));
@@ -331,7 +350,7 @@ impl<'a> Client<'a> {
             self.built()?;
         }
         let test = |program: &&str| {
-            let mut job = self.job(4);
+            let mut job = self.job(4, 1800);
             job.current_dir(tree.join("testpar")).arg(format!("./{program}"));
             Verdict::one(format!("hdf5/{program} -n 4"), attempt(&mut job))
         };

@@ -402,25 +402,27 @@ impl Run<'_> {
         Ok(Suite::of_another(self.mpich.clone(), folder(self.work.join("suite"))?, DIRS))
     }
 
-    /// Runs mpi4py's tests on stock MPICH as `own` has it, and where some fail over another provider: what fails there as well is not ours.
+    /// Runs the modules of mpi4py's tests on stock MPICH as `own` has it, and those with failures over another provider: what fails there as well is not ours.
     fn mpi4py(&mut self, own: &[(&str, String)], (other, over_other): (&str, &[(&str, String)])) -> Result {
         let mpich = self.mpich.clone();
         let client = Client::new("mpi4py", &mpich, &self.work)?;
         for ranks in RANKS {
             self.begin(&format!("mpi4py, {ranks} ranks"));
-            let verdict = client.mpi4py_on(ranks, own, say)?;
-            self.count().passed += verdict.passed;
-            self.count().left += verdict.skipped;
-            println!("{:<6} {:<70} passed {}", "ok", verdict.name, verdict.passed);
-            if verdict.failures.is_empty() {
-                continue;
-            }
-            let alike = client.mpi4py_on(ranks, over_other, say)?.failures;
-            for test in verdict.failures {
-                if alike.contains(&test) {
-                    self.is_alike(&test, other);
+            for module in client.mpi4py_modules(say)? {
+                let title = format!("mpi4py/{module} -n {ranks}");
+                let start = Instant::now();
+                let (failures, output) = client.mpi4py_module(&module, ranks, own);
+                let took = format!("{:6.1} s", start.elapsed().as_secs_f64());
+                if failures.is_empty() {
+                    self.report(&title, &title, true, &took, "");
+                    continue;
+                }
+                let alike = client.mpi4py_module(&module, ranks, over_other).0;
+                let own: Vec<String> = failures.into_iter().filter(|test| !alike.contains(test)).collect();
+                if own.is_empty() {
+                    self.is_alike(&format!("{title}: {}", alike.join(", ")), other);
                 } else {
-                    self.report(&test, &test, false, "", &verdict.log);
+                    self.report(&title, &format!("{title}: {}", own.join(", ")), false, &took, &output);
                 }
             }
         }

@@ -48,6 +48,18 @@ impl Report {
     }
 }
 
+/// The tests that failed on a rank, each once, of output without labels, in which lines of several ranks may run into each other.
+pub fn failures(log: &str) -> Vec<String> {
+    let after = |word: &'static str| log.split(word).skip(1);
+    let is_name = |test: &&str| test.split_once(' ').is_some_and(|(_, rest)| rest.starts_with('('));
+    let named = after("FAIL: ").chain(after("ERROR: ")).filter(is_name);
+    named
+        .map(|test| full_name(test.lines().next().unwrap_or_default()))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
+}
+
 /// `[3] text`
 fn labelled(line: &str) -> Option<(u32, &str)> {
     let (label, text) = line.strip_prefix('[')?.split_once(']')?;
@@ -63,7 +75,7 @@ fn full_name(printed: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Report;
+    use super::{Report, failures};
 
     const LOG: &str = "\
 [0] testA (test_x.TestX.testA) ... ok
@@ -80,6 +92,12 @@ mod tests {
         let report = Report::of(LOG, 1);
         assert_eq!((report.passed, report.skipped, &*report.reasons), (2, 1, "1 comm.size==1"));
         assert_eq!(report.failures, ["test_x.TestX.testC", "test_x.TestX.testD"]);
+    }
+
+    #[test]
+    fn failures_are_told_from_output_without_labels() {
+        let log = "....ERROR: testC (test_x.TestX.testC)FAIL: testD (test_x.TestX)\nFAIL: testD (test_x.TestX)\nERROR: no test\n";
+        assert_eq!(failures(log), ["test_x.TestX.testC", "test_x.TestX.testD"]);
     }
 
     #[test]
