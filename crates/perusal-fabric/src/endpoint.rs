@@ -22,9 +22,10 @@ use std::time::{Duration, Instant};
 /// Records taken from one ring before the others are looked at.
 const BATCH: usize = 64;
 /// Polls in vain after which an endpoint whose processes outnumber the CPUs gives its CPU away.
-const PATIENCE: u32 = 16;
-/// Polls in vain after which any endpoint gives its CPU away at times.
+const PATIENCE: u32 = 4;
+/// Polls in vain after which any endpoint gives its CPU away at times, and how often.
 const LONG: u32 = 1000;
+const AT_TIMES: u32 = 16;
 
 /// How long an endpoint that is closed waits for peers that have no room for what it still has to send.
 const LINGER: Duration = Duration::from_secs(1);
@@ -203,7 +204,7 @@ impl Endpoint {
         self.idle = self.idle.wrapping_add(1);
         let outnumbered = self.idle >= PATIENCE && self.is_outnumbered();
         // Whoever is awaited may be waiting for this very CPU.
-        let long = self.idle >= LONG && self.idle.is_multiple_of(PATIENCE);
+        let long = self.idle >= LONG && self.idle.is_multiple_of(AT_TIMES);
         if self.idle.is_multiple_of(1 << 16) {
             self.look_for_the_dead();
         }
