@@ -2,9 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// An error is a sentence for the person who ran the command; an empty one if everything has been said.
 pub type Result<T = ()> = std::result::Result<T, String>;
@@ -101,6 +104,44 @@ pub fn attempt(command: &mut Command) -> (bool, String) {
             (out.status.success(), String::from_utf8_lossy(&text).into_owned())
         }
     }
+}
+
+/// Runs the command as [`attempt`] does, and ends it once it has printed nothing for so long.
+pub fn attempt_until_silent(mut command: Command, silence: Duration) -> (bool, String) {
+    let shown = line(&command);
+    let started = std::io::pipe().and_then(|(reader, writer)| {
+        let child = command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).spawn()?;
+        Ok((child, reader))
+    });
+    let (mut child, mut reader) = match started {
+        Ok(started) => started,
+        Err(error) => return (false, format!("{shown}: {error}\n")),
+    };
+    // It has the pipe's other end, whose last copy the reader waits for.
+    drop(command);
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut piece = [0; 4096];
+        while let Ok(length @ 1..) = reader.read(&mut piece) {
+            let _ = sender.send(piece[..length].to_vec());
+        }
+    });
+    let mut text = Vec::new();
+    let mut is_silent = false;
+    loop {
+        match receiver.recv_timeout(silence) {
+            Ok(piece) => text.extend(piece),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) if is_silent => break,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                is_silent = true;
+                text.extend(format!("{shown}: printed nothing for {} s\n", silence.as_secs()).into_bytes());
+                let _ = child.kill();
+            }
+        }
+    }
+    let is_good = child.wait().is_ok_and(|status| status.success()) && !is_silent;
+    (is_good, String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Installs what is missing of Debian's packages: `NAME`, or `NAME=PROGRAM` where the program has another name.
@@ -215,4 +256,24 @@ pub fn tail(text: &str, lines: usize) -> String {
 /// Returns the number that an environment variable has, or `default`.
 pub fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{attempt_until_silent, command};
+    use std::time::Duration;
+
+    #[test]
+    fn a_command_that_is_heard_runs_to_its_end_and_one_that_falls_silent_is_ended() {
+        let mut speaks = command("sh");
+        speaks.args(["-c", "echo one; echo two >&2; exit 0"]);
+        assert_eq!(attempt_until_silent(speaks, Duration::from_secs(600)), (true, "one\ntwo\n".into()));
+        let mut fails = command("sh");
+        fails.args(["-c", "echo one; exit 3"]);
+        assert_eq!(attempt_until_silent(fails, Duration::from_secs(600)), (false, "one\n".into()));
+        let mut silent = command("sleep");
+        silent.arg("100000");
+        let (is_good, text) = attempt_until_silent(silent, Duration::from_millis(50));
+        assert!(!is_good && text.contains("printed nothing"), "{text}");
+    }
 }
