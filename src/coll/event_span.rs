@@ -195,7 +195,10 @@ impl CollectiveOp {
             Self::Alltoall(_, recv) => team.serves_alltoall(recv.bytes(0)),
             Self::Allgather(_, recv) if !matches!(recv.form, Form::Even(..)) => {
                 let longest = (0..team.size).map(|r| recv.bytes(r)).max().unwrap_or_default();
-                team.may_serve(longest, 0)
+                match (0..team.size).all(|r| recv.bytes(r) == longest) {
+                    true => team.may_serve(longest, longest),
+                    false => team.may_serve(longest, 0) && (team.size > 2 || longest <= PAYLOAD),
+                }
             }
             Self::Gather(_, pieces, ..) | Self::Scatter(pieces, ..) if pieces.is_some() => {
                 let block = pieces.as_ref().map_or(0, |pieces| pieces.bytes(0));

@@ -10,9 +10,6 @@ use crate::variables::{Config, ValueSource, VariableId};
 /// Bytes from which a scan goes through the team though ranks outnumber CPUs: each reduces a slice.
 const CHAINED_BELOW: usize = 512 << 10;
 
-/// Bytes from which a scan of two members goes through the team: both copy and reduce at once.
-const CHAINED_BY_TWO: usize = 8 << 10;
-
 /// Bytes up to which one of two members sends the other a message, where rings are filled past the cache: what has come is sent on faster through
 /// the ring's blocks than the kernel copies it.
 const MESSAGES: usize = 512 << 10;
@@ -44,10 +41,10 @@ impl TeamCapacity<'_> {
     }
 
     /// Returns whether an operation in which one of two members has `bytes` bytes for the other is a message instead: the ring takes several, one
-    /// behind the other, where a round waits for those before it. What is copied in one step, is not, nor operands that fit into a slot, from which the root
-    /// takes them without a copy.
+    /// behind the other, where a round waits for those before it. What is copied in one step, is not, nor what fits into a slot and is
+    /// for the root: who writes it, waits for nobody.
     pub fn is_one_message(&self, operation: Collective, bytes: usize) -> bool {
-        let in_slot = operation == Collective::Reduce && bytes <= PAYLOAD;
+        let in_slot = matches!(operation, Collective::Reduce | Collective::Gather) && bytes <= PAYLOAD;
         let asked_for = variable(operation).is_some_and(|id| self.config.number(id) != AUTO);
         let by_default = self.config.source(VariableId::CollDirectFrom) == ValueSource::Default;
         let shape = self.config.shape();
@@ -83,11 +80,11 @@ impl TeamCapacity<'_> {
         if several && oversubscribed && block * self.size > PAYLOAD { Width::Two } else { Width::One }
     }
 
-    /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead, in which a rank waits for none behind it: between two members, and
-    /// where ranks outnumber CPUs.
+    /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead, in which a rank waits for none behind it: what fits into a
+    /// slot, between two members, and where ranks outnumber CPUs.
     pub(super) fn chains_scan(&self, bytes: usize) -> bool {
         let oversubscribed = self.config.shape().is_oversubscribed();
-        (oversubscribed && bytes < CHAINED_BELOW || self.size == 2 && bytes < CHAINED_BY_TWO)
+        (oversubscribed && bytes < CHAINED_BELOW || self.size == 2 && bytes <= PAYLOAD)
             && self.config.number(VariableId::CollScan) == AUTO
     }
 

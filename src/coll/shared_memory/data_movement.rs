@@ -111,7 +111,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
     }
 
-    /// Fills `all`, which consists of a block for each member, that of member `r` before byte `ends[r]`, of which the caller's own is filled in. One round, if the longest fits.
+    /// Fills `all`, which consists of a block for each member, that of member `r` before byte `ends[r]`, of which the caller's own is filled in. One round, if the longest fits;
+    /// but two members exchange messages, so that who has less need not wait until the other has written all.
     ///
     /// # Errors
     /// As for [`Self::bcast`].
@@ -119,7 +120,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         let (rank, size) = (self.rank(), self.size());
         let range = |r: usize| if r == 0 { 0..ends[0] } else { ends[r - 1]..ends[r] };
         let longest = (0..size).map(|r| range(r).len()).max().unwrap_or_default();
-        if longest > PAYLOAD && (longest > self.room_among_all(Width::One) || !self.has_room(longest).await?)
+        if longest > PAYLOAD
+            && (size == 2 || longest > self.room_among_all(Width::One) || !self.has_room(longest).await?)
         {
             return Ok(false);
         }

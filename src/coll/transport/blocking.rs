@@ -109,6 +109,16 @@ impl<'a> BlockingTransport<'a> {
         self.note(self.engine.wait(request));
     }
 
+    /// Sends so much of a message as needs nothing of the receiver. Returns the request if that is not all.
+    fn begin_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
+        // A message to the caller itself is over when it is received.
+        if to != self.rank() && self.engine.is_eager(bytes.len()) {
+            self.send_now(to, bytes);
+            return None;
+        }
+        self.start_send(to, bytes)
+    }
+
     fn send_now(&self, to: usize, bytes: &[u8]) {
         // SAFETY: borrowed until the call returns.
         self.note(unsafe {
@@ -179,8 +189,9 @@ impl Transport for BlockingTransport<'_> {
     }
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {
         let coming = self.start_recv(from, room);
-        self.send_now(to, bytes);
+        let going = self.begin_send(to, bytes);
         self.finish_recv(coming);
+        going.into_iter().for_each(|request| self.finish_send(request));
         Ok(())
     }
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
@@ -188,15 +199,7 @@ impl Transport for BlockingTransport<'_> {
         let in_turn = recvs.iter().all(|(_, room)| room.len() <= FEW);
         let post = |(from, room): &mut (usize, &mut [u8])| self.start_recv(*from, room);
         let coming: Vec<_> = if in_turn { vec![] } else { recvs.iter_mut().map(post).collect() };
-        let send = |(to, bytes): &(usize, &[u8])| {
-            // A message to the caller itself is over when it is received.
-            if *to != self.rank() && self.engine.is_eager(bytes.len()) {
-                self.send_now(*to, bytes);
-                return None;
-            }
-            self.start_send(*to, bytes)
-        };
-        let going: Vec<_> = sends.iter().filter_map(send).collect();
+        let going: Vec<_> = sends.iter().filter_map(|(to, bytes)| self.begin_send(*to, bytes)).collect();
         for (from, room) in recvs.iter_mut().filter(|_| in_turn) {
             self.recv(*from, room).await?;
         }

@@ -13,6 +13,7 @@ use crate::datatypes::contiguous_size;
 use crate::error::Result;
 use crate::events::{Collective, fast_path_is_open};
 use crate::messages::is_memory;
+use crate::team::PAYLOAD;
 use core::ffi::c_int;
 
 /// A piece of the program's memory, which is valid while the call is performed (argument rule 3).
@@ -229,6 +230,14 @@ pub fn allgatherv<'a, P: Performer<'a>>(
     pieces[team.rank()].fill(send)?;
     let equal = pieces.iter().all(|piece| piece.bytes == longest);
     let what = |comm: &Comm| arguments::allgatherv(comm, send, recv);
+    if team.size() == 2 && longest > PAYLOAD && !equal {
+        let (rank, own) = (team.rank(), pieces[team.rank()]);
+        drop(team);
+        return performer.by_messages(Purpose::Allgather, what, async move |transport: &P::Transport| {
+            // SAFETY: argument rule 3: room for the pieces, of which the caller's is filled.
+            unsafe { exchange(transport, core::iter::once((1 - rank, own)), others(&pieces, rank)) }.await
+        });
+    }
     performer.in_team(team, longest, what, async move |team| {
         // SAFETY: argument rule 3: room for the pieces, which are this run, and nothing else refers to it.
         let all = unsafe { Piece { addr: first, bytes: end }.room() };
