@@ -127,7 +127,7 @@ const COMMANDS: &[Command] = &[
         "make the Debian package, install it beside other MPIs, and remove it",
         packages::deb_check,
     ),
-    ("verify", "", "what takes longer than the tests may, after them", verify::main),
+    ("verify", "[PART…]", "what takes longer than the tests may, after them", verify::main),
 ];
 
 fn main() -> ExitCode {

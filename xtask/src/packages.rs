@@ -129,108 +129,148 @@ pub fn deb(arguments: &[String]) -> Result {
     let (dist, _) = distribution(arguments)?;
     need(&["dpkg-dev=dpkg-shlibdeps", "patchelf"])?;
     let work = empty("build/deb")?;
-    let tree = folder(work.join("tree"))?;
     let triplet = output(command("dpkg-architecture").arg("-qDEB_HOST_MULTIARCH"))?.trim().to_owned();
     let arch = output(command("dpkg").arg("--print-architecture"))?.trim().to_owned();
     let prefix = format!("/usr/lib/{triplet}/perusal");
-    let inside = |path: &str| tree.join(path.trim_start_matches('/'));
-    folder(inside(&prefix))?;
-    for part in ["bin", "include", "lib"] {
-        run(command("cp").arg("-a").arg(dist.join(part)).arg(inside(&prefix)))?;
+    let tree = DebianTree { dist, root: folder(work.join("tree"))?, triplet, prefix };
+    tree.put_distribution()?;
+    tree.put_pages()?;
+    tree.put_commands()?;
+    tree.strip()?;
+    run(command("chmod").args(["-R", "u+rwX,go+rX,go-w"]).arg(&tree.root))?;
+    let control = folder(tree.root.join("DEBIAN"))?;
+    write(control.join("control"), tree.control(&work, &arch)?)?;
+    put_program(&tree.postinst(), &control.join("postinst"))?;
+    put_program(&tree.prerm(), &control.join("prerm"))?;
+    let package = work.join(format!("perusal_{VERSION}_{arch}.deb"));
+    run(command("dpkg-deb").args(["--root-owner-group", "--build"]).arg(&tree.root).arg(&package))?;
+    println!("deb: {} is ready", package.display());
+    Ok(())
+}
+
+/// What a Debian package has, as it lies in a folder.
+struct DebianTree {
+    dist: PathBuf,
+    /// The folder.
+    root: PathBuf,
+    /// The machine's name in paths of libraries.
+    triplet: String,
+    /// Where the distribution lies once it is installed.
+    prefix: String,
+}
+
+impl DebianTree {
+    /// Where a path of the installed package lies.
+    fn inside(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
     }
-    for config in files(&inside(&format!("{prefix}/lib/pkgconfig")))? {
-        // Found through a link of the alternatives, a file does not know where it is.
-        write(&config, read(&config)?.replace("prefix=${pcfiledir}/../..", &format!("prefix={prefix}")))?;
+
+    fn put_distribution(&self) -> Result {
+        let prefix = &self.prefix;
+        folder(self.inside(prefix))?;
+        for part in ["bin", "include", "lib"] {
+            run(command("cp").arg("-a").arg(self.dist.join(part)).arg(self.inside(prefix)))?;
+        }
+        for config in files(&self.inside(&format!("{prefix}/lib/pkgconfig")))? {
+            // Found through a link of the alternatives, a file does not know where it is.
+            write(&config, read(&config)?.replace("prefix=${pcfiledir}/../..", &format!("prefix={prefix}")))?;
+        }
+        Ok(())
     }
-    let pages = inside("/usr/share/doc/perusal");
-    copy_folder(&dist.join("share/doc/perusal"), &pages)?;
-    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        crate::shell::at(&pages, std::fs::remove_file(pages.join(licence)))?;
+
+    fn put_pages(&self) -> Result {
+        let pages = self.inside("/usr/share/doc/perusal");
+        copy_folder(&self.dist.join("share/doc/perusal"), &pages)?;
+        for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            crate::shell::at(&pages, std::fs::remove_file(pages.join(licence)))?;
+        }
+        let mit = read("LICENSE-MIT")?;
+        write(
+            pages.join("copyright"),
+            format!(
+                "perusal may be used under the Apache License 2.0 (/usr/share/common-licenses/Apache-2.0),\nor under this one:\n\n{mit}"
+            ),
+        )?;
+        write(
+            pages.join("changelog"),
+            format!(
+                "perusal ({VERSION}) unstable; urgency=low\n\n  * Built from its source tree.\n\n -- {MAINTAINER}  Thu, 01 Jan 1970 00:00:00 +0000\n"
+            ),
+        )?;
+        run(command("gzip").args(["-9n"]).arg(pages.join("changelog")))
     }
-    let mit = read("LICENSE-MIT")?;
-    write(
-        pages.join("copyright"),
-        format!(
-            "perusal may be used under the Apache License 2.0 (/usr/share/common-licenses/Apache-2.0),\nor under this one:\n\n{mit}"
-        ),
-    )?;
-    write(
-        pages.join("changelog"),
-        format!(
-            "perusal ({VERSION}) unstable; urgency=low\n\n  * Built from its source tree.\n\n -- {MAINTAINER}  Thu, 01 Jan 1970 00:00:00 +0000\n"
-        ),
-    )?;
-    run(command("gzip").args(["-9n"]).arg(pages.join("changelog")))?;
-    let bin = folder(inside("/usr/bin"))?;
-    link(&format!("../lib/{triplet}/perusal/bin/perusal"), &bin.join("perusal"))?;
-    for program in ["mpicc", "mpicxx", "mpiexec", "mpirun"] {
-        link(&format!("../lib/{triplet}/perusal/bin/{program}"), &bin.join(format!("{program}.perusal")))?;
+
+    fn put_commands(&self) -> Result {
+        let bin = folder(self.inside("/usr/bin"))?;
+        let to = format!("../lib/{}/perusal/bin", self.triplet);
+        link(&format!("{to}/perusal"), &bin.join("perusal"))?;
+        for program in ["mpicc", "mpicxx", "mpiexec", "mpirun"] {
+            link(&format!("{to}/{program}"), &bin.join(format!("{program}.perusal")))?;
+        }
+        Ok(())
     }
-    strip(&inside(&prefix))?;
-    find_beside(&inside(&prefix).join("lib"))?;
-    run(command("strip").arg("--strip-debug").arg(inside(&prefix).join("lib/libmpi_abi.a")))?;
-    run(command("chmod").args(["-R", "u+rwX,go+rX,go-w"]).arg(&tree))?;
-    let control = folder(tree.join("DEBIAN"))?;
-    let size = output(command("du").args(["-sk", "--apparent-size"]).arg(&tree))?;
-    let size = size.split_whitespace().next().unwrap_or("0");
-    write(
-        control.join("control"),
-        format!(
+
+    fn strip(&self) -> Result {
+        let prefix = self.inside(&self.prefix);
+        strip(&prefix)?;
+        find_beside(&prefix.join("lib"))?;
+        run(command("strip").arg("--strip-debug").arg(prefix.join("lib/libmpi_abi.a")))
+    }
+
+    /// What the package says of itself.
+    fn control(&self, work: &Path, arch: &str) -> Result<String> {
+        let size = output(command("du").args(["-sk", "--apparent-size"]).arg(&self.root))?;
+        let size = size.split_whitespace().next().unwrap_or("0");
+        Ok(format!(
             "Package: perusal\nVersion: {VERSION}\nArchitecture: {arch}\nMaintainer: {MAINTAINER}\nInstalled-Size: {size}\nDepends: {}\n\
              Recommends: gcc | c-compiler, g++ | c++-compiler, pkg-config\nSection: net\nPriority: optional\n\
              Description: MPI for one machine that shows what messages do\n \
              A shared-memory message engine that exports the standard ABI of MPI 5.0,\n \
              PERUSE 2.0 and events of the MPI tool information interface.\n .\n \
              It installs beside other MPIs: update-alternatives chooses among them.\n",
-            dependencies(&work, &inside(&prefix))?
-        ),
-    )?;
-    let [include, cc, mpirun, library] = [
-        format!("/usr/include/{triplet}/mpi"),
-        "/usr/bin/mpicc".to_owned(),
-        "/usr/bin/mpirun".to_owned(),
-        format!("/usr/lib/{triplet}/libmpi_abi.so.1"),
-    ];
-    let lib = format!("/usr/lib/{triplet}");
-    let config = |to: &str| {
-        let there = dist.join(format!("lib/pkgconfig/{to}")).exists();
-        let file = if there { to } else { "perusal.pc" };
-        format!("    --slave {lib}/pkgconfig/{to} {to}-{triplet} {prefix}/lib/pkgconfig/{file}")
-    };
-    // Names and groups are those of Debian's packages of MPICH and Open MPI, which have priorities 40 and 50.
-    put_program(
-        &format!(
+            dependencies(work, &self.inside(&self.prefix))?
+        ))
+    }
+
+    /// What Debian runs once the package is installed. Names and groups are those of Debian's packages of MPICH and Open MPI, which have priorities 40
+    /// and 50.
+    fn postinst(&self) -> String {
+        let Self { triplet, prefix, .. } = self;
+        let lib = format!("/usr/lib/{triplet}");
+        let config = |to: &str| {
+            let there = self.dist.join(format!("lib/pkgconfig/{to}")).exists();
+            let file = if there { to } else { "perusal.pc" };
+            format!("    --slave {lib}/pkgconfig/{to} {to}-{triplet} {prefix}/lib/pkgconfig/{file}")
+        };
+        format!(
             "#!/bin/sh\nset -e\nif [ \"$1\" = configure ]; then\n\
-             update-alternatives --install {cc} mpi /usr/bin/mpicc.perusal 30 \\\n    \
+             update-alternatives --install /usr/bin/mpicc mpi /usr/bin/mpicc.perusal 30 \\\n    \
              --slave /usr/bin/mpic++ mpic++ /usr/bin/mpicxx.perusal \\\n    \
              --slave /usr/bin/mpicxx mpicxx /usr/bin/mpicxx.perusal \\\n    \
              --slave /usr/bin/mpiCC mpiCC /usr/bin/mpicxx.perusal\n\
-             update-alternatives --install {mpirun} mpirun /usr/bin/mpirun.perusal 30 \\\n    \
+             update-alternatives --install /usr/bin/mpirun mpirun /usr/bin/mpirun.perusal 30 \\\n    \
              --slave /usr/bin/mpiexec mpiexec /usr/bin/mpiexec.perusal\n\
-             update-alternatives --install {include} mpi-{triplet} {prefix}/include 30 \\\n    \
+             update-alternatives --install /usr/include/{triplet}/mpi mpi-{triplet} {prefix}/include 30 \\\n    \
              --slave {lib}/libmpi.so libmpi.so-{triplet} {prefix}/lib/libmpi_abi.so \\\n\
              {} \\\n{} \\\n{}\n\
-             update-alternatives --install {library} libmpi_abi.so.1-{triplet} {prefix}/lib/libmpi_abi.so.1 30\nfi\n",
+             update-alternatives --install {lib}/libmpi_abi.so.1 libmpi_abi.so.1-{triplet} {prefix}/lib/libmpi_abi.so.1 30\nfi\n",
             config("mpi.pc"),
             config("mpi-c.pc"),
             config("mpi-cxx.pc"),
-        ),
-        &control.join("postinst"),
-    )?;
-    put_program(
-        &format!(
+        )
+    }
+
+    /// What Debian runs before the package is removed.
+    fn prerm(&self) -> String {
+        let Self { triplet, prefix, .. } = self;
+        format!(
             "#!/bin/sh\nset -e\nif [ \"$1\" = remove ] || [ \"$1\" = deconfigure ]; then\n\
              update-alternatives --remove mpi /usr/bin/mpicc.perusal\n\
              update-alternatives --remove mpirun /usr/bin/mpirun.perusal\n\
              update-alternatives --remove mpi-{triplet} {prefix}/include\n\
              update-alternatives --remove libmpi_abi.so.1-{triplet} {prefix}/lib/libmpi_abi.so.1\nfi\n"
-        ),
-        &control.join("prerm"),
-    )?;
-    let package = work.join(format!("perusal_{VERSION}_{arch}.deb"));
-    run(command("dpkg-deb").args(["--root-owner-group", "--build"]).arg(&tree).arg(&package))?;
-    println!("deb: {} is ready", package.display());
-    Ok(())
+        )
+    }
 }
 
 /// `deb-check [DIST]`: makes the Debian package, and installs it into a folder beside Debian's MPICH and Open MPI, and removes it again.

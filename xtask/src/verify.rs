@@ -4,135 +4,162 @@ use crate::shell::{
     Result, attempt, cargo, command, distribution, folder, itself, line, need, number, root, run, tail, write,
 };
 use crate::{aarch64, fuzz, loom, measure, miri, mutants, packages, peers, sanitizers};
+use std::path::PathBuf;
+use std::time::Instant;
 
-/// `verify`: VERIFY_SECONDS=60, how long each fuzz target runs; PERUSAL_FAULT_ROUNDS=200, how many jobs are killed.
-pub fn main(_: &[String]) -> Result {
-    let (seconds, rounds) =
-        (number("VERIFY_SECONDS", 60).to_string(), number("PERUSAL_FAULT_ROUNDS", 200).to_string());
-    let (dist, _) = distribution(&[])?;
-    let mut failed = Vec::new();
-    let mut step = |what: &str, done: &mut dyn FnMut() -> Result| {
-        println!("verify: {what}");
-        if let Err(why) = done() {
-            println!("verify: FAILED: {what}: {why}");
-            failed.push(what.to_owned());
-        }
-    };
-    step("models, with at least 3 preemptions, or 2 where three threads have too many orders", &mut || {
+/// A part: its name, what it shows, and the function that does so.
+type Part = (&'static str, &'static str, fn() -> Result);
+
+const PARTS: &[Part] = &[
+    ("models", "models, with at least 3 preemptions, or 2 where three threads have too many orders", || {
         run(loom::models()?.env("LOOM_MAX_PREEMPTIONS", "3"))
-    });
-    step("every ordering that models come by is needed by one", &mut || mutants::main(&[]));
-    step("tests under the rules of the language (Miri)", &mut || miri::main(&[]));
-    step("threads under ThreadSanitizer", &mut || sanitizers::thread(&[]));
-    step("the same tests under AddressSanitizer", &mut || sanitizers::address(&[]));
-    step("models of events where the kernel has no membarrier", &mut || {
+    }),
+    ("mutants", "every ordering that models come by is needed by one", || mutants::main(&[])),
+    ("miri", "tests under the rules of the language (Miri)", || miri::main(&[])),
+    ("tsan", "threads under ThreadSanitizer", || sanitizers::thread(&[])),
+    ("asan", "the same tests under AddressSanitizer", || sanitizers::address(&[])),
+    ("fences", "models of events where the kernel has no membarrier", || {
         run(itself(["loom", "registry", "first_thread", "my_callback"])?.env("PERUSAL_MODEL_FENCES", "1"))
-    });
-    step(&format!("fuzz targets, {seconds} seconds each"), &mut || {
-        fuzz::main(std::slice::from_ref(&seconds))
-    });
-    step("events cost no instructions where nobody listens", &mut || measure::event_cost(&[]));
-    step("no invalid access, leak or uninitialised byte in messages of every kind", &mut || valgrind(&[]));
-    step("tests and jobs on AArch64, under emulation", &mut || aarch64::main(&[]));
-    step(&format!("{rounds} jobs killed at random moments"), &mut || {
-        let arguments =
-            ["test", "--quiet", "--locked", "--package", "perusal-cli", "--test", "p2p", "faults"];
-        run(cargo(arguments).env("PERUSAL_FAULT_ROUNDS", &rounds))
-    });
-    let faults = number("PERUSAL_FAULT_RUNS", 2000).to_string();
-    step(&format!("{faults} jobs that meet faults of every kind"), &mut || {
-        let arguments = [
-            "test",
-            "--locked",
-            "--package",
-            "perusal-cli",
-            "--test",
-            "p2p",
-            "fault_runs",
-            "--",
-            "--nocapture",
-        ];
-        let seed = number("PERUSAL_FAULT_SEED", std::process::id().into()).to_string();
-        run(cargo(arguments).env("PERUSAL_FAULT_RUNS", &faults).env("PERUSAL_FAULT_SEED", seed))
-    });
-    step("half a million calls with wrong arguments", &mut || {
-        let arguments =
-            ["test", "--quiet", "--locked", "--package", "perusal-abi", "--test", "abi", "hostile"];
-        let seed = number("PERUSAL_HOSTILE_SEED", std::process::id().into()).to_string();
-        run(cargo(arguments).env("PERUSAL_HOSTILE_CALLS", "500000").env("PERUSAL_HOSTILE_SEED", seed))
-    });
-    step("thirty thousand command lines and as many tune files that nobody would write", &mut || {
-        let arguments =
-            ["test", "--quiet", "--locked", "--package", "perusal-cli", "--bin", "perusal", "random_tests"];
-        let seed = number("PERUSAL_RANDOM_SEED", std::process::id().into());
-        println!("verify: PERUSAL_RANDOM_SEED={seed}");
-        run(cargo(arguments)
-            .env("PERUSAL_RANDOM_ROUNDS", "30000")
-            .env("PERUSAL_RANDOM_SEED", seed.to_string()))
-    });
-    step("programs built with MPICH's header on perusal, and ours on MPICH", &mut || peers::exchange(&[]));
-    let order = folder("build")?.join("all_to_all_order");
-    step("the Python wheel, with mpi4py", &mut || packages::wheel_check(&[]));
-    step("the Debian package, beside other MPIs", &mut || packages::deb_check(&[]));
-    step("the order of messages among 64 ranks", &mut || {
-        run(command(dist.join("bin/mpicc")).args(["-O2", "examples/all_to_all_order.c", "-o"]).arg(&order))?;
-        run(command(dist.join("bin/mpiexec")).args(["-n", "64"]).arg(&order))
-    });
-    step("256 ranks start, talk all to all and end", &mut || {
-        let mut job = command(dist.join("bin/mpiexec"));
-        run(job.args(["-n", "256"]).arg(&order).args(["--messages", "1000"]).env("MPIEXEC_TIMEOUT", "6000"))
-    });
-    let waits = folder("build")?.join("mistakes");
-    step(
+    }),
+    ("fuzz", "fuzz targets, VERIFY_SECONDS=60 each", || {
+        fuzz::main(&[number("VERIFY_SECONDS", 60).to_string()])
+    }),
+    ("event-cost", "events cost no instructions where nobody listens", || measure::event_cost(&[])),
+    ("valgrind", "no invalid access, leak or uninitialised byte in messages of every kind", || valgrind(&[])),
+    ("aarch64", "tests and jobs on AArch64, under emulation", || aarch64::main(&[])),
+    ("kills", "PERUSAL_FAULT_ROUNDS=200 jobs killed at random moments", kills),
+    ("faults", "PERUSAL_FAULT_RUNS=2000 jobs that meet faults of every kind", faults),
+    ("hostile", "half a million calls with wrong arguments", hostile),
+    (
+        "command-lines",
+        "thirty thousand command lines and as many tune files that nobody would write",
+        command_lines,
+    ),
+    ("exchange", "programs built with MPICH's header on perusal, and ours on MPICH", || peers::exchange(&[])),
+    ("wheel", "the Python wheel, with mpi4py", || packages::wheel_check(&[])),
+    ("deb", "the Debian package, beside other MPIs", || packages::deb_check(&[])),
+    ("order", "the order of messages among 64 ranks", || all_to_all(64, &[])),
+    ("ranks", "256 ranks start, talk all to all and end", || all_to_all(256, &["--messages", "1000"])),
+    (
+        "deadlocks",
         "nobody is called deadlocked who is not: a million messages, ranks that sleep, threads, other programs",
-        &mut || {
-            run(command(dist.join("bin/mpicc"))
-                .args(["-O2", "-pthread", "tests/launcher/mistakes.c", "-o"])
-                .arg(&waits))?;
-            let runs = [
-                ("8", "stress", "1000000"),
-                ("3", "sleeps", ""),
-                ("3", "relay", ""),
-                ("2", "thread", ""),
-                ("2", "pipe", ""),
-            ];
-            for (ranks, program, argument) in runs {
-                // A deadlock that is none would end the job with status 125.
-                let mut job = command(dist.join("bin/mpiexec"));
-                run(job
-                    .args(["-n", ranks])
-                    .arg(&waits)
-                    .args([program, argument])
-                    .env("MPIEXEC_TIMEOUT", "3600"))?;
-            }
-            Ok(())
-        },
-    );
-    let files = folder(root().join("build/files"))?;
-    let counts = files.join("file_counts_beyond");
-    step("more than 2 GiB in one access to a file", &mut || {
-        let mut mpicc = command(dist.join("bin/mpicc"));
-        run(mpicc.args(["-O1", "-Itests/c", "tests/c/file_counts_beyond.c", "-o"]).arg(&counts))?;
-        let mut job = command(dist.join("bin/mpiexec"));
-        job.current_dir(&files).env("PERUSAL_LARGE_FILES", "1").env("MPIEXEC_TIMEOUT", "600");
-        run(job.args(["-n", "2"]).arg(&counts))
-    });
-    let checkers = [
-        ("Miri (a nightly toolchain with it)", miri::is_there()),
-        ("ThreadSanitizer", sanitizers::thread_is_there()),
-        ("AddressSanitizer", sanitizers::address_is_there()),
-    ];
-    let missing: Vec<&str> = checkers.iter().filter(|one| !one.1).map(|one| one.0).collect();
-    if !failed.is_empty() {
-        return Err(format!("failed: {}", failed.join("; ")));
+        no_deadlocks,
+    ),
+    ("large-files", "more than 2 GiB in one access to a file", large_files),
+];
+
+/// `verify [PART…]`: all of them, in this order.
+pub fn main(arguments: &[String]) -> Result {
+    let named: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let Some(unknown) = named.iter().find(|name| PARTS.iter().all(|(part, ..)| part != *name)) {
+        let parts: Vec<&str> = PARTS.iter().map(|(name, ..)| *name).collect();
+        return Err(format!("unknown part: {unknown} (there are {})", parts.join(", ")));
     }
-    match missing.join(", ").as_str() {
-        "" => println!("verify: all well"),
-        missing => {
-            println!("verify: all that ran is well; not run, because the toolchain has none: {missing}")
+    let wanted: Vec<&Part> =
+        PARTS.iter().filter(|(name, ..)| named.is_empty() || named.contains(name)).collect();
+    let mut failed = Vec::new();
+    for (name, what, part) in &wanted {
+        println!("verify: {name}: {what}");
+        let start = Instant::now();
+        let ended = part();
+        let seconds = start.elapsed().as_secs();
+        match ended {
+            Ok(()) => println!("verify: {name}: ended well ({seconds} s)"),
+            Err(why) => {
+                println!("verify: {name}: FAILED ({seconds} s): {why}");
+                failed.push(*name);
+            }
         }
     }
-    Ok(())
+    let checkers = [
+        ("miri", "Miri (a nightly toolchain with it)", miri::is_there()),
+        ("tsan", "ThreadSanitizer", sanitizers::thread_is_there()),
+        ("asan", "AddressSanitizer", sanitizers::address_is_there()),
+    ];
+    let is_wanted = |name: &str| wanted.iter().any(|(part, ..)| *part == name);
+    let missing: Vec<&str> = checkers
+        .iter()
+        .filter(|(name, _, there)| is_wanted(name) && !there)
+        .map(|(_, what, _)| *what)
+        .collect();
+    let good = wanted.len() - failed.len() - missing.len();
+    println!("verify: {good} parts are well, {} failed, {} not run", failed.len(), missing.len());
+    if !missing.is_empty() {
+        println!("verify: not run, because the toolchain has none: {}", missing.join(", "));
+    }
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+/// A number that repeats a run of random tests, from the environment or this process's.
+fn seed(variable: &str) -> String {
+    let seed = number(variable, std::process::id().into());
+    println!("verify: {variable}={seed}");
+    seed.to_string()
+}
+
+/// Tests of random things, whose seed is in `variable`.
+fn random_tests(arguments: &[&str], variable: &str, rounds: (&str, u64)) -> Result {
+    let mut tests = cargo(["test", "--locked"]);
+    tests.args(arguments).env(variable, seed(variable)).env(rounds.0, rounds.1.to_string());
+    run(&mut tests)
+}
+
+fn kills() -> Result {
+    let rounds = ("PERUSAL_FAULT_ROUNDS", number("PERUSAL_FAULT_ROUNDS", 200));
+    let tests = ["--quiet", "--package", "perusal-cli", "--test", "p2p", "faults"];
+    random_tests(&tests, "PERUSAL_FAULT_SEED", rounds)
+}
+
+fn faults() -> Result {
+    let runs = ("PERUSAL_FAULT_RUNS", number("PERUSAL_FAULT_RUNS", 2000));
+    let tests = ["--package", "perusal-cli", "--test", "p2p", "fault_runs", "--", "--nocapture"];
+    random_tests(&tests, "PERUSAL_FAULT_SEED", runs)
+}
+
+fn hostile() -> Result {
+    let tests = ["--quiet", "--package", "perusal-abi", "--test", "abi", "hostile"];
+    random_tests(&tests, "PERUSAL_HOSTILE_SEED", ("PERUSAL_HOSTILE_CALLS", 500_000))
+}
+
+fn command_lines() -> Result {
+    let tests = ["--quiet", "--package", "perusal-cli", "--bin", "perusal", "random_tests"];
+    random_tests(&tests, "PERUSAL_RANDOM_SEED", ("PERUSAL_RANDOM_ROUNDS", 30_000))
+}
+
+/// Compiles a program with the `mpicc` of `dist/`; returns it.
+fn compiled(source: &str, flags: &[&str]) -> Result<PathBuf> {
+    let (dist, _) = distribution(&[])?;
+    let name = source.rsplit('/').next().unwrap_or(source).trim_end_matches(".c");
+    let program = root().join(folder("build/verify")?).join(name);
+    run(command(dist.join("bin/mpicc")).args(flags).arg(source).arg("-o").arg(&program))?;
+    Ok(program)
+}
+
+/// The `mpiexec` of `dist/`, with so many ranks, for so many seconds at most.
+fn job(ranks: u32, seconds: u32) -> Result<std::process::Command> {
+    let (dist, _) = distribution(&[])?;
+    let mut job = command(dist.join("bin/mpiexec"));
+    job.args(["-n", &ranks.to_string()]).env("MPIEXEC_TIMEOUT", seconds.to_string());
+    Ok(job)
+}
+
+fn all_to_all(ranks: u32, arguments: &[&str]) -> Result {
+    let program = compiled("examples/all_to_all_order.c", &["-O2"])?;
+    run(job(ranks, 6000)?.arg(&program).args(arguments))
+}
+
+fn no_deadlocks() -> Result {
+    let program = compiled("tests/launcher/mistakes.c", &["-O2", "-pthread"])?;
+    let programs: [(u32, &[&str]); 5] =
+        [(8, &["stress", "1000000"]), (3, &["sleeps"]), (3, &["relay"]), (2, &["thread"]), (2, &["pipe"])];
+    // A deadlock that is none would end the job with status 125.
+    programs.iter().try_for_each(|(ranks, arguments)| run(job(*ranks, 3600)?.arg(&program).args(*arguments)))
+}
+
+fn large_files() -> Result {
+    let program = compiled("tests/c/file_counts_beyond.c", &["-O1", "-Itests/c"])?;
+    let files = folder(root().join("build/files"))?;
+    run(job(2, 600)?.current_dir(&files).env("PERUSAL_LARGE_FILES", "1").arg(&program))
 }
 
 /// Programs of `tests/c` that pass messages of every kind, and their ranks.
