@@ -55,7 +55,7 @@ unsafe impl Sync for SignatureTable {}
 
 /// A collective call, as the table knows it.
 #[derive(Debug, Clone, Copy)]
-pub struct TableCall<'a> {
+pub struct TableCall {
     /// The context id of its communicator.
     pub context: u32,
     /// Its number there, from 1.
@@ -66,8 +66,16 @@ pub struct TableCall<'a> {
     pub rank: u32,
     /// What is compared.
     pub signature: Signature,
-    /// What is said of it, of which at most [`TEXT_BYTES`] are kept.
-    pub text: &'a str,
+}
+
+/// The text of a message, until somebody reads it.
+#[derive(Debug, Clone, Copy)]
+pub struct KeptText([u64; MESSAGE_WORDS - MESSAGE_TEXT]);
+
+impl core::fmt::Display for KeptText {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&text_of(self.0.into_iter()))
+    }
 }
 
 /// How a call compares with that of the member that came first.
@@ -150,11 +158,12 @@ impl SignatureTable {
 
     /// Takes what [`Self::put`] has kept of a message; `None` if there is nothing.
     #[must_use]
-    pub fn take(&self, key: u64) -> Option<(u64, String)> {
+    pub fn take(&self, key: u64) -> Option<(u64, KeptText)> {
         let _held = self.hold()?;
         let entry = self.message_entries(key).find(|entry| get(&entry[0]) == key)?;
         set(&entry[0], 0);
-        (get(self.stopped()) == 0).then(|| (get(&entry[TYPE]), text_of(&entry[MESSAGE_TEXT..])))
+        let text = || KeptText(core::array::from_fn(|at| get(&entry[MESSAGE_TEXT + at])));
+        (get(self.stopped()) == 0).then(|| (get(&entry[TYPE]), text()))
     }
 
     /// Compares no types of messages any more: a message that was cancelled is none of those that a receiver counts.
@@ -164,9 +173,10 @@ impl SignatureTable {
         }
     }
 
-    /// Compares a call with that of the member that came first, and says that the caller has come.
+    /// Compares a call with that of the member that came first, and says that the caller has come. Of the first, at most [`TEXT_BYTES`] of `text` are
+    /// kept.
     #[must_use]
-    pub fn meet(&self, call: &TableCall<'_>) -> Meeting {
+    pub fn meet(&self, call: &TableCall, text: impl FnOnce() -> String) -> Meeting {
         let Some(_held) = self.hold() else { return Meeting::Unknown };
         let key = (u64::from(call.context) + 1) << 32 | u64::from(call.number);
         let set = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
@@ -176,7 +186,7 @@ impl SignatureTable {
         match of_key(key) {
             Some(entry) => join(entry, call),
             None => of_key(0).map_or(Meeting::Unknown, |entry| {
-                begin(entry, key, call);
+                begin(entry, key, call, text);
                 Meeting::Agrees
             }),
         }
@@ -194,7 +204,7 @@ fn get(word: &AtomicU64) -> u64 {
 }
 
 /// Makes the entry of a call that nobody else has come to.
-fn begin(entry: &[AtomicU64], key: u64, call: &TableCall<'_>) {
+fn begin(entry: &[AtomicU64], key: u64, call: &TableCall, text: impl FnOnce() -> String) {
     if call.members < 2 {
         return;
     }
@@ -203,11 +213,11 @@ fn begin(entry: &[AtomicU64], key: u64, call: &TableCall<'_>) {
     set(&entry[FIRST], u64::from(call.rank));
     entry[FIELDS_AT..BALANCE].iter().zip(call.signature.fields).for_each(|(word, field)| set(word, field));
     set(&entry[BALANCE], call.signature.balance);
-    set_text(&entry[TEXT..], call.text);
+    set_text(&entry[TEXT..], &text());
 }
 
 /// Compares a call with the one that made the entry.
-fn join(entry: &[AtomicU64], call: &TableCall<'_>) -> Meeting {
+fn join(entry: &[AtomicU64], call: &TableCall) -> Meeting {
     let arrived = get(&entry[ARRIVED]).saturating_add(1);
     let balance = get(&entry[BALANCE]).wrapping_add(call.signature.balance);
     set(&entry[ARRIVED], arrived);
@@ -217,7 +227,7 @@ fn join(entry: &[AtomicU64], call: &TableCall<'_>) -> Meeting {
     let other = Signature { fields, balance: 0 };
     let is_last = arrived >= u64::from(call.members);
     let meeting = match call.signature.difference(&other) {
-        Some(_) => Meeting::Differs(get(&entry[FIRST]) as u32, other, text_of(&entry[TEXT..])),
+        Some(_) => Meeting::Differs(get(&entry[FIRST]) as u32, other, text_of(entry[TEXT..].iter().map(get))),
         // A type or length that differs is said once, by whom it differs.
         None if is_last && balance != 0 => Meeting::Unbalanced,
         None => Meeting::Agrees,
@@ -240,8 +250,8 @@ fn set_text(words: &[AtomicU64], text: &str) {
 }
 
 /// The text of an entry. Another rank may have written anything there.
-fn text_of(words: &[AtomicU64]) -> String {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| get(word).to_le_bytes()).collect();
+fn text_of(words: impl Iterator<Item = u64>) -> String {
+    let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     let text = String::from_utf8_lossy(&bytes[..end]);
     text.chars().map(|char| if char.is_control() { '?' } else { char }).collect()
@@ -251,9 +261,13 @@ fn text_of(words: &[AtomicU64]) -> String {
 mod tests {
     use super::*;
 
-    fn call(rank: u32, number: u32, fields: [u64; FIELDS]) -> TableCall<'static> {
+    fn call(rank: u32, number: u32, fields: [u64; FIELDS]) -> TableCall {
         let signature = Signature { fields, balance: 0 };
-        TableCall { context: 4, number, members: 3, rank, signature, text: "root 0" }
+        TableCall { context: 4, number, members: 3, rank, signature }
+    }
+
+    fn said() -> String {
+        "root 0".into()
     }
 
     fn table() -> (Job, SignatureTable) {
@@ -267,14 +281,18 @@ mod tests {
         let (_job, table) = table();
         let same = [1, 2, 3, 4, 5, 6, 7];
         for number in 1..40 {
-            assert_eq!(table.meet(&call(0, number, same)), Meeting::Agrees);
+            assert_eq!(table.meet(&call(0, number, same), said), Meeting::Agrees);
         }
         for number in 1..40 {
-            assert_eq!(table.meet(&call(1, number, same)), Meeting::Agrees);
-            let differs = table.meet(&call(2, number, [1, 9, 3, 4, 5, 6, 7]));
+            assert_eq!(table.meet(&call(1, number, same), said), Meeting::Agrees);
+            let differs = table.meet(&call(2, number, [1, 9, 3, 4, 5, 6, 7]), said);
             let first = Signature { fields: same, balance: 0 };
             assert_eq!(differs, Meeting::Differs(0, first, "root 0".into()));
-            assert_eq!(table.meet(&call(2, number, [7; FIELDS])), Meeting::Agrees, "the entry is free again");
+            assert_eq!(
+                table.meet(&call(2, number, [7; FIELDS]), said),
+                Meeting::Agrees,
+                "the entry is free again"
+            );
         }
     }
 
@@ -285,11 +303,11 @@ mod tests {
             for balance in [0, 0_u64.wrapping_sub(8)] {
                 let mut call = call(0, 1, [0; FIELDS]);
                 call.signature.balance = balance;
-                assert_eq!(table.meet(&call), Meeting::Agrees);
+                assert_eq!(table.meet(&call, said), Meeting::Agrees);
             }
             let mut call = call(2, 1, [0; FIELDS]);
             call.signature.balance = last;
-            assert_eq!(table.meet(&call), expected);
+            assert_eq!(table.meet(&call, said), expected);
         }
     }
 
@@ -297,7 +315,7 @@ mod tests {
     fn a_full_table_compares_no_more() {
         let (_job, table) = table();
         let meetings: Vec<_> =
-            (0..20_000).map(|number| table.meet(&call(0, number + 1, [0; FIELDS]))).collect();
+            (0..20_000).map(|number| table.meet(&call(0, number + 1, [0; FIELDS]), said)).collect();
         assert!(meetings.contains(&Meeting::Unknown) && meetings[0] == Meeting::Agrees);
     }
 
@@ -305,16 +323,17 @@ mod tests {
     fn the_type_of_a_message_is_there_until_it_is_taken() {
         let (_job, table) = table();
         let keys = || (1..5000_u64).map(|key| key << 40 | key);
+        let taken = |key| table.take(key).map(|(kind, text)| (kind, text.to_string()));
         assert!(keys().all(|key| table.put(key, key ^ 7, "4 × MPI_INT")));
         assert!(table.put(1 << 40 | 1, 9, "a later one in its place"));
-        assert_eq!(table.take(1 << 40 | 1), Some((9, "a later one in its place".into())));
-        assert!(keys().skip(1).all(|key| table.take(key) == Some((key ^ 7, "4 × MPI_INT".into()))));
+        assert_eq!(taken(1 << 40 | 1), Some((9, "a later one in its place".into())));
+        assert!(keys().skip(1).all(|key| taken(key) == Some((key ^ 7, "4 × MPI_INT".into()))));
         assert!(keys().all(|key| table.take(key).is_none()));
         assert!(keys().all(|key| table.put(key, 1, "")), "there is room again");
         let in_one_set = (0..20_u64).filter(|at| table.put((at + 1) * MESSAGE_SETS as u64, 1, "")).count();
         assert!(in_one_set <= WAYS);
         table.stop_messages();
-        assert_eq!(table.take(MESSAGE_SETS as u64), None);
+        assert_eq!(taken(MESSAGE_SETS as u64), None);
     }
 
     #[test]

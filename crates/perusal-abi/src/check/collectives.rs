@@ -35,9 +35,8 @@ impl Calls {
 
 /// Compares a collective call that is about to begin with those of the other members.
 pub fn compare(comm: &Comm, op: &CollectiveOp) {
-    let about = op.outline(0).about().to_string();
     let signature = op.signature(function(), comm);
-    meet(comm, signature, &about, "arguments", || report::name_of(comm));
+    meet(comm, signature, &|| op.outline(0).about().to_string(), "arguments", || report::name_of(comm));
 }
 
 /// Compares a collective call on a communicator that moves no data of the program's: `about` has in words what all members must give alike, which
@@ -48,10 +47,16 @@ pub fn compare_on_comm(comm: &Comm, what: &'static str, about: &str) {
 
 /// As [`compare_on_comm`], for a call on the window or file with the communicator `comm`, which `on` names.
 pub fn compare_call(comm: &Comm, what: &'static str, about: &str, on: impl Fn() -> String) {
-    meet(comm, Signature::of_call(function(), about), about, what, on);
+    meet(comm, Signature::of_call(function(), about), &|| about.to_owned(), what, on);
 }
 
-fn meet(comm: &Comm, signature: Signature, about: &str, what: &'static str, on: impl Fn() -> String) {
+fn meet(
+    comm: &Comm,
+    signature: Signature,
+    about: &dyn Fn() -> String,
+    what: &'static str,
+    on: impl Fn() -> String,
+) {
     let Ok(engine) = engine() else { return };
     // The table is memory of one job.
     if engine.has_guests(crate::coll::agreement::members(comm)) {
@@ -62,10 +67,13 @@ fn meet(comm: &Comm, signature: Signature, about: &str, what: &'static str, on: 
         let number = state.collectives.numbers.entry(comm.context).or_default();
         *number += 1;
         let (number, rank) = (*number, engine.rank());
-        let text = format!("{}|{about}", function());
-        let text = &text[..text.floor_char_boundary(TEXT_BYTES)];
-        let call = TableCall { context: comm.context, number, members, rank, signature, text };
-        let meeting = state.collectives.table().map_or(Meeting::Unknown, |table| table.meet(&call));
+        let text = || {
+            let mut text = format!("{}|{}", function(), about());
+            text.truncate(text.floor_char_boundary(TEXT_BYTES));
+            text
+        };
+        let call = TableCall { context: comm.context, number, members, rank, signature };
+        let meeting = state.collectives.table().map_or(Meeting::Unknown, |table| table.meet(&call, text));
         let place = || format!("no. {number} on {}", on());
         match meeting {
             Meeting::Agrees => {}
@@ -77,7 +85,8 @@ fn meet(comm: &Comm, signature: Signature, about: &str, what: &'static str, on: 
             )),
             Meeting::Differs(first, other, text) => {
                 let (name, said) = text.split_once('|').unwrap_or((&text, ""));
-                let mut both = [(first, name, said), (rank, function(), about)];
+                let about = about();
+                let mut both = [(first, name, said), (rank, function(), about.as_str())];
                 both.sort_unstable_by_key(|(rank, ..)| *rank);
                 let with_name = |(rank, name, said): &(u32, &str, &str)| {
                     let said = if said.is_empty() { String::new() } else { format!(" ({said})") };

@@ -44,6 +44,7 @@ use crate::events::{GlobalSubscription, shut_fast_path};
 use crate::sync::{AtomicBool, Ordering};
 use crate::variables::VariableId;
 use core::cell::Cell;
+use core::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static ON: AtomicBool = AtomicBool::new(false);
@@ -104,7 +105,7 @@ impl Kind {
 }
 
 /// Says where areas that an operation is about to use are in use.
-fn conflicts(areas: &[buffers::Area], text: impl Fn() -> String) {
+fn conflicts<T: fmt::Display>(areas: &[buffers::Area], text: impl Fn() -> T) {
     with(|state| {
         for area in areas {
             let Some((other, access, bytes)) = state.buffers.conflict(area) else { continue };

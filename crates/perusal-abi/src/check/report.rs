@@ -101,10 +101,12 @@ pub fn bytes(number: u64) -> String {
 
 /// A communicator's name in quotation marks.
 pub fn name_of(comm: &Comm) -> String {
-    match comm.name() {
-        name if name.is_empty() => "a communicator without a name".to_owned(),
-        name => format!("'{}'", String::from_utf8_lossy(&name)),
-    }
+    in_quotation_marks(&comm.events.about().name)
+}
+
+/// The name of a communicator in quotation marks.
+pub fn in_quotation_marks(name: &str) -> String {
+    if name.is_empty() { "a communicator without a name".to_owned() } else { format!("'{name}'") }
 }
 
 /// What the calls of this rank have left undone, each in a sentence.
@@ -148,11 +150,7 @@ fn left(engine: &Engine) -> Vec<String> {
     let freed = with(|state: &mut State| core::mem::take(&mut state.freed)).unwrap_or_default();
     for message in freed.with(there) {
         let peer = message.peer.map_or_else(|| "a rank".to_owned(), |peer| format!("rank {peer}"));
-        let name = if message.comm.is_empty() {
-            "a communicator without a name".to_owned()
-        } else {
-            format!("'{}'", message.comm)
-        };
+        let name = in_quotation_marks(&message.comm);
         left.push(format!(
             "a message from {peer}, tag {}, on {name}, {}, was received by nobody",
             message.tag.unwrap_or_default(),

@@ -7,16 +7,86 @@ use crate::arguments::Buffer;
 use crate::coll::call::CollectiveOp;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
+use crate::events::CommEvents;
 use crate::files::FileObject;
 use crate::process::engine;
 use crate::requests::{self, Named};
 use core::ffi::c_int;
+use core::fmt;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A call of a message: its text is made only where something is said of it.
+#[derive(Clone)]
+struct MessageCall {
+    function: &'static str,
+    comm: Arc<CommEvents>,
+    one: Message,
+}
+
+/// One message of a call.
+#[derive(Clone, Copy)]
+struct Message {
+    access: Access,
+    /// The rank as the program has given it, and that in the job, if there is one.
+    peer: (c_int, Option<u32>),
+    tag: c_int,
+    bytes: u64,
+}
+
+impl Message {
+    fn of(comm: &Comm, half: Half<'_>, access: Access) -> Self {
+        let Half { peer, tag, buffer } = half;
+        let world = comm.has_peer(peer).then(|| comm.world_rank_of(peer));
+        let size = crate::datatypes::any(buffer.datatype).map_or(0, |datatype| datatype.size());
+        let bytes = usize::try_from(buffer.count).unwrap_or(0).saturating_mul(size) as u64;
+        Self { access, peer: (peer, world), tag, bytes }
+    }
+
+    /// The other rank and the tag, in words.
+    fn envelope(&self) -> String {
+        let direction = if self.access == Access::Read { "to" } else { "from" };
+        let other = match self.peer {
+            (MPI_ANY_SOURCE, _) => "from any rank".to_owned(),
+            (MPI_PROC_NULL, _) => "MPI_PROC_NULL".to_owned(),
+            (_, Some(world)) => format!("{direction} rank {world}"),
+            (peer, None) => format!("rank {peer}"),
+        };
+        let tag = if self.tag == MPI_ANY_TAG { "any tag".to_owned() } else { format!("tag {}", self.tag) };
+        format!("{other}, {tag}")
+    }
+}
+
+impl MessageCall {
+    fn of(comm: &Comm, peer: c_int, tag: c_int, buffer: &Buffer<'_>, access: Access) -> Self {
+        let one = Message::of(comm, Half { peer, tag, buffer }, access);
+        Self { function: function(), comm: comm.events.clone(), one }
+    }
+}
+
+/// A call that made a request, with its arguments.
+#[derive(Clone)]
+enum Text {
+    Made(String),
+    Message(MessageCall),
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Made(text) => f.write_str(text),
+            Self::Message(MessageCall { function, comm, one }) => {
+                let name = report::in_quotation_marks(&comm.about().name);
+                write!(f, "{function} ({}, on {name}, {})", one.envelope(), report::bytes(one.bytes))
+            }
+        }
+    }
+}
 
 /// A request, as the checks know it.
 struct LiveRequest {
     /// The call that made it, with its arguments.
-    text: String,
+    text: Text,
     kind: Kind,
     /// What it uses while it is active.
     areas: Vec<Area>,
@@ -35,7 +105,7 @@ pub struct Live(BTreeMap<usize, LiveRequest>);
 impl Live {
     /// The call that made a request.
     pub fn text(&self, handle: usize) -> (String, Kind) {
-        let text = self.0.get(&handle).map(|live| (live.text.clone(), live.kind));
+        let text = self.0.get(&handle).map(|live| (live.text.to_string(), live.kind));
         text.unwrap_or_else(|| ("an operation".into(), Kind::Message))
     }
 
@@ -47,7 +117,7 @@ impl Live {
     /// Says more of the call that made a request.
     pub fn rename(&mut self, handle: usize, text: String) {
         if let Some(live) = self.0.get_mut(&handle) {
-            live.text = text;
+            live.text = Text::Made(text);
         }
     }
 
@@ -72,32 +142,13 @@ impl Live {
     }
 }
 
-fn message_text(comm: &Comm, peer: c_int, tag: c_int, buffer: &Buffer<'_>, access: Access) -> String {
-    let (other, tag, bytes) = message_parts(comm, Half { peer, tag, buffer }, access);
-    format!("{} ({other}, {tag}, on {}, {bytes})", function(), report::name_of(comm))
+fn message_text(comm: &Comm, peer: c_int, tag: c_int, buffer: &Buffer<'_>, access: Access) -> Text {
+    Text::Message(MessageCall::of(comm, peer, tag, buffer, access))
 }
 
 fn half_text(comm: &Comm, half: Half<'_>, access: Access) -> String {
-    let (other, tag, bytes) = message_parts(comm, half, access);
-    format!("{other}, {tag}, {bytes}")
-}
-
-/// The other rank, the tag and the length, in words.
-fn message_parts(comm: &Comm, half: Half<'_>, access: Access) -> (String, String, String) {
-    let Half { peer, tag, buffer } = half;
-    let other = match peer {
-        MPI_ANY_SOURCE => "from any rank".to_owned(),
-        MPI_PROC_NULL => "MPI_PROC_NULL".to_owned(),
-        peer if comm.has_peer(peer) => {
-            let direction = if access == Access::Read { "to" } else { "from" };
-            format!("{direction} rank {}", comm.world_rank_of(peer))
-        }
-        peer => format!("rank {peer}"),
-    };
-    let tag = if tag == MPI_ANY_TAG { "any tag".to_owned() } else { format!("tag {tag}") };
-    let size = crate::datatypes::any(buffer.datatype).map_or(0, |datatype| datatype.size());
-    let bytes = usize::try_from(buffer.count).unwrap_or(0).saturating_mul(size);
-    (other, tag, report::bytes(bytes as u64))
+    let message = Message::of(comm, half, access);
+    format!("{}, {}", message.envelope(), report::bytes(message.bytes))
 }
 
 /// The type of a buffer into which a message is received.
@@ -106,7 +157,7 @@ fn receive_type(buffer: &Buffer<'_>, access: Access) -> Option<Datatype> {
 }
 
 /// Says where a message that was received ends within a basic element: it was not sent in that type.
-fn say_broken_element(datatype: &Datatype, bytes: usize, text: impl FnOnce() -> String) {
+fn say_broken_element(datatype: &Datatype, bytes: usize, text: impl FnOnce() -> Text) {
     if datatype.elements_in(bytes).is_some() {
         return;
     }
@@ -131,7 +182,7 @@ pub fn received(comm: &Comm, peer: c_int, tag: c_int, buffer: &Buffer<'_>, bytes
 
 fn keep(
     handle: usize,
-    (text, kind): (String, Kind),
+    (text, kind): (Text, Kind),
     areas: Vec<Area>,
     (summed, receives): (bool, Option<Datatype>),
     active: bool,
@@ -148,7 +199,8 @@ fn keep(
 pub fn noted(handle: usize) {
     let is_known = with(|state| state.requests.0.contains_key(&handle));
     if is_known == Some(false) {
-        keep(handle, (function().to_owned(), Kind::Message), vec![], (false, None), false);
+        let text = Text::Made(function().to_owned());
+        keep(handle, (text, Kind::Message), vec![], (false, None), false);
     }
 }
 
@@ -184,10 +236,10 @@ fn areas_of(op: &CollectiveOp, comm: &Comm) -> Vec<Area> {
     all.filter_map(|(elements, writes)| Area::of_elements(&elements, access(writes))).collect()
 }
 
-fn operation_text(op: &CollectiveOp, comm: &Comm) -> String {
+fn operation_text(op: &CollectiveOp, comm: &Comm) -> Text {
     let arguments = op.outline(0).about().to_string();
     let arguments = if arguments.is_empty() { arguments } else { format!(" ({arguments})") };
-    format!("{}{arguments} on {}", function(), report::name_of(comm))
+    Text::Made(format!("{}{arguments} on {}", function(), report::name_of(comm)))
 }
 
 /// A call has made a request for a collective operation; a persistent one is not active.
@@ -211,7 +263,7 @@ pub fn began_exchange(handle: usize, comm: &Comm, send: Option<Half<'_>>, recv: 
         Some(send) => {
             let (sent, received) =
                 (half_text(comm, send, Access::Read), half_text(comm, recv, Access::Write));
-            format!("{} ({sent}; {received}, on {})", function(), report::name_of(comm))
+            Text::Made(format!("{} ({sent}; {received}, on {})", function(), report::name_of(comm)))
         }
         None => message_text(comm, recv.peer, recv.tag, recv.buffer, Access::Write),
     };
@@ -233,7 +285,8 @@ pub struct Half<'a> {
 /// A call has made a request for an access to a file.
 pub fn began_file(handle: usize, file: &FileObject, buffer: &Buffer<'_>, access: Access) {
     let areas = Area::of(buffer, access).into_iter().collect();
-    keep(handle, (accesses::file_text(file, buffer), Kind::File), areas, (true, None), true);
+    let text = Text::Made(accesses::file_text(file, buffer));
+    keep(handle, (text, Kind::File), areas, (true, None), true);
 }
 
 /// A request has become active.

@@ -6,8 +6,9 @@
 //! them cannot know which is which, and so they have one type.
 
 use super::{function, is_on, report, with};
-use crate::coll::signature_table::MESSAGE_TEXT_BYTES;
+use crate::coll::signature_table::{KeptText, MESSAGE_TEXT_BYTES};
 use crate::comm::Comm;
+use crate::datatype::Datatype;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::events::{Event, EventPayload, EventRecord, EventSet, GlobalSubscription, Operation, Spec};
@@ -18,7 +19,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The type in which a message was sent, and what is said of it.
-type SentType = (u64, String);
+type SentType = (u64, KeptText);
+
+/// What a message is by its sender: the handle of its type, its bytes, the function.
+type Sent = (usize, u64, &'static str);
 
 /// Messages of one communicator, direction, peer and tag: a number of the context, whether this rank sends, the peer's rank in the job, the tag.
 type Stream = (u32, bool, u32, i32);
@@ -28,6 +32,8 @@ type Stream = (u32, bool, u32, i32);
 pub struct Messages {
     /// Messages of each stream that have been sent, or matched.
     numbers: HashMap<Stream, u64>,
+    /// The last message of a predefined type, and the type and text that it has in the table.
+    said: Option<(Sent, (u64, String))>,
     /// The types of messages that matched probes have taken, by the handle of the message.
     probed: HashMap<usize, SentType>,
     /// Messages whose type could not be kept.
@@ -161,22 +167,29 @@ fn next(messages: &mut Messages, (from, to): (u32, u32), stream: Stream) -> u64 
 fn sent(context: u32, spec: &Spec) {
     let Ok(engine) = engine() else { return };
     let Some((_, to)) = peer(engine, spec) else { return };
-    let kind = datatypes::any(spec.datatype).ok().map(|datatype| {
-        let bytes = spec.bytes as usize;
-        (datatype.sequence_number(bytes), datatype.contents_text(bytes))
-    });
-    let text = kind.as_ref().map_or_else(String::new, |(_, text)| format!("{}|{text}", function()));
-    let text = &text[..text.floor_char_boundary(MESSAGE_TEXT_BYTES)];
+    let what = (spec.datatype, spec.bytes, function());
     with(|state| {
         let stream = (context, true, to, spec.tag);
         LAST.set(Some(stream));
         let key = next(&mut state.messages, (engine.rank(), to), stream);
-        // A type that may stand for others, and a message of no bytes, have the number 0.
-        let number = kind.as_ref().and_then(|(number, _)| *number).unwrap_or(0);
-        if !state.collectives.table().is_some_and(|table| table.put(key, number, text)) {
+        let said = state.messages.said.take().filter(|(other, _)| *other == what);
+        let (what, (number, text)) = said.unwrap_or_else(|| (what, described(what)));
+        if !state.collectives.table().is_some_and(|table| table.put(key, number, &text)) {
             state.messages.unknown += 1;
         }
+        // A handle of the program's own may come to mean another type.
+        let lasts = Datatype::predefined_ref(spec.datatype).is_some();
+        state.messages.said = lasts.then_some((what, (number, text)));
     });
+}
+
+/// The type of so many bytes that a function sends. One that may stand for others, and that of no bytes, have the number 0.
+fn described((datatype, bytes, function): Sent) -> (u64, String) {
+    let Ok(datatype) = datatypes::any(datatype) else { return (0, String::new()) };
+    let bytes = bytes as usize;
+    let mut text = format!("{function}|{}", datatype.contents_text(bytes));
+    text.truncate(text.floor_char_boundary(MESSAGE_TEXT_BYTES));
+    (datatype.sequence_number(bytes).unwrap_or(0), text)
 }
 
 /// Takes the type of the message that has just been matched.
@@ -198,6 +211,7 @@ fn compare(receive: &Spec, (kind, text): SentType) {
     if kind == 0 || datatype.sequence_number(bytes).is_none_or(|own| own == kind) {
         return;
     }
+    let text = text.to_string();
     let (by, what) = text.split_once('|').unwrap_or(("a send", &text));
     let finding = format!(
         "a message from rank {from}, tag {}, on {}, was sent by {by} as {what} and is received as {}; give the send and its receive the same type",
