@@ -1,5 +1,8 @@
 //! Whatever is killed, whenever: the job ends, the reason is named, and nothing stays behind.
 
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -250,6 +253,44 @@ fn an_abort_is_named_with_its_rank_and_code() {
     let ended = run(&["-n", "2", RANK, "init", "wait", ":", "-n", "1", RANK, "init", "abort", "5"]);
     assert_eq!(ended.code(), 5, "{ended:?}");
     assert!(ended.err.contains("rank 2 called MPI_Abort with code 5"), "{ended:?}");
+}
+
+/// What the command writes to standard error, a text for each write.
+fn writes_of(command: &mut Command) -> Vec<String> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors. Each read from a pipe of packets returns what one write has written (pipe(2)).
+    assert_eq!(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_DIRECT | libc::O_CLOEXEC) }, 0);
+    // SAFETY: the pipe's, which nothing else owns.
+    let [mut reader, writer] = ends.map(|end| unsafe { File::from_raw_fd(end) });
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer).spawn().unwrap();
+    command.stderr(Stdio::null());
+    let (mut writes, mut room) = (vec![], [0; 4096]);
+    loop {
+        let bytes = reader.read(&mut room).unwrap();
+        if bytes == 0 {
+            break;
+        }
+        writes.push(String::from_utf8_lossy(&room[..bytes]).into_owned());
+    }
+    child.wait().unwrap();
+    writes
+}
+
+#[test]
+fn what_is_said_is_written_in_whole_lines() {
+    let said: [&[&str]; 6] = [
+        &["run", "--no-such-option"],
+        &["run", "-n", "2", "/no/such/program"],
+        &["run", "-n", "3", RANK, "init", "abort", "5"],
+        &["run", "-n", "3", RANK, "init", "exit", "0"],
+        &["run", "-n", "2", "--timeout", "1", RANK, "init", "wait"],
+        &["why", "0"],
+    ];
+    for arguments in said {
+        let writes = writes_of(Command::new(PERUSAL).args(arguments));
+        assert!(!writes.is_empty(), "{arguments:?}");
+        assert!(writes.iter().all(|write| write.ends_with('\n')), "{arguments:?}: {writes:#?}");
+    }
 }
 
 #[test]
