@@ -1,8 +1,8 @@
 //! Collective operations.
 //!
 //! Every algorithm is an `async fn` over a [`Transport`]: ranks that send each other bytes. A blocking collective runs it over a
-//! transport whose operations finish before they return, so that the future is ready when it is first polled ([`run`]) and
-//! nothing of it remains at run time; a nonblocking one polls the same future whenever the engine makes progress. Where the
+//! transport whose operations finish before they return, so that the future is ready when it is first polled ([`run`]; on the fast path also once
+//! more, [`run_describing`]) and nothing of it remains at run time; a nonblocking one polls the same future whenever the engine makes progress. Where the
 //! ranks of a communicator share memory, both take that instead ([`shared_memory`]).
 //!
 //! | file | what lives there |
@@ -61,12 +61,14 @@ pub use outline::Outline;
 pub use scratch::Scratch;
 pub use transport::{
     BlockingTransport, NonblockingTransport, Purpose, SequenceNumber, Subset, Transport, background_team_of,
-    team_of, user_tag,
+    new_context, team_of, user_tag,
 };
 
+use crate::engine::describing;
 use crate::error::{Error, Result};
+use crate::shm::telemetry::CollectiveAbout;
 use core::future::Future;
-use core::pin::pin;
+use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 
 /// Runs a collective over a transport that blocks.
@@ -79,4 +81,29 @@ pub fn run<T>(collective: impl Future<Output = Result<T>>) -> Result<T> {
         Poll::Ready(result) => result,
         Poll::Pending => Err(Error::Intern("a blocking collective did not finish".into())),
     }
+}
+
+/// Runs a collective over a team that was asked for by [`team_of`]. `about` describes it once it waits: where it does not, that costs nothing.
+///
+/// # Errors
+/// Those of the collective.
+#[inline(always)]
+pub fn run_describing<T>(
+    about: impl Fn() -> CollectiveAbout,
+    collective: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let mut collective = pin!(collective);
+    match collective.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => go_on(&about, collective),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn go_on<T>(
+    about: &dyn Fn() -> CollectiveAbout,
+    collective: Pin<&mut impl Future<Output = Result<T>>>,
+) -> Result<T> {
+    describing(about, || run(collective))
 }

@@ -129,6 +129,7 @@ impl BackgroundOperation for NonblockingOperation {
             context,
             bytes: 0,
             sends: false,
+            unstarted: false,
             comm: comm.events.about().name.clone(),
         }));
     }

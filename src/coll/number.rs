@@ -4,7 +4,9 @@
 //! itself. Every other call adds to a count what it takes more or less than that.
 
 use crate::comm::Comm;
-use crate::engine::Engine;
+use crate::engine::{Engine, describing};
+use crate::error::Result;
+use crate::shm::telemetry::CollectiveAbout;
 use crate::team::Membership;
 
 /// A call that is under way.
@@ -45,6 +47,14 @@ impl<'a> NumberedCall<'a> {
     pub fn begin(engine: &'a Engine, comm: &'a Comm) -> Self {
         let rounds = rounds(engine, comm);
         Self { engine, comm, rounds, number: comm.call_number(rounds) }
+    }
+
+    /// Performs the call, which is described by its number alone.
+    ///
+    /// # Errors
+    /// Those of `call`.
+    pub fn describing<R>(self, call: impl FnOnce() -> Result<R>) -> Result<R> {
+        describing(&|| CollectiveAbout { number: self.number, ..CollectiveAbout::default() }, call)
     }
 
     /// Counts a call that is performed in the background, and returns its number; 0 where another thread is in a call on the communicator.

@@ -36,10 +36,10 @@ pub(super) struct Amount {
 }
 
 impl Outline {
-    /// Outlines a call of `function` of which nothing else is known.
+    /// Outlines a call of `function`, the `number`th on its communicator (0: unknown), of which nothing else is known.
     #[must_use]
-    pub const fn of_function(function: &'static str) -> Self {
-        Self { function: Function::Named(function), number: 0, root: None, data: None, op: "" }
+    pub const fn of_function(function: &'static str, number: u64) -> Self {
+        Self { function: Function::Named(function), number, root: None, data: None, op: "" }
     }
 
     /// Returns what people want to know of the call.

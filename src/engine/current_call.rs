@@ -32,6 +32,17 @@ pub fn describing<R>(about: &(dyn Fn() -> CollectiveAbout + '_), call: impl FnOn
     call()
 }
 
+/// Runs `call`, which is a part of what has been described, or of a call that has not. If nothing has said its number, this is it.
+pub(crate) fn numbering<R>(number: u64, call: impl FnOnce() -> R) -> R {
+    let outer = CURRENT.get();
+    let about = || {
+        // SAFETY: `describing` runs further out on this thread's stack, and keeps what it was given.
+        let about = outer.map(|about| unsafe { about.as_ref() }()).unwrap_or_default();
+        CollectiveAbout { number: if about.number == 0 { number } else { about.number }, ..about }
+    };
+    describing(&about, call)
+}
+
 /// What the call of this thread is, if it has described itself.
 pub(crate) fn described() -> Option<CollectiveAbout> {
     // SAFETY: `describing` runs further out on this thread's stack, and keeps what it was given.
@@ -59,5 +70,15 @@ mod tests {
             assert_eq!(number(), Some(1));
         });
         assert_eq!(number(), None);
+    }
+
+    #[test]
+    fn a_number_is_for_those_who_have_none() {
+        let of = |number| move || CollectiveAbout { number, root: Some(3), ..CollectiveAbout::default() };
+        let said = || described().map(|about| (about.number, about.root));
+        numbering(5, || assert_eq!(said(), Some((5, None))));
+        describing(&of(0), || numbering(5, || assert_eq!(said(), Some((5, Some(3))))));
+        describing(&of(2), || numbering(5, || assert_eq!(said(), Some((2, Some(3))))));
+        assert_eq!(said(), None);
     }
 }

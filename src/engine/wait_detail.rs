@@ -3,7 +3,7 @@
 use super::call_name::mpi_call_name;
 use super::context::MatchContext;
 use super::current_call::{described, is_described};
-use crate::engine::{Engine, RequestOperation};
+use crate::engine::{Engine, Ref, RequestOperation};
 use crate::events::CommAbout;
 use crate::shm::RankState;
 use crate::shm::telemetry::detail::{MESSAGES, UNKNOWN_CONTEXT};
@@ -118,6 +118,7 @@ impl Engine {
                 context: context.id(),
                 bytes: message.bytes() as u64,
                 sends: false,
+                unstarted: false,
                 comm: name.clone(),
             });
         }
@@ -144,29 +145,45 @@ impl Engine {
                 context: UNKNOWN_CONTEXT,
                 bytes: 0,
                 sends: body.operation.get() == RequestOperation::Send,
+                unstarted: false,
                 comm: String::new(),
             }
         });
         messages.take(MESSAGES).collect()
     }
 
-    /// The first messages of the rank that are not over. There is one thread.
+    /// The first messages of the rank that are not over, and those that its persistent requests stand for, which are not started. There is one thread.
     fn pending_messages(&self) -> Vec<MessageAbout> {
-        let active = self.slab.alive_ones().filter(|request| {
+        let active = |request: &Ref| {
             let state = request.state();
             state.is_active() && !state.is_complete()
-        });
-        let messages = active.filter_map(|request| {
+        };
+        let idle = |request: &Ref| {
+            let state = request.state();
+            request.is_persistent() && !state.is_active() && !state.is_complete()
+        };
+        let all = || self.slab.alive_ones();
+        let active = all().filter(active).map(|request| (request, false));
+        let messages = active.chain(all().filter(idle).map(|request| (request, true)));
+        let messages = messages.filter_map(|(request, unstarted)| {
             // SAFETY: request rule 2: there is one thread, and it is here.
             let body = unsafe { request.body() };
-            // SAFETY: an active request counts as pending on its context.
+            // SAFETY: a request counts as pending on its context until it is released.
             let context = unsafe { body.context.get()?.as_ref() };
+            let (peer, tag, world) = match unstarted {
+                false => (body.peer.get(), body.tag.get(), body.world.get()),
+                true => {
+                    let (peer, tag, world, _) = body.template.get();
+                    (peer, tag, world)
+                }
+            };
             Some(MessageAbout {
-                peer: (body.peer.get() >= 0).then(|| body.world.get()),
-                tag: (body.tag.get() >= 0).then(|| body.tag.get()),
+                peer: (peer >= 0).then_some(world),
+                tag: (tag >= 0).then_some(tag),
                 context: context.id(),
                 bytes: body.bytes.get() as u64,
                 sends: body.operation.get() == RequestOperation::Send,
+                unstarted,
                 comm: about(context).name,
             })
         });

@@ -5,7 +5,7 @@ use super::hints;
 use super::mode::Mode;
 use super::pointer::{Place, SharedPointer};
 use super::system::{self, Descriptor, Name, errno_of, number_of};
-use crate::coll::{BlockingTransport, Purpose, create};
+use crate::coll::new_context;
 use crate::comm::{Comm, Link, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -66,8 +66,7 @@ impl File {
         if parent.is_inter() {
             return Err(Error::Comm("files are opened on intracommunicators"));
         }
-        let transport = BlockingTransport::new(engine, parent, Purpose::Create);
-        let context = transport.run(create::context(&transport, engine, parent.group()))?;
+        let context = new_context(engine, parent)?;
         let comm =
             Arc::new(engine.open(Comm::intra(context, parent.rank(), parent.group().clone(), events))?);
         comm.events.about().name = String::from_utf8_lossy(name).into_owned();

@@ -6,7 +6,7 @@ use super::epoch::Epochs;
 use super::memory::{Brought, Start, TargetMemory, salt};
 use super::remote::{Served, Service};
 use super::window::{Memory, Window, has_no_locks};
-use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, create};
+use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, new_context};
 use crate::comm::{Attributes, Comm, ErrhandlerSlot, Link, lock};
 use crate::engine::{Engine, HomeJob, probe_address};
 use crate::error::{Error, Result};
@@ -80,8 +80,7 @@ impl Window {
         if parent.is_inter() {
             return Err(Error::Comm("windows are made on intracommunicators"));
         }
-        let transport = BlockingTransport::new(engine, parent, Purpose::Create);
-        let context = transport.run(create::context(&transport, engine, parent.group()))?;
+        let context = new_context(engine, parent)?;
         // The window's handle is known when it has been made (`CommEvents::set_comm`).
         let events = engine.registry().attach_window(0);
         let comm = Comm::intra(context, parent.rank(), parent.group().clone(), events.clone());

@@ -195,17 +195,6 @@ impl<S: TeamMemory> Rounds<S> {
         self.storage.read_slot(member, Self::at(self.round), f)
     }
 
-    /// Whether the caller has shown its slot of this round to the others, who arrive by flags.
-    pub fn own_is_published(&self) -> bool {
-        // Relaxed: the caller wrote it itself.
-        self.storage.flag(self.me, Self::at(self.round)).load(Ordering::Relaxed) == self.round + 1
-    }
-
-    /// Reads the caller's own slot of this round; before it is written, that of an older one.
-    pub fn read_own<R>(&self, f: impl FnOnce(*const TeamSlot) -> R) -> R {
-        self.read(self.me, f)
-    }
-
     /// Writes the outcome of this round, in which the caller has arrived last (team rule 4).
     #[inline]
     pub fn write_outcome<R>(&self, f: impl FnOnce(*mut TeamSlot) -> R) -> R {

@@ -124,7 +124,17 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "allreduce-counts",
         "3",
-        "the counts or types of MPI_Allreduce no. 4 on 'MPI_COMM_WORLD' differ: rank 0 (4 bytes), ranks 1 and 2 (1048576 × MPI_INT, MPI_SUM)",
+        "the counts or types of MPI_Allreduce no. 4 on 'MPI_COMM_WORLD' differ: rank 0 (1 × MPI_INT, MPI_SUM), ranks 1 and 2 (1048576 × MPI_INT, MPI_SUM)",
+    ),
+    (
+        "short-operations",
+        "3",
+        "the operations of MPI_Allreduce no. 9 on 'halo' differ: rank 0 (1 × MPI_INT, MPI_SUM), rank 1 (1 × MPI_FLOAT, MPI_MAX)",
+    ),
+    (
+        "short-types",
+        "3",
+        "the counts or types of MPI_Bcast no. 9 on 'halo' differ: rank 1 (root 0, 3 × MPI_INT), rank 2 (root 0, 12 × MPI_CHAR)",
     ),
     (
         "nonblocking-collective",
@@ -159,7 +169,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "idup-missing",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Wait (MPI_Comm_idup on 'MPI_COMM_WORLD') for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Wait (MPI_Comm_idup no. 1 on 'MPI_COMM_WORLD') for rank 0",
     ),
     (
         "bcast-roots",
@@ -239,7 +249,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "intercomm-root",
         "4",
-        "ranks 1 and 2 wait for each other: rank 1 in MPI_Bcast no. 1 on 'bridge' for rank 2, rank 2 in MPI_Barrier no. 3 on 'MPI_COMM_WORLD' for rank 1",
+        "ranks 1 and 2 wait for each other: rank 1 in MPI_Bcast no. 1 on 'bridge' for rank 2, rank 2 in MPI_Barrier no. 2 on 'MPI_COMM_WORLD' for rank 1",
     ),
     ("mprobe", "2", "rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; from rank 1 there is tag 8"),
     (
@@ -281,6 +291,26 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "large-order",
         "2",
         "rank 1 waits for tag 2 from rank 0 on 'MPI_COMM_WORLD'; from rank 0 there is tag 1",
+    ),
+    (
+        "numbers-after-creation",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 3 on 'halo') for rank 1, rank 1 in MPI_Comm_dup no. 8 on 'halo' for rank 0",
+    ),
+    (
+        "intercomm-tags",
+        "4",
+        "the tags of MPI_Intercomm_create on 'MPI_COMM_WORLD' differ: rank 0 (tag 5), rank 1 (tag 6)",
+    ),
+    (
+        "send-not-started",
+        "2",
+        "rank 1 waits in MPI_Recv for rank 0, tag 7, on 'MPI_COMM_WORLD'; rank 0 has a persistent send for that, which is not started",
+    ),
+    (
+        "receive-not-started",
+        "2",
+        "rank 1 waits in MPI_Waitall for its send to rank 0, tag 7, on 'MPI_COMM_WORLD'; rank 0 has a persistent receive for that, which is not started",
     ),
     (
         "split-by-some",
@@ -349,9 +379,9 @@ fn of_a_collective_call_the_report_has_number_root_count_type_and_operation() {
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     let wanted = serde_json::json!({ "function": null, "number": 5, "root": 0, "data": "20000 × MPI_DOUBLE", "op": "MPI_MAX" });
     assert_eq!(report["ranks"][1]["wait"]["collective"], wanted);
-    // On the fast path a call is known by what its members share.
+    // On the fast path, too.
     let ended = run(&["-n", "3"], "bcast-missing");
-    let wanted = "perusal:   ranks 0 and 2 wait in MPI_Bcast no. 17 on 'halo' (root 1), for ";
+    let wanted = "perusal:   ranks 0 and 2 wait in MPI_Bcast no. 17 on 'halo' (root 1, 1 × MPI_INT), for ";
     assert!(ended.err.lines().any(|line| line.starts_with(wanted)), "{ended:?}");
 }
 

@@ -203,6 +203,23 @@ static void run(const char *mistake, const char *argument)
         static int many[1 << 20], sums[1 << 20];
         for (int i = 0; i < 3; i++) MPI_Barrier(world);
         MPI_Allreduce(many, sums, rank == 0 ? 1 : 1 << 20, MPI_INT, MPI_SUM, world);
+    } else if (is(mistake, "short-operations")) {
+        /* All on the fast path. */
+        MPI_Comm halo = named_dup("halo");
+        float real = 1, most;
+        int sum;
+        rounds(halo, 8);
+        if (rank == 0) MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, halo);
+        else if (rank == 1) MPI_Allreduce(&real, &most, 1, MPI_FLOAT, MPI_MAX, halo);
+        else receive(0, 3, halo);
+    } else if (is(mistake, "short-types")) {
+        MPI_Comm halo = named_dup("halo");
+        char twelve[12];
+        int three[3];
+        rounds(halo, 8);
+        if (rank == 0) receive(1, 3, halo);
+        else if (rank == 1) MPI_Bcast(three, 3, MPI_INT, 0, halo);
+        else MPI_Bcast(twelve, 12, MPI_CHAR, 0, halo);
     } else if (is(mistake, "nonblocking-collective")) {
         MPI_Request request;
         if (rank == 0) {
@@ -415,6 +432,47 @@ static void run(const char *mistake, const char *argument)
     } else if (is(mistake, "split-by-some")) {
         MPI_Comm part;
         if (rank < 2) MPI_Comm_split(world, 0, rank, &part);
+        MPI_Barrier(world);
+    } else if (is(mistake, "numbers-after-creation")) {
+        /* Calls that make something count as one each, whatever they send. */
+        MPI_Comm halo = named_dup("halo"), made[4], parent;
+        MPI_Win win;
+        MPI_File file;
+        char *arguments[] = {"numbers-after-creation", NULL};
+        MPI_Comm_get_parent(&parent);
+        if (parent != MPI_COMM_NULL) return;
+        MPI_Comm_dup(halo, &made[0]);
+        MPI_Comm_split(halo, rank % 2, rank, &made[1]);
+        MPI_Dist_graph_create(halo, 1, &rank, &(int){1}, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made[2]);
+        MPI_Win_create(&value, sizeof value, sizeof value, MPI_INFO_NULL, halo, &win);
+        MPI_File_open(halo, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+        MPI_Comm_spawn(program, arguments, 1, MPI_INFO_NULL, 0, halo, &made[3], MPI_ERRCODES_IGNORE);
+        MPI_Barrier(halo);
+        if (rank == 0) receive(1, 3, halo);
+        MPI_Comm_dup(halo, &made[0]);
+    } else if (is(mistake, "intercomm-tags")) {
+        MPI_Comm half, bridge;
+        MPI_Comm_split(world, rank % 2, rank, &half);
+        MPI_Comm_set_name(half, "half");
+        MPI_Intercomm_create(half, 0, world, 1 - rank % 2, 5 + rank % 2, &bridge);
+    } else if (is(mistake, "send-not-started")) {
+        MPI_Request request;
+        if (rank == 0) {
+            MPI_Send_init(&value, 1, MPI_INT, 1, 7, world, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else {
+            receive(0, 7, world);
+        }
+        MPI_Barrier(world);
+    } else if (is(mistake, "receive-not-started")) {
+        MPI_Request requests[2];
+        if (rank == 0) {
+            MPI_Recv_init(&value, 1, MPI_INT, MPI_ANY_SOURCE, 7, world, requests);
+        } else {
+            MPI_Issend(&value, 1, MPI_INT, 0, 7, world, &requests[0]);
+            MPI_Issend(&value, 1, MPI_INT, 0, 7, world, &requests[1]);
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        }
         MPI_Barrier(world);
     } else if (is(mistake, "sleeps")) {
         /* No mistake: rank 1 does something else for a while. */

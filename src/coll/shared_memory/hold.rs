@@ -1,15 +1,16 @@
 //! How a member holds its team while it performs a collective, and how it waits for the others.
 
-use super::{OperationKey, POLLS};
+use super::POLLS;
 use crate::arch::clock::now;
 use crate::comm::Comm;
-use crate::engine::{Engine, describing, is_described, mpi_call_name};
+use crate::engine::{Engine, is_described, numbering};
 use crate::error::{Error, Result};
-use crate::shm::telemetry::{CollectiveAbout, Wait, Waiting};
+use crate::shm::telemetry::{Wait, Waiting};
 use crate::sync::ConditionalGuard;
 use crate::team::{BackgroundTeam, Condition, CorruptWord, Membership, Team};
 use core::convert::Infallible;
 use core::future::{Future, poll_fn};
+use core::mem::replace;
 use core::task::Poll;
 
 /// A member's team, held for one collective.
@@ -62,14 +63,28 @@ pub(super) fn corrupt_word(team: &mut Team, comm: &Comm, what: CorruptWord) -> E
 pub struct Locked<'a> {
     membership: ConditionalGuard<'a, Membership>,
     looks: u32,
+    description: Description,
+}
+
+/// When a blocking call describes itself, for a report if it waits long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Description {
+    /// Before it begins, or never.
+    Given,
+    /// When it is about to wait: its future is pending once.
+    Asked,
 }
 
 impl<'a> Locked<'a> {
     /// Holds the team, if the caller is a member.
     #[inline(always)]
-    pub fn new(engine: &Engine, membership: ConditionalGuard<'a, Membership>) -> Option<Self> {
+    pub fn new(
+        engine: &Engine,
+        membership: ConditionalGuard<'a, Membership>,
+        description: Description,
+    ) -> Option<Self> {
         let looks = if engine.config().shape().is_oversubscribed() { 1 } else { POLLS };
-        matches!(*membership, Membership::Member(_)).then_some(Self { membership, looks })
+        matches!(*membership, Membership::Member(_)).then_some(Self { membership, looks, description })
     }
 }
 
@@ -91,24 +106,15 @@ impl Hold for Locked<'_> {
 
     #[inline(never)]
     async fn wait(&mut self, engine: &Engine, comm: &Comm, condition: Condition) -> Result<()> {
+        if self.description == Description::Asked && !is_described() {
+            let mut is_asked = false;
+            poll_fn(|_| if replace(&mut is_asked, true) { Poll::Ready(()) } else { Poll::Pending }).await;
+        }
         let context = comm.context + 1;
         let rounds = &mut self.team().rounds;
         let (mut outcome, mut registered) = (Ok(false), false);
         let why = || Some(Wait { kind: Waiting::Collective, peer: None, tag: None, context, since: now() });
-        // A call on the fast path says nothing of itself; what it is stands in its slot, if that is written.
         let number = comm.call_number(rounds.round());
-        let key = rounds.read_own(OperationKey::of_own);
-        let root = match condition {
-            Condition::Published(member) if !rounds.own_is_published() => u32::try_from(member).ok(),
-            _ => None,
-        };
-        let about = || match root {
-            Some(_) => CollectiveAbout { number, root, ..CollectiveAbout::default() },
-            None if condition == Condition::MayEnter => {
-                CollectiveAbout { number, ..CollectiveAbout::default() }
-            }
-            None => key.about(number, &mpi_call_name()),
-        };
         let holds = |sleepy| {
             outcome = rounds.holds(condition);
             if sleepy && outcome == Ok(false) {
@@ -118,8 +124,7 @@ impl Hold for Locked<'_> {
             }
             outcome != Ok(false)
         };
-        let wait = || engine.progress().wait_for_word(why, holds);
-        let waited = if is_described() { wait() } else { describing(&about, wait) };
+        let waited = numbering(number, || engine.progress().wait_for_word(why, holds));
         if registered {
             rounds.unregister();
         }

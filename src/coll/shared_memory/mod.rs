@@ -24,7 +24,7 @@ mod reduction;
 
 pub use capacity::TeamCapacity;
 pub(in crate::coll) use direct::one_run;
-pub use hold::{Hold, InTurn, Locked};
+pub use hold::{Description, Hold, InTurn, Locked};
 pub use operation_key::OperationKey;
 use operation_key::{FAILED, disagreement};
 pub use reduction::Operands;

@@ -2,8 +2,6 @@
 
 use crate::error::Error;
 use crate::events::Collective;
-use crate::shm::telemetry::CollectiveAbout;
-use crate::team::TeamSlot;
 use core::fmt;
 
 /// An operation as slots name it, so that members notice when they are not in the same one.
@@ -27,37 +25,12 @@ impl OperationKey {
 }
 
 impl OperationKey {
-    /// The key that a member has written to its own slot.
-    pub(super) fn of_own(slot: *const TeamSlot) -> Self {
-        // SAFETY: the caller's own slot, which nobody else writes (team rule 1).
-        Self(unsafe { &*slot }.what)
-    }
-
     /// The operation's number, its root if it has one, and its bytes.
     fn parts(self) -> (usize, Option<u32>, u64) {
         let (kind, root, bytes) = ((self.0 >> 56) as usize, self.0 >> 40 & 0xffff, self.0 & ((1 << 40) - 1));
         let rooted = [Collective::Bcast, Collective::Gather, Collective::Scatter, Collective::Reduce];
         let has_root = rooted.iter().any(|operation| *operation as usize + 1 == kind);
         (kind, has_root.then_some(root as u32), bytes)
-    }
-
-    /// What people want to know of the call of `function`, the `number`th on its communicator. A slot that an older call has written says nothing
-    /// of it.
-    pub(super) fn about(self, number: u64, function: &str) -> CollectiveAbout {
-        let (kind, root, bytes) = self.parts();
-        let name =
-            kind.checked_sub(1).and_then(|at| Collective::NAMES.get(at)).map(|name| name.to_string_lossy());
-        let called = function.strip_prefix("MPI_").unwrap_or_default();
-        let called = called.strip_suffix("_block").unwrap_or(called);
-        if name.is_none_or(|name| !name.eq_ignore_ascii_case(called)) {
-            return CollectiveAbout { number, ..CollectiveAbout::default() };
-        }
-        let data = match bytes {
-            0 => String::new(),
-            1 => "1 byte".into(),
-            more => format!("{more} bytes"),
-        };
-        CollectiveAbout { number, root, data, bytes: Some(bytes), ..CollectiveAbout::default() }
     }
 }
 

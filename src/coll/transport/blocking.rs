@@ -4,9 +4,10 @@ use super::{
     Purpose, ReceiveUnderWay, Transport, WITHIN, algorithm_for, are_oversubscribed, check_length,
     expected_capacity, join_team, trouble,
 };
-use crate::coll::create::Name;
+use crate::coll::NumberedCall;
+use crate::coll::create::{self, Name};
 use crate::coll::selection::arrival;
-use crate::coll::shared_memory::{BlockingTeam, Locked, TeamCapacity, TeamGuard};
+use crate::coll::shared_memory::{BlockingTeam, Description, Locked, TeamCapacity, TeamGuard};
 use crate::comm::{Comm, Group};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -31,7 +32,7 @@ pub struct BlockingTransport<'a> {
 }
 
 /// Returns the team of `comm` for an operation of all its members, if the caller has joined it in an earlier one. Callers need no
-/// transport while nothing fails.
+/// transport while nothing fails. [`run_describing`](crate::coll::run_describing) runs it, or [`run`](crate::coll::run) if the call has described itself.
 #[inline(always)]
 #[must_use]
 pub fn team_of<'a>(engine: &'a Engine, comm: &'a Comm, operation: Collective) -> Option<BlockingTeam<'a>> {
@@ -39,7 +40,7 @@ pub fn team_of<'a>(engine: &'a Engine, comm: &'a Comm, operation: Collective) ->
         return None;
     }
     let arrival = arrival(engine.config(), operation, comm.size() as usize)?;
-    let hold = Locked::new(engine, comm.team(engine.is_shared()))?;
+    let hold = Locked::new(engine, comm.team(engine.is_shared()), Description::Asked)?;
     Some(TeamGuard::new(engine, comm, hold, arrival))
 }
 
@@ -143,7 +144,7 @@ impl Transport for BlockingTransport<'_> {
         if matches!(*membership, Membership::Unknown) {
             *membership = join_team(self, self.engine, self.comm).await;
         }
-        let hold = Locked::new(self.engine, membership)?;
+        let hold = Locked::new(self.engine, membership, Description::Given)?;
         Some(TeamGuard::new(self.engine, self.comm, hold, arrival))
     }
 
@@ -207,6 +208,17 @@ impl Transport for BlockingTransport<'_> {
         going.into_iter().for_each(|request| self.finish_send(request));
         Ok(())
     }
+}
+
+/// A context for what a collective call makes of the members of `parent`: a window or a file. Counts as a call on `parent`.
+///
+/// # Errors
+/// Those of the transport; [`Error::NoMem`] if there is none.
+pub fn new_context(engine: &Engine, parent: &Comm) -> Result<u32> {
+    NumberedCall::begin(engine, parent).describing(|| {
+        let transport = BlockingTransport::new(engine, parent, Purpose::Create);
+        transport.run(create::context(&transport, engine, parent.group()))
+    })
 }
 
 /// Context ids of the engine's job.

@@ -13,7 +13,7 @@ mod subset;
 #[cfg(test)]
 pub mod threads;
 
-pub use blocking::{BlockingTransport, team_of};
+pub use blocking::{BlockingTransport, new_context, team_of};
 pub use nonblocking::{NonblockingTransport, SequenceNumber, background_team_of};
 pub use subset::Subset;
 

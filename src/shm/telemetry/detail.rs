@@ -33,7 +33,7 @@ const OF_COLLECTIVES: usize = 1 + OPERATIONS * (2 + 2 * SHORT_NAME) + 1 + COUNTE
 /// The context id of a message of which it is not known. No communicator has it.
 pub const UNKNOWN_CONTEXT: u32 = u32::MAX - 1;
 
-/// A message that is unexpected, or a receive or send that is not over.
+/// A message that is unexpected, or a receive or send that is not over, or not begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MessageAbout {
     /// The peer's rank in the job; `None` for any.
@@ -46,6 +46,8 @@ pub struct MessageAbout {
     pub bytes: u64,
     /// Whether it is a send. (An unexpected message is none.)
     pub sends: bool,
+    /// Whether it is a persistent request that is not started.
+    pub unstarted: bool,
     /// The communicator's name, cut off after 31 bytes.
     pub comm: String,
 }
@@ -83,7 +85,7 @@ pub struct WaitDetail {
     pub collective: CollectiveAbout,
     /// Messages of the program that have come and that no receive has taken: those first that are likest to what is awaited.
     pub unexpected: Vec<MessageAbout>,
-    /// Receives and sends that the rank has begun and that are not over.
+    /// Receives and sends that the rank has begun and that are not over; behind them those of persistent requests that are not started.
     pub pending: Vec<MessageAbout>,
     /// Collective operations that the rank has begun and that are not over.
     pub operations: Vec<OperationAbout>,
@@ -195,7 +197,8 @@ impl Encoder {
         for at in 0..MESSAGES {
             let message = messages.get(at).cloned().unwrap_or_default();
             self.word(u64::from(message.peer.unwrap_or(u32::MAX)) | u64::from(message.context) << 32);
-            let flags = u64::from(message.tag.is_none()) | u64::from(message.sends) << 1;
+            let flags = [message.tag.is_none(), message.sends, message.unstarted];
+            let flags = flags.into_iter().enumerate().fold(0, |all, (at, flag)| all | u64::from(flag) << at);
             self.word(u64::from(message.tag.unwrap_or(0).cast_unsigned()) | flags << 32);
             self.word(message.bytes);
             self.text(&message.comm, SHORT_NAME);
@@ -286,6 +289,7 @@ impl Decoder<'_> {
             context: (who >> 32) as u32,
             bytes,
             sends: what >> 33 & 1 == 1,
+            unstarted: what >> 34 & 1 == 1,
             comm: self.text(SHORT_NAME),
         }
     }
@@ -325,6 +329,7 @@ mod tests {
             context: 12,
             bytes: u64::MAX,
             sends: true,
+            unstarted: true,
             comm: "halo".into(),
         };
         WaitDetail {

@@ -1,13 +1,13 @@
 //! When a collective on its fast path is performed: before its call returns, or in the background. Everything else is the same for both.
 
-use super::{begin, perform, to_the_end};
+use super::{begin, perform};
 use crate::arguments::CommHandle;
 use crate::coll::call::CollectiveOp;
 use crate::coll::nonblocking::Work;
 use crate::coll::shared_memory::{Hold, InTurn, Locked, TeamGuard};
 use crate::coll::{
     BlockingTransport, NonblockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Transport,
-    background_team_of, team_of,
+    background_team_of, run_describing, team_of,
 };
 use crate::comm::Comm;
 use crate::comms;
@@ -84,13 +84,13 @@ impl<'a> Performer<'a> for AtOnce<'a> {
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         call: impl AsyncFnOnce(&mut TeamGuard<'a, Locked<'a>>) -> Result<bool>,
     ) -> Option<Result<()>> {
+        let comm = team.comm();
         if bytes <= PAYLOAD {
-            // Such a call takes one round, as which it counts; what it is, the slot says.
-            return Some(to_the_end(call(&mut team)).map(drop));
+            // Such a call takes one round, as which it counts, and by which it has its number.
+            return Some(run_describing(|| about(&what, comm, 0), call(&mut team)).map(drop));
         }
-        let (comm, before) = (team.comm(), team.round());
-        let number = comm.call_number(before);
-        let result = describing(&|| about(&what, comm, number), || to_the_end(call(&mut team)));
+        let before = team.round();
+        let result = run_describing(|| about(&what, comm, comm.call_number(before)), call(&mut team));
         let done = !matches!(result, Ok(false));
         team.count_call(before, done);
         done.then(|| result.map(drop))
@@ -138,7 +138,7 @@ impl<'a> InBackground<'a> {
             unsafe { core::mem::transmute::<Pin<Box<dyn Future<Output = Result<()>> + '_>>, Work>(work) };
         let outline = |comm: &Comm| match what(comm) {
             Ok(call) => call.outline_of_request(number, CollMode::Nonblocking),
-            Err(_) => Outline::of_function("a nonblocking collective"),
+            Err(_) => Outline::of_function("a nonblocking collective", number),
         };
         // SAFETY: the work holds addresses, the team or a transport, and what is `Send`.
         Some(unsafe { begin(comm, work, outline) })

@@ -6,16 +6,19 @@ use crate::arguments::InOut;
 use crate::check as check_calls;
 use crate::coll::call::Transports;
 use crate::coll::create::{self, Agreed, among, connect, inter_split, merge, split};
-use crate::coll::{BlockingTransport, Outline, Purpose, SequenceNumber, Subset, Transport, run, user_tag};
+use crate::coll::{
+    BlockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Subset, Transport, run, user_tag,
+};
 use crate::collective::{background, begin, blocking, check, check_nonblocking};
 use crate::comm::{Attributes, Comm, Group, Link, Topology, attributes, errhandler as handlers};
 use crate::comms;
 use crate::dynamic::Introductions;
-use crate::engine::Engine;
+use crate::engine::{Engine, describing};
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::info::Info;
 use crate::process::{self, engine};
+use crate::shm::telemetry::CollectiveAbout;
 use crate::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Request};
 use core::ffi::c_int;
 use std::sync::Arc;
@@ -120,6 +123,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
     let stand_in = Comm::intra(old.context, old.rank(), old.group().clone(), events.clone());
     let new = comms::insert(Arc::new(stand_in))?;
     let number = SequenceNumber::Once(old.next_in_background());
+    let outline = Outline::of_function("MPI_Comm_idup", NumberedCall::count_in_background(engine, &old));
     let from = old.clone();
     let work = async move {
         let transports = background(engine, &old, number);
@@ -135,7 +139,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
         Ok(())
     };
     // SAFETY: the work holds what is `Send`, and its transports.
-    Ok((new, unsafe { begin(from, Box::pin(work), |_| Outline::of_function("MPI_Comm_idup")) }?))
+    Ok((new, unsafe { begin(from, Box::pin(work), |_| outline) }?))
 }
 
 /// Splits by color (none: not in any) and key.
@@ -244,7 +248,9 @@ fn connected(
     match checked {
         Ok(peer) => {
             let to_leader = BlockingTransport::tagged(engine, &peer, user_tag(tag, true));
-            let agreed = agree(Some((&to_leader, remote_leader as usize)));
+            // The leaders meet on another communicator, of which this is no call: there the tag says which belong together.
+            let about = || CollectiveAbout { data: format!("tag {tag}"), ..CollectiveAbout::default() };
+            let agreed = describing(&about, || agree(Some((&to_leader, remote_leader as usize))));
             to_leader.check().and(agreed)
         }
         Err(error) => agree(None).and(Err(error)),
@@ -293,22 +299,32 @@ fn merged(comm: &Comm, high: bool) -> Result<Agreed> {
     }
 }
 
-/// Compares a collective call on `comm` with those of the other members.
-pub(super) fn compare(comm: &Comm, what: &'static str, about: impl FnOnce() -> String) {
+/// Compares a collective call on `comm`, of which members may give any arguments, with those of the other members.
+fn compare_function(comm: &Comm) {
     if check_calls::is_on() {
-        check_calls::compare_on_comm(comm, what, &about());
+        check_calls::compare_on_comm(comm, "arguments", "");
     }
 }
 
-/// The same, where members may give any arguments.
-pub(super) fn compare_function(comm: &Comm) {
-    compare(comm, "arguments", String::new);
+/// Performs a collective call that makes something of `comm`: compared with those of the other members, as [`check_calls::compare_on_comm`] says, and
+/// counted as one there, whatever `call` sends and receives.
+pub(super) fn making<R>(
+    comm: &Comm,
+    (what, about): (&'static str, impl FnOnce() -> String),
+    call: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    if check_calls::is_on() {
+        check_calls::compare_on_comm(comm, what, &about());
+    }
+    NumberedCall::begin(engine()?, comm).describing(call)
 }
+
+/// What [`making`] is told where members may give any arguments.
+pub(super) const ANY: (&str, fn() -> String) = ("arguments", String::new);
 
 /// MPI_Comm_dup, MPI_Comm_dup_with_info: a duplicate with everything that duplicates inherit, and `hints`.
 pub fn dup(comm: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
-    compare_function(&*comms::get(comm)?);
-    duplicate(comm, hints)
+    making(&*comms::get(comm)?, ANY, || duplicate(comm, hints))
 }
 
 /// MPI_Comm_idup, MPI_Comm_idup_with_info.
@@ -322,21 +338,21 @@ pub fn split_comm(parent: Arc<Comm>, color: c_int, key: c_int) -> Result<MPI_Com
     if color < 0 && color != MPI_UNDEFINED {
         return Err(Error::Arg("a color is negative"));
     }
-    compare_function(&parent);
-    admitted(split_by(&parent, (color != MPI_UNDEFINED).then_some(color), key)?, &parent)
+    making(&parent, ANY, || {
+        admitted(split_by(&parent, (color != MPI_UNDEFINED).then_some(color), key)?, &parent)
+    })
 }
 
 /// MPI_Comm_split_type: all ranks share memory.
 pub fn split_type(parent: Arc<Comm>, split_type: c_int, key: c_int, hints: Info) -> Result<MPI_Comm> {
     let color = shared_color(split_type, &hints)?;
-    compare(&parent, "types", || split_type_name(split_type).to_owned());
-    admitted(split_by(&parent, color, key)?, &parent)
+    let about = ("types", || split_type_name(split_type).to_owned());
+    making(&parent, about, || admitted(split_by(&parent, color, key)?, &parent))
 }
 
 /// MPI_Comm_create.
 pub fn create_comm(parent: Arc<Comm>, group: Arc<Group>) -> Result<MPI_Comm> {
-    compare_function(&parent);
-    admitted(create_of(&parent, &group)?, &parent)
+    making(&parent, ANY, || admitted(create_of(&parent, &group)?, &parent))
 }
 
 /// MPI_Comm_create_group.
@@ -379,8 +395,9 @@ pub fn intercomm(
     remote_leader: c_int,
     tag: c_int,
 ) -> Result<MPI_Comm> {
-    compare(&local, "local leaders", || format!("local leader {leader}"));
-    admit(connected(&local, leader, peer, remote_leader, tag)?, None, &local)
+    making(&local, ("local leaders", || format!("local leader {leader}")), || {
+        admit(connected(&local, leader, peer, remote_leader, tag)?, None, &local)
+    })
 }
 
 /// MPI_Intercomm_create_from_groups.
@@ -405,8 +422,7 @@ pub fn intercomm_from_groups(
 
 /// MPI_Intercomm_merge.
 pub fn merge_comm(parent: Arc<Comm>, high: bool) -> Result<MPI_Comm> {
-    compare_function(&parent);
-    admit(merged(&parent, high)?, None, &parent)
+    making(&parent, ANY, || admit(merged(&parent, high)?, None, &parent))
 }
 
 /// MPI_Comm_free. Messages under way still arrive.

@@ -1,6 +1,6 @@
 //! Processes that come later, and programs that meet (MPI 5.0 §11.8 to §11.10). What happens, `crate::dynamic` says.
 
-use super::comm_create::{self, admit, only_within};
+use super::comm_create::{admit, making, only_within};
 use super::spawn_events::SpawnSpan;
 use crate::abi::*;
 use crate::arguments::{Argument, Letters, Room, RootOnly, Words};
@@ -108,6 +108,11 @@ fn checked_root(comm: &Comm, root: c_int) -> Result<u32> {
     u32::try_from(root).ok().filter(|root| *root < size).ok_or(Error::Root { root, size: size as i32 })
 }
 
+/// What members must give alike in a call with this root.
+fn of_root(root: u32) -> (&'static str, impl FnOnce() -> String) {
+    ("roots", move || format!("root {root}"))
+}
+
 /// One program of a spawn as C has it.
 struct Asked<'a> {
     command: &'a [u8],
@@ -213,13 +218,12 @@ pub fn spawn(
     codes: RootOnly<'_, *mut c_int>,
 ) -> Result<MPI_Comm> {
     let root = checked_root(&comm, root)?;
-    comm_create::compare(&comm, "roots", || format!("root {root}"));
     let asked = (comm.rank() == root).then(|| {
         // SAFETY: this is the root.
         let (command, Words(arguments)) = unsafe { (command.get()?, argv.get()?) };
         Ok(vec![Asked { command, arguments, most, hints }])
     });
-    spawned(&comm, root, asked, codes)
+    making(&comm, of_root(root), || spawned(&comm, root, asked, codes))
 }
 
 /// MPI_Comm_spawn_multiple.
@@ -235,7 +239,6 @@ pub fn spawn_multiple(
     codes: RootOnly<'_, *mut c_int>,
 ) -> Result<MPI_Comm> {
     let root = checked_root(&comm, root)?;
-    comm_create::compare(&comm, "roots", || format!("root {root}"));
     let asked = (comm.rank() == root).then(|| {
         let count = usize::try_from(count).ok().filter(|count| *count > 0);
         let count = count.ok_or(Error::Arg("the number of programs to spawn is not positive"))?;
@@ -257,7 +260,7 @@ pub fn spawn_multiple(
         };
         (0..count).map(asked).collect()
     });
-    spawned(&comm, root, asked, codes)
+    making(&comm, of_root(root), || spawned(&comm, root, asked, codes))
 }
 
 /// MPI_Open_port. No info key is known.
@@ -281,34 +284,36 @@ fn at_port(
     limit: Option<Duration>,
 ) -> Result<MPI_Comm> {
     let root = checked_root(comm, root)?;
-    comm_create::compare(comm, "roots", || format!("root {root}"));
-    let met = (comm.rank() == root).then(|| {
-        // SAFETY: this is the root.
-        let port: &[u8] = unsafe { port.get() }?;
-        let limit = programs::limit(&super::info::hints(hints)?)?.or(limit).filter(|limit| !limit.is_zero());
-        let (engine, request) = (engine()?, request(port.to_vec()));
-        let elsewhere = elsewhere::job_of(port).filter(|job| *job != engine.job().header().job_id());
-        let met = match elsewhere {
-            Some(job) if matches!(request, Request::Connect(_)) => {
-                let met = elsewhere::connect_at(engine, job, port, limit)?;
-                met.map(|(place, context)| Answer::good(b"", &[place, context]))
+    making(comm, of_root(root), || {
+        let met = (comm.rank() == root).then(|| {
+            // SAFETY: this is the root.
+            let port: &[u8] = unsafe { port.get() }?;
+            let limit =
+                programs::limit(&super::info::hints(hints)?)?.or(limit).filter(|limit| !limit.is_zero());
+            let (engine, request) = (engine()?, request(port.to_vec()));
+            let elsewhere = elsewhere::job_of(port).filter(|job| *job != engine.job().header().job_id());
+            let met = match elsewhere {
+                Some(job) if matches!(request, Request::Connect(_)) => {
+                    let met = elsewhere::connect_at(engine, job, port, limit)?;
+                    met.map(|(place, context)| Answer::good(b"", &[place, context]))
+                }
+                _ => ask(engine, &request, limit)?,
+            };
+            match met {
+                Some(answer) if answer.numbers.len() == 2 => Ok((answer.numbers[0], answer.numbers[1])),
+                Some(_) => Err(Error::Intern("a meeting without a place".into())),
+                None => Err(Error::Dynamic {
+                    class: MPI_ERR_PORT,
+                    what: format!(
+                        "nobody has come to the port {:?} within {} s",
+                        String::from_utf8_lossy(port),
+                        limit.unwrap_or_default().as_secs_f64()
+                    ),
+                }),
             }
-            _ => ask(engine, &request, limit)?,
-        };
-        match met {
-            Some(answer) if answer.numbers.len() == 2 => Ok((answer.numbers[0], answer.numbers[1])),
-            Some(_) => Err(Error::Intern("a meeting without a place".into())),
-            None => Err(Error::Dynamic {
-                class: MPI_ERR_PORT,
-                what: format!(
-                    "nobody has come to the port {:?} within {} s",
-                    String::from_utf8_lossy(port),
-                    limit.unwrap_or_default().as_secs_f64()
-                ),
-            }),
-        }
-    });
-    connected(comm, root, met, true)
+        });
+        connected(comm, root, met, true)
+    })
 }
 
 /// MPI_Comm_accept. The info key `timeout` has the seconds to wait for a connection at most.

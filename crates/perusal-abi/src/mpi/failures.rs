@@ -63,7 +63,7 @@ pub fn ishrink(comm: Arc<Comm>) -> Result<(MPI_Comm, MPI_Request)> {
         Ok(())
     };
     // SAFETY: the work holds what is `Send`.
-    Ok((new, unsafe { begin(from, Box::pin(work), |_| Outline::of_function("MPIX_Comm_ishrink")) }?))
+    Ok((new, unsafe { begin(from, Box::pin(work), |_| Outline::of_function("MPIX_Comm_ishrink", 0)) }?))
 }
 
 /// MPIX_Comm_agree.
@@ -91,7 +91,7 @@ pub fn iagree(comm: Arc<Comm>, flag: FlagAt) -> Result<MPI_Request> {
         outcome
     };
     // SAFETY: the work holds what is `Send`.
-    unsafe { begin(from, Box::pin(work), |_| Outline::of_function("MPIX_Comm_iagree")) }
+    unsafe { begin(from, Box::pin(work), |_| Outline::of_function("MPIX_Comm_iagree", 0)) }
 }
 
 fn dead_members(comm: &Comm, until: u32) -> Result<Group> {

@@ -1,6 +1,6 @@
 //! Topologies (MPI 5.0 §8).
 
-use super::comm_create::{self, admit, split_by};
+use super::comm_create::{ANY, admit, making, split_by};
 use crate::abi::*;
 use crate::arguments::{Argument, Array, Integer, Room, Unbounded};
 use crate::coll::call::Transports;
@@ -192,9 +192,10 @@ pub fn dims(nodes: c_int, _: Dimensions, dims: &mut [c_int]) -> Result<()> {
 pub fn cart_create(comm: MPI_Comm, _: Dimensions, dims: &[c_int], periods: &[c_int]) -> Result<MPI_Comm> {
     let old = within(comm)?;
     let about = || format!("dimensions {dims:?}, periods {:?}", flags(periods));
-    comm_create::compare(&old, "grids", about);
-    let cart = Cart::new(dims.to_vec(), flags(periods), old.size())?;
-    create(&old, cart.size(), Topology::Cart(cart))
+    making(&old, ("grids", about), || {
+        let cart = Cart::new(dims.to_vec(), flags(periods), old.size())?;
+        create(&old, cart.size(), Topology::Cart(cart))
+    })
 }
 
 /// MPI_Cartdim_get.
@@ -246,11 +247,13 @@ pub fn cart_sub(comm: MPI_Comm, remain: Unbounded<'_, &[c_int]>) -> Result<MPI_C
         let remain = unsafe { remain.elements(cart.dims.len()) }?;
         Ok(cart.sub(old.rank(), &flags(remain)))
     })?;
-    comm_create::compare(&old, "dimensions that remain", || format!("dimensions {:?}", grid.dims));
-    match split_by(&old, Some(which), place)? {
-        Some(agreed) => admit(agreed, Some(Arc::new(Topology::Cart(grid))), &old),
-        None => Ok(MPI_COMM_NULL),
-    }
+    let dims = grid.dims.clone();
+    making(&old, ("dimensions that remain", || format!("dimensions {dims:?}")), || {
+        match split_by(&old, Some(which), place)? {
+            Some(agreed) => admit(agreed, Some(Arc::new(Topology::Cart(grid))), &old),
+            None => Ok(MPI_COMM_NULL),
+        }
+    })
 }
 
 /// MPI_Cart_map.
@@ -263,8 +266,8 @@ pub fn cart_map(comm: MPI_Comm, _: Dimensions, dims: &[c_int], periods: &[c_int]
 pub fn graph_create(comm: MPI_Comm, index: &[c_int], edges: Unbounded<'_, &[c_int]>) -> Result<MPI_Comm> {
     let old = within(comm)?;
     let graph = graph(index, edges, old.size())?;
-    comm_create::compare(&old, "graphs", || format!("index {:?}, edges {:?}", graph.index, graph.edges));
-    create(&old, index.len() as u32, Topology::Graph(graph))
+    let about = format!("index {:?}, edges {:?}", graph.index, graph.edges);
+    making(&old, ("graphs", || about), || create(&old, index.len() as u32, Topology::Graph(graph)))
 }
 
 /// MPI_Graphdims_get: nodes and edges.
@@ -312,13 +315,14 @@ pub fn dist_graph_create_adjacent(
     _: Info,
 ) -> Result<MPI_Comm> {
     let old = within(comm)?;
-    comm_create::compare_function(&old);
-    let graph = DistGraph {
-        sources: edges(sources, &source_weights, old.size())?,
-        destinations: edges(destinations, &destination_weights, old.size())?,
-        weighted: source_weights.are_there() || destination_weights.are_there(),
-    };
-    create(&old, old.size(), Topology::DistGraph(graph))
+    making(&old, ANY, || {
+        let graph = DistGraph {
+            sources: edges(sources, &source_weights, old.size())?,
+            destinations: edges(destinations, &destination_weights, old.size())?,
+            weighted: source_weights.are_there() || destination_weights.are_there(),
+        };
+        create(&old, old.size(), Topology::DistGraph(graph))
+    })
 }
 
 /// MPI_Dist_graph_create. Ranks are not reordered.
@@ -331,16 +335,17 @@ pub fn dist_graph_create(
     _: Info,
 ) -> Result<MPI_Comm> {
     let old = within(comm)?;
-    comm_create::compare_function(&old);
-    if degrees.iter().any(|&degree| degree < 0) {
-        return Err(Error::Arg("the degree of a node is negative"));
-    }
-    let total = degrees.iter().map(|&degree| degree as usize).sum();
-    // SAFETY: MPI 5.0 §8.5.4: as many as the degrees add up to.
-    let (destinations, weights) = unsafe { (destinations.elements(total)?, weights.elements(total)?) };
-    let named = named_edges(sources, degrees, edges(destinations, &weights, old.size())?, old.size())?;
-    let graph = picked(&old, &named, weights.are_there())?;
-    create(&old, old.size(), Topology::DistGraph(graph))
+    making(&old, ANY, || {
+        if degrees.iter().any(|&degree| degree < 0) {
+            return Err(Error::Arg("the degree of a node is negative"));
+        }
+        let total = degrees.iter().map(|&degree| degree as usize).sum();
+        // SAFETY: MPI 5.0 §8.5.4: as many as the degrees add up to.
+        let (destinations, weights) = unsafe { (destinations.elements(total)?, weights.elements(total)?) };
+        let named = named_edges(sources, degrees, edges(destinations, &weights, old.size())?, old.size())?;
+        let graph = picked(&old, &named, weights.are_there())?;
+        create(&old, old.size(), Topology::DistGraph(graph))
+    })
 }
 
 /// The edges that the caller names, as triplets of source, destination and weight.

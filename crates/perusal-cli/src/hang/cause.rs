@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use perusal::internals::shm::roster::names;
-use perusal::internals::shm::telemetry::{MessageAbout, Waiting};
+use perusal::internals::shm::telemetry::{MessageAbout, Wait, Waiting};
 
 use super::{LongWait, RankView, Stage, comm_name, operation_text};
 
@@ -30,6 +30,7 @@ pub fn cause(ranks: &[RankView]) -> Cause {
         .or_else(|| different_arguments(ranks))
         .or_else(|| unready_partitions(ranks))
         .or_else(|| different_neighbours(ranks))
+        .or_else(|| unstarted(ranks))
         .or_else(|| near_miss(ranks, "tag"))
         .or_else(|| near_miss(ranks, "communicator"))
         .or_else(|| near_miss(ranks, "source of the absent"))
@@ -126,7 +127,12 @@ fn different_numbers(ranks: &[RankView]) -> Option<Cause> {
 /// An argument of collective calls: what differs, how it is called, and its value at a rank; empty where it is not known.
 type Argument = (&'static str, &'static str, fn(&LongWait) -> String);
 
-const ARGUMENTS: [Argument; 3] = [
+const ARGUMENTS: [Argument; 4] = [
+    // Of MPI_Intercomm_create, whose leaders meet by it on another communicator.
+    ("different-tags", "tags", |wait| {
+        let data = &wait.detail.collective.data;
+        if data.starts_with("tag ") { data.clone() } else { String::new() }
+    }),
     ("different-roots", "roots", |wait| {
         wait.detail.collective.root.map_or_else(String::new, |root| root.to_string())
     }),
@@ -138,17 +144,7 @@ const ARGUMENTS: [Argument; 3] = [
 fn different_arguments(ranks: &[RankView]) -> Option<Cause> {
     collectives(ranks).values().find_map(|members| {
         let members = &in_step(members);
-        let (kind, what, _) = ARGUMENTS.into_iter().find(|(_, _, value)| {
-            let values = groups(members, value);
-            // Calls of few bytes know these alone, and say nothing of a type.
-            let bytes =
-                values.iter().filter(|(value, _)| value.ends_with(" byte") || value.ends_with(" bytes"));
-            let comparable = match bytes.count() {
-                0 => true,
-                some => some == values.len() || differ_in_bytes(members),
-            };
-            values.len() > 1 && comparable
-        })?;
+        let (kind, what, _) = ARGUMENTS.into_iter().find(|(_, _, value)| groups(members, value).len() > 1)?;
         let first = members[0].1;
         Cause::new(
             kind,
@@ -158,15 +154,9 @@ fn different_arguments(ranks: &[RankView]) -> Option<Cause> {
                 first.comm(),
                 said_by(members, LongWait::arguments)
             ),
-            "give a collective operation the same root, operation, count and type on all ranks",
+            "give a collective operation the same root, operation, count, type and tag on all ranks",
         )
     })
-}
-
-fn differ_in_bytes(members: &[(&RankView, &LongWait)]) -> bool {
-    let mut bytes = members.iter().filter_map(|(_, wait)| wait.detail.collective.bytes);
-    let first = bytes.next();
-    bytes.any(|other| Some(other) != first)
 }
 
 /// Ranks by what is said of their waits, which is something; those of the lowest rank first.
@@ -183,11 +173,53 @@ fn groups(members: &[(&RankView, &LongWait)], say: impl Fn(&LongWait) -> String)
     said
 }
 
+/// Messages that a rank has begun and that are not over.
+fn under_way(wait: &LongWait) -> impl Iterator<Item = &MessageAbout> {
+    wait.detail.pending.iter().filter(|message| !message.unstarted)
+}
+
 /// What is said of each rank's wait: "rank 0 this, ranks 1 and 2 that".
 fn said_by(members: &[(&RankView, &LongWait)], say: impl Fn(&LongWait) -> String) -> String {
     let said: Vec<String> =
         groups(members, say).iter().map(|(text, ranks)| format!("{} {text}", names(ranks))).collect();
     said.join(", ")
+}
+
+/// A message that is awaited while its other side has a persistent request for it that is not started.
+fn unstarted(ranks: &[RankView]) -> Option<Cause> {
+    waits(ranks).filter(|(_, wait)| !wait.finalizing).find_map(|(rank, wait)| {
+        let Wait { kind, peer, tag, context, .. } = wait.wait;
+        let sends = kind == Waiting::Send;
+        let one = MessageAbout { peer, tag, context, sends, ..MessageAbout::default() };
+        let awaited: Vec<&MessageAbout> = match kind {
+            Waiting::Receive | Waiting::Probe | Waiting::Send => vec![&one],
+            Waiting::Any | Waiting::All => under_way(wait).collect(),
+            _ => vec![],
+        };
+        let fits = |awaited: &MessageAbout, idle: &MessageAbout| {
+            let tag = awaited.tag.is_none() || idle.tag.is_none() || awaited.tag == idle.tag;
+            let peer = idle.peer.is_none_or(|peer| peer == rank.rank);
+            idle.unstarted && idle.sends != awaited.sends && idle.context == awaited.context && tag && peer
+        };
+        awaited.into_iter().find_map(|awaited| {
+            let (peer, other) = waits(ranks).find(|(other, wait)| {
+                let is_peer = awaited.peer.is_none_or(|peer| peer == other.rank);
+                is_peer && wait.detail.pending.iter().any(|idle| fits(awaited, idle))
+            })?;
+            let idle = other.detail.pending.iter().find(|idle| fits(awaited, idle))?;
+            let what = if idle.sends { "send" } else { "receive" };
+            Cause::new(
+                "not-started",
+                format!(
+                    "rank {} waits in {}; rank {} has a persistent {what} for that, which is not started",
+                    rank.rank,
+                    wait.text(),
+                    peer.rank
+                ),
+                "call MPI_Start before each wait for a persistent request: MPI_Wait returns at once for one that is not started",
+            )
+        })
+    })
 }
 
 /// A message that a receive or probe would have taken, had it the right tag, communicator or source.
@@ -255,7 +287,7 @@ fn awaited(ranks: &[RankView], rank: &RankView, wait: &LongWait) -> Vec<u32> {
     match wait.wait.peer {
         Some(peer) => vec![peer],
         None if wait.wait.kind == Waiting::Any => {
-            let pending = wait.detail.pending.iter().filter(|message| !meets(ranks, message));
+            let pending = under_way(wait).filter(|message| !meets(ranks, message));
             let mut peers: Vec<u32> = pending.filter_map(|message| message.peer).collect();
             peers.sort_unstable();
             peers.dedup();
@@ -270,7 +302,7 @@ fn meets(ranks: &[RankView], awaited: &MessageAbout) -> bool {
     let is_same = |other: &MessageAbout| other.tag.is_none() && other.context == awaited.context;
     let is_collective = awaited.tag.is_none() && !awaited.context.is_multiple_of(2);
     let other = awaited.peer.and_then(|peer| ranks.get(peer as usize)?.wait());
-    is_collective && other.is_some_and(|other| other.detail.pending.iter().any(is_same))
+    is_collective && other.is_some_and(|other| under_way(other).any(is_same))
 }
 
 fn is_finalizing(rank: &RankView) -> bool {
@@ -294,7 +326,7 @@ fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
     let context = wait.wait.context;
     let is_there = |rank: &RankView| {
         rank.wait().is_some_and(|other| {
-            let has_begun = || other.detail.pending.iter().any(|message| message.context == context);
+            let has_begun = || under_way(other).any(|message| message.context == context);
             other.is_collective() && other.wait.context == context
                 || wait.wait.kind == Waiting::Operation && has_begun()
         })
@@ -524,7 +556,7 @@ fn single(ranks: &[RankView]) -> Option<Cause> {
     let (rank, wait) = waits(ranks).find(|(_, wait)| !wait.finalizing)?;
     let of =
         |peer: u32| ranks.get(peer as usize).map(|peer| format!("; rank {} {}", peer.rank, peer.doing()));
-    let pending = wait.detail.pending.iter().find_map(|message| message.peer);
+    let pending = under_way(wait).find_map(|message| message.peer);
     let peer = wait.wait.peer.or(pending).filter(|peer| *peer != rank.rank);
     let behind = peer.and_then(of).unwrap_or_default();
     Cause::new(

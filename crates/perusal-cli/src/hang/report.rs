@@ -53,12 +53,16 @@ fn details(rank: &RankView) -> String {
     }
     // The message that a single receive or send is about is named above.
     let own = |message: &&MessageAbout| {
-        wait.wait.kind as u64 > 2 && message.context.is_multiple_of(2) || message.context != wait.wait.context
+        wait.wait.kind as u64 > 2 && message.context.is_multiple_of(2)
+            || message.context != wait.wait.context
+            || message.unstarted
     };
     for message in wait.detail.pending.iter().filter(own).filter(|message| message.context.is_multiple_of(2))
     {
         let what = if message.sends { "send" } else { "receive" };
-        let _ = writeln!(text, "perusal:     its {what} {} is not over", message_text(message, false));
+        let (kind, state) = if message.unstarted { ("persistent ", "started") } else { ("", "over") };
+        let _ =
+            writeln!(text, "perusal:     its {kind}{what} {} is not {state}", message_text(message, false));
     }
     // The operation that the wait is for is named above.
     let waited_for = |operation: &&OperationAbout| {
@@ -157,5 +161,6 @@ fn message_json(message: &MessageAbout) -> Value {
         "communicator": message.comm,
         "bytes": message.bytes,
         "send": message.sends,
+        "started": !message.unstarted,
     })
 }

@@ -38,6 +38,7 @@ fn what_ranks_write_is_printed_and_neither_believed_nor_followed() {
         context: u32::MAX,
         bytes: u64::MAX,
         sends: true,
+        unstarted: true,
         comm: "\u{1b}[2J\n".into(),
     };
     let detail = WaitDetail {
