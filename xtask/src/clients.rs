@@ -203,7 +203,7 @@ impl<'a> Client<'a> {
         Ok(all.into_iter().filter(|stem| stem.starts_with("test_")).collect())
     }
 
-    /// Runs a module of mpi4py's tests on another MPI, with these variables, for at most three minutes. Returns the tests that failed, or the module where no
+    /// Runs a module of mpi4py's tests on another MPI, with these variables, for at most five minutes. Returns the tests that failed, or the module where no
     /// test says so, and what was printed.
     pub fn mpi4py_module(
         &self,
@@ -211,7 +211,7 @@ impl<'a> Client<'a> {
         ranks: u32,
         environment: &[(&str, String)],
     ) -> (Vec<String>, String) {
-        let mut job = self.mpi4py_job(ranks, 180);
+        let mut job = self.mpi4py_job(ranks, 300);
         job.arg(self.work.join("bin/python")).args(["test/main.py", "-q", "-i"]).arg(format!("{module}.py"));
         let (good, log) = attempt(job.envs(environment.iter().map(|(name, value)| (name, value))));
         let mut failures = failures(&log);

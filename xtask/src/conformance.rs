@@ -449,6 +449,11 @@ impl<'a> Test<'a> {
         Ok(())
     }
 
+    /// Whether its program is there.
+    pub fn is_built(&self, suite: &Suite) -> bool {
+        suite.tests.join(self.dir).join(self.program).exists()
+    }
+
     /// Runs the test with these variables besides. Returns whether it has passed, and what it printed.
     pub fn verdict(&self, suite: &Suite, environment: &[(&str, String)]) -> (bool, String) {
         let (status, text) = self.output(suite, environment);
@@ -458,10 +463,10 @@ impl<'a> Test<'a> {
     /// The exit status and what was printed. 137: killed, by our own outer limit too.
     fn output(&self, suite: &Suite, environment: &[(&str, String)]) -> (i32, String) {
         let folder = suite.tests.join(self.dir);
-        if !folder.join(self.program).exists() {
+        if !self.is_built(suite) {
             // Some are not among those that are built together.
             let (_, log) = attempt(suite.make(self.dir).arg(self.program));
-            if !folder.join(self.program).exists() {
+            if !self.is_built(suite) {
                 return (2, format!("does not build:\n{log}"));
             }
         }

@@ -23,6 +23,9 @@ const DIRS: &str = "pt2pt coll rma";
 const RANKS: [u32; 2] = [2, 4];
 /// 100,000 rounds of 8 ranks: between nodes it meets its limit of 180 s where they share few CPUs.
 const LONG: (&str, usize) = ("pt2pt/sendflood", 8);
+/// A module of mpi4py's tests that stock MPICH fails, or waits in for ever, over any provider, shm and tcp included: a probe from any source looks at the provider
+/// first, the receive after it at messages to itself, and MPI_Dist_graph_create takes what it has received for what it has probed. How often depends on time.
+const FAILS_ON_MPICH: &str = "test_comm_topo";
 /// The part that is run between two nodes.
 const NODES: &str = "nodes";
 
@@ -410,6 +413,11 @@ impl Run<'_> {
             self.begin(&format!("mpi4py, {ranks} ranks"));
             for module in client.mpi4py_modules(say)? {
                 let title = format!("mpi4py/{module} -n {ranks}");
+                if module == FAILS_ON_MPICH {
+                    println!("{:<6} {title:<70} fails on stock MPICH over any provider", "left");
+                    self.count().left += 1;
+                    continue;
+                }
                 let start = Instant::now();
                 let (failures, output) = client.mpi4py_module(&module, ranks, own);
                 let took = format!("{:6.1} s", start.elapsed().as_secs_f64());
@@ -418,7 +426,9 @@ impl Run<'_> {
                     continue;
                 }
                 let alike = client.mpi4py_module(&module, ranks, over_other).0;
-                let own: Vec<String> = failures.into_iter().filter(|test| !alike.contains(test)).collect();
+                // Where the other run names no test, but the module, nothing is known of its tests.
+                let known = |test: &String| alike.contains(test) || alike.contains(&module);
+                let own: Vec<String> = failures.into_iter().filter(|test| !known(test)).collect();
                 if own.is_empty() {
                     self.is_alike(&format!("{title}: {}", alike.join(", ")), other);
                 } else {
@@ -465,7 +475,8 @@ impl Run<'_> {
                 let start = Instant::now();
                 let (good, output) = test.verdict(&suite, own);
                 let took = format!("{:6.1} s", start.elapsed().as_secs_f64());
-                if !good && !test.verdict(&suite, over_other).0 {
+                // One that does not compile is like itself over any provider.
+                if !good && test.is_built(&suite) && !test.verdict(&suite, over_other).0 {
                     self.is_alike(&test.title(), other);
                     continue;
                 }
