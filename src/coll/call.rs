@@ -149,8 +149,15 @@ impl Pieces {
         Elements { addr, count, datatype: datatype.clone(), bytes: count * datatype.size() }
     }
 
+    /// Returns whether all pieces have one length, and lie one behind the other.
+    #[must_use]
+    pub fn are_even(&self) -> bool {
+        matches!(self.form, Form::Even(..))
+    }
+
     /// Returns the bytes of the packed piece of rank (or neighbour) `r`.
-    pub(super) fn bytes(&self, r: usize) -> usize {
+    #[must_use]
+    pub fn bytes(&self, r: usize) -> usize {
         let (_, count, datatype) = self.place(r);
         count * datatype.size()
     }

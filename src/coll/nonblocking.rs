@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::shm::telemetry::{CollectiveAbout, MessageAbout, OperationAbout};
 use crate::sync::{AtomicBool, ConditionalLock, Ordering};
+use crate::team::BackgroundTeam;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
@@ -22,9 +23,31 @@ pub struct NonblockingOperation {
     error: OnceLock<Error>,
     /// Its communicator.
     comm: Arc<Comm>,
-    /// Whether it may use the background team of that.
-    uses_team: bool,
+    team: TeamUse,
     outline: Outline,
+}
+
+/// Which team an operation may use.
+#[derive(Clone)]
+pub enum TeamUse {
+    /// None: it goes by messages.
+    None,
+    /// The background team of its communicator: all members begin such operations in the same order.
+    OfComm,
+    /// One of its own.
+    Own(Arc<BackgroundTeam>),
+}
+
+impl TeamUse {
+    /// Returns the team, of an operation on `comm`.
+    #[must_use]
+    pub fn team<'a>(&'a self, comm: &'a Comm) -> Option<&'a BackgroundTeam> {
+        match self {
+            Self::None => None,
+            Self::OfComm => Some(comm.background_team()),
+            Self::Own(team) => Some(team),
+        }
+    }
 }
 
 // SAFETY: the work is polled under its lock only, so by one thread at a time, and holds nothing that is bound to a thread (`new` takes
@@ -48,22 +71,21 @@ impl NonblockingOperation {
     /// Makes an operation on `comm` of what is left of its work ([`begin`]). It makes progress once it is given to [`crate::engine::Progress::start_background`].
     ///
     /// # Safety
-    /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`. It uses the background team of `comm`
-    /// alone, and that only if `uses_team`.
+    /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`. It uses no other team
+    /// than `team`.
     #[must_use]
-    pub unsafe fn new(
-        work: Result<Option<Work>>,
-        comm: Arc<Comm>,
-        uses_team: bool,
-        outline: Outline,
-    ) -> Self {
+    pub unsafe fn new(work: Result<Option<Work>>, comm: Arc<Comm>, team: TeamUse, outline: Outline) -> Self {
         let error = OnceLock::new();
         let work = work.unwrap_or_else(|failure| {
             let _ = error.set(failure);
             None
         });
         let over = AtomicBool::new(work.is_none());
-        Self { over, work: ConditionalLock::new(work), error, comm, uses_team, outline }
+        Self { over, work: ConditionalLock::new(work), error, comm, team, outline }
+    }
+
+    fn team(&self) -> Option<&BackgroundTeam> {
+        self.team.team(&self.comm)
     }
 
     /// Returns the communicator of the operation, and what it is.
@@ -109,20 +131,18 @@ impl BackgroundOperation for NonblockingOperation {
     }
 
     fn can_go_on(&self, engine: &Engine) -> bool {
-        self.uses_team && self.comm.background_team().can_go_on(engine.is_shared(), engine.fences)
+        self.team().is_some_and(|team| team.can_go_on(engine.is_shared(), engine.fences))
     }
 
     fn add_awaited(&self, engine: &Engine, to: &mut Vec<MessageAbout>) {
-        if !self.uses_team {
-            return;
-        }
+        let Some(team) = self.team() else { return };
         let comm = &self.comm;
         let context = comm.context + 1;
         // Of several operations on a communicator, one has the team.
         if to.iter().any(|message| message.tag.is_none() && message.context == context) {
             return;
         }
-        let absent = comm.background_team().absent(engine.is_shared()).into_iter();
+        let absent = team.absent(engine.is_shared()).into_iter();
         to.extend(absent.map(|member| MessageAbout {
             peer: Some(comm.world_rank_of(member as i32)),
             tag: None,

@@ -20,19 +20,21 @@ pub struct CollectiveSegments<'a> {
 
 impl CollectiveSegments<'_> {
     /// Allocates a segment for `members`, all zero, with the memory of its control part. `None` if all are in use or there is no
-    /// memory: collectives can then go by messages.
+    /// memory: collectives can then go by messages. `small`: one for less than a communicator, with a small bulk.
     #[must_use]
-    pub fn allocate(self, members: u32) -> Option<u32> {
-        let counts = self.memory.header().collective_segments.iter();
-        let index = counts.take(self.memory.layout().collective_segments() as usize).position(|count| {
-            // The memory has been given back (segment rule 1).
-            count.take(members)
-        })? as u32;
+    pub fn allocate(self, members: u32, small: bool) -> Option<u32> {
         let layout = self.memory.layout();
+        let range = if small { layout.small_segments() } else { 0..layout.collective_segments() };
+        let counts = &self.memory.header().collective_segments;
+        // The memory of what can be taken has been given back (segment rule 1).
+        let index = range.into_iter().find(|&index| counts[index as usize].take(members))?;
         if self
             .memory
             .segment()
-            .reserve(layout.collective_segment(index), layout.collective_segment_layout().control(members))
+            .reserve(
+                layout.collective_segment(index),
+                layout.collective_segment_layout(index).control(members),
+            )
             .is_ok()
         {
             return Some(index);
@@ -47,7 +49,7 @@ impl CollectiveSegments<'_> {
     /// # Errors
     /// [`crate::Error::Segment`] when memory has run out.
     pub fn reserve_bulk(self, index: u32) -> Result<()> {
-        let (layout, parts) = (self.memory.layout(), self.memory.layout().collective_segment_layout());
+        let (layout, parts) = (self.memory.layout(), self.memory.layout().collective_segment_layout(index));
         self.memory
             .segment()
             .reserve(layout.collective_segment(index) + parts.bulk, parts.part * TEAM_PARTS as u64)
@@ -71,7 +73,7 @@ impl CollectiveSegments<'_> {
         if self
             .memory
             .segment()
-            .give_back(layout.collective_segment(index), layout.collective_segment_layout().total())
+            .give_back(layout.collective_segment(index), layout.collective_segment_layout(index).total())
         {
             self.memory.header().collective_segments[index as usize].free();
         }
@@ -91,15 +93,15 @@ mod tests {
     fn a_segment_is_free_and_empty_when_its_last_member_has_left() {
         let memory = Memory::create(2, 0).unwrap();
         let segments = memory.collective_segments();
-        let index = segments.allocate(2).unwrap();
+        let index = segments.allocate(2, false).unwrap();
         segments.reserve_bulk(index).unwrap();
-        assert_ne!(segments.allocate(1), Some(index));
+        assert_ne!(segments.allocate(1, false), Some(index));
         // SAFETY: the word is reserved, and no other thread touches it.
         unsafe { first_word(&memory, index).write_volatile(3) };
         segments.release(index);
-        assert_ne!(segments.allocate(1), Some(index));
+        assert_ne!(segments.allocate(1, false), Some(index));
         segments.release(index);
-        assert_eq!(segments.allocate(1), Some(index));
+        assert_eq!(segments.allocate(1, false), Some(index));
         // SAFETY: the word is reserved again, and no other thread touches it.
         assert_eq!(unsafe { first_word(&memory, index).read_volatile() }, 0);
     }
@@ -108,11 +110,12 @@ mod tests {
     fn when_all_are_in_use_there_is_none() {
         let memory = Memory::create(2, 0).unwrap();
         for _ in 0..COLLECTIVE_SEGMENTS {
-            assert!(memory.collective_segments().allocate(1).is_some());
+            assert!(memory.collective_segments().allocate(1, false).is_some());
         }
-        assert_eq!(memory.collective_segments().allocate(1), None);
+        assert_eq!(memory.collective_segments().allocate(1, false), None);
         memory.collective_segments().release(7);
-        assert_eq!(memory.collective_segments().allocate(1), Some(7));
+        assert_eq!(memory.collective_segments().allocate(1, true), None);
+        assert_eq!(memory.collective_segments().allocate(1, false), Some(7));
         memory.collective_segments().release(COLLECTIVE_SEGMENTS as u32);
     }
 }

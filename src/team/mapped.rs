@@ -41,7 +41,7 @@ impl MappedSegment {
         // SAFETY: collective segments lie inside the job's memory (layout), so the sum stays in the mapping.
         let base = unsafe { memory.segment().base().add(memory.layout().collective_segment(index) as usize) };
         let base = NonNull::new(base).expect("the segment is not mapped at zero");
-        Self { base, layout: memory.layout().collective_segment_layout(), members }
+        Self { base, layout: memory.layout().collective_segment_layout(index), members }
     }
 
     /// The word at `offset`, which is a multiple of eight inside the control.

@@ -142,7 +142,7 @@ impl Transport for BlockingTransport<'_> {
         let arrival = arrival(self.engine.config(), operation, members)?;
         let mut membership = self.comm.team(self.engine.is_shared());
         if matches!(*membership, Membership::Unknown) {
-            *membership = join_team(self, self.engine, self.comm).await;
+            *membership = join_team(self, self.engine, self.comm, false).await;
         }
         let hold = Locked::new(self.engine, membership, Description::Given)?;
         Some(TeamGuard::new(self.engine, self.comm, hold, arrival))

@@ -4,6 +4,7 @@ use super::{
     ReceiveUnderWay, Transport, algorithm_for, are_oversubscribed, check_length, expected_capacity,
     join_team, trouble,
 };
+use crate::coll::nonblocking::TeamUse;
 use crate::coll::selection::arrival;
 use crate::coll::shared_memory::{InTurn, TeamCapacity, TeamGuard};
 use crate::comm::Comm;
@@ -11,7 +12,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
 use crate::p2p::{MessageStatus, Request};
-use crate::team::{Membership, RoundArrival};
+use crate::team::{BackgroundTeam, Membership, RoundArrival};
 use core::cell::OnceCell;
 use core::future::poll_fn;
 use core::task::Poll;
@@ -37,8 +38,8 @@ pub struct NonblockingTransport<'a> {
     comm: &'a Comm,
     tag: i32,
     mode: CollMode,
-    /// Whether all members of the communicator begin their operations in the same order.
-    in_order: bool,
+    /// The team that may serve it.
+    team: Option<&'a BackgroundTeam>,
     failure: OnceCell<Error>,
 }
 
@@ -59,24 +60,24 @@ pub fn background_team_of<'a>(
 }
 
 impl<'a> NonblockingTransport<'a> {
-    /// For nonblocking collective number `number` among the peers of `comm`. Persistent ones have tags apart, their own for as
+    /// For nonblocking collective number `number` among the peers of `comm`, which `team` may serve. Persistent ones have tags apart, their own for as
     /// long as they live: they may be started in any order (MPI 5.0 §6.13).
     #[must_use]
-    pub fn new(engine: &'a Engine, comm: &'a Comm, number: SequenceNumber) -> Self {
+    pub fn new(engine: &'a Engine, comm: &'a Comm, number: SequenceNumber, team: &'a TeamUse) -> Self {
         let (mode, number) = match number {
             SequenceNumber::Once(number) => (CollMode::Nonblocking, number % TAGS),
             SequenceNumber::Persistent(number) => (CollMode::Persistent, TAGS + number % TAGS),
         };
-        let in_order = mode == CollMode::Nonblocking && !comm.is_inter();
         let tag = FIRST_TAG + 2 * number as i32;
-        Self { engine, comm, tag, mode, in_order, failure: trouble(engine, comm, tag) }
+        let team = team.team(comm).filter(|_| !comm.is_inter());
+        Self { engine, comm, tag, mode, team, failure: trouble(engine, comm, tag) }
     }
 
     /// For the part of it that is within the caller's own group of an intercommunicator.
     #[must_use]
     pub fn within(engine: &'a Engine, comm: &'a Comm, number: SequenceNumber) -> Self {
-        let remote = Self::new(engine, comm, number);
-        Self { comm: comm.local(), tag: remote.tag + 1, in_order: false, ..remote }
+        let remote = Self::new(engine, comm, number, &TeamUse::None);
+        Self { comm: comm.local(), tag: remote.tag + 1, ..remote }
     }
 
     /// Returns whether all transfers have succeeded.
@@ -90,7 +91,7 @@ impl<'a> NonblockingTransport<'a> {
     /// Returns how members of the team arrive in such an operation, if they have a team.
     fn arrival(&self, operation: Collective) -> Option<RoundArrival> {
         let members = self.comm.size() as usize;
-        arrival(self.engine.config(), operation, members).filter(|_| self.in_order && members >= 2)
+        arrival(self.engine.config(), operation, members).filter(|_| self.team.is_some() && members >= 2)
     }
 
     fn note<T>(&self, result: Result<T>) -> Option<T> {
@@ -135,9 +136,10 @@ impl Transport for NonblockingTransport<'_> {
 
     async fn team(&self, operation: Collective) -> Option<TeamGuard<'_, InTurn<'_>>> {
         let arrival = self.arrival(operation).filter(|_| !self.has_failed())?;
-        let mut hold = InTurn::new(self.comm.background_team(), self.engine.is_shared()).await;
+        let mut hold = InTurn::new(self.team?, self.engine.is_shared()).await;
         if matches!(hold.membership(), Membership::Unknown) {
-            *hold.membership() = join_team(self, self.engine, self.comm).await;
+            *hold.membership() =
+                join_team(self, self.engine, self.comm, self.mode == CollMode::Persistent).await;
         }
         matches!(hold.membership(), Membership::Member(_))
             .then(|| TeamGuard::new(self.engine, self.comm, hold, arrival))

@@ -16,7 +16,7 @@ use super::requests::{Task, insert_task, over};
 use super::types::{MPI_Comm, MPI_Request};
 use crate::coll::call::{CollectiveOp, Transports};
 use crate::coll::intercomm::Sides;
-use crate::coll::nonblocking::{self, Work};
+use crate::coll::nonblocking::{self, TeamUse, Work};
 use crate::coll::{
     BlockingTransport, NonblockingOperation, NonblockingTransport, NumberedCall, Outline, Purpose,
     SequenceNumber, run as to_the_end,
@@ -28,6 +28,7 @@ use crate::events::CollMode;
 use crate::info::Info;
 use crate::p2p::MessageStatus;
 use crate::sync::Mutex;
+use crate::team::{BackgroundTeam, PAYLOAD};
 use core::borrow::Borrow;
 use std::sync::Arc;
 
@@ -138,19 +139,20 @@ pub(crate) unsafe fn begin(
     }
     let (raises_on, outline) = (comm.handle(), outline(&comm));
     // SAFETY: `work` holds nothing that is bound to a thread (`Safety`).
-    let operation = Arc::new(unsafe { NonblockingOperation::new(begun, comm, true, outline) });
+    let operation = Arc::new(unsafe { NonblockingOperation::new(begun, comm, TeamUse::OfComm, outline) });
     let handle = insert_task(Box::new(NonblockingTask(operation.clone(), raises_on)))?;
     engine()?.progress().start_background(operation);
     Ok(handle)
 }
 
-/// The transports of nonblocking operation `number` on `comm`.
+/// The transports of nonblocking operation `number` on `comm`, which `team` may serve.
 pub(crate) fn background<'a>(
     engine: &'a Engine,
     comm: &'a Comm,
     number: SequenceNumber,
+    team: &'a TeamUse,
 ) -> Transports<NonblockingTransport<'a>> {
-    let transport = NonblockingTransport::new(engine, comm, number);
+    let transport = NonblockingTransport::new(engine, comm, number, team);
     if comm.is_inter() {
         Transports::Intercomm(Sides {
             local: NonblockingTransport::within(engine, comm, number),
@@ -184,7 +186,7 @@ pub(crate) fn start(
     let counted = NumberedCall::count_in_background(engine, &comm);
     let outline = call.outline_of_request(counted, CollMode::Nonblocking);
     // SAFETY: argument rule 3: the buffers are valid until the request is complete.
-    let work = unsafe { performed(engine, comm.clone(), call, number) };
+    let work = unsafe { performed(engine, comm.clone(), call, number, TeamUse::OfComm) };
     // Written to its place, it is not copied.
     let work = Box::into_pin(Box::write(room, work));
     // SAFETY: the work holds addresses, its transports, and what is `Send`.
@@ -195,7 +197,7 @@ pub(crate) fn start(
     Ok(handle)
 }
 
-/// The work of a nonblocking operation.
+/// The work of a nonblocking operation, which `team` may serve.
 ///
 /// # Safety
 /// The buffers of the call are valid until the future is ready; it is polled until then, or leaked.
@@ -204,12 +206,13 @@ async unsafe fn performed(
     comm: Arc<Comm>,
     call: impl Borrow<CollectiveOp>,
     number: SequenceNumber,
+    team: TeamUse,
 ) -> Result<()> {
     // SAFETY: as the caller's.
-    unsafe { perform(engine, &comm, call.borrow(), number) }.await
+    unsafe { perform(engine, &comm, call.borrow(), number, &team) }.await
 }
 
-/// Performs a nonblocking operation on `comm`.
+/// Performs a nonblocking operation on `comm`, which `team` may serve.
 ///
 /// # Safety
 /// As for [`performed`].
@@ -218,11 +221,32 @@ async unsafe fn perform(
     comm: &Comm,
     call: &CollectiveOp,
     number: SequenceNumber,
+    team: &TeamUse,
 ) -> Result<()> {
-    let transports = background(engine, comm, number);
+    let transports = background(engine, comm, number, team);
     // SAFETY: the buffers of the call are valid until this future is ready or leaked, and so while the inner one runs.
     let result = unsafe { call.perform(&transports, comm) }.await;
     check_nonblocking(&transports).and(result)
+}
+
+/// Starts of a persistent operation that go by messages, before it has a team of its own: making one takes as long as tens of operations of few bytes.
+const BY_MESSAGES: usize = 32;
+/// Bytes that go by messages before, where they do not fit into slots: taking memory for them takes as long as copying as many.
+const BYTES_BY_MESSAGES: usize = 4 << 20;
+
+/// Whether the start of that number of a persistent operation has a team. All members get the same answer.
+fn has_team(call: &CollectiveOp, comm: &Comm, starts: usize) -> bool {
+    let size = comm.size() as usize;
+    let bytes = match call {
+        CollectiveOp::Barrier => 0,
+        CollectiveOp::Allgather(_, pieces) => (0..size).map(|r| pieces.bytes(r)).sum(),
+        CollectiveOp::Alltoall(_, pieces) if pieces.are_even() => size.saturating_mul(pieces.bytes(0)),
+        CollectiveOp::Allreduce(_, result, _) => result.bytes(),
+        CollectiveOp::ReduceScatter(operands, ..) => operands.bytes(),
+        // Not every member waits for all others, so that one can be ahead of them: by messages further than by rounds.
+        _ => return false,
+    };
+    starts > BY_MESSAGES && (bytes <= PAYLOAD || starts.saturating_mul(bytes) > BYTES_BY_MESSAGES)
 }
 
 /// A persistent operation, as its request knows it.
@@ -230,19 +254,27 @@ struct PersistentTask {
     comm: Arc<Comm>,
     call: Arc<CollectiveOp>,
     number: SequenceNumber,
+    team: Arc<BackgroundTeam>,
+    started: Mutex<Started>,
+}
+
+#[derive(Default)]
+struct Started {
+    /// How often it has been started: as often at all members.
+    times: usize,
     /// What has been started and not been waited for.
-    current: Mutex<Option<Arc<NonblockingOperation>>>,
+    current: Option<Arc<NonblockingOperation>>,
 }
 
 impl Task for PersistentTask {
     fn poll(&self, _: &Engine) -> Result<bool> {
-        Ok(lock(&self.current).as_ref().is_none_or(|operation| operation.is_over()))
+        Ok(lock(&self.started).current.as_ref().is_none_or(|operation| operation.is_over()))
     }
     fn outcome(&self, _: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
-        let mut current = lock(&self.current);
-        let error = current.as_ref().and_then(|operation| operation.error());
+        let mut started = lock(&self.started);
+        let error = started.current.as_ref().and_then(|operation| operation.error());
         if last {
-            *current = None;
+            started.current = None;
         }
         ended(error)
     }
@@ -254,29 +286,33 @@ impl Task for PersistentTask {
         Some(ErrorSource::Comm(self.comm.handle()))
     }
     fn collective(&self) -> Option<(u32, Outline)> {
-        let current = lock(&self.current);
-        current.as_ref().map(|operation| (self.comm.context, *operation.described().1))
+        let started = lock(&self.started);
+        started.current.as_ref().map(|operation| (self.comm.context, *operation.described().1))
     }
     fn is_persistent(&self) -> bool {
         true
     }
     fn is_active(&self) -> bool {
-        lock(&self.current).is_some()
+        lock(&self.started).current.is_some()
     }
     fn start(&self, engine: &'static Engine) -> Result<()> {
-        let mut current = lock(&self.current);
-        if current.is_some() {
+        let mut started = lock(&self.started);
+        if started.current.is_some() {
             return Err(Error::Request("it is active; it can be started again when it is complete"));
         }
-        // SAFETY: argument rule 3: of a persistent operation, the buffers are valid from each start until its completion.
-        let work = unsafe { performed(engine, self.comm.clone(), self.call.clone(), self.number) };
+        started.times += 1;
+        let has_team = has_team(&self.call, &self.comm, started.times);
+        let team = if has_team { TeamUse::Own(self.team.clone()) } else { TeamUse::None };
         let number = NumberedCall::count_in_background(engine, &self.comm);
         let outline = self.call.outline_of_request(number, CollMode::Persistent);
-        // SAFETY: the work holds addresses, its transports, and what is `Send`, and uses no team.
-        let operation =
-            unsafe { NonblockingOperation::new(Ok(Some(Box::pin(work))), self.comm.clone(), false, outline) };
+        // SAFETY: argument rule 3: of a persistent operation, the buffers are valid from each start until its completion.
+        let work =
+            unsafe { performed(engine, self.comm.clone(), self.call.clone(), self.number, team.clone()) };
+        let work = nonblocking::begin(Box::pin(work));
+        // SAFETY: the work holds addresses, its transports, and what is `Send`.
+        let operation = unsafe { NonblockingOperation::new(work, self.comm.clone(), team, outline) };
         let operation = Arc::new(operation);
-        *current = Some(operation.clone());
+        started.current = Some(operation.clone());
         engine.progress().start_background(operation);
         Ok(())
     }
@@ -291,7 +327,8 @@ pub(crate) fn prepare(
     let call = Arc::new(call(&comm)?);
     let number = SequenceNumber::Persistent(comm.next_in_background());
     let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
-    let handle = insert_task(Box::new(PersistentTask { comm, call, number, current: Mutex::new(None) }))?;
+    let (team, started) = Default::default();
+    let handle = insert_task(Box::new(PersistentTask { comm, call, number, team, started }))?;
     if let Some((comm, call)) = checked {
         check_calls::compare(&comm, &call);
         check_calls::began_operation(handle, &comm, &call, true);

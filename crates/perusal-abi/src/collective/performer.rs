@@ -3,7 +3,7 @@
 use super::{begin, perform};
 use crate::arguments::CommHandle;
 use crate::coll::call::CollectiveOp;
-use crate::coll::nonblocking::Work;
+use crate::coll::nonblocking::{TeamUse, Work};
 use crate::coll::shared_memory::{Hold, InTurn, Locked, TeamGuard};
 use crate::coll::{
     BlockingTransport, NonblockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Transport,
@@ -179,7 +179,7 @@ impl<'a> Performer<'a> for InBackground<'a> {
             drop(team);
             let Some(complete) = complete.filter(|_| !done) else { return Ok(()) };
             // SAFETY: argument rule 3: the buffers are valid until the request is complete.
-            Box::pin(unsafe { perform(engine, comm, &complete, number) }).await
+            Box::pin(unsafe { perform(engine, comm, &complete, number, &TeamUse::OfComm) }).await
         })
     }
 
@@ -192,7 +192,7 @@ impl<'a> Performer<'a> for InBackground<'a> {
     ) -> Option<Result<MPI_Request>> {
         let (engine, comm) = (running()?, self.0.peek()?);
         self.begin(what, |number| async move {
-            let transport = NonblockingTransport::new(engine, comm, number);
+            let transport = NonblockingTransport::new(engine, comm, number, &TeamUse::OfComm);
             let result = call(&transport).await;
             transport.check().and(result)
         })

@@ -6,6 +6,7 @@ use crate::arguments::InOut;
 use crate::check as check_calls;
 use crate::coll::call::Transports;
 use crate::coll::create::{self, Agreed, among, connect, inter_split, merge, split};
+use crate::coll::nonblocking::TeamUse;
 use crate::coll::{
     BlockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Subset, Transport, run, user_tag,
 };
@@ -126,7 +127,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
     let outline = Outline::of_function("MPI_Comm_idup", NumberedCall::count_in_background(engine, &old));
     let from = old.clone();
     let work = async move {
-        let transports = background(engine, &old, number);
+        let transports = background(engine, &old, number, &TeamUse::OfComm);
         let context = same_context(&transports, &old, engine).await;
         let context = check_nonblocking(&transports).and(context)?;
         let mut comm = opened(same(&old, context), old.topology().cloned(), &old, events)?;
