@@ -57,9 +57,19 @@ pub fn main(arguments: &[String]) -> Result {
     }
     let wanted: Vec<&Part> =
         PARTS.iter().filter(|(name, ..)| named.is_empty() || named.contains(name)).collect();
-    let mut failed = Vec::new();
+    let checkers = [
+        ("miri", "Miri (a nightly toolchain with it)", miri::is_there()),
+        ("tsan", "ThreadSanitizer", sanitizers::thread_is_there()),
+        ("asan", "AddressSanitizer", sanitizers::address_is_there()),
+    ];
+    let (mut failed, mut missing) = (Vec::new(), Vec::new());
     for (name, what, part) in &wanted {
         println!("verify: {name}: {what}");
+        if let Some((_, checker, _)) = checkers.iter().find(|(of, _, there)| of == name && !there) {
+            println!("verify: {name}: not run: the toolchain has no {checker}");
+            missing.push(*checker);
+            continue;
+        }
         let start = Instant::now();
         let ended = part();
         let seconds = start.elapsed().as_secs();
@@ -71,17 +81,6 @@ pub fn main(arguments: &[String]) -> Result {
             }
         }
     }
-    let checkers = [
-        ("miri", "Miri (a nightly toolchain with it)", miri::is_there()),
-        ("tsan", "ThreadSanitizer", sanitizers::thread_is_there()),
-        ("asan", "AddressSanitizer", sanitizers::address_is_there()),
-    ];
-    let is_wanted = |name: &str| wanted.iter().any(|(part, ..)| *part == name);
-    let missing: Vec<&str> = checkers
-        .iter()
-        .filter(|(name, _, there)| is_wanted(name) && !there)
-        .map(|(_, what, _)| *what)
-        .collect();
     let good = wanted.len() - failed.len() - missing.len();
     println!("verify: {good} parts are well, {} failed, {} not run", failed.len(), missing.len());
     if !missing.is_empty() {
