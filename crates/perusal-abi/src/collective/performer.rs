@@ -45,7 +45,7 @@ pub(crate) trait Performer<'a>: Copy {
         call: impl AsyncFnOnce(&mut TeamGuard<'a, Self::Hold>) -> Result<bool>,
     ) -> Option<Result<Self::Outcome>>;
 
-    /// Performs `call` by messages: one between two members, or a chain.
+    /// Performs `call` by messages. `what` is the call, for reports.
     fn by_messages(
         self,
         purpose: Purpose,
