@@ -102,11 +102,6 @@ const fn oversubscribed(case: &Case) -> bool {
     case.oversubscribed
 }
 
-/// The row is taken between two ranks, and where ranks outnumber CPUs: nobody waits for those behind.
-const fn in_a_row(case: &Case) -> bool {
-    case.ranks == 2 || case.oversubscribed
-}
-
 macro_rules! candidates {
     (($case:ident) $($algorithm:ident $value:literal $label:ident ($($bytes:tt)*) ($($ranks:tt)*) $when:ident;)*) => {
         [$(Candidate {

@@ -75,13 +75,13 @@ macro_rules! algorithm_table {
     };
     (scan $then:ident $arguments:tt) => {
         $then! { $arguments
-            chain              5 Chain         (..) (..) in_a_row;
+            chain              5 Chain         (..) (3..) oversubscribed;
             recursive_doubling 4 Doubling      (..) (..) always;
         }
     };
     (exscan $then:ident $arguments:tt) => {
         $then! { $arguments
-            chain              5 Chain         (..) (..) in_a_row;
+            chain              5 Chain         (..) (3..) oversubscribed;
             recursive_doubling 4 Doubling      (..) (..) always;
         }
     };

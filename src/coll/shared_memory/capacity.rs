@@ -41,16 +41,15 @@ impl TeamCapacity<'_> {
     }
 
     /// Returns whether an operation in which one of two members has `bytes` bytes for the other is a message instead: the ring takes several, one
-    /// behind the other, where a round waits for those before it. What is copied in one step, is not, nor what fits into a slot and is
-    /// for the root: who writes it, waits for nobody.
+    /// behind the other, where a round waits for those before it. What fits into a slot or is copied in one step, is not: in a slot,
+    /// members that disagree about the operation see it.
     pub fn is_one_message(&self, operation: Collective, bytes: usize) -> bool {
-        let in_slot = matches!(operation, Collective::Reduce | Collective::Gather) && bytes <= PAYLOAD;
         let asked_for = variable(operation).is_some_and(|id| self.config.number(id) != AUTO);
         let by_default = self.config.source(VariableId::CollDirectFrom) == ValueSource::Default;
         let shape = self.config.shape();
         let most = if by_default && shape.streams && !shape.is_oversubscribed() { MESSAGES } else { 0 };
         let most = most.max(self.config.coll_direct_from());
-        self.size == 2 && bytes < most && !in_slot && !asked_for
+        self.size == 2 && bytes > PAYLOAD && bytes < most && !asked_for
     }
 
     /// As [`Self::may_serve`], for data that one member has for the others or they for it.
@@ -80,11 +79,10 @@ impl TeamCapacity<'_> {
         if several && oversubscribed && block * self.size > PAYLOAD { Width::Two } else { Width::One }
     }
 
-    /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead, in which a rank waits for none behind it: what fits into a
-    /// slot, between two members, and where ranks outnumber CPUs.
+    /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead, where ranks outnumber CPUs: a rank waits for none behind it.
     pub(super) fn chains_scan(&self, bytes: usize) -> bool {
-        let oversubscribed = self.config.shape().is_oversubscribed();
-        (oversubscribed && bytes < CHAINED_BELOW || self.size == 2 && bytes <= PAYLOAD)
+        self.config.shape().is_oversubscribed()
+            && bytes < CHAINED_BELOW
             && self.config.number(VariableId::CollScan) == AUTO
     }
 
