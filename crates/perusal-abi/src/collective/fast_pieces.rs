@@ -27,7 +27,9 @@ impl Piece {
     fn of(buffer: Buffer<'_>) -> Option<Self> {
         let count = usize::try_from(buffer.count).ok()?;
         let bytes = count.checked_mul(contiguous_size(buffer.datatype)?)?;
-        is_memory(buffer.addr.addr()).then_some(Self { addr: buffer.addr.cast(), bytes })
+        // More than the address space holds is an error that the complete implementation tells.
+        let fits = isize::try_from(bytes).is_ok();
+        (fits && is_memory(buffer.addr.addr())).then_some(Self { addr: buffer.addr.cast(), bytes })
     }
 
     /// As many as that, one behind the other.
