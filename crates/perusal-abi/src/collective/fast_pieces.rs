@@ -58,18 +58,21 @@ impl Piece {
         unsafe { core::slice::from_raw_parts_mut(self.addr, self.bytes) }
     }
 
-    /// Copies the caller's own data to its place, if it has that length and is not there already; `None` for anything else.
-    fn fill(self, from: Buffer<'_>) -> Option<()> {
-        if in_place(from.addr) {
-            return Some(());
-        }
-        let from = Self::of(from)?;
-        if from.bytes != self.bytes || from.addr == self.addr {
+    /// Copies what the caller has for itself, from here to where it has room for it; `None` if that has another length or is the same place.
+    fn copy_to(self, to: Self) -> Option<()> {
+        if self.bytes != to.bytes || (self.addr == to.addr && to.bytes > 0) {
             return None;
         }
-        // SAFETY: both have so many bytes (argument rule 3); MPI 5.0 §6 forbids that they overlap.
-        unsafe { copy(from.addr, self.addr, self.bytes) };
+        if to.bytes > 0 {
+            // SAFETY: both have so many bytes (argument rule 3); MPI 5.0 §6 forbids that they overlap.
+            unsafe { copy(self.addr, to.addr, to.bytes) };
+        }
         Some(())
+    }
+
+    /// Copies the caller's own data to its place, unless it is there already.
+    fn fill(self, from: Buffer<'_>) -> Option<()> {
+        if in_place(from.addr) { Some(()) } else { Self::of(from)?.copy_to(self) }
     }
 }
 
@@ -175,12 +178,7 @@ pub fn scatterv<'a, P: Performer<'a>>(
     }
     let pieces = pieces(send, members(comm))?;
     if !in_place(recv.addr) {
-        let (from, to) = (pieces[root], Piece::of(recv)?);
-        if from.bytes != to.bytes || from.addr == to.addr {
-            return None;
-        }
-        // SAFETY: both have so many bytes (argument rule 3); MPI 5.0 §6 forbids that they overlap.
-        unsafe { copy(from.addr, to.addr, to.bytes) };
+        pieces[root].copy_to(Piece::of(recv)?)?;
     }
     performer.by_messages(Purpose::Scatter, what, async move |transport: &P::Transport| {
         // SAFETY: argument rule 3: the root has these pieces.
@@ -198,12 +196,7 @@ pub fn alltoallv<'a, P: Performer<'a>>(
     let rank = comm.rank() as usize;
     let what = |comm: &Comm| arguments::alltoallv(comm, send, recv);
     let (sends, recvs) = (pieces(send, members(comm))?, pieces(recv, members(comm))?);
-    let (from, to) = (sends[rank], recvs[rank]);
-    if from.bytes != to.bytes || (from.addr == to.addr && to.bytes > 0) {
-        return None;
-    }
-    // SAFETY: both have so many bytes (argument rule 3); MPI 5.0 §6 forbids that they overlap.
-    unsafe { copy(from.addr, to.addr, to.bytes) };
+    sends[rank].copy_to(recvs[rank])?;
     performer.by_messages(Purpose::Alltoall, what, async move |transport: &P::Transport| {
         // SAFETY: argument rule 3: a piece for each member, and room for one of each.
         unsafe { exchange(transport, others(&sends, rank), others(&recvs, rank)) }.await
