@@ -163,6 +163,8 @@ impl PartitionedReceive {
             arrived = self.is_here(partition);
         }
         self.tell_arrivals(engine);
+        // It may have come since it was looked at: what listeners know to have arrived has arrived.
+        arrived = arrived || self.events.has_told_arrival(partition, self.round());
         self.events.tested(engine, &self.buffer, partition, arrived);
         Ok(arrived)
     }

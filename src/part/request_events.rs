@@ -217,6 +217,13 @@ impl RequestEvents {
         }
     }
 
+    /// Whether the arrival of a partition of a receive that is observed has been emitted in this round.
+    #[inline(always)]
+    pub fn has_told_arrival(&self, partition: usize, round: u64) -> bool {
+        self.is_observed()
+            && self.emitted.get().and_then(|marks| marks.get(partition)).is_some_and(|mark| mark.has_stepped(round))
+    }
+
     /// Emits that MPI_Parrived has been asked about a partition.
     #[inline(always)]
     pub fn tested(&self, engine: &Engine, buffer: &Partitions, partition: usize, arrived: bool) {
