@@ -1,0 +1,86 @@
+/* A partition that comes while the arrival of another one is told: MPI_Parrived says of it what listeners have been told by then.
+ * RANKS: 2
+ */
+#include "mpi_t_event.h"
+#include <sched.h>
+
+enum { PARTS = 3, ROUNDS = 20 };
+static volatile int *first_is_told, *last_is_ready;
+static int arrived_index, tested_index, told, tests, tested_early;
+
+static int read_of(MPI_T_event_instance instance, int index, const char *name)
+{
+    int value = -9;
+    OK(MPI_T_event_read(instance, element_of(index, name), &value));
+    return value;
+}
+
+/* While it is told that the first partition has come, the last one comes. */
+static void on_arrival(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
+{
+    int partition = read_of(instance, arrived_index, "partition");
+    (void)handle, (void)level, (void)data;
+    if (partition == PARTS - 1) told = 1;
+    if (partition != 0) return;
+    *first_is_told = 1;
+    while (!*last_is_ready) sched_yield();
+}
+
+static void on_test(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
+{
+    (void)handle, (void)level, (void)data;
+    tests++;
+    if (read_of(instance, tested_index, "arrived") != told) tested_early++;
+}
+
+int main(int argc, char **argv)
+{
+    int data[PARTS] = {0}, rank, flag, unit;
+    volatile int *words;
+    MPI_Aint size;
+    MPI_T_event_registration arrival, test;
+    MPI_Request request;
+    MPI_Win win;
+    MPI_Comm comm;
+    initialise_tools();
+    OK(MPI_Init(&argc, &argv));
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Win_allocate_shared(rank ? 0 : 2 * sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &words, &win));
+    OK(MPI_Win_shared_query(win, 0, &size, &unit, &words));
+    first_is_told = words, last_is_ready = words + 1;
+    arrived_index = type_of("PERUSAL_PART_ARRIVED"), tested_index = type_of("PERUSAL_PART_TESTED");
+    arrival = listen_to(arrived_index, &comm, 0, on_arrival, NULL);
+    test = listen_to(tested_index, &comm, 0, on_test, NULL);
+    OK(rank ? MPI_Precv_init(data, PARTS, 1, MPI_INT, 0, 0, comm, MPI_INFO_NULL, &request)
+            : MPI_Psend_init(data, PARTS, 1, MPI_INT, 1, 0, comm, MPI_INFO_NULL, &request));
+    for (int round = 0; round < ROUNDS; round++) {
+        if (!rank) *first_is_told = *last_is_ready = 0;
+        told = 0;
+        OK(MPI_Barrier(comm));
+        OK(MPI_Start(&request));
+        if (!rank) {
+            OK(MPI_Pready(0, request));
+            while (!*first_is_told) sched_yield();
+            OK(MPI_Pready(PARTS - 1, request));
+            *last_is_ready = 1;
+            OK(MPI_Pready(1, request));
+        } else {
+            for (flag = 0; !flag;) {
+                OK(MPI_Parrived(request, PARTS - 1, &flag));
+                SAME(flag, told);
+            }
+        }
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    if (rank) CHECK(tests >= ROUNDS);
+    SAME(tested_early, 0);
+    OK(MPI_Request_free(&request));
+    OK(MPI_T_event_handle_free(arrival, NULL, NULL));
+    OK(MPI_T_event_handle_free(test, NULL, NULL));
+    OK(MPI_Win_free(&win));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Finalize());
+    OK(MPI_T_finalize());
+    return verdict();
+}
