@@ -1,9 +1,11 @@
-//! Peers that are killed at any moment, and memory that somebody writes anything into.
+//! Peers that are killed at any moment, memory that somebody writes anything into, other users, and what the kernel refuses.
 
-use crate::node::{Node, Said};
-use crate::{Other, pattern, two};
+use crate::node::{CAPS, Node, Said, info};
+use crate::{OTHER, Other, pattern, two};
 use perusal_fi::api::*;
+use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const SIZES: [usize; 5] = [8, 16 << 10, 40_000, 1 << 20, 4 << 20];
@@ -97,4 +99,105 @@ fn anything_written_into_the_memory_is_survived() {
     b.receive(&mut buffer, from_a, 1, 0, 1);
     assert_eq!(a.send(&[5; 8], to_b, 1, 0, 2), 0);
     assert!(matches!(b.read(), Said::Done(1, ..)));
+}
+
+/// An endpoint of another user's is out of reach, by an error of the kernel's. The superuser tries it as somebody else: the change is one of this thread.
+#[test]
+fn an_endpoint_of_another_user_is_refused() {
+    // SAFETY: a plain call.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let mut other = is_root.then(|| Other::start("silent"));
+    let name = match &mut other {
+        Some(other) => {
+            let node = Node::new();
+            let to = other.meet(&node);
+            node.lookup(to)
+        }
+        // The first process is root's.
+        None => format!("perusal://{:010}.{:06}.{:016x}", 1, 3, 1),
+    };
+    let attempt = std::thread::spawn(move || {
+        if is_root {
+            // SAFETY: the system call itself, which changes the calling thread alone.
+            assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) }, 0);
+        }
+        let node = Node::new();
+        let to = node.insert(&name);
+        node.send(&[1], to, 0, 0, 1)
+    });
+    let error = attempt.join().expect("a thread");
+    // Who is not root may not even see that process.
+    assert!(error == -(FI_EACCES as isize) || !is_root && error == -(FI_EHOSTUNREACH as isize), "{error}");
+}
+
+/// What a kernel gives no memory or descriptors for is an error of the call, and no signal.
+#[test]
+fn an_endpoint_that_cannot_be_had_is_an_error() {
+    let mut poor = Command::new(std::env::current_exe().expect("this program"));
+    poor.args(["the_other_process", "--exact", "--nocapture"]).env(OTHER, "poor");
+    assert!(poor.status().expect("a process").success());
+}
+
+/// What that process does.
+pub fn what_the_kernel_refuses_is_an_error() {
+    let limit = |what, to: u64| {
+        let mut limits = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: room for the limits, and limits.
+        unsafe {
+            assert_eq!(libc::getrlimit(what, &raw mut limits), 0);
+            let before = limits.rlim_cur;
+            limits.rlim_cur = to.min(limits.rlim_max);
+            assert_eq!(libc::setrlimit(what, &raw const limits), 0);
+            before
+        }
+    };
+    let offer = info(CAPS).expect("an offer");
+    let pages: u64 = std::fs::read_to_string("/proc/self/statm")
+        .expect("Linux")
+        .split(' ')
+        .next()
+        .and_then(|pages| pages.parse().ok())
+        .expect("a number");
+    let before = limit(libc::RLIMIT_AS, pages * 4096 + (64 << 20));
+    assert_eq!(Node::open(offer).err(), Some(-FI_ENOMEM));
+    limit(libc::RLIMIT_AS, before);
+    let descriptors = std::fs::read_dir("/proc/self/fd").expect("Linux").count() as u64 - 1;
+    let before = limit(libc::RLIMIT_NOFILE, descriptors);
+    assert_eq!(Node::open(offer).err(), Some(-libc::EMFILE));
+    limit(libc::RLIMIT_NOFILE, before);
+    drop(Node::open(offer).expect("an endpoint"));
+}
+
+/// Endpoints need no room in /dev/shm or /tmp, and leave nothing there.
+#[test]
+fn nothing_is_in_the_file_system() {
+    let left = || -> BTreeSet<_> {
+        let entries = ["/dev/shm", "/tmp"].into_iter().filter_map(|dir| std::fs::read_dir(dir).ok());
+        let names = entries.flatten().filter_map(|entry| Some(entry.ok()?.path().display().to_string()));
+        names.filter(|name| name.contains("perusal-fi")).collect()
+    };
+    let full =
+        "mount -t tmpfs -o size=4k none /dev/shm && head -c 4096 /dev/zero > /dev/shm/full && exec \"$@\"";
+    let possible =
+        Command::new("unshare").args(["--mount", "true"]).output().is_ok_and(|one| one.status.success());
+    let mut again = match possible {
+        true => Command::new("unshare"),
+        false => Command::new("sh"),
+    };
+    match possible {
+        true => again.args(["--mount", "sh", "-c", full, "sh"]),
+        // Without the right to mount only what is left is looked at.
+        false => again.args(["-c", "exec \"$@\"", "sh"]),
+    };
+    let again = again
+        .arg(std::env::current_exe().expect("this program"))
+        .args(["two_processes_exchange_messages_of_all_sizes", "--exact"])
+        .output()
+        .expect("a process");
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+    assert!(String::from_utf8_lossy(&again.stdout).contains("1 passed"));
+    let mut killed = Other::start("silent");
+    killed.meet(&Node::new());
+    drop(killed);
+    assert_eq!(left(), BTreeSet::new());
 }

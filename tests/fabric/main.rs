@@ -3,6 +3,7 @@
 mod faults;
 mod node;
 mod rma;
+mod service;
 mod transport;
 mod yields;
 
@@ -257,6 +258,8 @@ fn an_endpoint_that_closes_sends_what_it_still_owes() {
 // Between processes: the test's program is started again as the other one.
 
 const OTHER: &str = "PERUSAL_FABRIC_TEST_OTHER";
+/// Begins the role of one with the name of a service, which takes a message.
+const NAMED: &str = "named:";
 
 struct Other {
     child: Child,
@@ -301,7 +304,13 @@ impl Drop for Other {
 #[test]
 fn the_other_process() {
     let Ok(role) = std::env::var(OTHER) else { return };
-    let node = Node::new();
+    if role == "poor" {
+        return faults::what_the_kernel_refuses_is_an_error();
+    }
+    let node = match role.strip_prefix(NAMED) {
+        Some(name) => service::endpoint_named(name),
+        None => Node::new(),
+    };
     println!("\n{}", node.name());
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).expect("an address");
@@ -329,7 +338,7 @@ fn the_other_process() {
     };
     loop {
         node.receive(&mut buffer, to, 0, u64::MAX, 1);
-        if role == "silent" {
+        if role == "silent" || role.starts_with(NAMED) {
             // Takes one message, and is then killed.
             node.read();
             std::thread::sleep(std::time::Duration::from_secs(60));

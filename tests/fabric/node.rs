@@ -1,7 +1,7 @@
 //! A caller of the provider, as libfabric's inline functions are one: everything goes through the tables of the objects.
 
 use perusal_fi::api::*;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute_copy;
 use std::ptr::{null, null_mut};
 use std::time::{Duration, Instant};
@@ -22,23 +22,43 @@ type Bind = unsafe extern "C" fn(*mut Fid, *mut Fid, u64) -> c_int;
 
 /// Returns what the provider offers, or its error.
 pub fn info(caps: u64) -> Result<*mut Info, c_int> {
+    ask(None, None, 0, caps, None)
+}
+
+/// fi_getinfo with a node, a service, flags, and hints with capabilities and a destination.
+pub fn ask(
+    node: Option<&CStr>,
+    service: Option<&CStr>,
+    flags: u64,
+    caps: u64,
+    destination: Option<&str>,
+) -> Result<*mut Info, c_int> {
     // SAFETY: all fields of the structure may be zero.
     let mut hints: Info = unsafe { std::mem::zeroed() };
     hints.caps = caps;
+    let destination = destination.map(|text| CString::new(text).expect("a text"));
+    if let Some(destination) = &destination {
+        hints.dest_addr = destination.as_ptr().cast_mut().cast();
+        hints.dest_addrlen = destination.as_bytes_with_nul().len();
+    }
     let mut info = null_mut();
     // SAFETY: as fi_getinfo(3) wants it.
     let error = unsafe {
         ((*perusal_fi::fi_prov_ini()).getinfo)(
             2 << 16 | 5,
-            null(),
-            null(),
-            0,
+            node.map_or(null(), CStr::as_ptr),
+            service.map_or(null(), CStr::as_ptr),
+            flags,
             &raw const hints,
             &raw mut info,
         )
     };
     if error == 0 { Ok(info) } else { Err(error) }
 }
+
+/// What endpoints of these tests can do.
+pub const CAPS: u64 =
+    FI_TAGGED | FI_MSG | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_RMA | FI_ATOMIC | FI_RMA_EVENT;
 
 /// An endpoint with a completion queue and an address vector.
 pub struct Node {
@@ -86,10 +106,18 @@ impl Node {
 
     /// An endpoint of a domain with these modes of registration.
     pub fn with_mode(mode: i32) -> Node {
-        let messages = FI_TAGGED | FI_MSG | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV;
-        let info = info(messages | FI_RMA | FI_ATOMIC | FI_RMA_EVENT).expect("an endpoint");
+        let info = info(CAPS).expect("an endpoint");
         // SAFETY: what the provider made has all parts.
         unsafe { (*(*info).domain_attr).mr_mode = mode };
+        Self::open(info).expect("an endpoint")
+    }
+
+    /// An endpoint as the provider has offered it.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error, negative.
+    pub fn open(info: *mut Info) -> Result<Node, c_int> {
         let (mut fabric, mut domain, mut cq, mut av, mut ep) =
             (null_mut(), null_mut(), null_mut(), null_mut(), null_mut());
         let none = null_mut();
@@ -109,7 +137,11 @@ impl Node {
                 function::<Open<CqAttr>>(domain, 0, 1)(domain, &raw const queue, &raw mut cq, none),
                 0
             );
-            assert_eq!(function::<Open<Info>>(domain, 0, 2)(domain, info, &raw mut ep, none), 0);
+            let error = function::<Open<Info>>(domain, 0, 2)(domain, info, &raw mut ep, none);
+            if error != 0 {
+                [cq, av, domain, fabric].into_iter().for_each(close);
+                return Err(error);
+            }
             let ops = &*(*ep).ops;
             let bind: Bind = transmute_copy(&ops.function(1));
             assert_eq!(bind(ep, av, 0), 0);
@@ -118,7 +150,7 @@ impl Node {
                 transmute_copy(&ops.function(2));
             assert_eq!(control(ep, FI_ENABLE, none), 0);
         }
-        Node { fabric, domain, ep, cq, av }
+        Ok(Node { fabric, domain, ep, cq, av })
     }
 
     pub fn name(&self) -> String {
@@ -131,13 +163,60 @@ impl Node {
 
     /// Inserts an address. Returns what the vector calls it.
     pub fn insert(&self, name: &str) -> u64 {
+        self.try_insert(name).expect("an address")
+    }
+
+    /// Inserts an address.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error, positive.
+    pub fn try_insert(&self, name: &str) -> Result<u64, c_int> {
+        const FI_SYNC_ERR: u64 = 1 << 58;
+        let mut error: c_int = -1;
         let bytes: Vec<u8> = name.bytes().chain([0]).collect();
         let mut number = 0;
         let insert: unsafe extern "C" fn(*mut Fid, *const u8, usize, *mut u64, u64, *mut c_void) -> c_int =
             function(self.av, 0, 0);
-        // SAFETY: one address and a place for its number.
-        assert_eq!(unsafe { insert(self.av, bytes.as_ptr(), 1, &raw mut number, 0, null_mut()) }, 1);
-        number
+        // SAFETY: one address, a place for its number and one for its error.
+        let inserted = unsafe {
+            insert(self.av, bytes.as_ptr(), 1, &raw mut number, FI_SYNC_ERR, (&raw mut error).cast())
+        };
+        assert_eq!((inserted == 1, number == FI_ADDR_NOTAVAIL), (error == 0, error != 0));
+        if error == 0 { Ok(number) } else { Err(error) }
+    }
+
+    /// fi_av_insertsvc.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error, negative.
+    pub fn insert_service(&self, node: &CStr, service: &CStr) -> Result<u64, c_int> {
+        type Insert =
+            unsafe extern "C" fn(*mut Fid, *const c_char, *const c_char, *mut u64, u64, *mut c_void) -> c_int;
+        let mut number = 0;
+        // SAFETY: C strings, and a place for the number.
+        let inserted = unsafe {
+            function::<Insert>(self.av, 0, 1)(
+                self.av,
+                node.as_ptr(),
+                service.as_ptr(),
+                &raw mut number,
+                0,
+                null_mut(),
+            )
+        };
+        if inserted == 1 { Ok(number) } else { Err(inserted) }
+    }
+
+    /// The address behind a number of the vector's.
+    pub fn lookup(&self, number: u64) -> String {
+        let (mut bytes, mut len) = ([0_u8; 64], 64);
+        let lookup: unsafe extern "C" fn(*mut Fid, u64, *mut u8, *mut usize) -> c_int =
+            function(self.av, 0, 4);
+        // SAFETY: 64 bytes, as said.
+        assert_eq!(unsafe { lookup(self.av, number, bytes.as_mut_ptr(), &raw mut len) }, 0);
+        String::from_utf8(bytes[..len - 1].to_vec()).expect("text")
     }
 
     /// fi_mr_reg, of all bytes from `at` on, for what `access` allows.

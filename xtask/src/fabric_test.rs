@@ -92,12 +92,14 @@ const PAIRS: &[&str] = &[
 const BETWEEN_PAIRS: [&str; 2] =
     ["fi_rdm_tagged_pingpong -I 2000 -S 8 -c sread", "fi_rdm_tagged_pingpong -I 2000 -S 8 -c fd"];
 
+/// Those that also run without an exchange of addresses: the client knows the node and the name of the service.
+const BY_SERVICE: [&str; 2] = ["fi_rdm", "fi_rdm_tagged_pingpong -I 5 -v"];
+
 /// What tests say that exit with 0 also where they have failed.
 const SAYS: [(&str, &str); 2] = [("fi_multi_mr", "GOOD"), ("fi_rdm_multi_domain", "GOOD")];
 
 /// Tests of one process.
 const SINGLES: &[&str] = &[
-    "fi_loopback",
     "fi_getinfo_test",
     "fi_av_test -e rdm -n 1 -g 127.0.0.1",
     "fi_dom_test -n 2",
@@ -232,7 +234,7 @@ impl Run<'_> {
             }
             let programs = self.build_fabtests()?;
             for test in BETWEEN_PAIRS {
-                let (good, output) = self.pair(&programs, test, Some(&nodes))?;
+                let (good, output) = self.pair(&programs, test, &Meet::Between(&nodes))?;
                 self.report(test, test, good, "", &output);
             }
         }
@@ -273,16 +275,28 @@ impl Run<'_> {
         let programs = self.build_fabtests()?;
         for (tests, pair) in [(PAIRS, true), (SINGLES, false)] {
             for test in tests {
-                let Some(program) = test.split(' ').next() else { continue };
-                if !self.wants_test("fabtests", program) {
+                if !self.wants_test("fabtests", program_of(test)) {
                     continue;
                 }
                 let start = Instant::now();
-                let (good, output) =
-                    if pair { self.pair(&programs, test, None)? } else { self.single(&programs, test) };
+                let (good, output) = if pair {
+                    self.pair(&programs, test, &Meet::Here)?
+                } else {
+                    self.single(&programs, test)
+                };
                 let took = format!("{:6.1} s", start.elapsed().as_secs_f64());
                 self.report(test, test, good, &took, &output);
             }
+        }
+        // Other providers have names of other kinds.
+        let own = self.provider == "perusal";
+        for test in BY_SERVICE {
+            if !own || !self.wants_test("fabtests", program_of(test)) {
+                continue;
+            }
+            let (good, output) = self.pair(&programs, test, &Meet::ByService)?;
+            let title = format!("{test} (by service)");
+            self.report(&title, &title, good, "", &output);
         }
         Ok(())
     }
@@ -335,7 +349,7 @@ impl Run<'_> {
         empty(&programs)?;
         let library = self.mpich.join("lib/mpich");
         for test in PAIRS.iter().chain(SINGLES) {
-            let program = test.split(' ').next().unwrap_or(test);
+            let program = program_of(test);
             let to = programs.join(program);
             if to.exists() {
                 continue;
@@ -371,23 +385,27 @@ impl Run<'_> {
         attempt(&mut self.program(programs, test, &[], None))
     }
 
-    /// Runs a server and its client, which is on the other node if there are two.
-    fn pair(&self, programs: &Path, test: &str, nodes: Option<&Nodes>) -> Result<(bool, String)> {
+    /// Runs a server and its client.
+    fn pair(&self, programs: &Path, test: &str, meet: &Meet) -> Result<(bool, String)> {
         let text = |error: std::io::Error| error.to_string();
         // A port that was free a moment ago.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr()).map_err(text)?.port();
-        let exchange = format!("-E={port}");
-        let (list, at) = match nodes {
-            None => (self.provider.clone(), "127.0.0.1"),
-            Some(_) => (format!("{},tcp", self.provider), nodes::HERE),
+        let (list, at, nodes) = match meet {
+            Meet::Between(nodes) => (format!("{},tcp", self.provider), nodes::HERE, Some(*nodes)),
+            Meet::Here | Meet::ByService => (self.provider.clone(), "127.0.0.1", None),
         };
-        let mut server = self.program(programs, test, std::slice::from_ref(&exchange), None);
+        let is_named = matches!(meet, Meet::ByService);
+        let (own, its) = match is_named {
+            true => (format!("-B{port}"), format!("-P{port}")),
+            false => (format!("-E={port}"), format!("-E={port}")),
+        };
+        let mut server = self.program(programs, test, &[own], None);
         let server = server.env("FI_PROVIDER", &list);
         let server = server.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut server = server.map_err(text)?;
-        wait_for_listener(&mut server, port)?;
+        wait_for_listener(&mut server, port, is_named)?;
         let (good, mut output) =
-            attempt(self.program(programs, test, &[exchange, at.into()], nodes).env("FI_PROVIDER", &list));
+            attempt(self.program(programs, test, &[its, at.into()], nodes).env("FI_PROVIDER", &list));
         if !good {
             // It may wait for a client for ever. `timeout` passes the signal on, unless it is one that ends itself at once.
             std::thread::sleep(Duration::from_millis(500));
@@ -514,14 +532,36 @@ const CONFIGURATION: &str = "\
 #define PACKAGE_VERSION \"2.1.0\"
 ";
 
-/// Waits until a server listens at its port, or has ended.
-fn wait_for_listener(server: &mut Child, port: u16) -> Result {
+/// How client and server of a test find each other.
+enum Meet<'a> {
+    /// They exchange addresses through a socket.
+    Here,
+    /// They do, and are on two nodes.
+    Between(&'a Nodes),
+    /// The server has a name.
+    ByService,
+}
+
+fn program_of(test: &str) -> &str {
+    test.split(' ').next().unwrap_or(test)
+}
+
+/// Waits until a server listens at its port, or has it as its name, or has ended.
+fn wait_for_listener(server: &mut Child, port: u16, is_named: bool) -> Result {
     let start = Instant::now();
     let line = format!(":{port:04X} ");
+    let name = format!("/{port}/perusal://");
     while start.elapsed() < Duration::from_secs(20) {
-        let known = ["/proc/net/tcp", "/proc/net/tcp6"].map(|file| read(file).unwrap_or_default());
+        let known = match is_named {
+            true => vec!["/proc/net/unix"],
+            false => vec!["/proc/net/tcp", "/proc/net/tcp6"],
+        };
+        let known: Vec<String> = known.into_iter().map(|file| read(file).unwrap_or_default()).collect();
         // Of a line: number, own address, peer's address, state; 0A listens.
-        let listens = |one: &str| one.contains(&line) && one.split_whitespace().nth(3) == Some("0A");
+        let listens = |one: &str| match is_named {
+            true => one.contains(&name),
+            false => one.contains(&line) && one.split_whitespace().nth(3) == Some("0A"),
+        };
         if known.iter().any(|text| text.lines().any(listens))
             || server.try_wait().is_ok_and(|end| end.is_some())
         {

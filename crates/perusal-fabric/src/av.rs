@@ -5,6 +5,7 @@ use crate::domain::Domain;
 use crate::endpoint::Endpoint;
 use crate::name::{NAME_BYTES, Name};
 use crate::object::{Object, Tables, close, give, table, with};
+use crate::service::Service;
 use libc::{c_char, c_int, c_void};
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -49,7 +50,7 @@ static FID: FidOps =
     FidOps::new([close::<Tables<1>, Rc<Vector>> as *const (), bind as *const (), NONE, NONE, NONE, NONE]);
 static AV: Table<7> = Table::new([
     insert as *const (),
-    NONE,
+    insert_service as *const (),
     NONE,
     remove as *const (),
     lookup as *const (),
@@ -112,20 +113,51 @@ unsafe extern "C" fn insert(
                 next = next.add(bytes.len() + 1);
                 bytes
             };
-            let address = Name::parse(bytes);
-            let number = address.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
-            inserted += c_int::from(address.is_some());
+            let name = named(bytes);
+            let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
+            inserted += c_int::from(name.is_ok());
             // SAFETY: the interface promises `count` places, or none; and as many errors where it asks for them.
             unsafe {
                 if !out.is_null() {
                     *out.add(at) = number;
                 }
                 if flags & FI_SYNC_ERR != 0 && !context.is_null() {
-                    *context.cast::<c_int>().add(at) = if address.is_some() { 0 } else { FI_EINVAL };
+                    *context.cast::<c_int>().add(at) = name.err().unwrap_or(0);
                 }
             }
         }
         inserted
+    };
+    // SAFETY: the interface promises an address vector of ours.
+    unsafe { with(av, insert) }
+}
+
+/// The endpoint with this address, which may be that of a service: then who has the name now.
+fn named(bytes: &[u8]) -> Result<Name, c_int> {
+    if let Some(name) = Name::parse(bytes) {
+        return Ok(name);
+    }
+    Service::parse(bytes).ok_or(FI_EINVAL)?.find().map(Name::from)
+}
+
+unsafe extern "C" fn insert_service(
+    av: *mut Fid,
+    node: *const c_char,
+    service: *const c_char,
+    out: *mut u64,
+    _flags: u64,
+    _context: *mut c_void,
+) -> c_int {
+    // SAFETY: the interface promises C strings, or null.
+    let asked = unsafe { crate::info::asked(node, service) };
+    let insert = |av: &Av| {
+        let name = asked.as_deref().ok_or(FI_EADDRNOTAVAIL).and_then(named);
+        if !out.is_null() {
+            let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
+            // SAFETY: the interface promises a place, or none.
+            unsafe { *out = number };
+        }
+        name.map_or_else(|error| -error, |_| 1)
     };
     // SAFETY: the interface promises an address vector of ours.
     unsafe { with(av, insert) }

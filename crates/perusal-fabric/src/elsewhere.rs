@@ -4,6 +4,7 @@ use crate::api::FI_ESHUTDOWN;
 use crate::endpoint::Endpoint;
 use crate::name::Name;
 use crate::remote::{self, Arrived, Event, Network};
+use crate::service::Service;
 use perusal::internals::error::report;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -50,13 +51,13 @@ impl Turns {
 }
 
 impl Endpoint {
-    /// An endpoint that also reaches other nodes, if the environment asks for that.
+    /// An endpoint that also reaches other nodes, if the environment asks for that. It has the name of the service, if it is one.
     ///
     /// # Errors
     ///
     /// The number of the error.
-    pub fn with_network() -> Result<Self, i32> {
-        let mut endpoint = Self::new()?;
+    pub fn with_network(service: &Service) -> Result<Self, i32> {
+        let mut endpoint = Self::of(service)?;
         if let Some(provider) = remote::wanted() {
             let network = Network::open(&provider, endpoint.address)?;
             endpoint.core.peers.network = Some(Rc::new(RefCell::new(network)));

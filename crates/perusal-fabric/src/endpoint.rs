@@ -6,6 +6,7 @@ use crate::elsewhere::Turns;
 use crate::peers::Sent;
 use crate::region::{Region, Regions};
 use crate::segment::Segment;
+use crate::service::{Announced, Service};
 use crate::words::{self, Known};
 use crate::yields::Yields;
 use perusal::internals::error::report;
@@ -87,6 +88,7 @@ pub struct Endpoint {
     pub core: Core,
     /// Behind what points into it.
     segment: Segment,
+    _announced: Option<Announced>,
 }
 
 impl Endpoint {
@@ -94,7 +96,16 @@ impl Endpoint {
     ///
     /// The number of the error.
     pub fn new() -> Result<Self, i32> {
-        let (segment, address) = Segment::new()?;
+        Self::of(&Service::default())
+    }
+
+    /// An endpoint with the name of a service, if it is one.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error: FI_EADDRINUSE if another endpoint has the name.
+    pub fn of(service: &Service) -> Result<Self, i32> {
+        let (segment, address) = Segment::new(service)?;
         let fence = segment.fence()?;
         let core = Core::new(address);
         let cpus = Cpus::new();
@@ -113,6 +124,7 @@ impl Endpoint {
             armed: false,
             core,
             segment,
+            _announced: service.announce(address)?,
         })
     }
 

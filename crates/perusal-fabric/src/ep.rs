@@ -11,6 +11,7 @@ use crate::info::IOV_LIMIT;
 use crate::object::{Object, Tables, close, give, locked, table, with};
 use crate::operation::{Receive, Send, Several};
 use crate::rma;
+use crate::service::Service;
 use crate::spans::Spans;
 use libc::{c_int, c_void, iovec};
 use std::cell::{Cell, RefCell};
@@ -88,7 +89,13 @@ pub unsafe extern "C" fn open(
             info.rx_attr.as_ref().map_or(0, |rx| rx.op_flags),
         )
     };
-    let mut endpoint = match Endpoint::with_network() {
+    // SAFETY: the same structures; a source address has as many bytes as it says.
+    let source = unsafe { crate::info::bytes_of((*info).src_addr, (*info).src_addrlen) };
+    // Only the name of a service can be had again.
+    let Some(service) = source.map_or(Some(Service::default()), Service::parse) else {
+        return -FI_EADDRNOTAVAIL;
+    };
+    let mut endpoint = match Endpoint::with_network(&service) {
         Ok(endpoint) => endpoint,
         Err(error) => return -error,
     };

@@ -3,7 +3,10 @@
 use crate::access::RMA_IOV_LIMIT;
 use crate::api::*;
 use crate::core::EAGER_LIMIT;
-use libc::{c_char, c_int};
+use crate::name::Name;
+use crate::service::{self, Service};
+use libc::{c_char, c_int, c_void};
+use std::ffi::CStr;
 
 /// What an endpoint can do.
 pub const CAPS: u64 = PRIMARY
@@ -59,7 +62,7 @@ fn allocate<T>() -> *mut T {
     unsafe { libc::calloc(1, size_of::<T>() + 256) }.cast()
 }
 
-fn text(text: &std::ffi::CStr) -> *mut c_char {
+fn text(text: &CStr) -> *mut c_char {
     // SAFETY: a C string.
     unsafe { libc::strdup(text.as_ptr()) }
 }
@@ -130,9 +133,95 @@ unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
     fits.then_some(wanted)
 }
 
-fn name_is(name: *const c_char, own: &std::ffi::CStr) -> bool {
+fn name_is(name: *const c_char, own: &CStr) -> bool {
     // SAFETY: a name in a valid structure is null or a C string.
-    name.is_null() || unsafe { std::ffi::CStr::from_ptr(name) } == own
+    name.is_null() || unsafe { CStr::from_ptr(name) } == own
+}
+
+/// The bytes of an address; `None` if there is none.
+///
+/// # Safety
+///
+/// `at` is null or has `len` bytes, which outlive what is returned.
+pub unsafe fn bytes_of<'a>(at: *const c_void, len: usize) -> Option<&'a [u8]> {
+    // SAFETY: the caller promises it.
+    (!at.is_null()).then(|| unsafe { std::slice::from_raw_parts(at.cast(), len) })
+}
+
+/// The address that a caller names by a node and a service, as text with a zero: one as text is a node without a service, and a service is an endpoint of this
+/// node that has its name. `None` if there is no such address.
+///
+/// # Safety
+///
+/// Each is null or a C string.
+pub unsafe fn asked(node: *const c_char, service: *const c_char) -> Option<Vec<u8>> {
+    // SAFETY: the caller promises it.
+    let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
+    let (node, service) = (text(node), text(service));
+    if let Some(node) = node {
+        if Name::parse(node.to_bytes()).is_some() || Service::parse(node.to_bytes()).is_some() {
+            return service.is_none().then(|| node.to_bytes_with_nul().into());
+        }
+        if !service::is_here(node.to_str().ok()?) {
+            return None;
+        }
+    }
+    let service = Service::new(service.map_or(Ok(""), CStr::to_str).ok()?)?;
+    Some(format!("{service}\0").into_bytes())
+}
+
+/// Where an endpoint is to be, and whom it is to reach, if anybody is named: addresses as text with a zero.
+type Addresses = (Vec<u8>, Option<Vec<u8>>);
+
+/// The addresses that a caller asks for. `None` if the provider has none like these.
+///
+/// # Safety
+///
+/// As fi_getinfo(3) says.
+unsafe fn addresses(
+    node: *const c_char,
+    service: *const c_char,
+    flags: u64,
+    hints: *const Info,
+) -> Option<Addresses> {
+    let names = !node.is_null() || !service.is_null();
+    let is_source = flags & FI_SOURCE != 0;
+    // SAFETY: the caller promises C strings or null, and valid hints with their addresses, or none.
+    let (asked, source, destination) = unsafe {
+        let hints = hints.as_ref();
+        (
+            asked(node, service),
+            hints.and_then(|hints| bytes_of(hints.src_addr, hints.src_addrlen)),
+            hints.and_then(|hints| bytes_of(hints.dest_addr, hints.dest_addrlen)),
+        )
+    };
+    let (source, destination) = match (is_source, names) {
+        (true, true) => (Some(asked?), destination.map(<[u8]>::to_vec)),
+        (true, false) => return None,
+        (false, true) => (source.map(<[u8]>::to_vec), Some(asked?)),
+        (false, false) => (source.map(<[u8]>::to_vec), destination.map(<[u8]>::to_vec)),
+    };
+    // An endpoint of its own has an address when it is open: before, it can only have the name of a service.
+    let source = source.map_or(Some(Service::default()), |bytes| Service::parse(&bytes))?;
+    let reachable = |bytes: &Vec<u8>| {
+        Name::parse(bytes).is_some() || Service::parse(bytes).is_some_and(|one| !one.is_any())
+    };
+    if !destination.as_ref().is_none_or(reachable) {
+        return None;
+    }
+    Some((format!("{source}\0").into_bytes(), destination))
+}
+
+/// A copy that fi_freeinfo gives back.
+fn copy(bytes: &[u8]) -> *mut c_void {
+    // SAFETY: as many bytes are written as are made.
+    unsafe {
+        let to = libc::malloc(bytes.len().max(1));
+        if !to.is_null() {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast(), bytes.len());
+        }
+        to
+    }
 }
 
 /// What an endpoint can do for hints that ask for `caps`: that, and the kinds of operations and their directions where the hints name none.
@@ -232,21 +321,24 @@ pub unsafe extern "C" fn getinfo(
     version: u32,
     node: *const c_char,
     service: *const c_char,
-    _flags: u64,
+    flags: u64,
     hints: *const Info,
     out: *mut *mut Info,
 ) -> c_int {
     // SAFETY: the interface promises valid hints, or none.
     let Some(wanted) = (unsafe { wanted(hints) }) else { return -FI_ENODATA };
-    // Endpoints have no names but their addresses.
-    if !node.is_null() || !service.is_null() {
+    // SAFETY: the same promises.
+    let Some((source, destination)) = (unsafe { addresses(node, service, flags, hints) }) else {
         return -FI_ENODATA;
-    }
+    };
+    let (source_at, destination_at) = (copy(&source), copy(destination.as_deref().unwrap_or_default()));
     let info = allocate::<Info>();
     let (tx, rx, ep) = (allocate::<TxAttr>(), allocate::<RxAttr>(), allocate::<EpAttr>());
     let (domain, fabric) = (allocate::<DomainAttr>(), allocate::<FabricAttr>());
     let (domain_name, fabric_name) = (text(c"perusal"), text(c"perusal"));
-    let all: [*mut libc::c_void; 8] = [
+    let all: [*mut c_void; 10] = [
+        source_at,
+        destination_at,
         info.cast(),
         tx.cast(),
         rx.cast(),
@@ -278,6 +370,15 @@ pub unsafe extern "C" fn getinfo(
             api_version: version,
         };
         (*info).caps = caps;
+        (*info).src_addr = source_at;
+        (*info).src_addrlen = source.len();
+        match destination {
+            Some(destination) => {
+                (*info).dest_addr = destination_at;
+                (*info).dest_addrlen = destination.len();
+            }
+            None => libc::free(destination_at),
+        }
         (*info).addr_format = FI_ADDR_STR;
         (*info).tx_attr = tx;
         (*info).rx_attr = rx;

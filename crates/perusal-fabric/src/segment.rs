@@ -7,6 +7,7 @@
 
 use crate::address::Address;
 use crate::api::{FI_EHOSTUNREACH, FI_EIO, FI_ENOMEM};
+use crate::service::Service;
 use crate::words::{SLOTS, Words};
 use memmap2::{MmapOptions, MmapRaw};
 use perusal::internals::doorbell::Doorbell;
@@ -18,6 +19,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::ptr::NonNull;
 
+/// What the name of an endpoint's memory begins with.
+pub const MEMORY: &str = "perusal-fi";
 /// Records that a ring holds.
 const CELLS: usize = 256;
 /// Payload bytes that a ring holds.
@@ -37,16 +40,15 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Makes the memory of an endpoint, and its address.
+    /// Makes the memory of an endpoint, and its address. The memory has the name of the service, which need not be the only one.
     ///
     /// # Errors
     ///
     /// The number of the error, positive.
-    pub fn new() -> Result<(Self, Address), i32> {
+    pub fn new(service: &Service) -> Result<(Self, Address), i32> {
+        let name = service.of_memory();
         // SAFETY: the name is a C string; what comes back is checked.
-        let fd = unsafe {
-            libc::memfd_create(c"perusal-fi".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
-        };
+        let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
         if fd < 0 {
             return Err(last_error());
         }
@@ -92,7 +94,12 @@ impl Segment {
         };
         // The link is read first: opening a pipe or a device would have effects.
         let link = std::fs::read_link(&path).map_err(gone)?;
-        if !link.as_os_str().to_string_lossy().starts_with("/memfd:perusal-fi") {
+        if !link
+            .as_os_str()
+            .to_string_lossy()
+            .strip_prefix("/memfd:")
+            .is_some_and(|name| name.starts_with(MEMORY))
+        {
             return Err(FI_EHOSTUNREACH);
         }
         let file = File::options().read(true).write(true).open(&path).map_err(gone)?;
