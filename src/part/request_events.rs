@@ -221,7 +221,11 @@ impl RequestEvents {
     #[inline(always)]
     pub fn has_told_arrival(&self, partition: usize, round: u64) -> bool {
         self.is_observed()
-            && self.emitted.get().and_then(|marks| marks.get(partition)).is_some_and(|mark| mark.has_stepped(round))
+            && self
+                .emitted
+                .get()
+                .and_then(|marks| marks.get(partition))
+                .is_some_and(|mark| mark.has_stepped(round))
     }
 
     /// Emits that MPI_Parrived has been asked about a partition.
