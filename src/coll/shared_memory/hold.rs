@@ -1,6 +1,6 @@
 //! How a member holds its team while it performs a collective, and how it waits for the others.
 
-use super::POLLS;
+use super::{POLLS, TeamGuard};
 use crate::arch::clock::now;
 use crate::comm::Comm;
 use crate::engine::{Engine, is_described, numbering};
@@ -85,6 +85,14 @@ impl<'a> Locked<'a> {
     ) -> Option<Self> {
         let looks = if engine.config().shape().is_oversubscribed() { 1 } else { POLLS };
         matches!(*membership, Membership::Member(_)).then_some(Self { membership, looks, description })
+    }
+}
+
+impl TeamGuard<'_, Locked<'_>> {
+    /// Says that the call is not going to be asked what it is: its future is ready when it is first polled.
+    #[inline(always)]
+    pub fn goes_undescribed(&mut self) {
+        self.hold.description = Description::Given;
     }
 }
 

@@ -92,7 +92,7 @@ impl ReductionKernel for PlainKernel {
 #[inline(always)]
 pub fn barrier<'a, P: Performer<'a>>(performer: P) -> Option<Result<P::Outcome>> {
     let team = performer.team(Collective::Barrier)?;
-    performer.in_team(team, 0, arguments::barrier, async |team| team.barrier().await.map(|()| true))
+    performer.in_round(team, arguments::barrier, async |team| team.barrier().await)
 }
 
 /// MPI_Bcast.

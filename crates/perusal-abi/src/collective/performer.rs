@@ -7,7 +7,7 @@ use crate::coll::nonblocking::{TeamUse, Work};
 use crate::coll::shared_memory::{Hold, InTurn, Locked, TeamGuard};
 use crate::coll::{
     BlockingTransport, NonblockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Transport,
-    background_team_of, run_describing, team_of,
+    background_team_of, run, run_describing, team_of,
 };
 use crate::comm::Comm;
 use crate::comms;
@@ -43,6 +43,14 @@ pub(crate) trait Performer<'a>: Copy {
         bytes: usize,
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         call: impl AsyncFnOnce(&mut TeamGuard<'a, Self::Hold>) -> Result<bool>,
+    ) -> Option<Result<Self::Outcome>>;
+
+    /// Performs `call`, a round of `team` without arguments: its name and number are all that reports say of it.
+    fn in_round(
+        self,
+        team: TeamGuard<'a, Self::Hold>,
+        what: impl Fn(&Comm) -> Result<CollectiveOp>,
+        call: impl AsyncFnOnce(&mut TeamGuard<'a, Self::Hold>) -> Result<()>,
     ) -> Option<Result<Self::Outcome>>;
 
     /// Performs `call` by messages. `what` is the call, for reports.
@@ -94,6 +102,17 @@ impl<'a> Performer<'a> for AtOnce<'a> {
         let done = !matches!(result, Ok(false));
         team.count_call(before, done);
         done.then(|| result.map(drop))
+    }
+
+    #[inline(always)]
+    fn in_round(
+        self,
+        mut team: TeamGuard<'a, Locked<'a>>,
+        _: impl Fn(&Comm) -> Result<CollectiveOp>,
+        call: impl AsyncFnOnce(&mut TeamGuard<'a, Locked<'a>>) -> Result<()>,
+    ) -> Option<Result<()>> {
+        team.goes_undescribed();
+        Some(run(call(&mut team)))
     }
 
     #[inline(always)]
@@ -181,6 +200,16 @@ impl<'a> Performer<'a> for InBackground<'a> {
             // SAFETY: argument rule 3: the buffers are valid until the request is complete.
             Box::pin(unsafe { perform(engine, comm, &complete, number, &TeamUse::OfComm) }).await
         })
+    }
+
+    #[inline(always)]
+    fn in_round(
+        self,
+        team: TeamGuard<'a, InTurn<'a>>,
+        what: impl Fn(&Comm) -> Result<CollectiveOp>,
+        call: impl AsyncFnOnce(&mut TeamGuard<'a, InTurn<'a>>) -> Result<()>,
+    ) -> Option<Result<MPI_Request>> {
+        self.in_team(team, 0, what, async |team| call(team).await.map(|()| true))
     }
 
     #[inline(always)]
