@@ -7,7 +7,7 @@ use crate::shell::{Result, command, folder, output, read, root, run};
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// `instructions [DIST]`: a line for each case. `instructions [DIST] CASE`: the functions of one case, most instructions first.
 pub fn main(arguments: &[String]) -> Result {
@@ -16,17 +16,23 @@ pub fn main(arguments: &[String]) -> Result {
         _ => (root().join("dist"), arguments),
     };
     let out = folder(root().join("build/instructions"))?;
+    let mut job = job(&dist, &out)?;
+    run(job.args(cases).env("INSTRUCTIONS_TRACE", &out))?;
+    let Some(case) = cases.first() else { return Ok(()) };
+    functions(&read(out.join(case))?)
+}
+
+/// Returns the job that counts, built in `out`, to which cases may be added.
+pub fn job(dist: &Path, out: &Path) -> Result<Command> {
     let program = out.join("instructions");
     let wrapper = |variable: &str, name: &str| {
         command(std::env::var_os(variable).unwrap_or_else(|| dist.join("bin").join(name).into()))
     };
     run(wrapper("MPICC", "mpicc").args(["-O2", "-w", "benches/instructions.c", "-o"]).arg(&program))?;
     let mut mpiexec = wrapper("MPIEXEC", "mpiexec");
-    mpiexec.args(["-n", "2"]).arg(&program).args(cases);
     // Nobody may fall asleep while the other is stepped.
-    run(mpiexec.env("PERUSAL_SPIN_US", "1000000").env("INSTRUCTIONS_TRACE", &out))?;
-    let Some(case) = cases.first() else { return Ok(()) };
-    functions(&read(out.join(case))?)
+    mpiexec.args(["-n", "2"]).arg(&program).env("PERUSAL_SPIN_US", "1000000");
+    Ok(mpiexec)
 }
 
 fn hex(text: &str) -> u64 {

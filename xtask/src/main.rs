@@ -28,6 +28,7 @@ mod shell;
 mod test;
 mod unittest;
 mod verify;
+mod watched;
 
 use shell::Result;
 use std::process::ExitCode;
@@ -107,6 +108,12 @@ const COMMANDS: &[Command] = &[
         "[DIST] [CASE]",
         "instructions of MPI calls on an 8-byte message, or the functions of one case",
         instructions::main,
+    ),
+    (
+        "watched",
+        "[DIST]",
+        "instructions of calls of a job that perusal top, why and ps look at, and of one alone",
+        watched::main,
     ),
     ("valgrind", "[DIST]", "message programs under memcheck", verify::valgrind),
     ("miri", "[SUITE…]", "tests under the rules of the language", miri::main),

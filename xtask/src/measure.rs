@@ -92,7 +92,7 @@ pub fn event_cost(arguments: &[String]) -> Result {
 }
 
 /// The value of `name=value` in a line.
-fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+pub fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     line.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
 }
 

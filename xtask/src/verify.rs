@@ -3,7 +3,7 @@
 use crate::shell::{
     Result, attempt, cargo, command, distribution, folder, itself, line, need, number, root, run, tail, write,
 };
-use crate::{aarch64, fuzz, loom, measure, miri, mutants, packages, peers, sanitizers};
+use crate::{aarch64, fuzz, loom, measure, miri, mutants, packages, peers, sanitizers, watched};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -25,6 +25,7 @@ const PARTS: &[Part] = &[
         fuzz::main(&[number("VERIFY_SECONDS", 60).to_string()])
     }),
     ("event-cost", "events cost no instructions where nobody listens", || measure::event_cost(&[])),
+    ("watched", "perusal top costs the job no instruction", || watched::main(&[])),
     ("valgrind", "no invalid access, leak or uninitialised byte in messages of every kind", || valgrind(&[])),
     ("aarch64", "tests and jobs on AArch64, under emulation", || aarch64::main(&[])),
     ("kills", "PERUSAL_FAULT_ROUNDS=200 jobs killed at random moments", kills),
