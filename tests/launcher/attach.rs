@@ -17,6 +17,11 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
 }
 
+/// What `perusal why` says of a job, as JSON.
+pub fn why(number: &str) -> Value {
+    json(&["why", number, "--json"])
+}
+
 /// The job `number` in the list.
 pub fn listed(number: &str) -> Option<Value> {
     let all = json(&["ps", "--json"]);
@@ -45,7 +50,7 @@ fn why_tells_a_deadlock_from_a_job_that_works() {
     let number = job.pid().to_string();
     let said = "perusal: deadlock: ranks 0 and 1 wait for each other: each waits for a message, and none has sent it yet";
     eventually("the reason", || perusal(&["why", &number]).out.lines().next() == Some(said));
-    eventually("its kind", || json(&["why", &number, "--json"])["kind"] == "receive-cycle");
+    eventually("its kind", || why(&number)["kind"] == "receive-cycle");
     let works = start(&["-n", "2"], "long-sleep");
     let number = works.pid().to_string();
     eventually("what it does", || {

@@ -7,6 +7,9 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::attach::why;
 use crate::common::dist::dist;
 use crate::common::jobs::{Directory, Ended, Job, eventually, start_as};
 use crate::common::{root, scratch};
@@ -475,4 +478,25 @@ fn sigquit_asks_what_the_ranks_do_and_stopped_ones_are_called_so() {
     job.signal(libc::SIGTERM);
     let ended = job.end();
     assert!(ended.err.contains("mpiexec: what the ranks do\nperusal:   rank "), "{ended:?}");
+}
+
+#[test]
+fn an_interrupt_of_ranks_that_have_waited_long_says_first_what_they_do() {
+    let job = start(&["-n", "2", "--on-deadlock", "ignore"], "cyclic-receive");
+    let number = job.pid().to_string();
+    eventually("ranks that have waited long", || {
+        let waited = |rank: &Value| rank["wait"]["seconds"].as_f64().is_some_and(|seconds| seconds > 1.0);
+        let said = why(&number);
+        said["ranks"].as_array().is_some_and(|ranks| ranks.len() == 2 && ranks.iter().all(waited))
+    });
+    job.signal(libc::SIGINT);
+    let ended = job.end();
+    assert_eq!(ended.code(), 128 + libc::SIGINT, "{ended:?}");
+    let lines: Vec<&str> = ended.err.lines().collect();
+    assert_eq!(lines[0], "mpiexec: what the ranks do", "{ended:?}");
+    for (rank, peer) in [(0, 1), (1, 0)] {
+        let text =
+            format!("perusal:   rank {rank} waits in MPI_Recv for rank {peer}, tag 7, on 'MPI_COMM_WORLD'");
+        assert!(lines[1 + rank].starts_with(&text), "{ended:?}");
+    }
 }
