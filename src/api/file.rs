@@ -387,7 +387,7 @@ impl<T: Threading> File<'_, T> {
         let begun = self
             .comm
             .member
-            .perform(|_| file.begin(direction, Start::At(offset(at)?), named, move || theirs.tell()));
+            .perform(|_| file.begin(direction, Start::At(offset(at)?), named, move || theirs.notify()));
         match begun {
             Ok(access) => Ok(PendingFile { access, over, memory }),
             Err(error) => {
@@ -518,17 +518,17 @@ impl<T: Threading> Drop for File<'_, T> {
     }
 }
 
-/// Tells that an access in the background is over.
+/// Wakes who waits for the end of an access in the background.
 #[derive(Debug, Default)]
 struct Over {
-    told: Mutex<bool>,
-    bell: Condvar,
+    is_over: Mutex<bool>,
+    condvar: Condvar,
 }
 
 impl Over {
-    fn tell(&self) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.bell.notify_all();
+    fn notify(&self) {
+        *self.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.condvar.notify_all();
     }
 }
 
@@ -549,11 +549,11 @@ impl<E: Element> PendingFile<E> {
     }
 
     fn settle(&self) {
-        let mut told = self.over.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_over = self.over.is_over.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.access.is_over() {
-            told = self.over.bell.wait(told).unwrap_or_else(PoisonError::into_inner);
+            is_over = self.over.condvar.wait(is_over).unwrap_or_else(PoisonError::into_inner);
         }
-        drop(told);
+        drop(is_over);
     }
 
     /// Waits for the end; returns the elements that were written, or those that were read, which at the end of the file are fewer.

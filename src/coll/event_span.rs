@@ -26,8 +26,8 @@ pub struct EventSpan<'a> {
     comm: &'a Comm,
     operation: Collective,
     mode: CollMode,
-    /// The id, and what is told. `None` if no listener was there at the beginning: then CollEnd is not emitted either.
-    told: Option<(isize, CollContents)>,
+    /// The id, and what the events contain. `None` if no listener was there at the beginning: then CollEnd is not emitted either.
+    contents: Option<(isize, CollContents)>,
 }
 
 impl<'a> EventSpan<'a> {
@@ -40,9 +40,9 @@ impl<'a> EventSpan<'a> {
         what: impl FnOnce() -> CollContents,
     ) -> Self {
         let gate = &comm.events.gate;
-        let mut span = Self { comm, operation, mode, told: None };
+        let mut span = Self { comm, operation, mode, contents: None };
         if gate.is_open(Event::CollBegin) || gate.is_open(Event::CollEnd) {
-            span.told = Some((comm.events.registry().fresh_id(), what()));
+            span.contents = Some((comm.events.registry().fresh_id(), what()));
             span.emit(Event::CollBegin);
         }
         span
@@ -51,14 +51,16 @@ impl<'a> EventSpan<'a> {
     /// Emits CollEnd, whether or not the operation has failed.
     #[inline]
     pub fn end(self) {
-        if self.told.is_some() {
+        if self.contents.is_some() {
             self.emit(Event::CollEnd);
         }
     }
 
     #[cold]
     fn emit(&self, event: Event) {
-        let Some((id, contents)) = self.told.filter(|_| self.comm.events.gate.is_open(event)) else { return };
+        let Some((id, contents)) = self.contents.filter(|_| self.comm.events.gate.is_open(event)) else {
+            return;
+        };
         let spec = Spec { comm: self.comm.handle(), ..Spec::NOTHING };
         let payload = EventPayload::Coll {
             operation: self.operation as u16,

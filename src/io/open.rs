@@ -94,14 +94,14 @@ impl File {
         let made = first.as_ref().filter(|first| first.fd.is_ok()).and_then(|_| SharedPointer::make(engine));
         let (mut shared, place) = made.map_or((None, 0), |(pointer, place)| (Some(pointer), place));
         let errno = first.as_ref().and_then(|first| first.fd.as_ref().err().copied());
-        let told = exchange(engine, &comm, [number_of(errno), place as i64])?[0];
-        if let Some(errno) = errno_of(told[0]) {
+        let of_first = exchange(engine, &comm, [number_of(errno), place as i64])?[0];
+        if let Some(errno) = errno_of(of_first[0]) {
             return Err(name.failure("opening", errno));
         }
         let fd = match first.as_mut() {
             Some(first) => core::mem::replace(&mut first.fd, Err(Errno::BADF)),
             None => {
-                shared = home.ok().and_then(|home| SharedPointer::at(engine, home, told[1] as Place));
+                shared = home.ok().and_then(|home| SharedPointer::at(engine, home, of_first[1] as Place));
                 system::open(&name, mode, None)
             }
         };
@@ -111,7 +111,7 @@ impl File {
             (Ok(fd), None) => fd,
             (fd, other) => {
                 if first.is_some_and(|first| first.created) {
-                    // The error that is told is that of opening.
+                    // The error that counts is that of opening.
                     let _ = system::unlink(&name);
                 }
                 if let Some(pointer) = shared {
@@ -165,8 +165,8 @@ impl File {
             return Ok(());
         }
         let errno = if self.comm.rank() == 0 { system::unlink(self.descriptor.name()).err() } else { None };
-        let told = errno_of(self.exchange(engine, [number_of(errno)])?[0][0]);
-        told.map_or(Ok(()), |errno| Err(self.descriptor.failure("deleting on close", errno)))
+        let failed = errno_of(self.exchange(engine, [number_of(errno)])?[0][0]);
+        failed.map_or(Ok(()), |errno| Err(self.descriptor.failure("deleting on close", errno)))
     }
 
     /// Gives back what a closed file has taken of the job. Nobody uses it any more.

@@ -22,17 +22,17 @@ impl Function {
     pub const WITHOUT_EVENTS: u16 = u16::MAX;
 }
 
-/// Tells that a call begins, if anybody listens. Returns whether it has.
-fn told_begin(function: &Function) -> bool {
+/// Emits CallBegin, if anybody listens. Returns whether somebody listens to the call.
+fn emit_begin(function: &Function) -> bool {
     if function.number == Function::WITHOUT_EVENTS || !is_open() || inside_callback() {
         return false;
     }
     let gate = &registry().gate;
-    let told = gate.is_open(Event::CallBegin) || gate.is_open(Event::CallEnd);
-    if told {
+    let has_listener = gate.is_open(Event::CallBegin) || gate.is_open(Event::CallEnd);
+    if has_listener {
         emit(Event::CallBegin, function.number);
     }
-    told
+    has_listener
 }
 
 #[cold]
@@ -44,13 +44,13 @@ fn emit(event: Event, function: u16) {
     }
 }
 
-/// A call that has begun, whose end is told when this is dropped; or one to which nobody listens.
+/// A call that has begun, whose CallEnd is emitted when this is dropped; or one to which nobody listens.
 #[derive(Debug)]
-#[must_use = "the end of the call is told when it is dropped"]
+#[must_use = "CallEnd is emitted when it is dropped"]
 pub struct CallSpan(Option<u16>);
 
 impl CallSpan {
-    /// Tells that a call begins, if anybody listens.
+    /// Emits CallBegin, if anybody listens.
     #[inline(always)]
     pub fn begin(function: &'static Function) -> Self {
         if fast_path_is_open() { Self(None) } else { Self::begin_observed(function) }
@@ -59,7 +59,7 @@ impl CallSpan {
     #[cold]
     #[inline(never)]
     fn begin_observed(function: &'static Function) -> Self {
-        Self(told_begin(function).then_some(function.number))
+        Self(emit_begin(function).then_some(function.number))
     }
 }
 
@@ -81,10 +81,10 @@ thread_local! {
     static OPEN: Cell<([u16; DEPTH], usize)> = const { Cell::new(([0; DEPTH], 0)) };
 }
 
-/// Tells that a call begins, if anybody listens, and remembers it for [`end`]: what does without a [`CallSpan`], which a fast path would have
+/// Emits CallBegin, if anybody listens, and remembers the call for [`end`]: what does without a [`CallSpan`], which a fast path would have
 /// to keep.
 pub fn begin(function: &Function) {
-    if !told_begin(function) {
+    if !emit_begin(function) {
         return;
     }
     let (mut calls, mut count) = OPEN.get();
@@ -96,7 +96,7 @@ pub fn begin(function: &Function) {
     OPEN.set((calls, count + 1));
 }
 
-/// Tells that a call ends, if its begin has been told.
+/// Emits CallEnd, if CallBegin was emitted.
 #[cold]
 #[inline(never)]
 pub fn end(function: &Function) {

@@ -74,10 +74,10 @@ pub fn ranks(mut ranks: Vec<u32>, most: usize) -> String {
         }
     }
     let mut text = String::new();
-    let mut told = 0;
+    let mut shown = 0;
     for &(first, last) in ranges.iter().take(most) {
         let between = if text.is_empty() { "" } else { ", " };
-        told += (last - first + 1) as usize;
+        shown += (last - first + 1) as usize;
         // Writing to a string cannot fail.
         let _ = match last - first {
             0 => write!(text, "{between}{first}"),
@@ -85,8 +85,8 @@ pub fn ranks(mut ranks: Vec<u32>, most: usize) -> String {
             _ => write!(text, "{between}{first}-{last}"),
         };
     }
-    if told < ranks.len() {
-        let _ = write!(text, " and {} more", count((ranks.len() - told) as u64));
+    if shown < ranks.len() {
+        let _ = write!(text, " and {} more", count((ranks.len() - shown) as u64));
     }
     text
 }
@@ -103,11 +103,12 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits_and_the_unit_that_fits() {
-        let told: Vec<String> = [0, 1, 999, 1000, 12_345, 999_499, 999_500, 4_100_000_000, 4_100_000_000_000]
-            .map(duration)
-            .to_vec();
+        let texts: Vec<String> =
+            [0, 1, 999, 1000, 12_345, 999_499, 999_500, 4_100_000_000, 4_100_000_000_000]
+                .map(duration)
+                .to_vec();
         assert_eq!(
-            told,
+            texts,
             ["0 s", "1 ns", "999 ns", "1.00 µs", "12.3 µs", "999 µs", "1.00 ms", "4.10 s", "4100 s"]
         );
         assert_eq!([bytes(0), bytes(1_500), bytes(2_000_000_000_000_000)], ["0 B", "1.50 kB", "2000 TB"]);
@@ -121,8 +122,8 @@ mod tests {
 
     #[test]
     fn shares_never_round_something_to_nothing() {
-        let told = [share(0, 9), share(1, 9_999), share(32, 1000), share(71, 100), share(0, 0)];
-        assert_eq!(told, ["0 %", "less than 0.1 %", "3.2 %", "71 %", "0 %"]);
+        let texts = [share(0, 9), share(1, 9_999), share(32, 1000), share(71, 100), share(0, 0)];
+        assert_eq!(texts, ["0 %", "less than 0.1 %", "3.2 %", "71 %", "0 %"]);
     }
 
     #[test]
