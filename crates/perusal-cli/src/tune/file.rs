@@ -75,7 +75,9 @@ impl TuneFile {
                 if let Some(variable) = Variable::named(name) {
                     let _ = writeln!(text, "# {}", variable.what);
                 }
-                let _ = writeln!(text, "{name} = {value}");
+                // A name that the file's writer made up may need quotation marks.
+                let line = toml::to_string(&BTreeMap::from([(name, value)]));
+                text += &line.expect("a name and a number of at most 63 bits, as TOML has them");
             }
         }
         text
@@ -186,6 +188,15 @@ mod tests {
         assert_eq!(TuneFile::parse(&file().text()), Ok(file()));
         assert_eq!(file().pairs(false), "copy_read_from=65536,spin_us=31");
         assert_eq!(file().pairs(true), "copy_read_from=65536,spin_us=1");
+    }
+
+    #[test]
+    fn a_name_that_is_no_word_is_written_so_that_it_is_read_again() {
+        let mut file = file();
+        for name in ["values.dedicated_us", "", "two words", "a\"b\nc", "[machine]"] {
+            file.values[0].1 = name.to_owned();
+            assert_eq!(TuneFile::parse(&file.text()).as_ref(), Ok(&file), "{name:?}");
+        }
     }
 
     #[test]
