@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::common::jobs::{Ended, PERUSAL, eventually, start_as};
 use crate::deadlocks::start;
 
-fn perusal(args: &[&str]) -> Ended {
+pub fn perusal(args: &[&str]) -> Ended {
     start_as(&mut Command::new(PERUSAL), args, Stdio::null()).end()
 }
 
-fn json(args: &[&str]) -> Value {
+pub fn json(args: &[&str]) -> Value {
     let ended = perusal(args);
     serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
 }

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use crate::attach::{json, perusal};
 use crate::common::dist::dist;
-use crate::common::jobs::{Directory, Job, eventually, marked, start, start_as};
+use crate::common::jobs::{Directory, Ended, Job, PERUSAL, eventually, marked, start, start_as};
 use crate::common::{root, scratch};
 
 /// The program of `tests/launcher/meeting.c`.
@@ -106,13 +107,18 @@ fn a_job_that_outlives_deaths_meets_no_other() {
     assert!(ended.err.contains("is 43, expected 0"), "{ended:?}");
 }
 
-/// Two jobs that have met.
+/// Two jobs that have met, and wait until somebody is killed.
 fn met(how: &str) -> (Directory, [Job; 2]) {
+    met_by(how, |arguments| job(2, arguments))
+}
+
+/// The same of jobs that are started so.
+fn met_by(how: &str, job: impl Fn(&[&str]) -> Job) -> (Directory, [Job; 2]) {
     let dir = Directory::new(how);
     let name = name(&format!("{how} {}", dir.path().display()));
     let ups = [dir.file("serve"), dir.file("visit")];
     let jobs = [("serve", &ups[0]), ("visit", &ups[1])]
-        .map(|(side, up)| job(2, &[&format!("{how}-{side}"), &name, "1", up]));
+        .map(|(side, up)| job(&[&format!("{how}-{side}"), &name, "1", up]));
     eventually("the meeting", || ups.iter().all(|up| Path::new(up).exists()));
     (dir, jobs)
 }
@@ -157,6 +163,53 @@ fn a_launcher_that_is_killed_ends_both_jobs() {
         assert!(ended.err.contains("of another job, with which this one was connected"), "{ended:?}");
         eventually("the end of every process", || marks.iter().all(|mark| marked(mark).is_empty()));
     }
+}
+
+#[test]
+fn guests_are_looked_at_where_they_are_at_home() {
+    let (_dir, [server, visitor]) = met("wait");
+    for (job, other) in [(&server, &visitor), (&visitor, &server)] {
+        let (number, other) = (job.pid().to_string(), other.pid());
+        let guest = |looked: &serde_json::Value, rank: u64| {
+            let ranks = looked["ranks"].as_array().expect("a list").iter();
+            let mut guests = ranks.filter(|seen| seen["guest"]["job"] == other);
+            guests.find(|seen| seen["guest"]["rank"] == rank).cloned().unwrap_or_default()
+        };
+        eventually("the deadlock of two jobs", || {
+            let said = perusal(&["why", &number]).out;
+            let lines: Vec<&str> = said.lines().collect();
+            lines[0].starts_with("perusal: deadlock: ranks 0 and ")
+                && lines[0]
+                    .contains(" wait for each other: each waits for a message, and none has sent it yet")
+                && lines.iter().any(|line| {
+                    line.contains(&format!(" (ranks 0 and 1 of job {other}) wait in MPI_Recv for rank 0,"))
+                })
+        });
+        eventually("the same for programs", || {
+            let looked = json(&["why", &number, "--json"]);
+            looked["kind"] == "receive-cycle" && guest(&looked, 1)["wait"]["peer"] == 0
+        });
+        let looked = json(&["top", &number, "--json", "--interval", "0.05"]);
+        let seen = guest(&looked, 0);
+        assert!(seen["received"].as_u64() > Some(0), "{looked}");
+        let doing = seen["doing"].as_str();
+        assert!(doing.is_some_and(|doing| doing.starts_with("waits in MPI_Recv for rank 0,")), "{looked}");
+    }
+}
+
+#[test]
+fn a_deadlock_of_two_jobs_ends_both() {
+    let (_dir, jobs) = met_by("wait", |arguments| {
+        let options = ["run", "-n", "2", program()];
+        start_as(&mut Command::new(PERUSAL), &[&options, arguments].concat(), Stdio::null())
+    });
+    let marks = jobs.each_ref().map(|job| job.mark.clone());
+    let ended = jobs.map(Job::end);
+    // Either of them may be first to know; the other one then hears of its end.
+    assert!(ended.iter().all(|job| job.code() != 0), "{ended:?}");
+    let said = |job: &Ended| job.code() == 125 && job.err.contains("deadlock: ranks 0 and ");
+    assert!(ended.iter().any(said), "{ended:?}");
+    eventually("the end of every process", || marks.iter().all(|mark| marked(mark).is_empty()));
 }
 
 #[test]

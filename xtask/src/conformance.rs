@@ -20,7 +20,7 @@ const VERSION: &str = "4.0.2";
 const RELEASE: &str = "bookworm";
 const COMPAT: &str = ".ci/conformance-compat.h";
 
-/// `conformance [DIST] [DIR/TEST… | mpi4py | rsmpi | pnetcdf | hdf5]`: naming tests runs only those.
+/// `conformance [DIST] [DIR… | DIR/TEST… | mpi4py | rsmpi | pnetcdf | hdf5]`: naming tests, or directories of tests, runs only those.
 ///
 /// CONFORMANCE_DIRS="pt2pt init group mpi_t rma part io spawn errors/spawn" are the directories of test/mpi to build and run, CONFORMANCE_REBUILD=1 configures and compiles
 /// again, CONFORMANCE_MIRROR=URL is a Debian mirror (default: the one this machine uses).
@@ -48,7 +48,7 @@ pub fn main(arguments: &[String]) -> Result {
         let [first, more] = lists;
         for line in first?.lines().chain(more.unwrap_or_default().lines()) {
             let Some(test) = Test::of(dir, line) else { continue };
-            if only.is_empty() || only.contains(&test.name()) {
+            if only.is_empty() || only.iter().any(|word| word == dir) || only.contains(&test.name()) {
                 number += 1;
                 test.run(&suite, number, &expected, &mut counts, &mut known)?;
             }

@@ -10,6 +10,8 @@ use std::path::Path;
 use perusal::internals::shm::Memory;
 use perusal_trace::terminal::one_line;
 
+use crate::hang::{Scene, number};
+
 /// What the link of such a descriptor says.
 const LINK: &str = "/memfd:perusal-job";
 
@@ -20,6 +22,8 @@ pub struct RunningJob {
     pub number: u32,
     /// Its memory.
     pub memory: Memory,
+    /// That of jobs whose processes are guests in this one, as far as they have been found.
+    others: Vec<Memory>,
     /// The launcher's command line.
     pub command: String,
     /// Seconds since that process was started.
@@ -27,6 +31,25 @@ pub struct RunningJob {
 }
 
 impl RunningJob {
+    /// The job, with those whose processes are guests in it, as far as they have been found.
+    pub fn scene(&self) -> Scene<'_> {
+        Scene::new(&self.memory, &self.others)
+    }
+
+    /// Finds the jobs whose processes are guests in this one.
+    pub fn find_guests(&mut self) {
+        let roster = self.memory.roster();
+        let is_unknown = |place: u32| {
+            roster.entry(place).guest().is_some()
+                && !roster.is_dead(place)
+                && self.scene().home(place).is_none()
+        };
+        if (0..self.memory.places_in_use()).any(is_unknown) {
+            let memories = jobs().into_iter().map(|job| job.memory);
+            self.others = memories.filter(|memory| self.scene().has_guests_of(memory)).collect();
+        }
+    }
+
     /// Whether its launcher, or its only process, is still there.
     pub fn runs(&self) -> bool {
         // One that has ended has no program any more, though its parent may not have asked how it ended.
@@ -74,11 +97,10 @@ fn job_of(pid: u32, seen: &mut HashSet<u64>) -> Option<RunningJob> {
         let Ok(file) = File::open(&path) else { continue };
         let inode = file.metadata().ok()?.ino();
         let Ok(memory) = Memory::observe(file) else { continue };
-        let launcher = u32::try_from(memory.header().launcher()).unwrap_or(0);
-        // Without a launcher, what a process has forked has the same memory as the process.
-        let own = u32::try_from(memory.roster().entry(0).pid()).unwrap_or(0);
-        if pid == if launcher == 0 { own } else { launcher } && seen.insert(inode) {
-            return Some(RunningJob { number: pid, memory, command: command(pid), seconds: age(pid) });
+        // What a process has forked, has the same memory as the process.
+        if pid == number(&memory) && seen.insert(inode) {
+            let (command, seconds, others) = (command(pid), age(pid), vec![]);
+            return Some(RunningJob { number: pid, memory, others, command, seconds });
         }
     }
     None

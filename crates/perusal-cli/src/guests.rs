@@ -18,6 +18,7 @@ use rustix::net::{
 };
 
 use crate::failure::Failure;
+use crate::hang::Scene;
 use crate::meetings::{Outcome, Outsider};
 use crate::starter::Started;
 use crate::supervisor::{CALLERS, LISTENER, Supervisor, WAITING, WATCHED};
@@ -67,6 +68,11 @@ impl Guests {
     /// Whether a place belongs to a process of another job.
     pub fn hold(&self, place: u32) -> bool {
         self.jobs.iter().any(|job| job.places().any(|held| held == place))
+    }
+
+    /// This job, with those whose processes have places here.
+    pub fn scene<'a>(&'a self, own: &'a Memory) -> Scene<'a> {
+        Scene::new(own, self.jobs.iter().map(|job| &*job.memory))
     }
 
     /// Tells the launchers that watch this job how a process has ended.

@@ -7,7 +7,7 @@ use perusal::internals::shm::Memory;
 use serde_json::json;
 
 use crate::attach::{self, RunningJob};
-use crate::hang::{RankView, Stage};
+use crate::hang::{RankView, Scene, Stage};
 
 /// How to list jobs.
 #[derive(Args, Debug)]
@@ -28,11 +28,12 @@ struct Counts {
 impl Counts {
     fn of(memory: &Memory) -> Self {
         let mut counts = Self::default();
-        for rank in RankView::all(memory) {
+        for rank in RankView::all(&Scene::new(memory, [])) {
             match rank.stage {
                 Stage::Waits(_) => counts.wait += 1,
                 Stage::Runs(_) | Stage::Starting | Stage::Finalized => counts.run += 1,
                 Stage::Absent | Stage::Ended(_) => counts.other += 1,
+                // Its own job counts it.
                 Stage::Guest => {}
             }
         }

@@ -384,7 +384,7 @@ impl<'a> Supervisor<'a> {
             self.signal_running(libc::SIGKILL);
             return;
         }
-        if signal == libc::SIGINT && hang::have_waited_long(&hang::RankView::all(&self.memory)) {
+        if signal == libc::SIGINT && hang::have_waited_long(&self.views()) {
             self.say_what_ranks_do();
         }
         self.forwarded.push(signal);
@@ -485,7 +485,7 @@ impl<'a> Supervisor<'a> {
         if self.timeout_at.is_some_and(|at| now >= at) {
             self.timeout_at = None;
             let seconds = self.plan.timeout.unwrap_or_default().as_secs_f64();
-            let ranks = hang::RankView::all(&self.memory);
+            let ranks = self.views();
             self.write_report(None, &ranks);
             let text = format!("the job did not end within {seconds} s\n{}", hang::report(&ranks).trim_end());
             self.fail(Failure { status: 124, text });

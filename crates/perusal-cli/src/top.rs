@@ -9,7 +9,6 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use perusal::internals::shm::Memory;
 use perusal::internals::shm::telemetry::{PROTOCOLS, Telemetry};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
@@ -20,7 +19,7 @@ use ratatui::widgets::{Cell, Row, Table, TableState};
 use serde_json::{Value, json};
 
 use crate::attach::{self, RunningJob};
-use crate::hang::RankView;
+use crate::hang::{RankView, Scene, home};
 use crate::{ps, sys};
 
 /// Which job to show, and how.
@@ -111,12 +110,15 @@ const SHOWN: usize = 10;
 /// Records and bytes beside the cells, by who has sent them to whom.
 type Taken = BTreeMap<(u32, u32), (u64, u64)>;
 
-fn taken(memory: &Memory) -> Taken {
-    let ranks = memory.places_in_use().min(PAIRED);
+fn taken(scene: &Scene<'_>) -> Taken {
+    let ranks = scene.own.places_in_use().min(PAIRED);
     let pairs = (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to)));
     let pairs = pairs.filter(|(from, to)| from != to);
     pairs
-        .filter_map(|(from, to)| Some(((from, to), memory.ring_heads(from, to)?)))
+        .filter_map(|(from, to)| {
+            let (memory, from_there, to_there) = scene.ring(from, to)?;
+            Some(((from, to), memory.ring_heads(from_there, to_there)?))
+        })
         .filter(|(_, (records, _))| *records > 0)
         .collect()
 }
@@ -145,37 +147,42 @@ struct Looks {
 }
 
 impl Looks {
-    fn begin(memory: &Memory) -> Self {
-        Self { before: counts(memory), taken: taken(memory), at: Instant::now() }
+    fn begin(scene: &Scene<'_>) -> Self {
+        Self { before: counts(scene), taken: taken(scene), at: Instant::now() }
     }
 
-    fn next(&mut self, memory: &Memory) -> View {
-        let (counts, seconds) = (counts(memory), self.at.elapsed().as_secs_f64());
+    fn next(&mut self, scene: &Scene<'_>) -> View {
+        let (counts, seconds) = (counts(scene), self.at.elapsed().as_secs_f64());
         // A rank that has come meanwhile has no rate yet.
         let before = self.before.iter().copied().chain(counts.iter().skip(self.before.len()).copied());
         let rates = counts.iter().zip(before).map(|(now, then)| now.rates(&then, seconds)).collect();
-        let taken = taken(memory);
+        let taken = taken(scene);
         let pairs = pairs(&taken, &self.taken, seconds);
         *self = Self { before: counts.clone(), taken, at: Instant::now() };
-        let mut ranks = RankView::all(memory);
+        let mut ranks = RankView::all(scene);
         ranks.truncate(counts.len());
         View { ranks, counts, rates, pairs }
     }
 }
 
-fn counts(memory: &Memory) -> Vec<Counts> {
-    (0..memory.places_in_use()).map(|rank| Counts::of(memory.telemetry(rank))).collect()
+fn counts(scene: &Scene<'_>) -> Vec<Counts> {
+    let of_rank = |rank| {
+        let (memory, place) = scene.home(rank).unwrap_or((scene.own, rank));
+        Counts::of(memory.telemetry(place))
+    };
+    (0..scene.own.places_in_use()).map(of_rank).collect()
 }
 
 /// Shows the job until it ends or the user has seen enough.
 pub fn main(options: &TopOptions) -> ExitCode {
-    let shown = attach::job(options.job).and_then(|job| {
+    let shown = attach::job(options.job).and_then(|mut job| {
+        job.find_guests();
         let interval = Duration::from_secs_f64(options.interval);
         if options.json || options.once || !io::stdout().is_terminal() {
             print_once(&job, interval, options.json);
             return Ok(());
         }
-        if show(&job, interval).map_err(|error| format!("the terminal: {error}"))? {
+        if show(&mut job, interval).map_err(|error| format!("the terminal: {error}"))? {
             println!("perusal top: job {} has ended", job.number);
         }
         Ok(())
@@ -190,9 +197,9 @@ pub fn main(options: &TopOptions) -> ExitCode {
 }
 
 fn print_once(job: &RunningJob, interval: Duration, as_json: bool) {
-    let mut looks = Looks::begin(&job.memory);
+    let mut looks = Looks::begin(&job.scene());
     sleep(interval);
-    let view = looks.next(&job.memory);
+    let view = looks.next(&job.scene());
     if as_json {
         println!("{:#}", view_json(job, &view));
         return;
@@ -222,6 +229,7 @@ fn view_json(job: &RunningJob, view: &View) -> Value {
             json!({
                 "rank": rank.rank,
                 "pid": rank.pid,
+                "guest": rank.home.map(|(job, rank)| json!({ "job": job, "rank": rank })),
                 "doing": rank.doing(),
                 "seconds": rank.wait().map(|wait| wait.seconds),
                 "posted": rank.queues[0],
@@ -297,7 +305,7 @@ fn cells(view: &View, at: usize) -> [String; 9] {
         scaled(rates[2]),
         scaled(rates[3]),
         scaled(rates[4]),
-        rank.doing() + &since,
+        format!("{} {}{since}", home(&[rank]), rank.doing()).trim_start().to_owned(),
     ]
 }
 
@@ -314,7 +322,7 @@ fn scaled(number: f64) -> String {
 }
 
 /// Shows the job on the terminal. Returns true if it has ended, false if the user has seen enough.
-fn show(job: &RunningJob, interval: Duration) -> io::Result<bool> {
+fn show(job: &mut RunningJob, interval: Duration) -> io::Result<bool> {
     let mut terminal = ratatui::try_init()?;
     let result = show_on(job, interval, &mut terminal);
     ratatui::restore();
@@ -322,15 +330,15 @@ fn show(job: &RunningJob, interval: Duration) -> io::Result<bool> {
 }
 
 fn show_on(
-    job: &RunningJob,
+    job: &mut RunningJob,
     interval: Duration,
     terminal: &mut ratatui::DefaultTerminal,
 ) -> io::Result<bool> {
     // The first poll makes crossterm hear of new sizes: one that came before it would not be drawn for.
     event::poll(Duration::ZERO)?;
-    let (mut looks, start, mut screen) = (Looks::begin(&job.memory), Instant::now(), Screen::default());
+    let (mut looks, start, mut screen) = (Looks::begin(&job.scene()), Instant::now(), Screen::default());
     sleep(interval.min(Duration::from_millis(100)));
-    let mut view = looks.next(&job.memory);
+    let mut view = looks.next(&job.scene());
     let mut next = Instant::now() + interval;
     while job.runs() {
         let seconds = job.seconds + start.elapsed().as_secs_f64();
@@ -348,7 +356,8 @@ fn show_on(
                 _ => {}
             }
         } else {
-            view = looks.next(&job.memory);
+            job.find_guests();
+            view = looks.next(&job.scene());
             next = Instant::now() + interval;
         }
     }
@@ -445,6 +454,7 @@ fn draw(frame: &mut Frame<'_>, job: u32, seconds: f64, command: &str, view: &Vie
 #[cfg(test)]
 mod tests {
     use super::*;
+    use perusal::internals::shm::Memory;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
@@ -476,6 +486,11 @@ mod tests {
         assert_eq!((pairs[1].records, pairs[1].bytes), (110, 64));
     }
 
+    fn view_of(memory: &Memory) -> View {
+        let scene = Scene::new(memory, []);
+        Looks::begin(&scene).next(&scene)
+    }
+
     /// The lines of the screen.
     fn drawn(view: &View, screen: &mut Screen) -> Vec<String> {
         drawn_on((110, 6), view, screen)
@@ -491,7 +506,7 @@ mod tests {
     #[test]
     fn the_other_screen_has_a_row_for_each_pair_those_first_that_talk_most() {
         let memory = Memory::create(3, 0).unwrap();
-        let mut view = Looks::begin(&memory).next(&memory);
+        let mut view = view_of(&memory);
         let mut screen = Screen { shows_pairs: true, ..Screen::default() };
         let text = drawn(&view, &mut screen);
         assert!(text[5].contains("no rank has sent another a record yet"), "{text:#?}");
@@ -510,7 +525,7 @@ mod tests {
     #[test]
     fn a_narrow_terminal_goes_without_columns_and_cuts_no_number() {
         let memory = Memory::create(2, 0).unwrap();
-        let view = Looks::begin(&memory).next(&memory);
+        let view = view_of(&memory);
         for (width, wanted) in [
             (110, "RANK POSTED UNEXP SENT/s RECV/s OUT/s IN/s SLEEPS/s DOING"),
             (80, "RANK POSTED UNEXP SENT/s RECV/s OUT/s DOING"),
@@ -530,7 +545,7 @@ mod tests {
     #[test]
     fn a_terminal_that_grows_shows_what_was_above() {
         let memory = Memory::create(5, 0).unwrap();
-        let view = Looks::begin(&memory).next(&memory);
+        let view = view_of(&memory);
         let mut screen = Screen::default();
         screen.selected().select(Some(4));
         assert!(drawn_on((60, 6), &view, &mut screen)[2].starts_with("│    2 "));
@@ -542,8 +557,7 @@ mod tests {
     fn the_screen_has_a_row_for_each_rank() {
         let memory = Memory::create(2, 0).unwrap();
         memory.telemetry(1).posted.set(3);
-        let mut looks = Looks::begin(&memory);
-        let view = looks.next(&memory);
+        let view = view_of(&memory);
         let text = drawn(&view, &mut Screen::default());
         assert!(text[0].contains("job 77: 2 ranks, 1:01: mpiexec a.out"), "{text:#?}");
         assert!(text[1].contains("RANK") && text[1].contains("DOING"), "{text:#?}");

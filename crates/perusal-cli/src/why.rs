@@ -26,21 +26,23 @@ const LIMIT: Duration = Duration::from_millis(1500);
 
 /// Looks at the job a few times, and says what is known.
 pub fn main(options: &WhyOptions) -> ExitCode {
-    let job = match attach::job(options.job) {
+    let mut job = match attach::job(options.job) {
         Ok(job) => job,
         Err(text) => {
             sys::print_error(&format!("perusal why: {text}\n"));
             return ExitCode::FAILURE;
         }
     };
+    job.find_guests();
+    let scene = job.scene();
     let (mut watch, start) = (Watch::new(true), Instant::now());
-    let mut deadlocked = watch.look(&job.memory);
+    let mut deadlocked = watch.look(&scene);
     // A rank that is not in a wait ends it at once: there is nothing to prove.
     while let Some(pause) = watch.next().filter(|_| !deadlocked && start.elapsed() < LIMIT) {
         sleep(pause);
-        deadlocked = watch.look(&job.memory);
+        deadlocked = watch.look(&scene);
     }
-    let ranks = RankView::all(&job.memory);
+    let ranks = RankView::all(&scene);
     let cause = deadlocked.then(|| cause(&ranks));
     if options.json {
         println!("{:#}", json(cause.as_ref(), &ranks));

@@ -8,11 +8,15 @@ use crate::supervisor::Supervisor;
 impl Supervisor<'_> {
     /// Ends a job that is known to be deadlocked, or says so once.
     pub(crate) fn check_for_deadlock(&mut self) {
-        if self.is_failing() || !self.watch.look(&self.memory) {
+        if self.is_failing() {
+            return;
+        }
+        let scene = self.universe.guests.scene(&self.memory);
+        if !self.watch.look(&scene) {
             return;
         }
         self.watch.end();
-        let ranks = RankView::all(&self.memory);
+        let ranks = RankView::all(&scene);
         let cause = cause(&ranks);
         self.write_report(Some(&cause), &ranks);
         let report = report(&ranks);
@@ -25,9 +29,14 @@ impl Supervisor<'_> {
         }
     }
 
+    /// What each rank does, those of other jobs that have met this one among them.
+    pub(crate) fn views(&self) -> Vec<RankView> {
+        RankView::all(&self.universe.guests.scene(&self.memory))
+    }
+
     /// What the ranks do, for who asks.
     pub(crate) fn say_what_ranks_do(&mut self) {
-        let ranks = RankView::all(&self.memory);
+        let ranks = self.views();
         self.write_report(None, &ranks);
         self.say(&format!("what the ranks do\n{}", report(&ranks).trim_end()));
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `mod` | [`RankView`]: what one rank does right now |
 //! | `process` | what the kernel says of a rank's process |
+//! | `scene` | [`Scene`]: the job, and those whose processes are guests in it |
 //! | `proof` | [`Watch`]: whether the job is deadlocked |
 //! | `cause` | [`Cause`]: which mistake it is, in a sentence |
 //! | `action` | what the launcher does about it |
@@ -16,12 +17,14 @@ mod cause;
 mod process;
 mod proof;
 mod report;
+mod scene;
 #[cfg(test)]
 mod tests;
 
 pub use cause::{Cause, cause};
 pub use proof::Watch;
-pub use report::{json, report};
+pub use report::{home, json, report};
+pub use scene::{Scene, number};
 
 use perusal::internals::arch::clock::now;
 use perusal::internals::shm::telemetry::detail::UNKNOWN_CONTEXT;
@@ -36,6 +39,8 @@ use process::ProcessView;
 pub struct RankView {
     /// The rank in the job.
     pub rank: u32,
+    /// Of a guest whose job is known: that job's number, and its rank there.
+    pub home: Option<(u32, u32)>,
     /// The process id that the rank has entered; 0 if it has not arrived.
     pub pid: i32,
     /// Where it is between its start and its end.
@@ -82,16 +87,40 @@ pub struct LongWait {
 
 impl RankView {
     /// What `rank` does right now.
-    pub fn of(memory: &Memory, rank: u32) -> Self {
-        let (entry, page) = (memory.roster().entry(rank), memory.telemetry(rank));
+    pub fn of(scene: &Scene<'_>, rank: u32) -> Self {
+        let here = scene.own.roster().entry(rank);
+        let (memory, place) = scene.home(rank).unwrap_or((scene.own, rank));
+        let is_guest = here.guest().is_some();
+        let (entry, page) = (memory.roster().entry(place), memory.telemetry(place));
         let pid = entry.pid();
-        let stage = match (entry.state(), entry.exit()) {
+        let stage = match (here.state(), here.exit()) {
             (_, Some(exit)) => Stage::Ended(exit.to_string()),
             (RankState::Dead, None) => Stage::Ended("has died".into()),
-            (_, None) if entry.guest().is_some() => Stage::Guest,
+            (_, None) if is_guest && core::ptr::eq(memory, scene.own) => Stage::Guest,
+            _ => Self::stage(memory, place),
+        };
+        let stage = match stage {
+            Stage::Waits(wait) if is_guest => {
+                // A guest names ranks of its own job.
+                wait.translated(|rank| scene.rank_of(memory, rank)).map_or(Stage::Guest, Stage::Waits)
+            }
+            stage => stage,
+        };
+        let runs = !matches!(stage, Stage::Absent | Stage::Ended(_) | Stage::Guest);
+        let process = if runs { ProcessView::of(pid) } else { ProcessView::default() };
+        let home = (is_guest && !core::ptr::eq(memory, scene.own)).then(|| (number(memory), place));
+        Self { rank, home, pid, stage, queues: [page.posted_now(), page.unexpected_now()], process }
+    }
+
+    /// What the process of this job at `place` does.
+    fn stage(memory: &Memory, place: u32) -> Stage {
+        let (entry, page) = (memory.roster().entry(place), memory.telemetry(place));
+        match (entry.state(), entry.exit()) {
+            (_, Some(exit)) => Stage::Ended(exit.to_string()),
+            (RankState::Dead, None) => Stage::Ended("has died".into()),
             (RankState::Absent, None) => Stage::Absent,
             (RankState::Arrived, None) => Stage::Starting,
-            (RankState::Finalized, None) if is_gone(pid) => Stage::Ended("exited".into()),
+            (RankState::Finalized, None) if is_gone(entry.pid()) => Stage::Ended("exited".into()),
             (RankState::Finalized, None) => Stage::Finalized,
             (state, None) => {
                 let finalizing = state == RankState::Finalizing;
@@ -106,15 +135,12 @@ impl RankView {
                     })),
                 }
             }
-        };
-        let runs = !matches!(stage, Stage::Absent | Stage::Ended(_) | Stage::Guest);
-        let process = if runs { ProcessView::of(pid) } else { ProcessView::default() };
-        Self { rank, pid, stage, queues: [page.posted_now(), page.unexpected_now()], process }
+        }
     }
 
     /// What all ranks do.
-    pub fn all(memory: &Memory) -> Vec<Self> {
-        (0..memory.places_in_use()).map(|rank| Self::of(memory, rank)).collect()
+    pub fn all(scene: &Scene<'_>) -> Vec<Self> {
+        (0..scene.own.places_in_use()).map(|rank| Self::of(scene, rank)).collect()
     }
 
     /// Its wait, if it waits.
@@ -144,6 +170,26 @@ impl RankView {
 }
 
 impl LongWait {
+    /// The same wait with other ranks of the job; `None` if there is none for one that it waits for.
+    fn translated(mut self: Box<Self>, rank: impl Fn(u32) -> Option<u32>) -> Option<Box<Self>> {
+        if let Some(peer) = self.wait.peer {
+            self.wait.peer = Some(rank(peer)?);
+        }
+        let members = &mut self.detail.comm.members;
+        // Members are known all, or none.
+        *members = members.iter().map(|member| rank(*member)).collect::<Option<_>>().unwrap_or_default();
+        for messages in [&mut self.detail.unexpected, &mut self.detail.pending] {
+            messages.retain_mut(|message| match message.peer {
+                Some(peer) => {
+                    message.peer = rank(peer);
+                    message.peer.is_some()
+                }
+                None => true,
+            });
+        }
+        Some(self)
+    }
+
     /// The function that the program has called, or what stands for it.
     pub fn call(&self) -> &str {
         if !self.detail.call.is_empty() {

@@ -5,13 +5,14 @@
 //! no block of the first kind, and between the second and the third look counts two of the second kind. Then no rank has handled, sent or
 //! ended anything since the first look was over; and after that each has polled once, in vain, so that nothing was under way to it. What a rank
 //! in a wait does follows from what it handles only, so nothing will ever happen, unless somebody else acts: a thread of the program that is
-//! not in MPI, or something outside of the job. A job with such a thread, or with a wait for something outside, is never called deadlocked.
+//! not in MPI, or something outside of the job. Guests count as ranks where their job's memory is known, and where whoever has met them is a guest, too. A job with such a thread, or with a wait for something outside, is never called deadlocked.
 
 use std::time::{Duration, Instant};
 
 use perusal::internals::shm::telemetry::Waiting;
-use perusal::internals::shm::{Memory, RankState, is_gone};
+use perusal::internals::shm::{RankState, is_gone};
 
+use super::Scene;
 use super::process::ProcessView;
 
 /// Between two looks: more than twice as long as a rank blocks.
@@ -49,8 +50,8 @@ impl Watch {
     }
 
     /// Looks at the job. Returns true once the job is known to be deadlocked.
-    pub fn look(&mut self, memory: &Memory) -> bool {
-        let Some(looks) = look_at_all(memory).filter(|_| self.on) else {
+    pub fn look(&mut self, scene: &Scene<'_>) -> bool {
+        let Some(looks) = look_at_all(scene).filter(|_| self.on) else {
             *self = Self::new(self.on);
             return false;
         };
@@ -72,7 +73,7 @@ impl Watch {
                 second.len() == looks.len()
                     && at.elapsed() >= BETWEEN
                     && second.iter().zip(&looks).all(polled)
-                    && may_be_proved(memory)
+                    && may_be_proved(scene)
             }
             (Some(_), None) => {
                 self.second = Some((looks, Instant::now()));
@@ -102,14 +103,20 @@ fn is_unstirred(then: Look, now: Look) -> bool {
 }
 
 /// A look at all ranks; `None` if one of them is neither over nor in a wait, or none waits.
-fn look_at_all(memory: &Memory) -> Option<Vec<Look>> {
+fn look_at_all(scene: &Scene<'_>) -> Option<Vec<Look>> {
     let looks: Vec<Look> =
-        (0..memory.places_in_use()).map(|rank| look_at(memory, rank)).collect::<Option<_>>()?;
+        (0..scene.own.places_in_use()).map(|rank| look_at(scene, rank)).collect::<Option<_>>()?;
     looks.iter().any(|look| *look != Look::Over).then_some(looks)
 }
 
-fn look_at(memory: &Memory, rank: u32) -> Option<Look> {
-    let (entry, page) = (memory.roster().entry(rank), memory.telemetry(rank));
+fn look_at(scene: &Scene<'_>, rank: u32) -> Option<Look> {
+    let here = scene.own.roster().entry(rank);
+    // The launcher of a guest has said how it ended, or has itself ended.
+    if here.exit().is_some() || here.guest().is_some() && here.state() == RankState::Dead {
+        return Some(Look::Over);
+    }
+    let (memory, place) = scene.home(rank)?;
+    let (entry, page) = (memory.roster().entry(place), memory.telemetry(place));
     if entry.exit().is_some() {
         return Some(Look::Over);
     }
@@ -128,9 +135,14 @@ fn look_at(memory: &Memory, rank: u32) -> Option<Look> {
 }
 
 /// Whether nobody but the ranks that wait could end their waits.
-fn may_be_proved(memory: &Memory) -> bool {
-    (0..memory.places_in_use()).all(|rank| {
-        let (entry, page) = (memory.roster().entry(rank), memory.telemetry(rank));
+fn may_be_proved(scene: &Scene<'_>) -> bool {
+    let is_bound = |rank| {
+        let here = scene.own.roster().entry(rank);
+        if here.exit().is_some() || here.guest().is_some() && here.state() == RankState::Dead {
+            return true;
+        }
+        let Some((memory, place)) = scene.home(rank) else { return false };
+        let (entry, page) = (memory.roster().entry(place), memory.telemetry(place));
         let Some((number, wait)) = page.waiting.numbered() else {
             return entry.exit().is_some() || is_gone(entry.pid());
         };
@@ -138,5 +150,6 @@ fn may_be_proved(memory: &Memory) -> bool {
         let one_thread = ProcessView::of(entry.pid()).threads == 1;
         let known = wait.kind != Waiting::Any || WAITS.contains(&detail.call.as_str());
         one_thread && known
-    })
+    };
+    (0..scene.own.places_in_use()).all(is_bound) && scene.is_closed()
 }

@@ -14,9 +14,14 @@ const MOST_LINES: usize = 32;
 /// What each rank does: a line for all ranks that do the same, and below it what the first of them has in its queues.
 pub fn report(ranks: &[RankView]) -> String {
     let mut groups: Vec<(String, String, Vec<&RankView>)> = vec![];
+    let job = |rank: &RankView| rank.home.map(|(job, _)| job);
     for rank in ranks {
         let (doing, more) = (rank.doing(), details(rank));
-        match groups.iter_mut().find(|(text, below, _)| (text, below) == (&doing, &more)) {
+        let is_like = |members: &[&RankView]| job(members[0]) == job(rank);
+        match groups
+            .iter_mut()
+            .find(|(text, below, members)| (text, below) == (&doing, &more) && is_like(members))
+        {
             Some((_, _, members)) => members.push(rank),
             None => groups.push((doing, more, vec![rank])),
         }
@@ -28,13 +33,20 @@ pub fn report(ranks: &[RankView]) -> String {
         let since = members.iter().filter_map(|rank| Some(rank.wait()?.seconds)).reduce(f64::min);
         let since = since.map_or_else(String::new, |seconds| format!(", for {seconds:.1} s"));
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "perusal:   {} {doing}{since}", names(&numbers));
+        let _ = writeln!(text, "perusal:   {}{} {doing}{since}", names(&numbers), home(members));
         text.push_str(more);
     }
     if groups.len() > MOST_LINES {
         let _ = writeln!(text, "perusal:   … and {} more lines", groups.len() - MOST_LINES);
     }
     text
+}
+
+/// Where guests of one job are at home, in parentheses behind their names; nothing for ranks of this job.
+pub fn home(guests: &[&RankView]) -> String {
+    let ranks: Vec<u32> = guests.iter().filter_map(|rank| Some(rank.home?.1)).collect();
+    let job = guests.first().and_then(|rank| Some(rank.home?.0));
+    job.map_or_else(String::new, |job| format!(" ({} of job {job})", names(&ranks)))
 }
 
 /// The same of several ranks.
@@ -94,6 +106,7 @@ fn rank_json(rank: &RankView) -> Value {
     json!({
         "rank": rank.rank,
         "pid": rank.pid,
+        "guest": rank.home.map(|(job, rank)| json!({ "job": job, "rank": rank })),
         "state": match &rank.stage {
             Stage::Absent => "absent",
             Stage::Starting => "starting",

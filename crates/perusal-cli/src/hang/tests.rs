@@ -3,13 +3,19 @@
 use perusal::internals::shm::telemetry::{
     CallsMade, CollectiveAbout, CommAbout, MessageAbout, OperationAbout, Wait, WaitDetail, Waiting,
 };
-use perusal::internals::shm::{Exit, Memory, RankState};
+use perusal::internals::shm::{Exit, Memory, RankState, Universe};
+use perusal::internals::variables::Overrides;
 
-use super::{RankView, Watch, cause, json, report};
+use super::{RankView, Scene, Stage, Watch, cause, json, report};
 use perusal::internals::shm::roster::names;
 
 fn wait(kind: Waiting, peer: Option<u32>) -> Wait {
     Wait { kind, peer, tag: Some(7), context: 0, since: 0 }
+}
+
+/// A job that has met no other.
+fn alone(memory: &Memory) -> Scene<'_> {
+    Scene::new(memory, [])
 }
 
 /// A rank in a wait, with a detail.
@@ -76,12 +82,12 @@ fn what_ranks_write_is_printed_and_neither_believed_nor_followed() {
         for rank in 0..3 {
             waits(&memory, rank, &wait(kind, Some(u32::MAX - 1)), &detail);
         }
-        let ranks = RankView::all(&memory);
+        let ranks = RankView::all(&alone(&memory));
         let text = format!("{}\n{}", cause(&ranks).text, report(&ranks));
         assert!(text.chars().all(|char| !char.is_control() || char == '\n'), "{text:?}");
         assert!(json(None, &ranks)["ranks"].as_array().is_some_and(|ranks| ranks.len() == 3));
     }
-    let nobody = RankView::all(&memory);
+    let nobody = RankView::all(&alone(&memory));
     assert_eq!(cause(&nobody).kind, "standstill");
     assert!(
         report(&nobody).starts_with("perusal:   ranks 0-2 have not called MPI_Init"),
@@ -100,7 +106,7 @@ fn a_rank_that_has_ended_is_named_by_who_waits_for_it() {
     };
     waits(&memory, 0, &wait(Waiting::Receive, Some(1)), &detail);
     memory.roster().entry(1).set_exit(Exit(0));
-    let cause = cause(&RankView::all(&memory));
+    let cause = cause(&RankView::all(&alone(&memory)));
     assert_eq!(cause.kind, "finalized-early");
     assert_eq!(
         cause.text,
@@ -117,10 +123,96 @@ fn a_process_with_further_threads_proves_nothing() {
     let other = std::thread::spawn(move || other.recv());
     let mut watch = Watch::new(true);
     for _ in 0..4 {
-        assert!(!watch.look(&memory));
+        assert!(!watch.look(&alone(&memory)));
         std::thread::sleep(watch.next().expect("a deadlock is possible"));
         memory.telemetry(0).vain_blocks.add(5);
     }
     drop(stop);
     let _ = other.join();
+}
+
+/// A job of `ranks` ranks with room for others.
+fn extensible(ranks: u32, launcher: i32) -> Memory {
+    let universe = Universe { places: ranks + 4, size: ranks };
+    Memory::create_universe(ranks, universe, launcher, &Overrides::default()).unwrap()
+}
+
+/// Gives rank `there` of another job the place `place`.
+fn meets(memory: &Memory, place: u32, other: &Memory, there: u32) {
+    memory.reserve_places(place, 1).unwrap();
+    memory.roster().entry(place).prepare_guest(place, (other.header().job_id(), there));
+}
+
+#[test]
+fn guests_do_what_they_do_in_their_own_job() {
+    let (own, other, third) = (extensible(2, 1), extensible(2, 77), extensible(1, 2));
+    meets(&own, 2, &other, 0);
+    meets(&own, 3, &other, 1);
+    meets(&other, 2, &own, 0);
+    meets(&other, 3, &own, 1);
+    let members = CommAbout { members: vec![1, 2, 3], ..CommAbout::default() };
+    let pending = [2, 9].map(|peer| MessageAbout { peer: Some(peer), ..MessageAbout::default() });
+    let detail = WaitDetail {
+        call: "MPI_Recv".into(),
+        comm: members,
+        pending: pending.into(),
+        ..WaitDetail::default()
+    };
+    waits(&other, 1, &wait(Waiting::Receive, Some(3)), &detail);
+    other.telemetry(1).posted.set(5);
+    let unknown = RankView::of(&alone(&own), 3);
+    assert_eq!(
+        (unknown.home, unknown.doing()),
+        (None, "belongs to another job, with which this one has met".into())
+    );
+
+    let scene = Scene::new(&own, [&third, &own, &other]);
+    let seen = RankView::of(&scene, 3);
+    assert_eq!((seen.home, seen.queues[0], seen.pid), (Some((77, 1)), 5, std::process::id().cast_signed()));
+    // Ranks 1, 2 and 3 of that job are 3, 0 and 1 here; there is no rank 9.
+    let said = seen.wait().unwrap();
+    assert_eq!((said.wait.peer, &*said.detail.comm.members), (Some(1), &[3, 0, 1][..]));
+    assert_eq!(said.detail.pending.iter().map(|message| message.peer).collect::<Vec<_>>(), [Some(0)]);
+    let text = report(&[RankView::of(&scene, 2), seen]);
+    assert!(text.starts_with("perusal:   rank 2 (rank 0 of job 77) has not called MPI_Init\n"), "{text}");
+    assert!(text.contains("rank 3 (rank 1 of job 77) waits in MPI_Recv for rank 1, tag 7"), "{text}");
+
+    // Each job has the rings to its own processes.
+    let ring = |from, to| scene.ring(from, to).map(|(memory, from, to)| (memory.header().job_id(), from, to));
+    let [home, away] = [&own, &other].map(|memory| memory.header().job_id());
+    assert_eq!(ring(3, 0), Some((home, 3, 0)));
+    assert_eq!(ring(0, 3), Some((away, 2, 1)));
+    assert_eq!(ring(2, 3), Some((away, 0, 1)));
+    // One that waits for a rank which is not here is not guessed at.
+    waits(&other, 0, &wait(Waiting::Receive, Some(9)), &WaitDetail::default());
+    assert_eq!(RankView::of(&scene, 2).stage, Stage::Guest);
+}
+
+#[test]
+fn a_deadlock_of_two_jobs_is_proved_where_nobody_else_has_met_them() {
+    let (own, other, third) = (extensible(1, 1), extensible(1, 2), extensible(1, 3));
+    meets(&own, 1, &other, 0);
+    meets(&other, 1, &own, 0);
+    let detail = WaitDetail { call: "MPI_Recv".into(), ..WaitDetail::default() };
+    for job in [&own, &other, &third] {
+        waits(job, 0, &wait(Waiting::Receive, Some(1)), &detail);
+    }
+    let proved = |scene: &Scene<'_>, polls: &[&Memory]| {
+        let mut watch = Watch::new(true);
+        (0..3).any(|_| {
+            polls.iter().for_each(|job| job.telemetry(0).vain_blocks.add(2));
+            watch.look(scene) || {
+                std::thread::sleep(watch.next().unwrap_or_default());
+                false
+            }
+        })
+    };
+    let scene = Scene::new(&own, [&other]);
+    assert_eq!(scene.rank_of(&other, 0), Some(1));
+    assert!(scene.is_closed());
+    assert!(!proved(&alone(&own), &[&own, &other]), "a guest whose job is not known");
+    assert!(!proved(&scene, &[&own]), "a guest that has not polled");
+    meets(&other, 2, &third, 0);
+    let scene = Scene::new(&own, [&other, &third]);
+    assert!(!scene.is_closed(), "a process that can end the guest's wait, and is not here");
 }
