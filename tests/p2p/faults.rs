@@ -20,7 +20,7 @@ const RANKS: usize = 8;
 const PROMPT: Duration = Duration::from_secs(1);
 const LONG_RUN: u64 = 100;
 /// Beyond this nothing is slow any more: it hangs.
-pub const HANG: Duration = Duration::from_secs(60);
+pub const HANG: Duration = Duration::from_secs(600);
 
 /// Instead of a message's bytes: a job that does collectives.
 const COLLECTIVES: &str = "collectives of all";
