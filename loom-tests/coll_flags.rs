@@ -8,7 +8,7 @@
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the Release of
 //! `publish` and of `finish`; the Acquire of `has_published` and of `is_complete`; the Acquire, and the Release, of `arrive`; `may_enter`
-//! that says yes at once, or looks one round too far back; the fence of `wake`; those of `register`.
+//! that says yes at once, or looks one round too far back; a published slot that says that the round after its own is complete; the fence of `wake`; those of `register`.
 #![cfg(perusal_loom)]
 
 use loom::sync::Arc;
@@ -101,8 +101,7 @@ fn broadcast(member: &mut Member, me: usize, root: usize, word: u64, arrival: Ro
         member.publish();
         word
     } else {
-        let round = member.round();
-        until(|| member.has_published(root, round).expect("sound"));
+        until(|| member.holds(Condition::Published(root)).expect("sound"));
         heard(member, root)
     };
     if (me != root || arrival == RoundArrival::Count) && member.arrive().expect("sound") == Arrived::Last {
@@ -181,6 +180,24 @@ fn roots_that_run_ahead_overwrite_nothing() {
             members(2, body);
         });
     }
+}
+
+/// Two members hear each other; what one has seen of the other says that the rounds before are complete, and nothing of those to come.
+#[test]
+fn who_has_heard_the_other_one_of_two_overwrites_nothing() {
+    model(|| {
+        members(2, |member, me| {
+            enter(member, RoundArrival::Flags);
+            say(member, 1 + me as u64);
+            member.publish();
+            until(|| member.holds(Condition::Published(1 - me)).expect("sound"));
+            assert_eq!(heard(member, 1 - me), 2 - me as u64);
+            member.leave();
+            for (root, word) in [(0, 7), (0, 8), (1, 9), (0, 10)] {
+                assert_eq!(broadcast(member, me, root, word, RoundArrival::Flags), word);
+            }
+        });
+    });
 }
 
 #[test]

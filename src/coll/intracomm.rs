@@ -96,8 +96,7 @@ pub async fn scatter<'a, T: Transport>(
             if team.scatter_direct(all, room, root, block, meanwhile).await? {
                 return landing.map_or(Ok(()), Landing::land);
             }
-            let done =
-                team.scatter(block, root, |to| show(all, to), |from| room.copy_from_slice(from)).await?;
+            let done = team.scatter(block, root, all, |from| room.copy_from_slice(from)).await?;
             if done && let Some(landing) = landing {
                 landing.land()?;
             }

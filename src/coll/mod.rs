@@ -60,8 +60,8 @@ pub use number::{NumberedCall, calls_made};
 pub use outline::Outline;
 pub use scratch::Scratch;
 pub use transport::{
-    BlockingTransport, NonblockingTransport, Purpose, SequenceNumber, Subset, Transport, background_team_of,
-    new_context, team_of, user_tag,
+    BlockingTransport, NonblockingTransport, Purpose, SequenceNumber, Subset, Transport, new_context,
+    team_in_turn, team_of, user_tag,
 };
 
 use crate::engine::describing;

@@ -98,7 +98,14 @@ impl<S: TeamMemory> Rounds<S> {
         match condition {
             Condition::MayEnter => self.may_enter(),
             Condition::Complete(round) => self.is_complete(round),
-            Condition::Published(member) => self.has_published(member, self.round),
+            Condition::Published(member) => {
+                let published = self.has_published(member, self.round)?;
+                // The other one of two has arrived in all rounds before that in which it has published.
+                if published && member != self.me && self.storage.members() == 2 {
+                    self.complete = self.complete.max(self.round);
+                }
+                Ok(published)
+            }
         }
     }
 
@@ -123,10 +130,11 @@ impl<S: TeamMemory> Rounds<S> {
     /// [`CorruptWord`].
     #[inline]
     pub fn may_enter(&mut self) -> Result<bool, CorruptWord> {
-        match (self.round + 1).checked_sub(DEPTH as u64) {
-            Some(round) => self.is_complete(round),
-            None => Ok(true),
-        }
+        let Some(needed) = (self.round + 1).checked_sub(DEPTH as u64) else { return Ok(true) };
+        // Who is ahead of the others looks at their words once in half as many rounds as it may be ahead.
+        Ok(needed < self.complete
+            || self.is_complete(self.round - DEPTH as u64 / 2)?
+            || self.is_complete(needed)?)
     }
 
     /// Whether all members have arrived in `round`, which is at most the caller's and, unless it is known to be complete

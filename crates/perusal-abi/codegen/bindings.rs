@@ -488,14 +488,13 @@ impl Writer<'_> {
     /// A collective operation, which is given the communicator first. `fast|path` in the row: `fast` is tried first, but
     /// for a persistent request.
     fn collective(&self, variant: Variant) -> String {
-        let (fast, path) =
+        let (fast_path, path) =
             self.call.path.split_once('|').map_or((None, self.call.path), |(f, p)| (Some(f), p));
-        let arguments: Vec<String> =
-            self.arguments().iter().map(|item| format!(", {}", self.typed(item))).collect();
-        let arguments = arguments.concat();
+        let typed: Vec<String> = self.arguments().iter().map(|item| self.typed(item)).collect();
+        let arguments: String = typed.iter().map(|argument| format!(", {argument}")).collect();
         let call = format!("|comm| {path}(comm{arguments})");
         let fast = |performer: &str, done: &str| {
-            fast.map_or(String::new(), |fast| {
+            fast_path.map_or(String::new(), |fast| {
                 format!(
                     "if let Some(done) = {fast}(collective::{performer}(call.arg(comm)?){arguments}) {{ return {done} }}\n        "
                 )
@@ -508,13 +507,33 @@ impl Writer<'_> {
             Variant::Nonblocking => {
                 format!(
                     "let to = call.out(request)?;\n        {}to.put(collective::start(call.arg(comm)?, {call})?)",
-                    fast("InBackground", "to.put(done?)")
+                    fast("InBackground::Once", "to.put(collective::request(done?)?)")
                 )
             }
             Variant::Persistent => format!(
-                "let to = call.out(request)?;\n        to.put(collective::prepare(call.arg(comm)?, {call}, call.arg(info)?)?)"
+                "let to = call.out(request)?;\n        {}to.put(collective::prepare(call.arg(comm)?, {call}, call.arg(info)?, fast)?)",
+                self.kept_fast_path(fast_path, &typed)
             ),
         }
+    }
+
+    /// The fast path of a persistent operation, none of whose arguments is an array.
+    fn kept_fast_path(&self, path: Option<&str>, typed: &[String]) -> String {
+        let is_array = |item: &&str| match item.split_once('[') {
+            Some((_, with)) => with.split_whitespace().count() != 2,
+            None => self.constant(item).is_none() && self.parameter(item).ty.starts_with('*'),
+        };
+        let has_arrays = self.arguments().iter().any(is_array);
+        let Some(path) = path.filter(|_| !has_arrays) else { return "let fast = None;\n        ".to_owned() };
+        let names: String = (0..typed.len()).map(|at| format!(", kept{at}")).collect();
+        let keep = |(at, argument): (usize, &String)| {
+            let keep = if argument.starts_with("call.buffer(") { ".keep()" } else { "" };
+            format!("let kept{at} = {argument}{keep};\n        ")
+        };
+        let kept: String = typed.iter().enumerate().map(keep).collect();
+        format!(
+            "{kept}let fast = Some(collective::FastPath::new(move |performer| {path}(performer{names})));\n        "
+        )
     }
 }
 

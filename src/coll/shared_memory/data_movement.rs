@@ -171,7 +171,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         self.among_all(what, (block, Width::One), own, wanted, each).await.map(|()| true)
     }
 
-    /// Scatters blocks of `block` bytes from `root`: `all` copies those for all members there, and `own` is shown the caller's elsewhere.
+    /// Scatters blocks of `block` bytes from `root`: `all` is those of all members there, and `own` is shown the caller's elsewhere.
     ///
     /// # Errors
     /// As for [`Self::bcast`].
@@ -179,10 +179,11 @@ impl<H: Hold> TeamGuard<'_, H> {
         &mut self,
         block: usize,
         root: usize,
-        all: impl FnOnce(&mut Room<'_>),
+        all: &[u8],
         own: impl FnOnce(&[u8]),
     ) -> Result<bool> {
-        let Some(len) = block.checked_mul(self.size()) else { return Ok(false) };
+        // The root needs its own block from nobody.
+        let Some(len) = block.checked_mul(self.size() - 1) else { return Ok(false) };
         if self.is_one_message(Collective::Scatter, block) {
             return Ok(false);
         }
@@ -190,9 +191,12 @@ impl<H: Hold> TeamGuard<'_, H> {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Scatter, root, block);
-        let at = self.rank() * block;
+        let (before, at) = (root * block, (self.rank() - usize::from(self.rank() > root)) * block);
         let copy = |place: Place<'_>| match place {
-            Place::Room(to) => all(to),
+            Place::Room(to) => {
+                show(&all[..before], &mut to.part(0, before));
+                show(&all[before + block..], &mut to.part(before, len - before));
+            }
             Place::Bytes(from) => own(&from[at..][..block]),
         };
         self.one_to_all(what, root, len, copy).await.map(|()| true)

@@ -14,7 +14,7 @@ mod subset;
 pub mod threads;
 
 pub use blocking::{BlockingTransport, new_context, team_of};
-pub use nonblocking::{NonblockingTransport, SequenceNumber, background_team_of};
+pub use nonblocking::{NonblockingTransport, SequenceNumber, team_in_turn};
 pub use subset::Subset;
 
 use super::selection::requested;

@@ -43,19 +43,20 @@ pub struct NonblockingTransport<'a> {
     failure: OnceCell<Error>,
 }
 
-/// Returns the background team of `comm` for an operation of all its members, if the caller has joined it in an earlier one and no operation has it.
+/// Returns `team`, of the members of `comm`, for an operation in the background, if the caller has joined it in an earlier one and no operation has it.
 #[inline]
 #[must_use]
-pub fn background_team_of<'a>(
+pub fn team_in_turn<'a>(
     engine: &'a Engine,
     comm: &'a Comm,
+    team: &'a BackgroundTeam,
     operation: Collective,
 ) -> Option<TeamGuard<'a, InTurn<'a>>> {
     if comm.is_inter() || comm.collective().is_given_up() {
         return None;
     }
     let arrival = arrival(engine.config(), operation, comm.size() as usize)?;
-    let hold = InTurn::at_once(comm.background_team(), engine.is_shared())?;
+    let hold = InTurn::at_once(team, engine.is_shared())?;
     Some(TeamGuard::new(engine, comm, hold, arrival))
 }
 

@@ -3,6 +3,7 @@
 use super::{Argument, Array, Call, Integer, Integers, Unbounded};
 use crate::abi;
 use crate::collective::{Types, Varied};
+use crate::datatypes;
 use crate::error::Result;
 use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
@@ -103,6 +104,14 @@ impl<'a> Buffer<'a> {
     pub fn with_peer(self, peer: c_int) -> Self {
         let nothing = peer == abi::MPI_PROC_NULL && self.datatype == abi::MPI_DATATYPE_NULL;
         if nothing { self.without_elements() } else { self }
+    }
+
+    /// The same buffer, for later calls too. Of types, those are kept that nobody can free; instead of another one, MPI_DATATYPE_NULL.
+    #[must_use]
+    pub fn keep(self) -> Buffer<'static> {
+        let is_predefined = datatypes::contiguous_size(self.datatype).is_some();
+        let datatype = if is_predefined { self.datatype } else { abi::MPI_DATATYPE_NULL };
+        Buffer { addr: self.addr, count: self.count, datatype, of: PhantomData }
     }
 
     /// A buffer of no bytes at the same place.

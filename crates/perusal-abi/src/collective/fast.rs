@@ -277,11 +277,11 @@ pub fn scatter<'a, P: Performer<'a>>(
         });
     }
     // SAFETY: argument rule 3: the root has a block for each member.
-    let all =
-        move |room: &mut Room<'_>| show(unsafe { core::slice::from_raw_parts(from, block * size) }, room);
+    let all: &[u8] = if is_root { unsafe { core::slice::from_raw_parts(from, block * size) } } else { &[] };
     // SAFETY: argument rule 3: the others have room for a block.
     let own = move |bytes: &[u8]| unsafe { copy(bytes.as_ptr(), to, bytes.len()) };
-    performer.in_team(team, block * size, what, async move |team| team.scatter(block, root, all, own).await)
+    let shown = block * (size - 1);
+    performer.in_team(team, shown, what, async move |team| team.scatter(block, root, all, own).await)
 }
 
 /// MPI_Reduce_scatter_block.
@@ -304,7 +304,7 @@ pub fn reduce_scatter<'a, P: Performer<'a>>(
     counts: Unbounded<'_, Integers<'_>>,
     op: usize,
 ) -> Option<Result<P::Outcome>> {
-    let mut each = members(performer.comm().peek()?).of(counts).ok()?.iter();
+    let mut each = members(performer.comm()?).of(counts).ok()?.iter();
     let count = each.next()?;
     if each.any(|other| other != count) {
         return None;

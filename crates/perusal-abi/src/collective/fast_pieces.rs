@@ -5,7 +5,7 @@ use super::arguments;
 use super::checks::{Peers, Types, Varied, destinations, in_place, members, sources};
 use super::fast::{MOST, copy};
 use super::performer::Performer;
-use crate::arguments::{Buffer, CommHandle};
+use crate::arguments::Buffer;
 use crate::coll::call::CollectiveOp;
 use crate::coll::{Purpose, Transport};
 use crate::comm::Comm;
@@ -15,6 +15,10 @@ use crate::events::{Collective, fast_path_is_open};
 use crate::messages::is_memory;
 use crate::team::PAYLOAD;
 use core::ffi::c_int;
+use smallvec::SmallVec;
+
+/// One of something for each peer. Those of few peers take no memory of the heap.
+type PerPeer<T> = SmallVec<[T; 4]>;
 
 /// A piece of the program's memory, which is valid while the call is performed (argument rule 3).
 #[derive(Clone, Copy)]
@@ -33,7 +37,7 @@ impl Piece {
     }
 
     /// As many as that, one behind the other.
-    fn times(self, number: usize) -> Option<Vec<Self>> {
+    fn times(self, number: usize) -> Option<PerPeer<Self>> {
         self.bytes.checked_mul(number).filter(|&sum| isize::try_from(sum).is_ok())?;
         Some((0..number).map(|at| Self { addr: self.addr.wrapping_add(at * self.bytes), ..self }).collect())
     }
@@ -77,7 +81,7 @@ impl Piece {
 }
 
 /// The pieces of an argument: all together no larger than the address space.
-fn pieces(argument: Varied<'_>, peers: Peers) -> Option<Vec<Piece>> {
+fn pieces(argument: Varied<'_>, peers: Peers) -> Option<PerPeer<Piece>> {
     if !is_memory(argument.addr.addr()) {
         return None;
     }
@@ -87,7 +91,7 @@ fn pieces(argument: Varied<'_>, peers: Peers) -> Option<Vec<Piece>> {
         Types::Same(_) => None,
     };
     let mut sum = 0_usize;
-    let mut pieces = Vec::with_capacity(peers.number());
+    let mut pieces = PerPeer::with_capacity(peers.number());
     for (peer, (count, displ)) in counts.iter().zip(displs.iter()).enumerate() {
         let (size, unit) = match (types, argument.types) {
             (Some(types), _) => (contiguous_size(types[peer])?, 1),
@@ -103,8 +107,8 @@ fn pieces(argument: Varied<'_>, peers: Peers) -> Option<Vec<Piece>> {
 }
 
 /// The communicator, if its members can perform something by messages.
-fn open(comm: CommHandle<'_>) -> Option<&Comm> {
-    comm.peek().filter(|comm| fast_path_is_open() && !comm.is_inter())
+fn open<'a>(performer: impl Performer<'a>) -> Option<&'a Comm> {
+    performer.comm().filter(|comm| fast_path_is_open() && !comm.is_inter())
 }
 
 fn member(comm: &Comm, rank: c_int) -> Option<usize> {
@@ -127,9 +131,9 @@ async unsafe fn exchange<T: Transport>(
     recvs: impl Iterator<Item = (usize, Piece)>,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    let sends: Vec<(usize, &[u8])> = sends.map(|(to, piece)| (to, unsafe { piece.data() })).collect();
+    let sends: PerPeer<(usize, &[u8])> = sends.map(|(to, piece)| (to, unsafe { piece.data() })).collect();
     // SAFETY: the caller's promise; MPI 5.0 §6 forbids that pieces to be written overlap others.
-    let mut recvs: Vec<(usize, &mut [u8])> =
+    let mut recvs: PerPeer<(usize, &mut [u8])> =
         recvs.map(|(from, piece)| (from, unsafe { piece.room() })).collect();
     transport.exchange_all(&sends, &mut recvs).await
 }
@@ -141,7 +145,7 @@ pub fn gatherv<'a, P: Performer<'a>>(
     recv: Varied<'_>,
     root: c_int,
 ) -> Option<Result<P::Outcome>> {
-    let comm = open(performer.comm())?;
+    let comm = open(performer)?;
     let (rank, root) = (comm.rank() as usize, member(comm, root)?);
     let what = |comm: &Comm| arguments::gatherv(comm, send, recv, root as c_int);
     if rank != root {
@@ -166,7 +170,7 @@ pub fn scatterv<'a, P: Performer<'a>>(
     recv: Buffer<'_>,
     root: c_int,
 ) -> Option<Result<P::Outcome>> {
-    let comm = open(performer.comm())?;
+    let comm = open(performer)?;
     let (rank, root) = (comm.rank() as usize, member(comm, root)?);
     let what = |comm: &Comm| arguments::scatterv(comm, send, recv, root as c_int);
     if rank != root {
@@ -192,7 +196,7 @@ pub fn alltoallv<'a, P: Performer<'a>>(
     send: Varied<'_>,
     recv: Varied<'_>,
 ) -> Option<Result<P::Outcome>> {
-    let comm = open(performer.comm())?;
+    let comm = open(performer)?;
     let rank = comm.rank() as usize;
     let what = |comm: &Comm| arguments::alltoallv(comm, send, recv);
     let (sends, recvs) = (pieces(send, members(comm))?, pieces(recv, members(comm))?);
@@ -213,7 +217,7 @@ pub fn allgatherv<'a, P: Performer<'a>>(
     let pieces = pieces(recv, members(team.comm()))?;
     let first = pieces.iter().find(|piece| piece.bytes > 0)?.addr;
     let longest = pieces.iter().map(|piece| piece.bytes).max().filter(|&longest| longest <= MOST)?;
-    let mut ends = Vec::with_capacity(pieces.len());
+    let mut ends = PerPeer::<usize>::with_capacity(pieces.len());
     let mut end = 0;
     for piece in &pieces {
         if piece.bytes > 0 && piece.addr != first.wrapping_add(end) {
@@ -244,8 +248,8 @@ pub fn allgatherv<'a, P: Performer<'a>>(
 fn with_neighbours<'a, P: Performer<'a>>(
     performer: P,
     comm: &'a Comm,
-    sends: Vec<Piece>,
-    recvs: Vec<Piece>,
+    sends: PerPeer<Piece>,
+    recvs: PerPeer<Piece>,
     what: impl Fn(&Comm) -> Result<CollectiveOp>,
 ) -> Option<Result<P::Outcome>> {
     let order = comm.topology()?.send_order(sends.len());
@@ -266,9 +270,9 @@ pub fn neighbor_allgather<'a, P: Performer<'a>>(
     send: Buffer<'_>,
     recv: Buffer<'_>,
 ) -> Option<Result<P::Outcome>> {
-    let comm = open(performer.comm())?;
+    let comm = open(performer)?;
     let (from, to) = (sources(comm).ok()?.number(), destinations(comm).ok()?.number());
-    let (sends, recvs) = (vec![Piece::of(send)?; to], Piece::of(recv)?.times(from)?);
+    let (sends, recvs) = (PerPeer::from_elem(Piece::of(send)?, to), Piece::of(recv)?.times(from)?);
     with_neighbours(performer, comm, sends, recvs, |comm| arguments::neighbor_allgather(comm, send, recv))
 }
 
@@ -278,7 +282,7 @@ pub fn neighbor_alltoall<'a, P: Performer<'a>>(
     send: Buffer<'_>,
     recv: Buffer<'_>,
 ) -> Option<Result<P::Outcome>> {
-    let comm = open(performer.comm())?;
+    let comm = open(performer)?;
     let (from, to) = (sources(comm).ok()?.number(), destinations(comm).ok()?.number());
     let (sends, recvs) = (Piece::of(send)?.times(to)?, Piece::of(recv)?.times(from)?);
     with_neighbours(performer, comm, sends, recvs, |comm| arguments::neighbor_alltoall(comm, send, recv))
@@ -290,9 +294,9 @@ pub fn neighbor_allgatherv<'a, P: Performer<'a>>(
     send: Buffer<'_>,
     recv: Varied<'_>,
 ) -> Option<Result<P::Outcome>> {
-    let comm = open(performer.comm())?;
+    let comm = open(performer)?;
     let recvs = pieces(recv, sources(comm).ok()?)?;
-    let sends = vec![Piece::of(send)?; destinations(comm).ok()?.number()];
+    let sends = PerPeer::from_elem(Piece::of(send)?, destinations(comm).ok()?.number());
     with_neighbours(performer, comm, sends, recvs, |comm| arguments::neighbor_allgatherv(comm, send, recv))
 }
 
@@ -302,7 +306,7 @@ pub fn neighbor_alltoallv<'a, P: Performer<'a>>(
     send: Varied<'_>,
     recv: Varied<'_>,
 ) -> Option<Result<P::Outcome>> {
-    let comm = open(performer.comm())?;
+    let comm = open(performer)?;
     let sends = pieces(send, destinations(comm).ok()?)?;
     let recvs = pieces(recv, sources(comm).ok()?)?;
     with_neighbours(performer, comm, sends, recvs, |comm| arguments::neighbor_alltoallv(comm, send, recv))

@@ -8,12 +8,13 @@ mod checks;
 pub(crate) mod fast;
 pub(crate) mod fast_pieces;
 mod performer;
+mod persistent;
 
 use super::boundary::ErrorSource;
 use super::check as check_calls;
 use super::process::engine;
 use super::requests::{Task, insert_task, over};
-use super::types::{MPI_Comm, MPI_Request};
+use super::types::MPI_Request;
 use crate::coll::call::{CollectiveOp, Transports};
 use crate::coll::intercomm::Sides;
 use crate::coll::nonblocking::{self, TeamUse, Work};
@@ -21,19 +22,17 @@ use crate::coll::{
     BlockingTransport, NonblockingOperation, NonblockingTransport, NumberedCall, Outline, Purpose,
     SequenceNumber, run as to_the_end,
 };
-use crate::comm::{Comm, lock};
+use crate::comm::Comm;
 use crate::engine::{Engine, describing};
 use crate::error::{Error, Result};
 use crate::events::CollMode;
-use crate::info::Info;
 use crate::p2p::MessageStatus;
-use crate::sync::Mutex;
-use crate::team::{BackgroundTeam, PAYLOAD};
 use core::borrow::Borrow;
 use std::sync::Arc;
 
 pub(crate) use checks::{Types, Varied};
 pub(crate) use performer::{AtOnce, InBackground};
+pub(crate) use persistent::{FastPath, prepare};
 
 /// What the messages of a call say they are for.
 fn purpose(call: &CollectiveOp) -> Purpose {
@@ -95,7 +94,7 @@ pub(crate) fn run(comm: &Comm, call: impl FnOnce(&Comm) -> Result<CollectiveOp>)
 }
 
 /// A nonblocking operation, as its request knows it.
-struct NonblockingTask(Arc<NonblockingOperation>, MPI_Comm);
+struct NonblockingTask(Arc<NonblockingOperation>);
 
 impl Task for NonblockingTask {
     fn poll(&self, _: &Engine) -> Result<bool> {
@@ -105,7 +104,7 @@ impl Task for NonblockingTask {
         ended(self.0.error())
     }
     fn raises_on(&self) -> Option<ErrorSource> {
-        Some(ErrorSource::Comm(self.1))
+        Some(ErrorSource::Comm(self.0.described().0.handle()))
     }
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("a nonblocking collective cannot be cancelled"))
@@ -123,6 +122,38 @@ fn ended(error: Option<Error>) -> (MessageStatus, Option<Error>) {
     (MessageStatus { error: code, ..MessageStatus::EMPTY }, error)
 }
 
+/// An operation that has got as far as it could without waiting. `None`: it is over, without an error. The rest goes on once it is given to
+/// [`crate::engine::Progress::start_background`].
+pub(crate) type Begun = Option<Arc<NonblockingOperation>>;
+
+/// Begins work on `comm`, which may use `team`. `outline` is asked what it is if it is not over at once.
+///
+/// # Safety
+/// As for [`NonblockingOperation::new`].
+unsafe fn begin_work(
+    comm: Arc<Comm>,
+    team: TeamUse,
+    work: Work,
+    outline: impl FnOnce(&Comm) -> Outline,
+) -> Begun {
+    // Of what is over already there is nothing to remember, unless it has failed.
+    let begun = nonblocking::begin(work);
+    if matches!(begun, Ok(None)) {
+        return None;
+    }
+    let outline = outline(&comm);
+    // SAFETY: `work` holds nothing that is bound to a thread, and uses no other team (`Safety`).
+    Some(Arc::new(unsafe { NonblockingOperation::new(begun, comm, team, outline) }))
+}
+
+/// Gives the handle of the request of a nonblocking operation, which goes on in the background.
+pub(crate) fn request(begun: Begun) -> Result<MPI_Request> {
+    let Some(operation) = begun else { return over() };
+    let handle = insert_task(Box::new(NonblockingTask(operation.clone())))?;
+    engine()?.progress().start_background(operation);
+    Ok(handle)
+}
+
 /// Begins work in the background on `comm`, and gives the handle of its request. `outline` is asked what it is if it is not over at once.
 ///
 /// # Safety
@@ -132,17 +163,8 @@ pub(crate) unsafe fn begin(
     work: Work,
     outline: impl FnOnce(&Comm) -> Outline,
 ) -> Result<MPI_Request> {
-    // Of what is over already there is nothing to remember, unless it has failed.
-    let begun = nonblocking::begin(work);
-    if matches!(begun, Ok(None)) {
-        return over();
-    }
-    let (raises_on, outline) = (comm.handle(), outline(&comm));
-    // SAFETY: `work` holds nothing that is bound to a thread (`Safety`).
-    let operation = Arc::new(unsafe { NonblockingOperation::new(begun, comm, TeamUse::OfComm, outline) });
-    let handle = insert_task(Box::new(NonblockingTask(operation.clone(), raises_on)))?;
-    engine()?.progress().start_background(operation);
-    Ok(handle)
+    // SAFETY: as the caller's.
+    request(unsafe { begin_work(comm, TeamUse::OfComm, work, outline) })
 }
 
 /// The transports of nonblocking operation `number` on `comm`, which `team` may serve.
@@ -227,111 +249,4 @@ async unsafe fn perform(
     // SAFETY: the buffers of the call are valid until this future is ready or leaked, and so while the inner one runs.
     let result = unsafe { call.perform(&transports, comm) }.await;
     check_nonblocking(&transports).and(result)
-}
-
-/// Starts of a persistent operation that go by messages, before it has a team of its own: making one takes as long as tens of operations of few bytes.
-const BY_MESSAGES: usize = 32;
-/// Bytes that go by messages before, where they do not fit into slots: taking memory for them takes as long as copying as many.
-const BYTES_BY_MESSAGES: usize = 4 << 20;
-
-/// Whether the start of that number of a persistent operation has a team. All members get the same answer.
-fn has_team(call: &CollectiveOp, comm: &Comm, starts: usize) -> bool {
-    let size = comm.size() as usize;
-    let bytes = match call {
-        CollectiveOp::Barrier => 0,
-        CollectiveOp::Allgather(_, pieces) => (0..size).map(|r| pieces.bytes(r)).sum(),
-        CollectiveOp::Alltoall(_, pieces) if pieces.are_even() => size.saturating_mul(pieces.bytes(0)),
-        CollectiveOp::Allreduce(_, result, _) => result.bytes(),
-        CollectiveOp::ReduceScatter(operands, ..) => operands.bytes(),
-        // Not every member waits for all others, so that one can be ahead of them: by messages further than by rounds.
-        _ => return false,
-    };
-    starts > BY_MESSAGES && (bytes <= PAYLOAD || starts.saturating_mul(bytes) > BYTES_BY_MESSAGES)
-}
-
-/// A persistent operation, as its request knows it.
-struct PersistentTask {
-    comm: Arc<Comm>,
-    call: Arc<CollectiveOp>,
-    number: SequenceNumber,
-    team: Arc<BackgroundTeam>,
-    started: Mutex<Started>,
-}
-
-#[derive(Default)]
-struct Started {
-    /// How often it has been started: as often at all members.
-    times: usize,
-    /// What has been started and not been waited for.
-    current: Option<Arc<NonblockingOperation>>,
-}
-
-impl Task for PersistentTask {
-    fn poll(&self, _: &Engine) -> Result<bool> {
-        Ok(lock(&self.started).current.as_ref().is_none_or(|operation| operation.is_over()))
-    }
-    fn outcome(&self, _: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
-        let mut started = lock(&self.started);
-        let error = started.current.as_ref().and_then(|operation| operation.error());
-        if last {
-            started.current = None;
-        }
-        ended(error)
-    }
-    fn cancel(&self, _: &Engine) -> Result<()> {
-        Err(Error::Request("a collective operation cannot be cancelled"))
-    }
-    fn free(&self, _: &Engine) {}
-    fn raises_on(&self) -> Option<ErrorSource> {
-        Some(ErrorSource::Comm(self.comm.handle()))
-    }
-    fn collective(&self) -> Option<(u32, Outline)> {
-        let started = lock(&self.started);
-        started.current.as_ref().map(|operation| (self.comm.context, *operation.described().1))
-    }
-    fn is_persistent(&self) -> bool {
-        true
-    }
-    fn is_active(&self) -> bool {
-        lock(&self.started).current.is_some()
-    }
-    fn start(&self, engine: &'static Engine) -> Result<()> {
-        let mut started = lock(&self.started);
-        if started.current.is_some() {
-            return Err(Error::Request("it is active; it can be started again when it is complete"));
-        }
-        started.times += 1;
-        let has_team = has_team(&self.call, &self.comm, started.times);
-        let team = if has_team { TeamUse::Own(self.team.clone()) } else { TeamUse::None };
-        let number = NumberedCall::count_in_background(engine, &self.comm);
-        let outline = self.call.outline_of_request(number, CollMode::Persistent);
-        // SAFETY: argument rule 3: of a persistent operation, the buffers are valid from each start until its completion.
-        let work =
-            unsafe { performed(engine, self.comm.clone(), self.call.clone(), self.number, team.clone()) };
-        let work = nonblocking::begin(Box::pin(work));
-        // SAFETY: the work holds addresses, its transports, and what is `Send`.
-        let operation = unsafe { NonblockingOperation::new(work, self.comm.clone(), team, outline) };
-        let operation = Arc::new(operation);
-        started.current = Some(operation.clone());
-        engine.progress().start_background(operation);
-        Ok(())
-    }
-}
-
-/// Prepares a call for MPI_Start; gives its request.
-pub(crate) fn prepare(
-    comm: Arc<Comm>,
-    call: impl FnOnce(&Comm) -> Result<CollectiveOp>,
-    _: Info,
-) -> Result<MPI_Request> {
-    let call = Arc::new(call(&comm)?);
-    let number = SequenceNumber::Persistent(comm.next_in_background());
-    let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
-    let (team, started) = Default::default();
-    let handle = insert_task(Box::new(PersistentTask { comm, call, number, team, started }))?;
-    if let Some((comm, call)) = checked {
-        check_calls::compare(&comm, &call);
-        check_calls::began_operation(handle, &comm, &call, true);
-    }
-    Ok(handle)
 }

@@ -1,13 +1,13 @@
 //! When a collective on its fast path is performed: before its call returns, or in the background. Everything else is the same for both.
 
-use super::{begin, perform};
+use super::{Begun, begin_work, perform};
 use crate::arguments::CommHandle;
 use crate::coll::call::CollectiveOp;
 use crate::coll::nonblocking::{TeamUse, Work};
 use crate::coll::shared_memory::{Hold, InTurn, Locked, TeamGuard};
 use crate::coll::{
     BlockingTransport, NonblockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Transport,
-    background_team_of, run, run_describing, team_of,
+    run, run_describing, team_in_turn, team_of,
 };
 use crate::comm::Comm;
 use crate::comms;
@@ -17,9 +17,9 @@ use crate::events::{CollMode, Collective, fast_path_is_open};
 use crate::process::running;
 use crate::shm::telemetry::CollectiveAbout;
 use crate::team::PAYLOAD;
-use crate::types::MPI_Request;
 use core::future::Future;
 use core::pin::Pin;
+use std::sync::Arc;
 
 /// What a fast path is given to perform its operation with. `None`, of any function: it does not perform this one, and nothing has happened that others see.
 pub(crate) trait Performer<'a>: Copy {
@@ -30,8 +30,8 @@ pub(crate) trait Performer<'a>: Copy {
     /// What the call gives the program.
     type Outcome;
 
-    /// Returns the communicator that the program named.
-    fn comm(self) -> CommHandle<'a>;
+    /// Returns the communicator, if there is one.
+    fn comm(self) -> Option<&'a Comm>;
 
     /// Returns the team of the communicator.
     fn team(self, operation: Collective) -> Option<TeamGuard<'a, Self::Hold>>;
@@ -72,8 +72,8 @@ impl<'a> Performer<'a> for AtOnce<'a> {
     type Outcome = ();
 
     #[inline(always)]
-    fn comm(self) -> CommHandle<'a> {
-        self.0
+    fn comm(self) -> Option<&'a Comm> {
+        self.0.peek()
     }
 
     #[inline(always)]
@@ -138,39 +138,72 @@ fn about(what: impl Fn(&Comm) -> Result<CollectiveOp>, comm: &Comm, number: u64)
 
 /// In the background, for a request.
 #[derive(Clone, Copy)]
-pub(crate) struct InBackground<'a>(pub CommHandle<'a>);
+pub(crate) enum InBackground<'a> {
+    /// A nonblocking operation on the communicator that the program named.
+    Once(CommHandle<'a>),
+    /// A start of a persistent one.
+    Again(Start<'a>),
+}
 
-impl<'a> InBackground<'a> {
+/// A start of a persistent operation.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'a> {
+    /// Its communicator.
+    pub comm: &'a Arc<Comm>,
+    /// What it is.
+    pub call: &'a Arc<CollectiveOp>,
+    /// Which of the communicator's it is.
+    pub number: SequenceNumber,
+    /// The team of this start.
+    pub team: &'a TeamUse,
+}
+
+impl InBackground<'_> {
     /// Begins the work that `work` makes of the number of the operation.
     fn begin<F: Future<Output = Result<()>>>(
         self,
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         work: impl FnOnce(SequenceNumber) -> F,
-    ) -> Option<Result<MPI_Request>> {
-        let (engine, comm) = (running()?, comms::get(self.0.handle()).ok()?);
-        let work = work(SequenceNumber::Once(comm.next_in_background()));
+    ) -> Option<Result<Begun>> {
+        let engine = running()?;
+        let (comm, number, team) = match self {
+            Self::Once(handle) => {
+                let comm = comms::get(handle.handle()).ok()?;
+                let number = SequenceNumber::Once(comm.next_in_background());
+                (comm, number, TeamUse::OfComm)
+            }
+            Self::Again(start) => (start.comm.clone(), start.number, start.team.clone()),
+        };
+        let work = work(number);
         let number = NumberedCall::count_in_background(engine, &comm);
         let work: Pin<Box<dyn Future<Output = Result<()>> + '_>> = Box::pin(work);
-        // SAFETY: of what is borrowed, it holds the communicator, which the operation keeps, and the program's buffers, which are valid until
-        // the request is complete (argument rule 3).
+        // SAFETY: of what is borrowed, it holds the communicator and the team, which the operation keeps, and the program's buffers, which are valid
+        // until the request is complete (argument rule 3).
         let work =
             unsafe { core::mem::transmute::<Pin<Box<dyn Future<Output = Result<()>> + '_>>, Work>(work) };
-        let outline = |comm: &Comm| match what(comm) {
-            Ok(call) => call.outline_of_request(number, CollMode::Nonblocking),
-            Err(_) => Outline::of_function("a nonblocking collective", number),
+        let outline = |comm: &Comm| match self {
+            Self::Once(_) => what(comm).map_or_else(
+                |_| Outline::of_function("a nonblocking collective", number),
+                |call| call.outline_of_request(number, CollMode::Nonblocking),
+            ),
+            Self::Again(start) => start.call.outline_of_request(number, CollMode::Persistent),
         };
         // SAFETY: the work holds addresses, the team or a transport, and what is `Send`.
-        Some(unsafe { begin(comm, work, outline) })
+        Some(Ok(unsafe { begin_work(comm, team, work, outline) }))
     }
 }
 
 impl<'a> Performer<'a> for InBackground<'a> {
     type Hold = InTurn<'a>;
     type Transport = NonblockingTransport<'a>;
-    type Outcome = MPI_Request;
+    type Outcome = Begun;
 
-    fn comm(self) -> CommHandle<'a> {
-        self.0
+    #[inline(always)]
+    fn comm(self) -> Option<&'a Comm> {
+        match self {
+            Self::Once(handle) => handle.peek(),
+            Self::Again(start) => Some(start.comm),
+        }
     }
 
     #[inline(always)]
@@ -178,7 +211,12 @@ impl<'a> Performer<'a> for InBackground<'a> {
         if !fast_path_is_open() {
             return None;
         }
-        background_team_of(running()?, self.0.peek()?, operation)
+        let comm = self.comm()?;
+        let team = match self {
+            Self::Once(_) => comm.background_team(),
+            Self::Again(start) => start.team.team(comm)?,
+        };
+        team_in_turn(running()?, comm, team, operation)
     }
 
     #[inline(always)]
@@ -188,17 +226,21 @@ impl<'a> Performer<'a> for InBackground<'a> {
         bytes: usize,
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         call: impl AsyncFnOnce(&mut TeamGuard<'a, InTurn<'a>>) -> Result<bool>,
-    ) -> Option<Result<MPI_Request>> {
+    ) -> Option<Result<Begun>> {
         let (engine, comm) = (running()?, team.comm());
         // Whether the team serves more than a slot holds is found out on the way.
-        let complete = if bytes > PAYLOAD { Some(Box::new(what(comm).ok()?)) } else { None };
+        let complete = match self {
+            _ if bytes <= PAYLOAD => None,
+            Self::Once(_) => Some((Arc::new(what(comm).ok()?), TeamUse::OfComm)),
+            Self::Again(start) => Some((start.call.clone(), start.team.clone())),
+        };
         self.begin(what, |number| async move {
             let mut team = team;
             let done = call(&mut team).await?;
             drop(team);
-            let Some(complete) = complete.filter(|_| !done) else { return Ok(()) };
+            let Some((complete, team)) = complete.filter(|_| !done) else { return Ok(()) };
             // SAFETY: argument rule 3: the buffers are valid until the request is complete.
-            Box::pin(unsafe { perform(engine, comm, &complete, number, &TeamUse::OfComm) }).await
+            Box::pin(unsafe { perform(engine, comm, &complete, number, &team) }).await
         })
     }
 
@@ -218,10 +260,10 @@ impl<'a> Performer<'a> for InBackground<'a> {
         _: Purpose,
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         call: impl AsyncFnOnce(&NonblockingTransport<'a>) -> Result<()>,
-    ) -> Option<Result<MPI_Request>> {
-        let (engine, comm) = (running()?, self.0.peek()?);
+    ) -> Option<Result<Begun>> {
+        let (engine, comm) = (running()?, self.comm()?);
         self.begin(what, |number| async move {
-            let transport = NonblockingTransport::new(engine, comm, number, &TeamUse::OfComm);
+            let transport = NonblockingTransport::new(engine, comm, number, &TeamUse::None);
             let result = call(&transport).await;
             transport.check().and(result)
         })

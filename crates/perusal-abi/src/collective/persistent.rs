@@ -1,0 +1,185 @@
+//! Persistent collectives: an operation that is prepared once, and performed whenever it is started.
+
+use super::performer::{InBackground, Start};
+use super::{Begun, begin_work, check_calls, ended, performed};
+use crate::boundary::ErrorSource;
+use crate::coll::call::CollectiveOp;
+use crate::coll::nonblocking::TeamUse;
+use crate::coll::{NumberedCall, Outline, SequenceNumber};
+use crate::comm::{Comm, lock};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::events::CollMode;
+use crate::info::Info;
+use crate::p2p::MessageStatus;
+use crate::process::engine;
+use crate::requests::{Task, insert_task};
+use crate::sync::Mutex;
+use crate::team::{BackgroundTeam, PAYLOAD};
+use crate::types::MPI_Request;
+use std::sync::Arc;
+
+/// The fast path of an operation, with the arguments of the call that prepared it. As any, it may not be the one to take.
+pub(crate) struct FastPath(Box<Perform>);
+
+type Perform = dyn Fn(InBackground<'_>) -> Option<Result<Begun>>;
+
+// SAFETY: it holds addresses of the program's, which are valid on every thread while the operation is performed (argument rule 3), and numbers.
+unsafe impl Send for FastPath {}
+// SAFETY: as above; nothing in it changes.
+unsafe impl Sync for FastPath {}
+
+impl FastPath {
+    /// Of arguments that were kept ([`crate::arguments::Buffer::keep`]).
+    pub fn new(perform: impl Fn(InBackground<'_>) -> Option<Result<Begun>> + 'static) -> Self {
+        Self(Box::new(perform))
+    }
+}
+
+/// Starts of an operation that go by messages, before it has a team of its own: making one takes as long as tens of operations of few bytes.
+const BY_MESSAGES: usize = 32;
+/// Bytes that go by messages before, where they do not fit into slots: taking memory for them takes as long as copying as many.
+const BYTES_BY_MESSAGES: usize = 4 << 20;
+
+/// From which start on an operation has a team; `None`: it never has one. All members get the same answer.
+fn first_with_team(call: &CollectiveOp, comm: &Comm, oversubscribed: bool) -> Option<usize> {
+    let size = comm.size() as usize;
+    let all_wait = matches!(
+        call,
+        CollectiveOp::Barrier
+            | CollectiveOp::Allgather(..)
+            | CollectiveOp::Alltoall(..)
+            | CollectiveOp::Allreduce(..)
+            | CollectiveOp::ReduceScatter(..)
+    );
+    // Where ranks take turns on a CPU, one that waits for nobody gets further ahead by messages than by rounds.
+    if !all_wait && oversubscribed {
+        return None;
+    }
+    let bytes = match call {
+        CollectiveOp::Barrier => 0,
+        CollectiveOp::Allgather(_, pieces) => (0..size).map(|r| pieces.bytes(r)).sum(),
+        CollectiveOp::Alltoall(_, pieces) if pieces.are_even() => size.saturating_mul(pieces.bytes(0)),
+        CollectiveOp::ReduceScatter(operands, ..) => operands.bytes(),
+        CollectiveOp::Gather(_, Some(pieces), _, true) | CollectiveOp::Scatter(Some(pieces), _, _, true) => {
+            size.saturating_mul(pieces.bytes(0))
+        }
+        CollectiveOp::Gather(Some(own), _, _, true) | CollectiveOp::Scatter(_, Some(own), _, true) => {
+            size.saturating_mul(own.bytes())
+        }
+        CollectiveOp::Bcast(data, _)
+        | CollectiveOp::Allreduce(_, data, _)
+        | CollectiveOp::Scan(_, data, _)
+        | CollectiveOp::Exscan(_, data, _)
+        | CollectiveOp::Reduce(Some(data), ..)
+        | CollectiveOp::Reduce(_, Some(data), ..) => data.bytes(),
+        _ => return None,
+    };
+    let most = if bytes <= PAYLOAD { 0 } else { BYTES_BY_MESSAGES / bytes };
+    Some(1 + most.max(BY_MESSAGES))
+}
+
+/// A persistent operation, as its request knows it.
+struct PersistentTask {
+    comm: Arc<Comm>,
+    call: Arc<CollectiveOp>,
+    fast: Option<FastPath>,
+    number: SequenceNumber,
+    team: Arc<BackgroundTeam>,
+    first_with_team: Option<usize>,
+    started: Mutex<Started>,
+}
+
+#[derive(Default)]
+struct Started {
+    /// How often it has been started: as often at all members.
+    times: usize,
+    /// Whether it has been started and not been waited for.
+    active: bool,
+    /// What has been started, unless it was over at once.
+    current: Begun,
+}
+
+impl Task for PersistentTask {
+    fn poll(&self, _: &Engine) -> Result<bool> {
+        Ok(lock(&self.started).current.as_ref().is_none_or(|operation| operation.is_over()))
+    }
+    fn outcome(&self, _: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
+        let mut started = lock(&self.started);
+        let error = started.current.as_ref().and_then(|operation| operation.error());
+        if last {
+            (started.active, started.current) = (false, None);
+        }
+        ended(error)
+    }
+    fn cancel(&self, _: &Engine) -> Result<()> {
+        Err(Error::Request("a collective operation cannot be cancelled"))
+    }
+    fn free(&self, _: &Engine) {}
+    fn raises_on(&self) -> Option<ErrorSource> {
+        Some(ErrorSource::Comm(self.comm.handle()))
+    }
+    fn collective(&self) -> Option<(u32, Outline)> {
+        let started = lock(&self.started);
+        started.current.as_ref().map(|operation| (self.comm.context, *operation.described().1))
+    }
+    fn is_persistent(&self) -> bool {
+        true
+    }
+    fn is_active(&self) -> bool {
+        lock(&self.started).active
+    }
+    fn start(&self, engine: &'static Engine) -> Result<()> {
+        let mut started = lock(&self.started);
+        if started.active {
+            return Err(Error::Request("it is active; it can be started again when it is complete"));
+        }
+        started.times += 1;
+        let has_team = self.first_with_team.is_some_and(|first| started.times >= first);
+        let team = if has_team { TeamUse::Own(self.team.clone()) } else { TeamUse::None };
+        let start = Start { comm: &self.comm, call: &self.call, number: self.number, team: &team };
+        let fast = self.fast.as_ref().and_then(|FastPath(perform)| perform(InBackground::Again(start)));
+        let begun = fast.unwrap_or_else(|| Ok(self.begin(engine, team.clone())))?;
+        (started.active, started.current) = (true, begun.clone());
+        if let Some(operation) = begun {
+            engine.progress().start_background(operation);
+        }
+        Ok(())
+    }
+}
+
+impl PersistentTask {
+    /// Begins it by the complete implementation.
+    fn begin(&self, engine: &'static Engine, team: TeamUse) -> Begun {
+        let number = NumberedCall::count_in_background(engine, &self.comm);
+        let (comm, call) = (self.comm.clone(), self.call.clone());
+        // SAFETY: argument rule 3: of a persistent operation, the buffers are valid from each start until its completion.
+        let work = Box::pin(unsafe { performed(engine, comm.clone(), call, self.number, team.clone()) });
+        // SAFETY: the work holds addresses, its transports, and what is `Send`, and uses no other team.
+        unsafe {
+            begin_work(comm, team, work, |_| self.call.outline_of_request(number, CollMode::Persistent))
+        }
+    }
+}
+
+/// Prepares a call for MPI_Start; gives its request.
+pub(crate) fn prepare(
+    comm: Arc<Comm>,
+    call: impl FnOnce(&Comm) -> Result<CollectiveOp>,
+    _: Info,
+    fast: Option<FastPath>,
+) -> Result<MPI_Request> {
+    let call = Arc::new(call(&comm)?);
+    let number = SequenceNumber::Persistent(comm.next_in_background());
+    let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
+    let oversubscribed = engine()?.config().shape().is_oversubscribed();
+    let first_with_team = first_with_team(&call, &comm, oversubscribed);
+    let (team, started) = Default::default();
+    let task = PersistentTask { comm, call, fast, number, team, first_with_team, started };
+    let handle = insert_task(Box::new(task))?;
+    if let Some((comm, call)) = checked {
+        check_calls::compare(&comm, &call);
+        check_calls::began_operation(handle, &comm, &call, true);
+    }
+    Ok(handle)
+}
