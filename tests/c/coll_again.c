@@ -4,7 +4,7 @@
  */
 #include "check.h"
 
-enum { KINDS = 6, SIZES = 3, TIMES = 80, MANY = 150 };
+enum { KINDS = 11, SIZES = 3, TIMES = 60, MANY = 154 };
 static const int sizes[SIZES] = {3, 300, 40000};
 static int rank, size;
 
@@ -26,7 +26,12 @@ static void prepare(struct prepared *p, int kind, int n, MPI_Comm comm)
     case 2: OK(MPI_Allgather_init(p->out, n, MPI_INT, p->in, n, MPI_INT, comm, MPI_INFO_NULL, &p->request)); break;
     case 3: OK(MPI_Reduce_scatter_block_init(p->out, p->in, n, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &p->request)); break;
     case 4: OK(MPI_Barrier_init(comm, MPI_INFO_NULL, &p->request)); break;
-    default: OK(MPI_Bcast_init(p->in, n, MPI_INT, size - 1, comm, MPI_INFO_NULL, &p->request));
+    case 5: OK(MPI_Bcast_init(p->in, n, MPI_INT, size - 1, comm, MPI_INFO_NULL, &p->request)); break;
+    case 6: OK(MPI_Gather_init(p->out, n, MPI_INT, p->in, n, MPI_INT, 0, comm, MPI_INFO_NULL, &p->request)); break;
+    case 7: OK(MPI_Scatter_init(p->out, n, MPI_INT, p->in, n, MPI_INT, size - 1, comm, MPI_INFO_NULL, &p->request)); break;
+    case 8: OK(MPI_Reduce_init(p->out, p->in, n, MPI_INT, MPI_SUM, 0, comm, MPI_INFO_NULL, &p->request)); break;
+    case 9: OK(MPI_Scan_init(p->out, p->in, n, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &p->request)); break;
+    default: OK(MPI_Exscan_init(p->out, p->in, n, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &p->request));
     }
 }
 
@@ -36,16 +41,23 @@ static void fill(struct prepared *p, int time)
     if (p->kind == 5 && rank == size - 1) for (int i = 0; i < p->n; i++) p->in[i] = value(rank, i, time);
 }
 
+/* The sum of the first `ranks` ranks at a place. */
+static int sum(int ranks, int i, int time) { return 1000 * ranks * (ranks + 1) / 2 + ranks * (i % 100 + time); }
+
 static void verify(const struct prepared *p, int time)
 {
-    int n = p->n, ranks = size * (size + 1) / 2, wrong = 0;
+    int n = p->n, wrong = 0;
     for (int i = 0; i < n; i++) {
-        if (p->kind == 0) wrong += p->in[i] != 1000 * ranks + size * (i % 100 + time);
-        if (p->kind == 3) wrong += p->in[i] != 1000 * ranks + size * ((rank * n + i) % 100 + time);
+        if (p->kind == 0) wrong += p->in[i] != sum(size, i, time);
+        if (p->kind == 3) wrong += p->in[i] != sum(size, rank * n + i, time);
         if (p->kind == 5) wrong += p->in[i] != value(size - 1, i, time);
+        if (p->kind == 7) wrong += p->in[i] != value(size - 1, rank * n + i, time);
+        if (p->kind == 8 && rank == 0) wrong += p->in[i] != sum(size, i, time);
+        if (p->kind == 9) wrong += p->in[i] != sum(rank + 1, i, time);
+        if (p->kind == 10 && rank > 0) wrong += p->in[i] != sum(rank, i, time);
         for (int r = 0; r < size; r++) {
             if (p->kind == 1) wrong += p->in[r * n + i] != value(r, rank * n + i, time);
-            if (p->kind == 2) wrong += p->in[r * n + i] != value(r, i, time);
+            if (p->kind == 2 || (p->kind == 6 && rank == 0)) wrong += p->in[r * n + i] != value(r, i, time);
         }
     }
     if (wrong) fprintf(stderr, "rank %d: kind %d of %d, time %d: %d values are wrong\n", rank, p->kind, n, time, wrong);
@@ -79,10 +91,10 @@ int main(int argc, char **argv)
         }
         if (time == TIMES - 2) {
             MPI_Comm dup;
-            int one = 1, sum;
+            int one = 1, all_ones;
             OK(MPI_Comm_dup(MPI_COMM_WORLD, &dup));
-            OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, dup));
-            SAME(sum, size);
+            OK(MPI_Allreduce(&one, &all_ones, 1, MPI_INT, MPI_SUM, dup));
+            SAME(all_ones, size);
             OK(MPI_Comm_free(&dup));
         }
         for (int p = MANY - 1; p >= 0; p--) {

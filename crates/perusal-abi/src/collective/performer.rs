@@ -6,8 +6,8 @@ use crate::coll::call::CollectiveOp;
 use crate::coll::nonblocking::{TeamUse, Work};
 use crate::coll::shared_memory::{Hold, InTurn, Locked, TeamGuard};
 use crate::coll::{
-    BlockingTransport, NonblockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Transport,
-    run, run_describing, team_in_turn, team_of,
+    BlockingTransport, NonblockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Transport, run,
+    run_describing, team_in_turn, team_of,
 };
 use crate::comm::Comm;
 use crate::comms;
@@ -250,7 +250,7 @@ impl<'a> Performer<'a> for InBackground<'a> {
         team: TeamGuard<'a, InTurn<'a>>,
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         call: impl AsyncFnOnce(&mut TeamGuard<'a, InTurn<'a>>) -> Result<()>,
-    ) -> Option<Result<MPI_Request>> {
+    ) -> Option<Result<Begun>> {
         self.in_team(team, 0, what, async |team| call(team).await.map(|()| true))
     }
 
