@@ -5,8 +5,9 @@
 #include <sched.h>
 
 enum { PARTS = 3, ROUNDS = 20 };
+/* The last rounds in which that happened. */
 static volatile int *first_is_told, *last_is_ready;
-static int arrived_index, tested_index, told, tests, tested_early;
+static int round_now, arrived_index, tested_index, told, tests, tested_early;
 
 static int read_of(MPI_T_event_instance instance, int index, const char *name)
 {
@@ -22,8 +23,8 @@ static void on_arrival(MPI_T_event_instance instance, MPI_T_event_registration h
     (void)handle, (void)level, (void)data;
     if (partition == PARTS - 1) told = 1;
     if (partition != 0) return;
-    *first_is_told = 1;
-    while (!*last_is_ready) sched_yield();
+    *first_is_told = round_now;
+    while (*last_is_ready != round_now) sched_yield();
 }
 
 static void on_test(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
@@ -54,16 +55,18 @@ int main(int argc, char **argv)
     test = listen_to(tested_index, &comm, 0, on_test, NULL);
     OK(rank ? MPI_Precv_init(data, PARTS, 1, MPI_INT, 0, 0, comm, MPI_INFO_NULL, &request)
             : MPI_Psend_init(data, PARTS, 1, MPI_INT, 1, 0, comm, MPI_INFO_NULL, &request));
-    for (int round = 0; round < ROUNDS; round++) {
-        if (!rank) *first_is_told = *last_is_ready = 0;
+    if (!rank) *first_is_told = *last_is_ready = 0;
+    for (round_now = 1; round_now <= ROUNDS; round_now++) {
         told = 0;
+        if (rank) OK(MPI_Start(&request));
         OK(MPI_Barrier(comm));
-        OK(MPI_Start(&request));
         if (!rank) {
+            OK(MPI_Start(&request));
             OK(MPI_Pready(0, request));
-            while (!*first_is_told) sched_yield();
+            /* Data moves while this rank is in a call. */
+            while (*first_is_told != round_now) OK(MPI_Iprobe(1, 0, comm, &flag, MPI_STATUS_IGNORE));
             OK(MPI_Pready(PARTS - 1, request));
-            *last_is_ready = 1;
+            *last_is_ready = round_now;
             OK(MPI_Pready(1, request));
         } else {
             for (flag = 0; !flag;) {
