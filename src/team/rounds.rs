@@ -130,11 +130,16 @@ impl<S: TeamMemory> Rounds<S> {
     /// [`CorruptWord`].
     #[inline]
     pub fn may_enter(&mut self) -> Result<bool, CorruptWord> {
-        let Some(needed) = (self.round + 1).checked_sub(DEPTH as u64) else { return Ok(true) };
-        // Who is ahead of the others looks at their words once in half as many rounds as it may be ahead.
-        Ok(needed < self.complete
-            || self.is_complete(self.round - DEPTH as u64 / 2)?
-            || self.is_complete(needed)?)
+        match (self.round + 1).checked_sub(DEPTH as u64) {
+            Some(needed) if needed >= self.complete => self.others_let_enter(needed),
+            _ => Ok(true),
+        }
+    }
+
+    /// Who is ahead of the others looks at their words once in half as many rounds as it may be ahead.
+    #[inline(never)]
+    fn others_let_enter(&mut self, needed: u64) -> Result<bool, CorruptWord> {
+        Ok(self.is_complete(self.round - DEPTH as u64 / 2)? || self.is_complete(needed)?)
     }
 
     /// Whether all members have arrived in `round`, which is at most the caller's and, unless it is known to be complete
