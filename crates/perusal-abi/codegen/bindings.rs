@@ -485,8 +485,8 @@ impl Writer<'_> {
         )
     }
 
-    /// A collective operation, which is given the communicator first. `fast|path` in the row: `fast` is tried first, but
-    /// for a persistent request.
+    /// A collective operation, which is given the communicator first. `fast|path` in the row: `fast` is tried first; for
+    /// a persistent request at each start, if it can be kept.
     fn collective(&self, variant: Variant) -> String {
         let (fast_path, path) =
             self.call.path.split_once('|').map_or((None, self.call.path), |(f, p)| (Some(f), p));

@@ -15,11 +15,11 @@ use crate::p2p::MessageStatus;
 use crate::process::engine;
 use crate::requests::{Task, insert_task};
 use crate::sync::Mutex;
-use crate::team::{BackgroundTeam, PAYLOAD};
+use crate::team::PAYLOAD;
 use crate::types::MPI_Request;
 use std::sync::Arc;
 
-/// The fast path of an operation, with the arguments of the call that prepared it. As any, it may not be the one to take.
+/// The fast path of an operation, with the arguments of the call that prepared it. It gives `None` where it cannot be taken ([`super::fast`]).
 pub(crate) struct FastPath(Box<Perform>);
 
 type Perform = dyn Fn(InBackground<'_>) -> Option<Result<Begun>>;
@@ -85,7 +85,8 @@ struct PersistentTask {
     call: Arc<CollectiveOp>,
     fast: Option<FastPath>,
     number: SequenceNumber,
-    team: Arc<BackgroundTeam>,
+    /// Its own team.
+    team: TeamUse,
     first_with_team: Option<usize>,
     started: Mutex<Started>,
 }
@@ -136,8 +137,8 @@ impl Task for PersistentTask {
         }
         started.times += 1;
         let has_team = self.first_with_team.is_some_and(|first| started.times >= first);
-        let team = if has_team { TeamUse::Own(self.team.clone()) } else { TeamUse::None };
-        let start = Start { comm: &self.comm, call: &self.call, number: self.number, team: &team };
+        let team = if has_team { &self.team } else { &TeamUse::None };
+        let start = Start { comm: &self.comm, call: &self.call, number: self.number, team };
         let fast = self.fast.as_ref().and_then(|FastPath(perform)| perform(InBackground::Again(start)));
         let begun = fast.unwrap_or_else(|| Ok(self.begin(engine, team.clone())))?;
         (started.active, started.current) = (true, begun.clone());
@@ -174,7 +175,7 @@ pub(crate) fn prepare(
     let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
     let oversubscribed = engine()?.config().shape().is_oversubscribed();
     let first_with_team = first_with_team(&call, &comm, oversubscribed);
-    let (team, started) = Default::default();
+    let (team, started) = (TeamUse::Own(Arc::default()), Mutex::default());
     let task = PersistentTask { comm, call, fast, number, team, first_with_team, started };
     let handle = insert_task(Box::new(task))?;
     if let Some((comm, call)) = checked {
