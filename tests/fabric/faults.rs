@@ -4,6 +4,7 @@ use crate::node::{CAPS, Node, Said, info};
 use crate::{OTHER, Other, pattern, two};
 use perusal_fi::api::*;
 use std::collections::BTreeSet;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -135,7 +136,8 @@ fn an_endpoint_of_another_user_is_refused() {
 fn an_endpoint_that_cannot_be_had_is_an_error() {
     let mut poor = Command::new(std::env::current_exe().expect("this program"));
     poor.args(["the_other_process", "--exact", "--nocapture"]).env(OTHER, "poor");
-    assert!(poor.status().expect("a process").success());
+    let ended = poor.output().expect("a process");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
 }
 
 /// What that process does.
@@ -161,10 +163,20 @@ pub fn what_the_kernel_refuses_is_an_error() {
     let before = limit(libc::RLIMIT_AS, pages * 4096 + (64 << 20));
     assert_eq!(Node::open(offer).err(), Some(-FI_ENOMEM));
     limit(libc::RLIMIT_AS, before);
-    let descriptors = std::fs::read_dir("/proc/self/fd").expect("Linux").count() as u64 - 1;
-    let before = limit(libc::RLIMIT_NOFILE, descriptors);
-    assert_eq!(Node::open(offer).err(), Some(-libc::EMFILE));
-    limit(libc::RLIMIT_NOFILE, before);
+    // The limit is one of numbers, of which the process may have inherited any: it begins with the lowest free one.
+    let free = std::fs::File::open("/").expect("a descriptor").as_raw_fd() as u64;
+    let mut refused = 0;
+    loop {
+        let before = limit(libc::RLIMIT_NOFILE, free + refused);
+        let opened = Node::open(offer);
+        limit(libc::RLIMIT_NOFILE, before);
+        match opened {
+            Ok(_) => break,
+            Err(error) => assert_eq!(error, -libc::EMFILE),
+        }
+        refused += 1;
+    }
+    assert!(refused > 1, "a queue and an endpoint have descriptors");
     drop(Node::open(offer).expect("an endpoint"));
 }
 

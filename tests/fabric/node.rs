@@ -122,10 +122,11 @@ impl Node {
             let mut queue: CqAttr = std::mem::zeroed();
             queue.format = FI_CQ_FORMAT_TAGGED;
             queue.wait_obj = FI_WAIT_FD;
-            assert_eq!(
-                function::<Open<CqAttr>>(domain, 0, 1)(domain, &raw const queue, &raw mut cq, none),
-                0
-            );
+            let error = function::<Open<CqAttr>>(domain, 0, 1)(domain, &raw const queue, &raw mut cq, none);
+            if error != 0 {
+                [av, domain, fabric].into_iter().for_each(close);
+                return Err(error);
+            }
             let error = function::<Open<Info>>(domain, 0, 2)(domain, info, &raw mut ep, none);
             if error != 0 {
                 [cq, av, domain, fabric].into_iter().for_each(close);
