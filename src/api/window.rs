@@ -4,9 +4,9 @@
 //! - **API window rule 2.** All other accesses are accumulates, which are atomic for each number of an element ([`Access`]). They are made
 //!   under a shared lock of the target, or between two fences, or while the target exposes itself, and holds a shared lock of its own
 //!   memory.
-//! - **API window rule 3.** Between two fences no rank holds a lock: the members have told each other that they begin an epoch of fences, and
-//!   who holds a lock has told that it does not.
-//! - **API window rule 4.** The memory is given back only when all members have told each other that they free the window. Otherwise it stays
+//! - **API window rule 3.** Between two fences no rank holds a lock: each member has said to all others that it begins an epoch of fences, and
+//!   who holds a lock has said that it does not.
+//! - **API window rule 4.** The memory is given back only when each member has said to all others that it frees the window. Otherwise it stays
 //!   until the job ends.
 
 use super::access::Access;
@@ -30,7 +30,7 @@ use std::thread::panicking;
 const NO: Assert = Assert { no_check: false, no_succeed: false };
 const LAST: Assert = Assert { no_check: false, no_succeed: true };
 
-/// What members tell each other, so that they do the same. Above them: what the elements are.
+/// What members say to each other, so that they do the same. Above them: what the elements are.
 const FENCE: u64 = 1;
 const FREE: u64 = 2;
 const NOT_READY: u64 = 3;

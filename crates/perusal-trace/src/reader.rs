@@ -255,8 +255,8 @@ impl Clock {
     fn of(bytes: &[u8], windows: &[Window]) -> Clock {
         let word = |at| get_u64(bytes, at).unwrap_or(0);
         let (base, since) = (word(header::BASE_TICKS), word(header::BASE_NANOSECONDS));
-        let told = Clock { ticks: word(header::TICKS_PER_SECOND).max(1), nanoseconds: 1_000_000_000 };
-        let Some(last) = windows.iter().max_by_key(|window| window.ticks) else { return told };
+        let stated = Clock { ticks: word(header::TICKS_PER_SECOND).max(1), nanoseconds: 1_000_000_000 };
+        let Some(last) = windows.iter().max_by_key(|window| window.ticks) else { return stated };
         let measured = Clock {
             ticks: last.ticks.saturating_sub(base),
             nanoseconds: last.nanoseconds.saturating_sub(since),
@@ -264,7 +264,7 @@ impl Clock {
         let long = measured.nanoseconds >= Clock::LONG_ENOUGH && measured.ticks > 0;
         // Two clocks that disagree by a tenth are no clocks of one machine: the file is spoiled.
         let rate = |clock: &Clock| clock.nanoseconds as f64 / clock.ticks as f64;
-        if long && (rate(&measured) / rate(&told) - 1.0).abs() < 0.1 { measured } else { told }
+        if long && (rate(&measured) / rate(&stated) - 1.0).abs() < 0.1 { measured } else { stated }
     }
 
     /// Nanoseconds since the base of `ticks` since the base.

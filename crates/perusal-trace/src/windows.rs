@@ -36,7 +36,7 @@ pub struct LockWait {
     pub rank: u32,
     /// Whose memory was locked.
     pub target: u32,
-    /// Who held the lock for most of the wait; as far as the records tell.
+    /// Who held the lock for most of the wait; as far as the records show.
     pub holder: Option<u32>,
     /// When it began.
     pub begin: u64,
@@ -176,7 +176,7 @@ mod tests {
         job.push(1, 205, &lock(Event::WinLockAcquired, 3, -1, -1));
         job.push(1, 400, &lock(Event::WinLockReleased, 3, -1, -1));
         job.push(0, 398, &lock(Event::WinLockWaitEnd, 2, 2, 0));
-        // Nobody is known to hold what this one waits for, but for what it was told.
+        // Nobody is known to hold what this one waits for, but for what its records say.
         job.push(0, 500, &lock(Event::WinLockWaitBegin, 4, 0, 2));
         job.push(0, 600, &lock(Event::WinLockReleased, 9, 1, 2));
         let trace = job.trace();
@@ -184,9 +184,9 @@ mod tests {
         assert_eq!((windows.all.len(), windows.name(0)), (1, "shelf".to_owned()));
         let waits = lock_waits(&trace, &windows);
         let base = 1;
-        let told: Vec<_> =
+        let found: Vec<_> =
             waits.iter().map(|w| (w.rank, w.target, w.holder, w.begin + base, w.end + base)).collect();
-        assert_eq!(told, [(0, 1, Some(1), 150, 398), (0, 3, Some(1), 500, 600)]);
+        assert_eq!(found, [(0, 1, Some(1), 150, 398), (0, 3, Some(1), 500, 600)]);
         let released = waits[0].released.expect("the release is recorded");
         assert_eq!(trace.ranks[1].records[released.index].when + base, 400);
         assert!(waits[0].ended.is_some() && waits[1].ended.is_none() && waits[1].released.is_none());

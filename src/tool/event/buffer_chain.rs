@@ -162,10 +162,10 @@ mod tests {
     use super::*;
 
     fn pass(buffers: &BufferChain<u64>) -> Vec<u64> {
-        let mut told = Vec::new();
+        let mut taken = Vec::new();
         buffers.begin_pass();
-        buffers.take(|entry| told.push(entry));
-        told
+        buffers.take(|entry| taken.push(entry));
+        taken
     }
 
     #[test]

@@ -261,8 +261,8 @@ mod tests {
             EventRecord::new(Event::ReqNotify, 6, &Spec::NOTHING),
         );
         let registry = Registry::new(Box::new(|why| panic!("{why}")));
-        let (kept, told) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
-        let counted = told.clone();
+        let (kept, calls) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+        let counted = calls.clone();
         let check = move |handle: *mut c_void, record: &EventRecord<'_>| {
             let before =
                 ptr::with_exposed_provenance_mut(kept.swap(handle.expose_provenance(), Ordering::Relaxed));
@@ -281,7 +281,7 @@ mod tests {
         let world = registry.attach(1);
         world.emit(&one);
         world.emit(&two);
-        assert_eq!(told.load(Ordering::Relaxed), 2);
+        assert_eq!(calls.load(Ordering::Relaxed), 2);
         assert!(look(ptr::from_ref(&two).cast_mut().cast(), |_| ()).is_none());
         drop(heard);
         // A subscriber of the library receives the same record, but hands out no instance.

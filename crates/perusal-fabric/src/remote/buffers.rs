@@ -69,12 +69,12 @@ impl Network {
         error == 0
     }
 
-    /// Whether a message of so many bytes in one piece goes at once.
+    /// Whether a message of so many bytes in one buffer goes at once.
     pub fn sends_at_once(&self, len: usize) -> bool {
         self.vectors && self.endpoint.is_some() && len <= AT_ONCE
     }
 
-    /// Sends a record whose payload is the buffer of send `number` of the endpoint's, with that number before it if `tells`. False: there is no room now.
+    /// Sends a record whose payload is the buffer of send `number` of the endpoint's, with that number before it if `with_number`. False: there is no room now.
     ///
     /// # Safety
     ///
@@ -83,7 +83,7 @@ impl Network {
         &mut self,
         to: usize,
         header: &Header,
-        (number, tells): (u32, bool),
+        (number, with_number): (u32, bool),
         from: *const u8,
         len: usize,
     ) -> bool {
@@ -91,20 +91,20 @@ impl Network {
             return false;
         }
         let Some(at) = self.record_to(to, RECORD, header) else { return false };
-        let told = if tells { NUMBER } else { 0 };
-        let head = &mut self.sends[at].bytes[..HEAD + told];
-        head[HEAD..].copy_from_slice(&u64::from(number).to_le_bytes()[..told]);
-        let pieces = [
+        let extra = if with_number { NUMBER } else { 0 };
+        let head = &mut self.sends[at].bytes[..HEAD + extra];
+        head[HEAD..].copy_from_slice(&u64::from(number).to_le_bytes()[..extra]);
+        let parts = [
             iovec { iov_base: head.as_mut_ptr().cast(), iov_len: head.len() },
             iovec { iov_base: from.cast_mut().cast(), iov_len: len },
         ];
         let address = self.destinations[to].address;
         let error = self.endpoint.as_ref().map_or(-1, |endpoint| {
-            // SAFETY: an endpoint's third table has messages; the fifth function sends pieces, whose list it copies. The head stays until the completion
+            // SAFETY: an endpoint's third table has messages; the fifth function sends what lies in several places, whose list it copies. The head stays until the completion
             // (network rule 1), and the caller promises it of the buffer.
             unsafe {
                 let send = endpoint.function::<SendPieces>(2, 4);
-                send(endpoint.fid(), pieces.as_ptr(), null_mut(), pieces.len(), address, context(at, SEND))
+                send(endpoint.fid(), parts.as_ptr(), null_mut(), parts.len(), address, context(at, SEND))
             }
         });
         let sent = self.has_begun(at, error);

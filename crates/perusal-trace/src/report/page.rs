@@ -29,7 +29,7 @@ pub fn page(report: &Report) -> Result<String, serde_json::Error> {
     let mut shown = report.clone();
     shown.matrix = report.matrix.grouped(report.ranks.len() as u32, MATRIX_ROWS);
     shown.late_senders.truncate(PAIRS);
-    // Messages that nobody waited to send are told by the queues.
+    // Messages that nobody waited to send are shown by the queues.
     shown.late_receivers.retain(|row| row.waited_ns > 0);
     shown.late_receivers.truncate(PAIRS);
     let data = inert(&serde_json::to_string(&shown)?);
@@ -173,9 +173,9 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        let told = [0, 951_782_400, 1_795_154_531, 4_107_542_399].map(date);
+        let dates = [0, 951_782_400, 1_795_154_531, 4_107_542_399].map(date);
         assert_eq!(
-            told,
+            dates,
             [
                 "1970-01-01 00:00:00 UTC",
                 "2000-02-29 00:00:00 UTC",

@@ -94,9 +94,9 @@ fn waiting_for_several_is_charged_to_each_until_it_sends() {
     sleep(&mut job, 0, 1_200, 201_040, Waiting::All, -1);
     sleep(&mut job, 0, 201_200, 501_040, Waiting::All, -1);
     let report = report(&job);
-    let told: Vec<_> = report.late_senders.iter().map(|row| (row.sender, row.waited_ns)).collect();
+    let late: Vec<_> = report.late_senders.iter().map(|row| (row.sender, row.waited_ns)).collect();
     // The second part begins with the first message's last record, at 201,070.
-    assert_eq!(told, [(2, 501_000 - 201_070), (1, 201_000 - 1_110)]);
+    assert_eq!(late, [(2, 501_000 - 201_070), (1, 201_000 - 1_110)]);
 }
 
 #[test]
@@ -107,9 +107,9 @@ fn a_wait_for_one_rank_lets_the_messages_of_others_pass_by() {
     job.message(&message(2, 0, 501_010, 1_100));
     sleep(&mut job, 0, 1_200, 501_045, Waiting::Receive, 2);
     let report = report(&job);
-    let told: Vec<_> = report.late_senders.iter().map(|row| (row.sender, row.waited_ns)).collect();
+    let late: Vec<_> = report.late_senders.iter().map(|row| (row.sender, row.waited_ns)).collect();
     // From the record before the sleep to the send.
-    assert_eq!(told, [(2, 501_010 - 1_110)]);
+    assert_eq!(late, [(2, 501_010 - 1_110)]);
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn a_queue_that_grows_is_told_with_who_fills_it() {
     job.message(&message(1, 0, 500, 900_000));
     let report = report(&job);
     let finding = report.verdict.findings.iter().find(|finding| finding.kind == "unexpected-queue");
-    let text = &finding.expect("told").text;
+    let text = &finding.expect("a finding").text;
     assert!(text.starts_with("Rank 0's unexpected queue grew to 101 messages"), "{text}");
     assert!(text.contains("100 of 101 that came too early there are from rank 2 (10.0 kB)"), "{text}");
 }
