@@ -14,6 +14,7 @@ mod handles;
 mod observed;
 mod partitioned;
 mod peruse_lock;
+mod published;
 mod registry;
 mod request;
 mod ring;

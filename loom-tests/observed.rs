@@ -1,5 +1,5 @@
 //! What observers of a rank read in shared memory: never the kind of one wait with the words of another, and no rank that has arrived
-//! without its process id.
+//! without its process id, nor one that has ended without how.
 //!
 //! Run:   .ci/loom observed
 //! Bound: 2 or 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).
@@ -18,6 +18,7 @@
 
 use loom::sync::Arc;
 use loom::thread;
+use perusal::internals::shm::roster::Exit;
 use perusal::internals::shm::telemetry::{DetailWords, Wait, Waiting, WaitingFor};
 use perusal::internals::shm::{RankState, RosterEntry};
 
@@ -113,5 +114,17 @@ fn of_two_processes_one_has_the_place() {
         let theirs = rank.join().unwrap();
         assert_ne!(mine, theirs);
         assert_eq!(entry.pid(), if mine { 8 } else { 7 });
+    });
+}
+
+#[test]
+fn a_rank_whose_end_is_known_has_its_exit_status() {
+    check(|| {
+        let entry = Arc::new(RosterEntry::default());
+        let observer = entry.clone();
+        let observer = thread::spawn(move || assert!([None, Some(Exit(9))].contains(&observer.exit())));
+        entry.set_exit(Exit(9));
+        observer.join().unwrap();
+        assert_eq!(entry.exit(), Some(Exit(9)));
     });
 }

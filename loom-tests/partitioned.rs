@@ -1,6 +1,6 @@
 //! Partitioned messages: a receiver that sees a partition counted sees all its bytes, whichever threads have sent them; a round that has ended is
 //! there whole; the next round overwrites nothing that is still read; a partition is copied by one thread, which sees what was stored before it was
-//! said to be ready; and one that was put off is not forgotten.
+//! said to be ready; one that was put off is not forgotten; and who sees a request over may use its buffer, and who leaves last the memory.
 //!
 //! Run:   .ci/loom partitioned
 //! Bound: 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).
@@ -11,7 +11,7 @@
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-use perusal::internals::part::words::{ArrivalCount, ChannelWords, Mark};
+use perusal::internals::part::words::{ArrivalCount, ChannelWords, Mark, OverRound, SentCount};
 use perusal::internals::sync::{AtomicUsize, Ordering, fence};
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
@@ -25,7 +25,8 @@ struct Shared {
     words: ChannelWords,
     count: ArrivalCount,
     data: [UnsafeCell<u32>; 2],
-    done: AtomicUsize,
+    done: SentCount,
+    over: OverRound,
 }
 
 // SAFETY: loom watches the cells: an access that the words do not order is a failure.
@@ -39,7 +40,8 @@ impl Shared {
             words: ChannelWords::default(),
             count: ArrivalCount::default(),
             data: [UnsafeCell::new(0), UnsafeCell::new(0)],
-            done: AtomicUsize::new(0),
+            done: SentCount::default(),
+            over: OverRound::default(),
         }
     }
 
@@ -47,8 +49,9 @@ impl Shared {
         // SAFETY: loom watches.
         self.data[half].with_mut(|data| unsafe { *data = value });
         self.count.add(4);
-        if self.done.fetch_add(1, Ordering::AcqRel) + 1 == 2 {
+        if self.done.add() == 2 {
             self.words.end(round);
+            self.over.end(round);
         }
     }
 
@@ -99,6 +102,7 @@ fn the_next_round_waits_until_the_last_one_is_read() {
         let shared = Arc::new(Shared::new());
         shared.send(0, 1, 1);
         shared.send(1, 1, 2);
+        shared.done.reset();
         let receiver = {
             let shared = shared.clone();
             thread::spawn(move || {
@@ -194,5 +198,89 @@ fn a_partition_that_has_been_unpacked_is_there() {
             assert_eq!(shared.1.with(|data| unsafe { *data }), 5);
         }
         unpacker.join().expect("no panic");
+    });
+}
+
+#[test]
+fn who_sees_a_send_over_may_write_the_buffer_that_all_threads_have_read() {
+    model(|| {
+        let shared = Arc::new(Shared::new());
+        let threads: Vec<_> = (0..2)
+            .map(|half| {
+                let shared = shared.clone();
+                thread::spawn(move || shared.send(half, 1, 7))
+            })
+            .collect();
+        if shared.over.is_over(1) {
+            // SAFETY: loom watches.
+            shared.data.iter().for_each(|data| data.with_mut(|data| unsafe { *data = 9 }));
+        }
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        assert!(shared.over.is_over(1));
+    });
+}
+
+#[test]
+fn of_two_threads_that_find_a_receive_over_one_goes_on_and_the_other_sees_what_it_did() {
+    model(|| {
+        let shared = Arc::new(Shared::new());
+        let poll = |shared: &Shared, half: usize| {
+            // SAFETY: loom watches.
+            shared.data[half].with_mut(|data| unsafe { *data = 7 });
+            shared.over.end_once(1)
+        };
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || poll(&shared, 1))
+        };
+        let first = poll(&shared, 0);
+        if !first {
+            // SAFETY: the other came before: its half is there.
+            assert_eq!(shared.data[1].with(|data| unsafe { *data }), 7);
+        }
+        assert_ne!(first, other.join().expect("no panic"));
+        assert!(shared.over.is_over(1));
+    });
+}
+
+#[test]
+fn a_waiter_that_sees_a_receive_over_reads_the_buffer() {
+    model(|| {
+        let shared = Arc::new(Shared::new());
+        let waiter = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                if shared.over.is_over(1) {
+                    assert_eq!(shared.read(), [7, 7]);
+                }
+            })
+        };
+        // SAFETY: loom watches.
+        shared.data.iter().for_each(|data| data.with_mut(|data| unsafe { *data = 7 }));
+        assert!(shared.over.end_once(1));
+        waiter.join().expect("no panic");
+    });
+}
+
+#[test]
+fn the_last_of_the_two_that_leave_frees_what_both_have_used() {
+    model(|| {
+        let shared = Arc::new(Shared::new());
+        let leave = |shared: &Shared, own: usize| {
+            // SAFETY: loom watches.
+            shared.data[own].with_mut(|data| unsafe { *data = 1 });
+            let is_last = shared.words.leave();
+            if is_last {
+                // SAFETY: partition rule 3: the other is done with the memory.
+                shared.data.iter().for_each(|data| data.with_mut(|data| unsafe { *data = 0 }));
+            }
+            is_last
+        };
+        let receiver = {
+            let shared = shared.clone();
+            thread::spawn(move || leave(&shared, 1))
+        };
+        let own = leave(&shared, 0);
+        assert_ne!(own, receiver.join().expect("no panic"), "one of the two is the last");
     });
 }

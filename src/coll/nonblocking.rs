@@ -6,7 +6,7 @@ use crate::engine::BackgroundOperation;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::shm::telemetry::{CollectiveAbout, MessageAbout, OperationAbout};
-use crate::sync::{AtomicBool, ConditionalLock, Ordering};
+use crate::sync::{ConditionalLock, PublishedFlag};
 use crate::team::BackgroundTeam;
 use core::future::Future;
 use core::pin::Pin;
@@ -19,7 +19,7 @@ pub type Work = Pin<Box<dyn Future<Output = Result<()>>>>;
 /// A collective in the background.
 pub struct NonblockingOperation {
     work: ConditionalLock<Option<Work>>,
-    over: AtomicBool,
+    over: PublishedFlag,
     error: OnceLock<Error>,
     /// Its communicator.
     comm: Arc<Comm>,
@@ -80,7 +80,7 @@ impl NonblockingOperation {
             let _ = error.set(failure);
             None
         });
-        let over = AtomicBool::new(work.is_none());
+        let over = PublishedFlag::new(work.is_none());
         Self { over, work: ConditionalLock::new(work), error, comm, team, outline }
     }
 
@@ -97,8 +97,8 @@ impl NonblockingOperation {
     /// Returns whether the operation is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        // Acquire: pairs with Release in `advance`, publishes the outcome and what the operation wrote.
-        self.over.load(Ordering::Acquire)
+        // "background" edge, pairs with `advance`: the outcome is there, and what the operation wrote.
+        self.over.is_set()
     }
 
     /// Returns what the operation failed with, once it is over.
@@ -125,8 +125,8 @@ impl BackgroundOperation for NonblockingOperation {
         if let Err(error) = result {
             let _ = self.error.set(error);
         }
-        // Release: pairs with Acquire in `is_over`.
-        self.over.store(true, Ordering::Release);
+        // "background" edge, pairs with `is_over`.
+        self.over.set(true);
         true
     }
 

@@ -25,55 +25,71 @@ mod slow_path {
     use crate::sync::{AtomicU64, Ordering};
 
     /// Set while the bindings may not be used: neither is MPI initialised nor a session open.
-    #[cfg(not(perusal_loom))]
     const SHUT: u64 = 1 << 63;
 
     /// How many gates are open, or were until a callback that has not ended yet; and SHUT. One word, so that the usual case of a C function,
     /// open bindings and no listener, is one load.
-    #[cfg(not(perusal_loom))]
-    static SLOW_PATH: AtomicU64 = AtomicU64::new(SHUT);
+    #[derive(Debug)]
+    pub struct SlowPath(AtomicU64);
 
-    // In a model the bindings are open.
+    #[cfg(not(perusal_loom))]
+    pub(super) static SLOW_PATH: SlowPath = SlowPath(AtomicU64::new(SHUT));
+
+    // In a model the bindings are open, unless it has a word of its own.
     #[cfg(perusal_loom)]
     crate::sync::lazy_static! {
-        static ref SLOW_PATH: AtomicU64 = AtomicU64::new(0);
+        pub(super) static ref SLOW_PATH: SlowPath = SlowPath(AtomicU64::new(0));
     }
 
-    pub fn count(more: bool) {
-        // Relaxed: a hint, as the gates themselves.
-        if more {
-            SLOW_PATH.fetch_add(1, Ordering::Relaxed);
-        } else {
-            SLOW_PATH.fetch_sub(1, Ordering::Relaxed);
+    impl SlowPath {
+        /// Shut, and no gate is open.
+        #[cfg(perusal_loom)]
+        pub fn shut() -> Self {
+            Self(AtomicU64::new(SHUT))
         }
-    }
-    #[inline(always)]
-    pub fn fast_path_is_open() -> bool {
-        // Acquire: pairs with Release in `set_open`, publishes what initialisation built.
-        SLOW_PATH.load(Ordering::Acquire) == 0
-    }
-    #[cfg(not(perusal_loom))]
-    pub fn set_open(open: bool) {
-        // Release: pairs with Acquire in `fast_path_is_open`.
-        if open {
-            SLOW_PATH.fetch_and(!SHUT, Ordering::Release);
-        } else {
-            SLOW_PATH.fetch_or(SHUT, Ordering::Release);
+        /// One gate more, or one less.
+        pub fn count(&self, more: bool) {
+            // Relaxed: a hint, as the gates themselves.
+            if more {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            } else {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        /// Whether the bindings are open and no gate is.
+        #[inline(always)]
+        pub fn fast_path_is_open(&self) -> bool {
+            // Acquire: "fast path" edge, pairs with Release in `set_open`, publishes what initialisation built.
+            self.0.load(Ordering::Acquire) == 0
+        }
+        /// Opens the bindings, or shuts them.
+        pub fn set_open(&self, open: bool) {
+            // Release: "fast path" edge, pairs with Acquire in `fast_path_is_open`.
+            if open {
+                self.0.fetch_and(!SHUT, Ordering::Release);
+            } else {
+                self.0.fetch_or(SHUT, Ordering::Release);
+            }
         }
     }
 }
+
+use slow_path::SLOW_PATH;
+/// The word itself, for its models.
+#[cfg(perusal_loom)]
+pub use slow_path::SlowPath;
 
 /// Whether the bindings are open, no callback runs in the process, and nobody listens to any event of any communicator: then a
 /// call may take its fast path. A hint, as a gate is: what another thread has just opened may not be seen yet.
 #[inline(always)]
 pub fn fast_path_is_open() -> bool {
-    slow_path::fast_path_is_open()
+    SLOW_PATH.fast_path_is_open()
 }
 
 /// Makes the bindings take their slow path, until it is called with false as often as with true: for each gate that is
 /// open, or was until a callback that has not ended yet; and for event buffers, which are delivered at the beginning of calls.
 pub(crate) fn hold_fast_path(on: bool) {
-    slow_path::count(on);
+    SLOW_PATH.count(on);
 }
 
 /// Makes the bindings take their slow path for as long as the process lives: for checks that must see every call.
@@ -84,7 +100,7 @@ pub fn shut_fast_path() {
 /// Opens the bindings for the first user of MPI, and shuts them after the last.
 #[cfg(not(perusal_loom))]
 pub fn open_bindings(open: bool) {
-    slow_path::set_open(open);
+    SLOW_PATH.set_open(open);
 }
 
 /// Whether the calling thread is inside an event callback.

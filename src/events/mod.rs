@@ -78,6 +78,8 @@ mod tests;
 
 pub use callback::CFunction;
 pub(crate) use callback::Listener;
+#[cfg(perusal_loom)]
+pub use callback_state::SlowPath;
 pub use callback_state::inside_callback;
 pub(crate) use callback_state::run_sleep_hook;
 #[cfg(not(perusal_loom))]

@@ -5,7 +5,7 @@ use super::access::{Access, Elements, Transfer};
 use super::file::File;
 use super::file_events::{BackgroundObserver, ObservedAccess};
 use crate::comm::lock;
-use crate::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
+use crate::sync::{Arc, Condvar, Mutex, PublishedFlag};
 use std::collections::VecDeque;
 
 /// Threads at most.
@@ -17,7 +17,7 @@ const SHORT: u64 = 1 << 16;
 /// An access in the background.
 #[derive(Debug, Default)]
 pub struct BackgroundAccess {
-    over: AtomicBool,
+    over: PublishedFlag,
     outcome: Mutex<Transfer>,
     /// Until it is told that it is over.
     observer: Mutex<Option<BackgroundObserver>>,
@@ -27,15 +27,15 @@ impl BackgroundAccess {
     /// One that is over already.
     #[must_use]
     pub(super) fn done(outcome: Transfer, observer: Option<BackgroundObserver>) -> Arc<Self> {
-        let (over, outcome) = (AtomicBool::new(true), Mutex::new(outcome));
+        let (over, outcome) = (PublishedFlag::new(true), Mutex::new(outcome));
         Arc::new(Self { over, outcome, observer: Mutex::new(observer) })
     }
 
     /// Whether it is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        // Acquire: "file access" edge, pairs with Release in `finish`: what was read is in the buffer, and the outcome is there.
-        self.over.load(Ordering::Acquire)
+        // "file access" edge, pairs with `finish`: what was read is in the buffer, and the outcome is there.
+        self.over.is_set()
     }
 
     /// What became of it, once it is over. The first time, who listens to the file is told.
@@ -50,8 +50,8 @@ impl BackgroundAccess {
 
     fn finish(&self, outcome: Transfer) {
         *lock(&self.outcome) = outcome;
-        // Release: "file access" edge, pairs with Acquire in `is_over`.
-        self.over.store(true, Ordering::Release);
+        // "file access" edge, pairs with `is_over`.
+        self.over.set(true);
     }
 }
 

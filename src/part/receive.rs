@@ -4,6 +4,7 @@ use super::buffer::Partitions;
 use super::channel::{Channel, HELLO, Landing, handshake};
 use super::marks::Marks;
 use super::request_events::RequestEvents;
+use super::words::OverRound;
 use crate::comm::Comm;
 use crate::engine::{Awaited, BackgroundOperation, Data, Engine, Mode};
 use crate::error::{Error, Result};
@@ -27,7 +28,7 @@ pub struct PartitionedReceive {
     cursor: AtomicUsize,
     /// Rounds that were started, those that are over, and those whose outcome has been taken.
     round: AtomicU64,
-    over: AtomicU64,
+    over: OverRound,
     notified: AtomicU64,
     events: RequestEvents,
 }
@@ -79,7 +80,7 @@ impl PartitionedReceive {
             marks,
             cursor: AtomicUsize::new(0),
             round: AtomicU64::new(0),
-            over: AtomicU64::new(0),
+            over: OverRound::default(),
             notified: AtomicU64::new(0),
             events: RequestEvents::new(comm, Operation::Recv, source, tag),
         }))
@@ -98,8 +99,8 @@ impl PartitionedReceive {
     }
 
     fn is_over(&self) -> bool {
-        // Acquire: "partition received" edge, pairs with Release in `poll`.
-        self.over.load(Ordering::Acquire) >= self.round()
+        // "partition received" edge, pairs with `poll`.
+        self.over.is_over(self.round())
     }
 
     /// What a wait for it is for; `None` if its peer is MPI_PROC_NULL.
@@ -124,7 +125,7 @@ impl PartitionedReceive {
         match &self.peer {
             None => {
                 self.events.complete(engine, &self.buffer, round, false);
-                self.over.store(round, Ordering::Relaxed);
+                self.over.end(round);
             }
             Some((world, channel)) => {
                 if let Landing::Buffer(_) = channel.landing {
@@ -235,8 +236,8 @@ impl PartitionedReceive {
         if !self.events.complete_once(engine, &self.buffer, round) {
             return self.is_over();
         }
-        // Release: "partition received" edge, pairs with Acquire in `is_over`. Of two threads that come here one goes on.
-        if self.over.fetch_max(round, Ordering::AcqRel) < round && !self.marks.is_empty() {
+        // "partition received" edge, pairs with `is_over`. Of two threads that come here one goes on.
+        if self.over.end_once(round) && !self.marks.is_empty() {
             self.clear(engine, *world, channel, round + 1);
         }
         true

@@ -4,6 +4,7 @@ use super::buffer::Partitions;
 use super::channel::{Channel, HELLO, Landing, handshake};
 use super::marks::Marks;
 use super::request_events::RequestEvents;
+use super::words::{OverRound, SentCount};
 use crate::comm::{Comm, lock};
 use crate::engine::{Awaited, BackgroundOperation, Data, Engine, HomeJob};
 use crate::error::{Error, Result};
@@ -11,7 +12,7 @@ use crate::events::Operation;
 use crate::heap::Heap;
 use crate::p2p::{MessageStatus, Request};
 use crate::shm::telemetry::Waiting;
-use crate::sync::{Arc, AtomicU64, AtomicUsize, Cell, Mutex, Ordering, fence};
+use crate::sync::{Arc, AtomicU64, Cell, Mutex, Ordering, fence};
 use std::sync::OnceLock;
 
 /// Where the receiver's answer comes to.
@@ -38,13 +39,13 @@ pub struct PartitionedSend {
     marks: Marks,
     /// Rounds that were started, and those that are over.
     round: AtomicU64,
-    over: AtomicU64,
+    over: OverRound,
     /// Rounds whose outcome has been taken.
     notified: AtomicU64,
     /// The last round that has been put into the background.
     listed: AtomicU64,
     /// Partitions of this round that have been sent.
-    done: AtomicUsize,
+    done: SentCount,
     events: RequestEvents,
 }
 
@@ -82,10 +83,10 @@ impl PartitionedSend {
             channel: OnceLock::new(),
             marks,
             round: AtomicU64::new(0),
-            over: AtomicU64::new(0),
+            over: OverRound::default(),
             notified: AtomicU64::new(0),
             listed: AtomicU64::new(0),
-            done: AtomicUsize::new(0),
+            done: SentCount::default(),
             events: RequestEvents::new(comm, Operation::Send, dest, tag),
         }))
     }
@@ -118,13 +119,13 @@ impl PartitionedSend {
         if self.is_active() {
             return Err(Error::Request("it is active; it can be started again when it is complete"));
         }
-        self.done.store(0, Ordering::Relaxed);
+        self.done.reset();
         let round = self.round() + 1;
         self.round.store(round, Ordering::Relaxed);
         self.events.start(engine, &self.buffer);
         if self.world.is_none() {
             self.events.complete(engine, &self.buffer, round, false);
-            self.over.store(round, Ordering::Relaxed);
+            self.over.end(round);
         } else if self.marks.is_empty() {
             self.put_off(engine, round);
         }
@@ -231,8 +232,8 @@ impl PartitionedSend {
             });
             channel.count_arrived(from, len);
         }
-        // AcqRel: "partition done" edge, pairs with itself: the last one comes after what all others have written.
-        if self.done.fetch_add(1, Ordering::AcqRel) + 1 == self.marks.len() {
+        // "partition done" edge: the last one comes after what all others have written.
+        if self.done.add() == self.marks.len() {
             self.end(engine, channel, round);
         }
     }
@@ -240,8 +241,8 @@ impl PartitionedSend {
     fn end(&self, engine: &Engine, channel: &Channel, round: u64) {
         channel.words().end(round);
         self.events.complete(engine, &self.buffer, round, true);
-        // Release: "partition done" edge, pairs with Acquire in `is_over`.
-        self.over.store(round, Ordering::Release);
+        // "partition done" edge, pairs with `is_over`.
+        self.over.end(round);
         if let Some(world) = self.world.filter(|world| *world != engine.job().rank()) {
             engine.progress().wake_peer(world);
         }
@@ -257,8 +258,8 @@ impl PartitionedSend {
     }
 
     fn is_over(&self) -> bool {
-        // Acquire: "partition done" edge, pairs with Release in `end`.
-        self.over.load(Ordering::Acquire) >= self.round()
+        // "partition done" edge, pairs with `end`.
+        self.over.is_over(self.round())
     }
 
     /// The outcome of a round that is over. `last`: it is inactive then.
@@ -298,8 +299,8 @@ impl BackgroundOperation for PartitionedSend {
         }
         if let Some(Err(_)) = self.joined(engine) {
             self.events.complete(engine, &self.buffer, round, false);
-            // Release: "partition done" edge, pairs with Acquire in `is_over`.
-            self.over.store(round, Ordering::Release);
+            // "partition done" edge, pairs with `is_over`.
+            self.over.end(round);
             return true;
         }
         let Some(channel) = self.clear(engine, round) else { return false };

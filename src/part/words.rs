@@ -1,6 +1,6 @@
 //! The words that the two requests of a partitioned message share, and the marks that the sender keeps. Rounds count from 1.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// What sender and receiver tell each other. All zero at first.
 #[derive(Debug, Default)]
@@ -132,5 +132,51 @@ impl Mark {
     pub fn is_over(&self, round: u64) -> bool {
         // Acquire: "partition mark" edge, pairs with Release in `take`.
         self.0.load(Ordering::Acquire) > 2 * round
+    }
+}
+
+/// How many partitions of a round have been sent.
+#[derive(Debug, Default)]
+pub struct SentCount(AtomicUsize);
+
+impl SentCount {
+    /// Begins a round.
+    pub fn reset(&self) {
+        // Relaxed: a round is started before any other call knows of it, which the program orders.
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts one more. Returns how many there are.
+    #[must_use]
+    pub fn add(&self) -> usize {
+        // AcqRel: "partition done" edge, pairs with itself: the last one comes after what all others have written.
+        self.0.fetch_add(1, Ordering::AcqRel) + 1
+    }
+}
+
+/// The last round of a request that is over.
+#[derive(Debug, Default)]
+pub struct OverRound(AtomicU64);
+
+impl OverRound {
+    /// `round` is over.
+    pub fn end(&self, round: u64) {
+        // Release: "partition done" edge, pairs with Acquire in `is_over`.
+        self.0.store(round, Ordering::Release);
+    }
+
+    /// `round` is over, as more than one thread may find. Returns whether the caller is the first.
+    #[must_use]
+    pub fn end_once(&self, round: u64) -> bool {
+        // Release: "partition received" edge, pairs with Acquire in `is_over`. Acquire: what comes next of the caller, which lets the
+        // sender write again, comes after what others did that came first.
+        self.0.fetch_max(round, Ordering::AcqRel) < round
+    }
+
+    /// Whether `round` is over.
+    #[must_use]
+    pub fn is_over(&self, round: u64) -> bool {
+        // Acquire: "partition done" and "partition received" edges, pairs with Release in `end` and `end_once`.
+        self.0.load(Ordering::Acquire) >= round
     }
 }

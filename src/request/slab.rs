@@ -12,8 +12,8 @@ const FIRST: u32 = 4096;
 const INDEX_BITS: u32 = 22;
 const INDEX: u32 = (1 << INDEX_BITS) - 1;
 const GENERATIONS: u32 = 256;
-/// Slots of the first chunk; each further one is twice as large.
-const CHUNK: u32 = 256;
+/// Slots of the first chunk; each further one is twice as large. A model has few.
+const CHUNK: u32 = if cfg!(perusal_loom) { 2 } else { 256 };
 const CHUNKS: usize = 14;
 const CAPACITY: u32 = chunk_start(CHUNKS as u32);
 const _: () = assert!(CAPACITY <= INDEX);
@@ -265,7 +265,7 @@ impl<B: Default> Slab<B> {
         // From here on the slots are reached by this pointer alone, so that no reference to all of them ends its right to one.
         let chunk =
             NonNull::new(Box::into_raw(slots).cast::<RequestSlot<B>>()).expect("a box is nowhere at zero");
-        // Release: pairs with Acquire in `get`, publishes the slots.
+        // Release: "request slots" edge, pairs with Acquire in `slot_in` and `alive_ones`, publishes the slots.
         self.chunks[number as usize].store(chunk.as_ptr(), Ordering::Release);
         free.fresh = chunk_start(number + 1);
         // SAFETY: the chunk has `len` slots.
@@ -311,7 +311,7 @@ impl<B: Default> Slab<B> {
 
     #[inline(always)]
     fn slot_in(&self, number: u32, at: u32) -> Option<NonNull<RequestSlot<B>>> {
-        // Acquire: pairs with Release in `fresh`.
+        // Acquire: "request slots" edge, pairs with Release in `fresh`.
         let chunk = NonNull::new(self.chunks.get(number as usize)?.load(Ordering::Acquire))?;
         // SAFETY: a published chunk has all the slots whose indices `chunk_of` maps to it.
         Some(unsafe { chunk.add(at as usize) })
@@ -320,7 +320,7 @@ impl<B: Default> Slab<B> {
     /// All requests that are alive: of those that come or go meanwhile, each as it was at some moment.
     pub fn alive_ones(&self) -> impl Iterator<Item = Ref<B>> + '_ {
         (0..CHUNKS as u32).flat_map(move |number| {
-            // Acquire: pairs with Release in `fresh`.
+            // Acquire: "request slots" edge, pairs with Release in `fresh`.
             let chunk = NonNull::new(self.chunks[number as usize].load(Ordering::Acquire));
             let slots = if chunk.is_some() { CHUNK << number } else { 0 };
             (0..slots).filter_map(move |index| {

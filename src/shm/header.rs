@@ -38,7 +38,7 @@ pub struct JobHeader {
     universe: AtomicU32,
     segments: AtomicU32,
     _apart0: [u8; 60],
-    abort: AtomicU64,
+    abort: AbortWord,
     _apart1: [u8; 120],
     /// Where the next search for a free context id begins.
     pub(super) next_context: AtomicU32,
@@ -130,6 +130,39 @@ pub struct Abort {
 
 /// In the word of a call for the end of the job: an error handler called. Ranks are far below.
 const HANDLER: u64 = 1 << 63;
+
+/// A call for the end of the job, or none (header rule 2).
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct AbortWord(AtomicU64);
+
+impl AbortWord {
+    /// Calls for the end of the job. Returns false if a rank has done so before.
+    pub fn set(&self, abort: Abort) -> bool {
+        let handler = if abort.by_handler { HANDLER } else { 0 };
+        let word = handler | (u64::from(abort.rank) + 1) << 32 | u64::from(abort.code.cast_unsigned());
+        // Release: "abort" edge, pairs with Acquire in `get`; what the caller wrote before is seen.
+        self.0.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// Returns which of the job's `ranks` ranks called, if one has. A word that names no rank is nobody's call.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, ranks: u32) -> Option<Abort> {
+        // Acquire: "abort" edge, pairs with Release in `set`.
+        let word = self.0.load(Ordering::Acquire);
+        // The upper half is the rank plus one, so that zero means none.
+        let rank = ((word & !HANDLER) >> 32).checked_sub(1).filter(|rank| *rank < u64::from(ranks))?;
+        let by_handler = word & HANDLER != 0;
+        Some(Abort { rank: rank as u32, code: (word as u32).cast_signed(), by_handler })
+    }
+
+    /// Forgets the call.
+    fn clear(&self) {
+        // Relaxed: a rank that still sees the call is one of those whom it concerned, or asks whether it concerns it.
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
 
 impl Abort {
     /// A call by the program of `rank`.
@@ -271,10 +304,7 @@ impl JobHeader {
 
     /// Calls for the end of the job. Returns false if a rank has done so before (header rule 2).
     pub fn set_abort(&self, abort: Abort) -> bool {
-        let handler = if abort.by_handler { HANDLER } else { 0 };
-        let word = handler | (u64::from(abort.rank) + 1) << 32 | u64::from(abort.code.cast_unsigned());
-        // Release: "abort" edge, pairs with Acquire in `JobHeader::abort`; what the caller wrote before is seen.
-        self.abort.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed).is_ok()
+        self.abort.set(abort)
     }
 
     /// Says for the launcher, before it starts any rank, that the job goes on when a rank dies.
@@ -292,8 +322,7 @@ impl JobHeader {
 
     /// Forgets a call for the launcher, which has ended those whom it concerned, while others go on.
     pub fn clear_abort(&self) {
-        // Relaxed: a rank that still sees the call is one of those, or asks whether it concerns it.
-        self.abort.store(0, Ordering::Relaxed);
+        self.abort.clear();
     }
 
     /// Counts a rank that the launcher has declared dead in its roster entry.
@@ -319,12 +348,7 @@ impl JobHeader {
     #[inline]
     #[must_use]
     pub fn abort(&self, ranks: u32) -> Option<Abort> {
-        // Acquire: "abort" edge, pairs with Release in `JobHeader::set_abort`.
-        let word = self.abort.load(Ordering::Acquire);
-        // The upper half is the rank plus one, so that zero means none.
-        let rank = ((word & !HANDLER) >> 32).checked_sub(1).filter(|rank| *rank < u64::from(ranks))?;
-        let by_handler = word & HANDLER != 0;
-        Some(Abort { rank: rank as u32, code: (word as u32).cast_signed(), by_handler })
+        self.abort.get(ranks)
     }
 }
 
@@ -348,7 +372,7 @@ mod tests {
     fn an_abort_word_that_names_no_rank_is_no_abort() {
         let memory = Memory::create(2, 0).unwrap();
         for word in [1, 0xffff_ffff, 3 << 32, u64::MAX] {
-            memory.header().abort.store(word, crate::sync::Ordering::Relaxed);
+            memory.header().abort.0.store(word, crate::sync::Ordering::Relaxed);
             assert_eq!(memory.header().abort(2), None, "{word:#x}");
         }
     }

@@ -15,5 +15,6 @@ pub mod event {
     pub mod buffer;
     pub mod buffer_chain;
     pub mod callback_table;
+    pub mod waits;
 }
 pub mod pvar;

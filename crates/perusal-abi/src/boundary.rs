@@ -22,7 +22,7 @@ use crate::events::{
     open_bindings,
 };
 use crate::shm::ERRHANDLER_VARIABLE;
-use crate::sync::{AtomicBool, AtomicU8, Ordering};
+use crate::sync::{AtomicBool, Ordering, PublishedFlag, PublishedStage};
 use crate::tool::event::delivery;
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -112,13 +112,13 @@ pub enum Phase {
     After = 2,
 }
 
-static PHASE: AtomicU8 = AtomicU8::new(Phase::Before as u8);
-static OPEN: AtomicBool = AtomicBool::new(false);
+static PHASE: PublishedStage = PublishedStage::new();
+static OPEN: PublishedFlag = PublishedFlag::new(false);
 
 /// Moves the process to `phase`; called by MPI_Init* and MPI_Finalize only.
 pub fn set_phase(phase: Phase) {
-    // Release: boundary edge 1, pairs with the Acquire in `phase`, publishes what initialisation built.
-    PHASE.store(phase as u8, Ordering::Release);
+    // Boundary edge 1, pairs with `phase`, publishes what initialisation built.
+    PHASE.set(phase as u8);
 }
 
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -141,8 +141,8 @@ pub fn set_open(open: bool) {
             let _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         });
     }
-    // Release: boundary edge 2, pairs with the Acquire in `is_open`, publishes what initialisation built.
-    OPEN.store(open, Ordering::Release);
+    // Boundary edge 2, pairs with `is_open`, publishes what initialisation built.
+    OPEN.set(open);
     open_bindings(open);
 }
 
@@ -150,16 +150,16 @@ pub fn set_open(open: bool) {
 #[inline(always)]
 #[must_use]
 pub fn is_open() -> bool {
-    // Acquire: boundary edge 2, pairs with the Release in `set_open`.
-    OPEN.load(Ordering::Acquire)
+    // Boundary edge 2, pairs with `set_open`.
+    OPEN.is_set()
 }
 
 /// Where the process stands.
 #[inline(always)]
 #[must_use]
 pub fn phase() -> Phase {
-    // Acquire: boundary edge 1, pairs with the Release in `set_phase`.
-    match PHASE.load(Ordering::Acquire) {
+    // Boundary edge 1, pairs with `set_phase`.
+    match PHASE.get() {
         1 => Phase::Running,
         2 => Phase::After,
         _ => Phase::Before,

@@ -16,6 +16,7 @@
 
 use super::registration::Registration;
 use super::safety::Safety;
+use super::waits::Waits;
 use crate::events::{hold_fast_path, inside_callback, set_sleep_hook};
 use crate::handles::{HandleKind, HandleTable};
 use crate::limits::TOOL_HANDLES;
@@ -27,10 +28,8 @@ static HANDLES: HandleTable<Registration> = HandleTable::new(HandleKind::EventRe
 /// All registrations, each at an index of its own as long as it lives.
 static ALL: Mutex<RegistrationTable> =
     Mutex::new(RegistrationTable { entries: Vec::new(), free: Vec::new() });
-/// Something waits for a safe point.
-static WAITS: AtomicBool = AtomicBool::new(false);
-/// A registration is over but for what waits.
-static ENDS: AtomicBool = AtomicBool::new(false);
+/// Whether there is anything to do.
+static WAITS: Waits = Waits::new();
 /// Held by the thread that delivers.
 static TURN: Mutex<()> = Mutex::new(());
 /// MPI_THREAD_MULTIPLE: functions may run at the same time.
@@ -151,15 +150,12 @@ pub fn drops() -> u64 {
 /// Notes that something waits for a safe point.
 #[inline]
 pub(super) fn something_waits() {
-    // Release: pairs with Acquire in `deliver`; an exchange, so that the store of another thread after it does not hide it.
-    WAITS.swap(true, Ordering::Release);
+    WAITS.something_waits();
 }
 
 /// Ends a registration that accepts nothing any more and may have delivered everything, if its callback may run here.
 pub(super) fn something_ends() {
-    something_waits();
-    // Release: pairs with Acquire in `deliver`.
-    ENDS.store(true, Ordering::Release);
+    WAITS.something_ends();
     if !inside_callback() {
         deliver();
     }
@@ -169,8 +165,7 @@ pub(super) fn something_ends() {
 #[inline(always)]
 #[must_use]
 pub fn waits() -> bool {
-    // Relaxed: a hint; `deliver` decides by an exchange.
-    WAITS.load(Ordering::Relaxed)
+    WAITS.waits()
 }
 
 /// Whether this thread is in a tool's function that [`deliver`] has called, or a pass before a sleep.
@@ -191,15 +186,13 @@ pub fn deliver() {
             Err(TryLockError::WouldBlock) => return,
         };
         DELIVERING.set(true);
-        // Acquire: pairs with Release in `something_waits`: what waits is there.
-        if WAITS.swap(false, Ordering::Acquire) {
+        if WAITS.take() {
             pass(level_at_safe_point());
         }
         DELIVERING.set(false);
         drop(turn);
-        // Events that the tools' functions have caused wait for the next safe point, or this might not end. Acquire: pairs with
-        // Release in `something_ends`.
-        if !ENDS.swap(false, Ordering::Acquire) {
+        // Events that the tools' functions have caused wait for the next safe point, or this might not end.
+        if !WAITS.take_end() {
             return;
         }
     }
@@ -208,15 +201,14 @@ pub fn deliver() {
 /// The pass of a thread that is about to sleep inside MPI, in a callback: no function is called that could not be called at once.
 #[cold]
 fn deliver_in_wait() {
-    // Relaxed: a hint; the exchange decides.
-    if !WAITS.load(Ordering::Relaxed) || DELIVERING.get() {
+    // A hint; the exchange decides.
+    if !waits() || DELIVERING.get() {
         return;
     }
     // The thread that has the turn delivers it, or leaves it to the next sleep.
     let Ok(turn) = TURN.try_lock() else { return };
     DELIVERING.set(true);
-    // Acquire: pairs with Release in `something_waits`: what waits is there.
-    if WAITS.swap(false, Ordering::Acquire) {
+    if WAITS.take() {
         let level = level_at_once();
         begin_pass();
         each(Registration::has_drops, |registration| registration.report_drops(level));

@@ -12,6 +12,7 @@
 //! | [`buffer`] | where events wait, if the handle wants it |
 //! | [`buffer_chain`] | the buffers of one handle, whose size may change |
 //! | [`delivery`] | all handles, and the passes that deliver what waits |
+//! | [`waits`] | the words that say whether a pass has anything to do |
 //!
 //! The functions of MPI_T are in the C bindings, `mpi_t::event`. `docs/tool-events.md` says what a tool sees.
 
@@ -25,3 +26,4 @@ pub mod registration;
 pub mod safety;
 pub mod source;
 pub mod types;
+pub mod waits;
