@@ -452,3 +452,16 @@ fn a_launcher_that_may_not_kill_ends_all_the_same() {
     // The kernel ends it with its parent.
     nothing_is_left(&mark);
 }
+
+#[test]
+fn a_launcher_waits_for_ranks_that_take_seconds_to_die() {
+    let dir = Directory::new("dawdle");
+    let slow = format!("exec {RANK} dawdle touch {} sleep", dir.file("up"));
+    let other = format!("until test -e {}; do sleep 0.01; done; exit 3", dir.file("up"));
+    let job = start(&["-n", "1", "sh", "-c", &slow, ":", "-n", "1", "sh", "-c", &other], Stdio::null());
+    let mark = job.mark.clone();
+    let ended = job.end();
+    assert_eq!(ended.code(), 3, "{ended:?}");
+    assert!(!ended.err.contains("left behind"), "{ended:?}");
+    nothing_is_left(&mark);
+}

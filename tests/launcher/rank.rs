@@ -6,7 +6,8 @@
 //! (status 70). `sleep`: for as long as anybody. `deaf`: from now on SIGTERM and SIGINT are ignored. `echo-usr1`: prints
 //! a line for each SIGUSR1. `fork`: leaves a sleeping child in a session of its own. `scribble PID JOB`: writes a process id wherever
 //! the job's memory has one, negated for the ranks' own, and another job's id. `stray-abort`: writes a word that no rank writes
-//! where MPI_Abort leaves its own. `alive`: ends with status 72 if the job seems to be over.
+//! where MPI_Abort leaves its own. `alive`: ends with status 72 if the job seems to be over. `dawdle`: from now on the kernel takes seconds to take
+//! it apart.
 
 use std::os::unix::fs::FileExt;
 use std::process::exit;
@@ -35,6 +36,7 @@ fn main() {
             "scribble" => scribble(of(&job), number(), &args.next().expect("a job's id")),
             "stray-abort" => write(of(&job), ABORT, &0x0000_0000_1234_5678_u64.to_le_bytes()),
             "alive" => alive(of(&job)),
+            "dawdle" => dawdle(),
             other => panic!("unknown verb {other}"),
         }
     }
@@ -138,5 +140,44 @@ fn scribble(job: &Job, pid: i32, id: &str) {
 fn alive(job: &Job) {
     if job.check_alive(None).is_err() {
         exit(72);
+    }
+}
+
+/// Leaves most of the only CPU that it may use to children, which want it for 8 seconds, and has memory that takes a while to be given back.
+fn dawdle() {
+    const BYTES: usize = 192 << 20;
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping, of which each page is written in its own bounds; integers, and structures that live through the calls. The process
+    // has one thread, and its children make system calls only.
+    unsafe {
+        let memory = libc::mmap(std::ptr::null_mut(), BYTES, protection, flags, -1, 0);
+        assert_ne!(memory, libc::MAP_FAILED, "memory");
+        libc::madvise(memory, BYTES, libc::MADV_NOHUGEPAGE);
+        (0..BYTES).step_by(4096).for_each(|at| memory.cast::<u8>().add(at).write_volatile(1));
+        let [mut all, mut one]: [libc::cpu_set_t; 2] = std::mem::zeroed();
+        let size = size_of_val(&all);
+        libc::sched_getaffinity(0, size, &raw mut all);
+        libc::CPU_SET(libc::sched_getcpu() as usize, &mut one);
+        assert_eq!(libc::sched_setaffinity(0, size, &raw const one), 0, "affinity");
+        let rank = libc::getpid();
+        if (0..4).any(|_| libc::fork() == 0) {
+            // What goes to the group of the rank is not meant for it. The session, within which the scheduler weighs processes, is the same.
+            libc::setpgid(0, 0);
+            let start = now();
+            while now() < start + 8 {}
+            libc::sched_setaffinity(rank, size, &raw const all);
+            libc::_exit(0);
+        }
+        assert_eq!(libc::setpriority(libc::PRIO_PROCESS, 0, 19), 0, "nice");
+    }
+}
+
+/// Seconds that only grow.
+fn now() -> libc::time_t {
+    // SAFETY: integers, and a structure that lives through the call.
+    unsafe {
+        let mut now: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now);
+        now.tv_sec
     }
 }

@@ -13,6 +13,7 @@ mod hang;
 mod hosts;
 mod info;
 mod input;
+mod killed;
 mod logger;
 mod meetings;
 mod mpi;

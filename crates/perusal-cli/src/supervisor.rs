@@ -39,7 +39,7 @@ pub const FORWARDED: [i32; 9] = [
 
 /// From SIGTERM to SIGKILL for the ranks of a job that has failed.
 pub const GRACE: Duration = Duration::from_millis(400);
-/// From SIGKILL to giving up on ranks that it does not end: another user's, or kept by a sandbox or the kernel.
+/// From SIGKILL, or the last sign that a killed rank is ending, to giving it up: another user's, or kept by a sandbox or the kernel.
 const KILL_LIMIT: Duration = Duration::from_secs(3);
 /// For what ranks have left running when the last of them has ended: time to finish writing.
 const STRAY_GRACE: Duration = Duration::from_millis(200);
@@ -469,11 +469,12 @@ impl<'a> Supervisor<'a> {
         if self.kill_at.is_some_and(|at| now >= at) {
             self.kill_at = None;
             self.signal_running(libc::SIGKILL);
+            self.note_progress();
             self.leave_at = Some(now + KILL_LIMIT);
         }
         if self.leave_at.is_some_and(|at| now >= at) {
-            self.leave_at = None;
             self.leave_behind();
+            self.leave_at = Some(now + KILL_LIMIT);
         }
         self.kill_ending(now);
         if self.check_at.is_some_and(|at| now >= at) {
@@ -492,28 +493,13 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Waits no longer for ranks that SIGKILL has not ended.
-    fn leave_behind(&mut self) {
-        let left: Vec<(usize, i32)> = self
-            .ranks
-            .iter()
-            .enumerate()
-            .filter(|(_, rank)| rank.running)
-            .map(|(n, rank)| (n, rank.pid))
-            .collect();
-        for (rank, pid) in left {
-            let why = sys::refusal(pid).map_or_else(String::new, |error| format!(": {error}"));
-            self.say(&format!("rank {rank} (process {pid}) cannot be killed{why}; it is left behind"));
-            self.ranks[rank].running = false;
-        }
-    }
-
     /// When the last rank has ended: ends what ranks have left running, and writes what is left to be written.
     fn clear_up(&mut self) {
         if let Some(reaper) = self.reaper.take() {
             reaper.stop();
         }
-        (self.kill_at, self.timeout_at, self.check_at) = (None, None, None);
+        (self.kill_at, self.leave_at) = (None, None);
+        (self.timeout_at, self.check_at) = (None, None);
         self.end_strays();
         while self.streams.iter().any(|stream| stream.fd().is_some())
             || self.sinks.iter().any(|s| !s.is_empty())

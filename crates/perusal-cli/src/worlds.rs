@@ -9,6 +9,7 @@ use perusal::internals::shm::{Exit, JobWorld, RankState};
 use rustix::event::epoll::EventFlags;
 
 use crate::failure::{Failure, died_unseen, failure_of_ended};
+use crate::killed::CpuTime;
 use crate::starter::Started;
 use crate::supervisor::{GRACE, LIFELINE, Supervisor};
 use crate::sys;
@@ -24,12 +25,14 @@ pub struct RankProcess {
     pub given_up: bool,
     /// Whether it was there before the launcher, and is not the launcher's child.
     pub adopted: bool,
+    /// What it had run when the launcher last looked whether it is ending.
+    pub ran: CpuTime,
 }
 
 impl RankProcess {
     /// A process that has just been started.
     pub fn new(pid: i32) -> Self {
-        Self { pid, running: true, given_up: false, adopted: false }
+        Self { pid, running: true, given_up: false, adopted: false, ran: CpuTime::default() }
     }
 
     /// Sends a signal to its process group, if it runs.
