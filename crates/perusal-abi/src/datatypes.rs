@@ -99,6 +99,17 @@ pub fn any(handle: usize) -> Result<Datatype> {
     object(handle).map(|object| object.datatype.clone())
 }
 
+/// Something about the type of `handle`, committed or not. Predefined types are not even counted for it: programs ask for each of their elements.
+///
+/// # Errors
+/// [`Error::Type`] if there is none.
+pub fn ask<R>(handle: usize, question: impl FnOnce(&Datatype) -> R) -> Result<R> {
+    match Datatype::predefined_ref(handle) {
+        Some(ty) => Ok(question(ty)),
+        None => object(handle).map(|object| question(&object.datatype)),
+    }
+}
+
 /// What a handle names that is not a named predefined one.
 ///
 /// # Errors

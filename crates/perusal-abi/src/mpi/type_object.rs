@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::arguments::{Given, InOut, OrUndefined};
 use crate::datatype::{Datatype, missing_optional};
-use crate::datatypes::{any, freeable, insert, object, remove};
+use crate::datatypes::{any, ask, freeable, insert, object, remove};
 use crate::error::Result;
 use crate::types::{MPI_Aint, MPI_Count, MPI_Datatype};
 use core::ffi::c_int;
@@ -13,7 +13,7 @@ pub fn size(datatype: MPI_Datatype) -> Result<OrUndefined> {
     if missing_optional(datatype).is_some() {
         return Ok(OrUndefined(None));
     }
-    any(datatype).map(|ty| OrUndefined(Some(ty.size() as i64)))
+    ask(datatype, |ty| OrUndefined(Some(ty.size() as i64)))
 }
 
 /// Lower bound and extent, or those of the data alone. Not known of an optional type that there is not.
@@ -21,9 +21,10 @@ pub fn extent(datatype: MPI_Datatype, data_only: bool) -> Result<(ByteCount, Byt
     if missing_optional(datatype).is_some() {
         return Ok((ByteCount(0), ByteCount(MPI_UNDEFINED as isize)));
     }
-    let ty = any(datatype)?;
-    let (low, span) = if data_only { (ty.true_lb(), ty.true_extent()) } else { (ty.lb(), ty.extent()) };
-    Ok((ByteCount(low), ByteCount(span)))
+    ask(datatype, |ty| {
+        let (low, span) = if data_only { (ty.true_lb(), ty.true_extent()) } else { (ty.lb(), ty.extent()) };
+        (ByteCount(low), ByteCount(span))
+    })
 }
 
 /// A distance in bytes, as `MPI_Aint` or `MPI_Count`, which are 64 bits both.
