@@ -33,6 +33,14 @@ impl Info {
         Ok(())
     }
 
+    /// Sets all pairs of `other`.
+    pub fn update(&mut self, other: &Self) {
+        for (key, value) in other.iter() {
+            // It has fitted there.
+            let _ = self.set(key, value);
+        }
+    }
+
     /// The value of `key`.
     ///
     /// # Errors

@@ -193,9 +193,9 @@ impl Comm {
         lock(&self.info).clone()
     }
 
-    /// Replaces the hints (MPI_Comm_set_info).
-    pub fn set_info(&self, info: Info) {
-        *lock(&self.info) = info;
+    /// Changes hints; those that are not named stay as they are (MPI_Comm_set_info).
+    pub fn set_info(&self, info: &Info) {
+        lock(&self.info).update(info);
     }
 
     /// The same, usable for messages: its point-to-point and its collective context.

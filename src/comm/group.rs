@@ -12,8 +12,17 @@ use crate::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Group {
     members: Members,
-    /// The attached buffer of the session that it comes from, if it comes from one.
-    session: Option<Buffers>,
+    /// What the session that it comes from has for it, if it comes from one.
+    session: Option<Arc<OfSession>>,
+}
+
+/// What a session has for the groups, and so the communicators, that come from it.
+#[derive(Debug, Default)]
+pub struct OfSession {
+    /// The attached buffer of the session.
+    pub buffers: Buffers,
+    /// The memory allocation kinds that the session supports (MPI 5.0 §11.4.3), as the info key has them.
+    pub kinds: String,
 }
 
 #[derive(Clone, Debug)]
@@ -73,15 +82,15 @@ impl Group {
         Self { members: Members::List(Arc::new(List { world: world.into(), inverse })), session: None }
     }
 
-    /// The same, of a session whose attached buffer is in `session`; groups made of it are the session's, too.
+    /// The same, of a session; groups made of it are the session's, too.
     #[must_use]
-    pub fn of_session(self, session: Option<&Buffers>) -> Self {
+    pub fn of_session(self, session: Option<&Arc<OfSession>>) -> Self {
         Self { session: session.cloned(), ..self }
     }
 
-    /// The attached buffer of the session that it comes from, if it comes from one.
+    /// What the session that it comes from has for it, if it comes from one.
     #[must_use]
-    pub const fn session(&self) -> Option<&Buffers> {
+    pub const fn session(&self) -> Option<&Arc<OfSession>> {
         self.session.as_ref()
     }
 

@@ -16,7 +16,7 @@ pub mod topology;
 pub use attributes::{Attributes, Keyvals, Predefined};
 pub use communicator::Comm;
 pub use errhandler::{Errhandler, ErrhandlerSlot};
-pub use group::{Group, Similarity};
+pub use group::{Group, OfSession, Similarity};
 pub use links::Link;
 pub use topology::Topology;
 

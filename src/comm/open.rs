@@ -21,8 +21,8 @@ impl Engine {
         own_ref.reopen();
         user_ref.observe(comm.events.clone());
         self.mark(user_ref);
-        if let Some(buffers) = comm.group().session() {
-            user_ref.set_session_buffers(buffers);
+        if let Some(session) = comm.group().session() {
+            user_ref.set_session_buffers(&session.buffers);
         }
         Ok(comm.with_contexts(user, own))
     }

@@ -4,12 +4,12 @@ use super::request::{Program, SpawnRequest};
 use crate::abi::MPI_ERR_SPAWN;
 use crate::error::{Error, Result};
 use crate::info::Info;
-use crate::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS};
+use crate::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS, KINDS_VARIABLE};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 /// A program, of which `most` processes are wished for where there is room for `places`. Of the info keys, `host` must name this node, called
-/// `here`; `wdir`, `path`, `soft`, `mpi_initial_errhandler` and `env` (`NAME=VALUE`, a line each) are obeyed, others ignored.
+/// `here`; `wdir`, `path`, `soft`, `mpi_initial_errhandler`, `mpi_memory_alloc_kinds` and `env` (`NAME=VALUE`, a line each) are obeyed, others ignored.
 ///
 /// # Errors
 /// [`Error::Arg`] for an empty name, [`Error::InfoValue`] for a value without sense, [`Error::Dynamic`] for another host.
@@ -42,6 +42,9 @@ pub fn program(
         let known = handler.ok().filter(|name| INITIAL_ERRHANDLERS.contains(name));
         let name = known.ok_or(Error::InfoValue("mpi_initial_errhandler is no predefined error handler"))?;
         env.push(format!("{ERRHANDLER_VARIABLE}={name}").into_bytes());
+    }
+    if let Some(kinds) = hints.get("mpi_memory_alloc_kinds")? {
+        env.push([KINDS_VARIABLE.as_bytes(), b"=", kinds].concat());
     }
     let command = std::iter::once(command).chain(arguments.iter().copied()).map(<[u8]>::to_vec).collect();
     Ok(Program { command, counts, wdir: text("wdir")?, path: text("path")?, env })

@@ -35,6 +35,9 @@ pub const ERRHANDLER_VARIABLE: &str = "PERUSAL_INITIAL_ERRHANDLER";
 /// The values of that key (MPI 5.0 §11.8.4); the first is what holds without it.
 pub const INITIAL_ERRHANDLERS: [&str; 3] = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
 
+/// Environment variable with the memory allocation kinds that a process was started to use: a value of the info key `mpi_memory_alloc_kinds`.
+pub const KINDS_VARIABLE: &str = "PERUSAL_MEMORY_ALLOC_KINDS";
+
 /// The memory that was mapped before the process joined the job.
 static MAPPED: OnceLock<Arc<Memory>> = OnceLock::new();
 

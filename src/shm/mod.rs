@@ -52,8 +52,9 @@ pub use failures::Failures;
 pub use header::{Abort, JobHeader};
 pub use heap_region::HeapRegion;
 pub use inherited::{
-    DOOR_VARIABLE, ERRHANDLER_VARIABLE, FD_VARIABLE, INITIAL_ERRHANDLERS, JobWorld, LAUNCHER_VARIABLE,
-    PARENT_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, WORLD_VARIABLE, door, expected_shape, parent,
+    DOOR_VARIABLE, ERRHANDLER_VARIABLE, FD_VARIABLE, INITIAL_ERRHANDLERS, JobWorld, KINDS_VARIABLE,
+    LAUNCHER_VARIABLE, PARENT_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, WORLD_VARIABLE, door, expected_shape,
+    parent,
 };
 pub use job::{Job, is_gone};
 pub use layout::{Geometry, JobLayout, RingOffsets};

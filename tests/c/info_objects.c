@@ -3,6 +3,8 @@
  */
 #include "check.h"
 
+#include <unistd.h>
+
 static void values(void) {
     MPI_Info info;
     char value[MPI_MAX_INFO_VAL], small[4];
@@ -102,6 +104,11 @@ static void environment(int argc, char **argv) {
     CHECK(strcmp(value, again) == 0);
     OK(MPI_Info_set(info, "wdir", "elsewhere"));
     OK(MPI_Info_free(&info));
+    /* It says how the program was started, not what it has done since. */
+    SAME(chdir("/"), 0);
+    length = sizeof again;
+    OK(MPI_Info_get_string(MPI_INFO_ENV, "wdir", &length, again, &flag));
+    CHECK(strcmp(value, "/") != 0 && strcmp(value, again) == 0);
 }
 
 int main(int argc, char **argv) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser};
 use perusal::internals::dynamic::spawn::soft_counts;
 use perusal::internals::placement::Policy;
-use perusal::internals::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS};
+use perusal::internals::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS, KINDS_VARIABLE};
 use perusal::internals::variables::VariableId;
 
 use crate::config_file;
@@ -49,6 +49,9 @@ struct RunOptions {
     /// What an error does until the program sets a handler: mpi_errors_are_fatal (the default), mpi_errors_abort, mpi_errors_return
     #[arg(long = "initial-errhandler", value_name = "NAME")]
     initial_errhandler: Option<String>,
+    /// Kinds of memory that the ranks want to use, separated by commas, of the info key mpi_memory_alloc_kinds
+    #[arg(long = "memory-alloc-kinds", value_name = "KINDS")]
+    memory_alloc_kinds: Option<String>,
     /// Architecture; only this machine's is possible
     #[arg(long = "arch", value_name = "NAME", hide = true)]
     arch: Option<String>,
@@ -539,6 +542,9 @@ fn changes(
             return Err(format!("--initial-errhandler {handler}: it must be one of {known}"));
         }
         set.push(VariableChange::Set(ERRHANDLER_VARIABLE.into(), handler.into()));
+    }
+    if let Some(kinds) = &block.memory_alloc_kinds {
+        set.push(VariableChange::Set(KINDS_VARIABLE.into(), kinds.into()));
     }
     set.extend(preload::sharing(share_heap, &set)?);
     Ok(EnvironmentChanges { only, set })

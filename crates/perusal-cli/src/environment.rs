@@ -85,6 +85,7 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(O
         shm::WORLD_VARIABLE,
         shm::PARENT_VARIABLE,
         shm::ERRHANDLER_VARIABLE,
+        shm::KINDS_VARIABLE,
         JOB_ID_VARIABLE,
         APP_VARIABLE,
         LOCAL_RANK_VARIABLE,

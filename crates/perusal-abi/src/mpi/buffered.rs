@@ -107,20 +107,20 @@ pub fn iflush_comm(comm: &Comm) -> Result<MPI_Request> {
 
 /// MPI_Session_attach_buffer.
 pub fn attach_to_session(session: Arc<Session>, addr: *mut c_void, size: i64) -> Result<()> {
-    attach_to(&session.buffers, addr, size)
+    attach_to(session.buffers(), addr, size)
 }
 
 /// MPI_Session_detach_buffer.
 pub fn detach_from_session(session: Arc<Session>) -> Result<(usize, Fitting)> {
-    detach_from(&session.buffers)
+    detach_from(session.buffers())
 }
 
 /// MPI_Session_flush_buffer.
 pub fn flush_session(session: Arc<Session>) -> Result<()> {
-    engine()?.flush_buffer(&session.buffers)
+    engine()?.flush_buffer(session.buffers())
 }
 
 /// MPI_Session_iflush_buffer.
 pub fn iflush_session(session: Arc<Session>) -> Result<MPI_Request> {
-    begin_flush(&session.buffers, None)
+    begin_flush(session.buffers(), None)
 }

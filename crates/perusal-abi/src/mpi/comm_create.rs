@@ -1,6 +1,6 @@
 //! Making and freeing communicators (MPI 5.0 §7.4.2, §7.4.3, §7.6.2).
 
-use super::{attr, errhandler, group};
+use super::{attr, errhandler, group, memory_kinds};
 use crate::abi::*;
 use crate::arguments::InOut;
 use crate::check as check_calls;
@@ -107,7 +107,7 @@ fn duplicate(handle: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
 /// Gives a duplicate its hints, attributes and events.
 fn dress(handle: MPI_Comm, old: &Comm, new: MPI_Comm, hints: Info) -> Result<()> {
     let new = comms::get(new)?;
-    new.set_info(hints);
+    new.set_info(&hints);
     old.attributes.copy_to(attr::owner(attributes::KeyvalKind::Comm, handle), &new.attributes)?;
     engine()?.registry().propagate(&old.events, &new.events);
     Ok(())
@@ -132,7 +132,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
         let context = check_nonblocking(&transports).and(context)?;
         let mut comm = opened(same(&old, context), old.topology().cloned(), &old, events)?;
         comm.attributes = attributes;
-        comm.set_info(hints);
+        comm.set_info(&hints);
         engine.registry().propagate(&old.events, &comm.events);
         let comm = Arc::new(comm);
         comms::replace(new, comm.clone())?;
@@ -382,7 +382,7 @@ pub fn create_from_group(
     }
     if handle != MPI_COMM_NULL {
         let new = comms::get(handle)?;
-        new.set_info(hints);
+        new.set_info(&hints);
         new.errhandler.replace(handler);
     }
     Ok(handle)
@@ -416,7 +416,7 @@ pub fn intercomm_from_groups(
     let agreed = connected_groups(&local, leader, (remote, remote_leader), string_tag(tag))?;
     let handle = admit(agreed, None, comms::world()?)?;
     let new = comms::get(handle)?;
-    new.set_info(hints);
+    new.set_info(&hints);
     new.errhandler.replace(handler);
     Ok(handle)
 }
@@ -448,13 +448,13 @@ pub fn disconnect(comm: InOut<'_, MPI_Comm>) -> Result<()> {
     Ok(())
 }
 
-/// MPI_Comm_set_info.
+/// MPI_Comm_set_info: hints that are not named stay as they are.
 pub fn set_info(comm: Arc<Comm>, hints: Info) -> Result<()> {
-    comm.set_info(hints);
+    comm.set_info(&hints);
     Ok(())
 }
 
 /// MPI_Comm_get_info; the object is the caller's to free.
 pub fn info(comm: Arc<Comm>) -> Result<Info> {
-    Ok(comm.info())
+    memory_kinds::told(comm.info(), &comm)
 }

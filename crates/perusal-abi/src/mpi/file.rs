@@ -1,6 +1,6 @@
 //! Files: opening, closing, asking about and changing them (MPI 5.0 §14.2, §14.3, §14.5, §14.6).
 
-use super::errhandler;
+use super::{errhandler, memory_kinds};
 use crate::abi::*;
 use crate::arguments::{InOut, Letters, Out};
 use crate::check;
@@ -109,7 +109,7 @@ pub fn set_info(fh: &FileObject, hints: Info) -> Result<()> {
 
 /// MPI_File_get_info; the object is the caller's to free.
 pub fn info(fh: &FileObject) -> Result<Info> {
-    Ok(fh.file().info())
+    memory_kinds::told(fh.file().info(), fh.file().comm())
 }
 
 /// MPI_File_set_view. A member whose arguments are wrong takes part, so that the others learn of it.

@@ -1,5 +1,6 @@
 //! Info objects (MPI 5.0 §10). All legal at any time, from any thread.
 
+use super::memory_kinds;
 use crate::abi::*;
 use crate::arguments::{Argument, Arguments, Given, InOut, Letters, Out};
 use crate::error::{Error, Result};
@@ -33,12 +34,12 @@ pub fn made() -> Vec<MPI_Info> {
     TABLE.handles()
 }
 
-/// What MPI_INFO_ENV holds, as MPI_Init found it; the first call wins (MPI 5.0 §11.2.1). Before it, only what the system knows.
-pub fn set_environment(info: Info) {
-    let _ = STARTED.set(info);
+/// Notes what MPI_INFO_ENV holds (MPI 5.0 §11.2.1): what the first MPI_Init, or the first session, finds.
+pub fn note_environment() {
+    STARTED.get_or_init(environment);
 }
 
-/// How this process was started, as far as the system tells: `command`, `argv`, `wdir`, `host`, `arch`.
+/// How this process was started, as far as the system tells: `command`, `argv`, `wdir`, `host`, `arch`; and the kinds of memory that were asked for.
 #[must_use]
 pub fn environment() -> Info {
     let mut info = Info::new();
@@ -49,6 +50,7 @@ pub fn environment() -> Info {
         ("wdir", std::env::current_dir().ok().map(|d| d.to_string_lossy().into_owned())),
         ("host", Some(super::env::host_name())),
         ("arch", Some(std::env::consts::ARCH.to_owned())),
+        (memory_kinds::KEY, memory_kinds::requested()),
     ];
     for (key, value) in facts {
         // What does not fit is left out: the standard asks for no key in particular.

@@ -1,5 +1,6 @@
 //! Beginning and end (MPI 5.0 §11.2, §11.4, §11.6.2, §9.7).
 
+use super::info;
 use crate::abi::*;
 use crate::boundary::{Phase, phase};
 use crate::error::{Error, Result};
@@ -19,6 +20,7 @@ pub fn begin(function: &'static str, level: c_int) -> Result<c_int> {
         Phase::After => return Err(Error::Other(format!("{function} called after MPI_Finalize"))),
     }
     process::open_world(level)?;
+    info::note_environment();
     super::dynamic::meet_parent()?;
     delivery::deliver();
     Ok(process::level().unwrap_or(level))

@@ -17,6 +17,7 @@ pub mod group;
 pub mod info;
 pub mod init;
 pub mod memory;
+pub mod memory_kinds;
 pub mod ops;
 pub mod p2p;
 pub mod pack;

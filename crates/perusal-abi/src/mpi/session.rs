@@ -3,12 +3,12 @@
 //! All use the one engine of the process ([`process`]). There are two process sets, `mpi://WORLD` and `mpi://SELF`; as in other
 //! URIs, scheme and name may be in lower or upper case.
 
-use super::{errhandler, group};
+use super::{errhandler, group, info, memory_kinds};
 use crate::abi::*;
 use crate::arguments::{InOut, Letters};
 use crate::boundary::ErrorSource;
 use crate::comm::errhandler::{ErrhandlerKind, ErrhandlerSlot};
-use crate::comm::{Comm, Group};
+use crate::comm::{Comm, Group, OfSession};
 use crate::engine::Buffers;
 use crate::error::{Error, Result};
 use crate::handles::{HandleKind, HandleTable};
@@ -29,10 +29,17 @@ pub struct Session {
     info: Info,
     /// The error handler of the session.
     pub errhandler: ErrhandlerSlot,
-    /// Its attached buffer.
-    pub buffers: Buffers,
+    /// What it has for what comes from it.
+    shared: Arc<OfSession>,
     /// MPI_Session_finalize has been called.
     is_over: AtomicBool,
+}
+
+impl Session {
+    /// Its attached buffer.
+    pub fn buffers(&self) -> &Buffers {
+        &self.shared.buffers
+    }
 }
 
 /// The session of `handle`.
@@ -70,14 +77,17 @@ fn open(hints: &Info, handler: MPI_Errhandler) -> Result<MPI_Session> {
     let asked = level_of(hints)?;
     let errhandler = ErrhandlerSlot::new(errhandler::find(handler, ErrhandlerKind::Session)?);
     let level = process::open_session(asked)?;
+    info::note_environment();
     let mut info = Info::new();
     for (name, _) in LEVELS.iter().filter(|(_, of)| *of == level) {
         info.set(LEVEL, name)?;
     }
+    let kinds = memory_kinds::of_session(hints.get(memory_kinds::KEY)?);
+    info.set(memory_kinds::KEY, &kinds)?;
     match SESSIONS.insert(Arc::new(Session {
         info,
         errhandler,
-        buffers: Buffers::default(),
+        shared: Arc::new(OfSession { buffers: Buffers::default(), kinds }),
         is_over: AtomicBool::new(false),
     })) {
         Some(handle) => Ok(handle),
@@ -125,7 +135,7 @@ pub fn finalize(session: InOut<'_, MPI_Session>) -> Result<()> {
     if found.is_over.swap(true, Ordering::Relaxed) {
         return Err(unknown(handle));
     }
-    process::engine()?.detach_buffer(&found.buffers)?;
+    process::engine()?.detach_buffer(found.buffers())?;
     // While that may fail the session stays, for its error handler.
     process::close_session()?;
     SESSIONS.remove(handle);
@@ -167,6 +177,6 @@ pub fn set_info(_: Arc<Session>, name: &[u8]) -> Result<Info> {
 
 /// MPI_Group_from_session_pset: MPI_GROUP_NULL if there is no such process set.
 pub fn group_of_set(session: Arc<Session>, name: &[u8]) -> Result<MPI_Group> {
-    let group = set(name)?.map(|group| group.of_session(Some(&session.buffers)));
+    let group = set(name)?.map(|group| group.of_session(Some(&session.shared)));
     group.map_or(Ok(MPI_GROUP_NULL), group::insert)
 }
