@@ -134,6 +134,8 @@ pub struct Suite {
     pub dirs: Vec<String>,
     /// What the launcher takes besides the number of ranks.
     options: &'static [&'static str],
+    /// How many times as long as MPICH's list says a test may take.
+    patience: u64,
 }
 
 impl Suite {
@@ -142,13 +144,14 @@ impl Suite {
         let dirs = std::env::var("CONFORMANCE_DIRS").unwrap_or_else(|_| DIRS.into());
         let dirs = dirs.split_whitespace().map(str::to_owned).collect();
         // Tests that spawn do nothing, and pass, unless they may expect more processes than they are.
-        Ok(Self { dist, tests: work.join("mpi"), work, dirs, options: &["--universe", "128"] })
+        Ok(Self { dist, tests: work.join("mpi"), work, dirs, options: &["--universe", "128"], patience: 1 })
     }
 
-    /// These directories of the suite for another MPI, which is installed in `dist`.
+    /// These directories of the suite for another MPI, which is installed in `dist`. Its ranks wait by polling, so that where others use the CPUs, too, a test may
+    /// take minutes: it gets more time than MPICH's list gives it.
     pub fn of_another(dist: PathBuf, work: PathBuf, dirs: &str) -> Self {
         let dirs = dirs.split_whitespace().map(str::to_owned).collect();
-        Self { dist, tests: work.join("mpi"), work, dirs, options: &[] }
+        Self { dist, tests: work.join("mpi"), work, dirs, options: &[], patience: 5 }
     }
 
     /// Configures and compiles, unless that was done for this distribution.
@@ -378,6 +381,11 @@ impl<'a> Test<'a> {
         format!("{}/{}", self.dir, self.program)
     }
 
+    /// How many ranks it runs with.
+    pub fn ranks(&self) -> u32 {
+        self.ranks.parse().unwrap_or(2)
+    }
+
     /// The test in a line.
     pub fn title(&self) -> String {
         let mut title = format!("{} -n {}", self.name(), self.ranks);
@@ -400,9 +408,9 @@ impl<'a> Test<'a> {
         known: &mut BTreeMap<String, [usize; 2]>,
     ) -> Result {
         let report = |word: &str, more: &str| println!("{word:<6} {:<70} {more:>6}", self.title());
-        if available()? < self.gigabytes * 1.5 {
+        if let Some(needs) = self.lacks_memory()? {
             counts.skipped += 1;
-            report("skip", &format!("needs {} GiB", self.gigabytes));
+            report("skip", &needs);
             return Ok(());
         }
         let title = format!("-{}", self.name());
@@ -449,6 +457,12 @@ impl<'a> Test<'a> {
         Ok(())
     }
 
+    /// What it needs, if there is less memory than that and a reserve.
+    pub fn lacks_memory(&self) -> Result<Option<String>> {
+        let lacks = available()? < self.gigabytes * 1.5;
+        Ok(lacks.then(|| format!("needs {} GiB of memory", self.gigabytes)))
+    }
+
     /// Whether its program is there.
     pub fn is_built(&self, suite: &Suite) -> bool {
         suite.tests.join(self.dir).join(self.program).exists()
@@ -470,8 +484,9 @@ impl<'a> Test<'a> {
                 return (2, format!("does not build:\n{log}"));
             }
         }
+        let limit = self.limit * suite.patience;
         let mut job = command("timeout");
-        job.current_dir(&folder).args(["-s", "KILL", &(self.limit + 15).to_string()]);
+        job.current_dir(&folder).args(["-s", "KILL", &(limit + 15).to_string()]);
         job.arg(suite.dist.join("bin/mpiexec"))
             .args(["-n", self.ranks])
             .args(suite.options)
@@ -482,7 +497,7 @@ impl<'a> Test<'a> {
             .envs(environment.iter().map(|(name, value)| (name, value)))
             // Tests of ports that nobody accepts wait so long, by MPICH's own variable.
             .env("PERUSAL_CONNECT_TIMEOUT", "20")
-            .env("MPIEXEC_TIMEOUT", self.limit.to_string());
+            .env("MPIEXEC_TIMEOUT", limit.to_string());
         match job.stdin(Stdio::null()).output() {
             Err(error) => (2, error.to_string()),
             Ok(out) => {

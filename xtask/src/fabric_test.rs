@@ -3,8 +3,10 @@
 //! fabtests come with Debian's source package of libfabric; they are compiled with its headers and run with the libfabric that PyPI's MPICH brings,
 //! as the other MPI would. `.ci/fabric-expected.txt` names the tests that may fail, with the reason.
 
+mod mpich;
+
 use crate::clients::Client;
-use crate::conformance::{Suite, Test, fetch};
+use crate::conformance::{Suite, fetch};
 use crate::nodes::{self, Nodes};
 use crate::peers::environment;
 use crate::shell::{
@@ -21,8 +23,6 @@ const SOURCES: [(&str, &str); 1] = [("trixie", "2.1.0")];
 const DIRS: &str = "pt2pt coll rma";
 /// Ranks that mpi4py's tests are run with.
 const RANKS: [u32; 2] = [2, 4];
-/// 100,000 rounds of 8 ranks: between nodes it meets its limit of 180 s where they share few CPUs.
-const LONG: (&str, usize) = ("pt2pt/sendflood", 8);
 /// A module of mpi4py's tests that stock MPICH fails, or waits in for ever, over any provider, shm and tcp included: a probe from any source looks at the provider
 /// first, the receive after it at messages to itself, and MPI_Dist_graph_create takes what it has received for what it has probed. How often depends on time.
 const FAILS_ON_MPICH: &str = "test_comm_topo";
@@ -112,7 +112,7 @@ const SINGLES: &[&str] = &[
 
 /// `fabric-test [DIST] [fabtests | mpich | mpi4py | nodes | fi_TEST… | DIR… | DIR/TEST…]`: parts or tests of one node, or behind "nodes" of two: `nodes` [programs | DIR… | DIR/TEST…].
 ///
-/// FABRIC_SECONDS=180, how long a test of fabtests may take; FABRIC_PROVIDER=perusal, another one to compare with.
+/// FABRIC_SECONDS=900, how long a test of fabtests may take; FABRIC_PROVIDER=perusal, another one to compare with.
 pub fn main(arguments: &[String]) -> Result {
     let (dist, only) = distribution(arguments)?;
     let work = folder(root().join("build/fabric"))?;
@@ -371,7 +371,7 @@ impl Run<'_> {
     fn program(&self, programs: &Path, test: &str, own: &[String], nodes: Option<&Nodes>) -> Command {
         let mut words = test.split(' ');
         let mut program = nodes.map_or_else(|| command("env"), Nodes::there);
-        program.args(["timeout", "-s", "KILL", &number("FABRIC_SECONDS", 180).to_string()]);
+        program.args(["timeout", "-s", "KILL", &number("FABRIC_SECONDS", 900).to_string()]);
         program
             .arg(programs.join(words.next().unwrap_or(test)))
             .args(["-p", &self.provider])
@@ -461,49 +461,6 @@ impl Run<'_> {
     fn is_alike(&mut self, test: &str, other: &str) {
         println!("{:<6} {test:<70} fails over {other} as well", "alike");
         self.count().alike += 1;
-    }
-
-    /// Runs MPICH's tests as `own` has it, and those that fail over another provider: what fails there as well is not ours.
-    fn mpich_tests(
-        &mut self,
-        own: &[(&str, String)],
-        (other, over_other): (&str, &[(&str, String)]),
-    ) -> Result {
-        let suite = self.suite()?;
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let place = if nodes::is_inside() { " between nodes" } else { "" };
-        for dir in suite.dirs.clone() {
-            self.begin(&format!("mpich/{dir}{place}"));
-            for line in read(suite.tests.join(&dir).join("testlist"))?.lines() {
-                let Some(test) = Test::of(&dir, line) else { continue };
-                if !self.wants_test("mpich", &test.name()) {
-                    continue;
-                }
-                // MPICH's own list says so; some of them wait for ever.
-                if line.contains(" xfail=") {
-                    println!("{:<6} {:<70} MPICH expects it to fail", "left", test.title());
-                    self.count().left += 1;
-                    continue;
-                }
-                if nodes::is_inside() && test.name() == LONG.0 && cpus < LONG.1 {
-                    println!("{:<6} {:<70} needs {} CPUs", "left", test.title(), LONG.1);
-                    self.count().left += 1;
-                    continue;
-                }
-                let start = Instant::now();
-                let (good, output) = test.verdict(&suite, own);
-                let took = format!("{:6.1} s", start.elapsed().as_secs_f64());
-                // One that does not compile is like itself over any provider.
-                if !good && test.is_built(&suite) && !test.verdict(&suite, over_other).0 {
-                    self.is_alike(&test.title(), other);
-                    continue;
-                }
-                self.report(&test.name(), &test.title(), good, &took, &output);
-            }
-        }
-        // Of directories that nobody has asked for there is nothing to say.
-        self.counts.retain(|one| one.passed + one.failed + one.known + one.stale + one.alike + one.left > 0);
-        Ok(())
     }
 
     /// The variables that have MPICH send through a provider.

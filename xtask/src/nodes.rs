@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// Seconds that a job may take. It takes 3 where nobody else uses the CPUs.
+const LIMIT: &str = "600";
 /// Set in the process that is on a node of its own.
 const INSIDE: &str = "FABRIC_INSIDE";
 /// The address of this node.
@@ -133,7 +135,7 @@ pub fn programs(nodes: &Nodes, mpich: &Path, dist: &Path, over: &[(&str, String)
     run(command(dist.join("bin/mpicc")).args(["-O1", "-Wall", "-o"]).arg(&program).arg(source))?;
     let job = |arguments: &[&str]| {
         let mut job = command("timeout");
-        job.args(["-s", "KILL", "100"]).arg(mpich.join("bin/mpiexec.hydra")).args(["-n", "8"]);
+        job.args(["-s", "KILL", LIMIT]).arg(mpich.join("bin/mpiexec.hydra")).args(["-n", "8"]);
         job.arg(&program).args(arguments);
         job.envs(over.iter().map(|(name, value)| (name, value))).envs(nodes.environment());
         job.env("LD_LIBRARY_PATH", mpich.join("lib")).env("PERUSAL_FABRIC_SUMMARY", "1");
@@ -152,7 +154,7 @@ pub fn programs(nodes: &Nodes, mpich: &Path, dist: &Path, over: &[(&str, String)
         verdicts.push(link_cut(nodes, name, job(&[what]))?);
     }
     let mut run = command("timeout");
-    run.args(["-s", "KILL", "100"]).arg(dist.join("bin/perusal")).arg("run");
+    run.args(["-s", "KILL", LIMIT]).arg(dist.join("bin/perusal")).arg("run");
     run.arg("--hosts").arg(format!("{HERE}:4,{THERE}:4")).arg("--launcher-exec").arg(nodes.launcher());
     run.arg(&program).env("PERUSAL_MPICH", mpich);
     let (good, output) = attempt(&mut run);
@@ -180,14 +182,14 @@ fn link_cut(nodes: &Nodes, name: &'static str, mut job: Command) -> Result<Verdi
     let mut job = job.spawn().map_err(|error| error.to_string())?;
     let start = Instant::now();
     let waits = |text: &str| text.contains("waiting");
-    while !read(&log).is_ok_and(|text| waits(&text)) && start.elapsed() < Duration::from_secs(60) {
+    while !read(&log).is_ok_and(|text| waits(&text)) && start.elapsed() < Duration::from_secs(300) {
         std::thread::sleep(Duration::from_millis(50));
     }
     // The others begin to wait, too.
     std::thread::sleep(Duration::from_millis(500));
     nodes.cut(true)?;
     let ended = |text: &str| text.contains("Fatal error in internal_Recv");
-    while !read(&log).is_ok_and(|text| ended(&text)) && start.elapsed() < Duration::from_secs(90) {
+    while !read(&log).is_ok_and(|text| ended(&text)) && start.elapsed() < Duration::from_secs(500) {
         std::thread::sleep(Duration::from_millis(50));
     }
     nodes.cut(false)?;
