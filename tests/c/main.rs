@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 /// The limit that tells a hang; nothing here takes a tenth of it where nobody else wants the CPUs.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = crate::common::HANG;
 /// Programs that run at once: they have several ranks each.
 const WORKERS: usize = 2;
 

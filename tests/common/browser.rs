@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Longer than a page takes on the slowest machine; what it catches is a hang.
-const HANG: Duration = Duration::from_secs(240);
+const HANG: Duration = crate::common::HANG;
 
 /// What became of a page after its scripts ran.
 pub struct Page {

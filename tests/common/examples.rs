@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Longer than any run takes on the slowest machine; what it catches is a hang.
-const HANG: Duration = Duration::from_secs(300);
+const HANG: Duration = crate::common::HANG;
 
 /// Where this test program's products go.
 pub fn products() -> &'static Path {

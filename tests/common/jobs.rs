@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// After so long a test is hung, on however slow a machine.
-pub const LIMIT: Duration = Duration::from_secs(120);
+pub const LIMIT: Duration = crate::common::HANG;
 
 /// The launcher.
 pub const PERUSAL: &str = of_the_package(option_env!("CARGO_BIN_EXE_perusal"));

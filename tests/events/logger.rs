@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Longer than any run takes on the slowest machine; what it catches is a hang.
-const HANG: Duration = Duration::from_secs(120);
+const HANG: Duration = crate::common::HANG;
 
 /// A prefix with launcher, library and logger in it. The launcher is no link, for it looks for the logger from where it lies.
 fn prefix() -> &'static Path {

@@ -4,7 +4,8 @@ use perusal_fi::transport::{Completion, EAGER_LIMIT, Endpoint, Error, Peer};
 use std::process::Command;
 use std::time::Duration;
 
-const MINUTE: Duration = Duration::from_secs(60);
+/// After so long a test is hung, on however slow and busy a machine.
+const HANG: Duration = Duration::from_secs(1800);
 
 fn two() -> (Endpoint, Endpoint, Peer, Peer) {
     let (mut a, mut b) = (Endpoint::open().expect("an endpoint"), Endpoint::open().expect("an endpoint"));
@@ -20,7 +21,7 @@ fn end(one: &mut Endpoint, other: &mut Endpoint) -> Completion {
             return done;
         }
         other.progress();
-        assert!(start.elapsed() < MINUTE, "no completion within a minute");
+        assert!(start.elapsed() < HANG, "no completion");
     }
 }
 
@@ -73,7 +74,7 @@ fn a_receive_is_cancelled_once_and_not_after_its_number_serves_another() {
     b.receive(None, 1, 0, vec![0; 8], 2);
     b.cancel(first);
     a.inject(to_b, 1, 0, &[1; 8]).expect("room");
-    assert!(b.wait(MINUTE).is_some_and(|done| done.context == 2 && done.result.is_ok()));
+    assert!(b.wait(HANG).is_some_and(|done| done.context == 2 && done.result.is_ok()));
 }
 
 #[test]
@@ -83,7 +84,7 @@ fn peers_come_and_go() {
     a.send(to_b, 0, 0, vec![0; 1 << 20], 1).expect("room");
     drop(b);
     assert!(a.has_left(to_b));
-    assert_eq!(a.wait(MINUTE).expect("an end").result, Err(Error::Closed));
+    assert_eq!(a.wait(HANG).expect("an end").result, Err(Error::Closed));
     let error: Error = a.send(to_b, 0, 0, vec![5; 3], 1).expect_err("gone").into();
     assert!(matches!(error, Error::Closed | Error::Unreachable), "{error}");
     assert_eq!((a.remove(to_b), a.remove(to_b)), (Ok(()), Err(Error::UnknownPeer)));
@@ -94,12 +95,12 @@ fn peers_come_and_go() {
     let to_c = a.add(c.address());
     a.send(to_c, 0, 0, vec![0; 1 << 20], 3).expect("room");
     a.remove(to_c).expect("a peer");
-    assert_eq!(a.wait(MINUTE).expect("an end").result, Err(Error::Closed));
+    assert_eq!(a.wait(HANG).expect("an end").result, Err(Error::Closed));
     let again = a.add(c.address());
     assert_ne!(again, to_c);
     a.inject(again, 4, 0, &[9]).expect("room");
     c.receive(None, 4, 0, vec![0; 1], 1);
-    assert_eq!(c.wait(MINUTE).expect("a message").bytes(), [9]);
+    assert_eq!(c.wait(HANG).expect("a message").bytes(), [9]);
     assert!("perusal://1.2".parse::<perusal_fi::transport::Address>() == Err(Error::NoAddress));
 }
 
@@ -120,7 +121,7 @@ fn a_thread_that_waits_is_woken_by_a_message_and_endpoints_change_threads() {
         let mut b = b;
         assert!(b.wait(Duration::from_millis(20)).is_none());
         b.receive(None, 0, 0, vec![0; 8], 1);
-        b.wait(MINUTE).map(|done| done.len)
+        b.wait(HANG).map(|done| done.len)
     });
     std::thread::sleep(Duration::from_millis(50));
     a.inject(to_b, 0, 0, &[1; 8]).expect("room");

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Longer than any run takes on the slowest machine; what it catches is a hang.
-const HANG: Duration = Duration::from_secs(120);
+const HANG: Duration = crate::common::HANG;
 
 /// Runs a program of `tests/c` on so many ranks with these options of the launcher.
 fn launched(name: &str, ranks: usize, options: &[&str], environment: &[(&str, &str)]) -> Outcome {

@@ -2,6 +2,10 @@
 //!
 //! PERUSAL_FAULT_ROUNDS (default 8) is how many jobs are killed; PERUSAL_FAULT_SEED repeats a run. One job in four has
 //! its launcher killed, the others one of their ranks, at a random moment from their very start on.
+//!
+//! That the end comes at once is shown without a limit on time, which a slow machine would fail. In every second job a rank sleeps for [`NAP_MS`] if
+//! nobody wakes it. Ends that waited for such sleeps would take seconds; and on a machine that takes as long for everything, so would a job
+//! that starts and ends by itself, of which there is one beside each of them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,12 +19,15 @@ use crate::common::dist::dist;
 use crate::common::examples::{example, mpicc, product};
 
 const RANKS: usize = 8;
-/// From the kill to the end of the last process. Asked for in long runs; in short ones, which share a busy machine with
-/// other tests, only a hang is an error.
-const PROMPT: Duration = Duration::from_secs(1);
+/// Milliseconds that a rank sleeps, in every second job, if nobody wakes it.
+const NAP_MS: u64 = 10_000;
+/// Half of the ends are quicker than this, or than so many jobs that start and end by themselves. Asked for in long runs, where half of
+/// the ends are many.
+const PROMPT: Duration = Duration::from_millis(NAP_MS / 4);
+const JOBS: u32 = 3;
 const LONG_RUN: u64 = 100;
 /// Beyond this nothing is slow any more: it hangs.
-pub const HANG: Duration = Duration::from_secs(600);
+pub const HANG: Duration = crate::common::HANG;
 
 /// Instead of a message's bytes: a job that does collectives.
 const COLLECTIVES: &str = "collectives of all";
@@ -75,12 +82,15 @@ struct Job {
 }
 
 impl Job {
-    fn start(program: &Path, temporary: &Path, mark: String, bytes: &str) -> Job {
+    fn start(program: &Path, temporary: &Path, mark: String, bytes: &str, sleeps: bool) -> Job {
         let mut command = Command::new(dist().join("bin/mpiexec"));
         let messages = ["--seconds", "600", "--messages", "20000", "--bytes", bytes, "--quiet"];
         let arguments = if bytes == COLLECTIVES { &[][..] } else { &messages[..] };
         command.args(["-n", &RANKS.to_string()]).arg(program).args(arguments);
         command.env("PERUSAL_TEST_MARK", &mark).env("TMPDIR", temporary);
+        if sleeps {
+            command.env("PERUSAL_NAP_MS", NAP_MS.to_string());
+        }
         let launcher = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -138,19 +148,46 @@ impl Job {
     }
 }
 
+/// How long a job takes that starts and ends by itself.
+fn undisturbed(program: &Path) -> Duration {
+    let began = Instant::now();
+    let mut command = Command::new(dist().join("bin/mpiexec"));
+    command.args(["-n", &RANKS.to_string()]).arg(program).args([
+        "--messages",
+        "1",
+        "--bytes",
+        "8",
+        "--quiet",
+    ]);
+    let ended = command.stdin(Stdio::null()).output().expect("the launcher runs");
+    assert!(ended.status.success(), "{ended:?}");
+    began.elapsed()
+}
+
+/// The duration that half of them do not exceed.
+fn median(durations: &mut [Duration]) -> Duration {
+    durations.sort_unstable();
+    durations.get(durations.len().saturating_sub(1) / 2).copied().unwrap_or_default()
+}
+
 fn kill(pid: i32) {
     // SAFETY: kill has no memory effects; the pid is of a process that carries this test's mark.
     unsafe { libc::kill(pid, libc::SIGKILL) };
 }
 
 /// Kills a launcher or a rank at a moment of its choice and checks what is left. Returns how long the end took.
-fn kill_one(programs: &[PathBuf; 2], round: u64, seed: u64, random: &mut Random) -> Duration {
+fn kill_one(
+    programs: &[PathBuf; 2],
+    (round, sleeps): (u64, bool),
+    seed: u64,
+    random: &mut Random,
+) -> Duration {
     let temporary = crate::common::scratch(&format!("faults-{round}"));
     let before = leftovers(&temporary);
     let mark = format!("{}-{seed}-{round}", std::process::id());
     // Within a cache line, through the ring's bulk area, large, in shared memory: each has a way of its own to be in the middle of.
     let bytes = ["8", "4096", "400000", COLLECTIVES][random.below(4) as usize];
-    let mut job = Job::start(&programs[usize::from(bytes == COLLECTIVES)], &temporary, mark, bytes);
+    let mut job = Job::start(&programs[usize::from(bytes == COLLECTIVES)], &temporary, mark, bytes, sleeps);
     let ranks = job.wait_for(Duration::from_micros(random.below(250_000)));
     let launcher = random.below(4) == 0;
     let victim =
@@ -189,10 +226,23 @@ fn a_kill_at_any_moment_ends_the_job_at_once_and_leaves_nothing() {
     let collectives = product("collectives");
     mpicc(&["tests/p2p/collectives.c", "-o", &collectives.to_string_lossy()]);
     let programs = [example("all_to_all_order.c"), collectives];
-    let mut slowest = Duration::ZERO;
+    let (mut ends, mut sleepers, mut jobs) = (vec![], vec![], vec![]);
     for round in 0..rounds {
-        slowest = slowest.max(kill_one(&programs, round, seed, &mut random));
+        let sleeps = round % 2 == 0;
+        let took = kill_one(&programs, (round, sleeps), seed, &mut random);
+        ends.push(took);
+        if sleeps && rounds >= LONG_RUN {
+            sleepers.push(took);
+            jobs.push(undisturbed(&programs[0]));
+        }
     }
-    println!("{rounds} kills, seed {seed}: the slowest end took {slowest:?}");
-    assert!(rounds < LONG_RUN || slowest < PROMPT, "seed {seed}: an end took {slowest:?}");
+    let (half, half_of_jobs, slowest) = (median(&mut sleepers), median(&mut jobs), ends.iter().max());
+    println!(
+        "{rounds} kills, seed {seed}: the slowest end took {slowest:?}; with sleeps of {NAP_MS} ms half of them took {half:?} at most, \
+         and half of the jobs that end by themselves {half_of_jobs:?}"
+    );
+    assert!(
+        half < PROMPT || half < JOBS * half_of_jobs,
+        "seed {seed}: half of the ends took {half:?} or more, and half of the jobs that end by themselves {half_of_jobs:?} at most"
+    );
 }

@@ -7,7 +7,7 @@ use crate::common::scratch;
 use std::process::Command;
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = crate::common::HANG;
 
 /// A lie of `lies.c`, and what the receiver says.
 const LIES: [(&str, &str); 31] = [

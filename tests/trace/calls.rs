@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
 
-const HANG: Duration = Duration::from_secs(300);
+const HANG: Duration = crate::common::HANG;
 const MESSAGES: usize = 8;
 
 /// A region that is open, or over: its location, name, begin, end, and the attributes of its begin.

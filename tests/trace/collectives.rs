@@ -6,7 +6,7 @@ use crate::common::run::run;
 use std::process::Command;
 use std::time::Duration;
 
-const HANG: Duration = Duration::from_secs(300);
+const HANG: Duration = crate::common::HANG;
 
 /// The value behind `key: ` in a line.
 fn value(line: &str, key: &str) -> String {

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-const HANG: Duration = Duration::from_secs(300);
+const HANG: Duration = crate::common::HANG;
 /// How late rank 2 comes, in microseconds, and half of the least of that, in nanoseconds.
 const DELAYS: [&str; 3] = ["40000", "400000", "4000000"];
 const LATE: u64 = 20_000_000;

@@ -9,7 +9,7 @@ use perusal_trace::{RecordPayload, read};
 use std::process::Command;
 use std::time::Duration;
 
-const HANG: Duration = Duration::from_secs(300);
+const HANG: Duration = crate::common::HANG;
 const ROUNDS: u64 = 3;
 const PARTS: u64 = 4;
 const BYTES: u64 = PARTS * 4000;

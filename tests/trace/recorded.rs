@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-const HANG: Duration = Duration::from_secs(300);
+const HANG: Duration = crate::common::HANG;
 
 fn program() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Longer than any run takes on the slowest machine; what it catches is a hang.
-const HANG: Duration = Duration::from_secs(300);
+const HANG: Duration = crate::common::HANG;
 
 fn perusal(dir: &Path, name: &str, arguments: &[&str]) -> Outcome {
     let mut command = Command::new(dist().join("bin/perusal"));
