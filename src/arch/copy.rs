@@ -15,6 +15,44 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     unsafe { imp::copy_long(from, to, len) };
 }
 
+/// Whether a string instruction, by which the C library and the kernel copy long runs, takes more than ten times as long from one of these addresses to the other.
+#[inline]
+pub fn strings_stall(from: usize, to: usize) -> bool {
+    imp::strings_stall(from, to)
+}
+
+/// Bytes from which the C library copies a run by a string instruction.
+const STRINGS: usize = 2 << 10;
+
+/// Copies a run of bytes as `copy_nonoverlapping` does, but in another way where the processor's string instructions are slow.
+///
+/// # Safety
+///
+/// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
+#[inline(always)]
+pub unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without overlap.
+    unsafe {
+        if len >= STRINGS {
+            imp::copy_run(from, to, len);
+        } else {
+            core::ptr::copy_nonoverlapping(from, to, len);
+        }
+    }
+}
+
+/// [`copy_run`] of a slice into another one.
+///
+/// # Panics
+///
+/// If their lengths differ.
+#[inline]
+pub fn copy_slice(from: &[u8], to: &mut [u8]) {
+    assert_eq!(from.len(), to.len(), "slices of equal lengths");
+    // SAFETY: both are borrowed, and `to` alone, so they do not overlap.
+    unsafe { copy_run(from.as_ptr(), to.as_mut_ptr(), from.len()) };
+}
+
 /// Copies `len` bytes past this processor's cache, for bytes that would leave it before anybody reads them.
 ///
 /// They displace nothing in the cache, and the lines that they overwrite are not fetched.
@@ -52,7 +90,7 @@ pub unsafe fn copy_for_others(from: *const u8, to: *mut u8, len: usize) {
         unsafe { copy_nontemporal(from, to, len) };
     } else {
         // SAFETY: as above.
-        unsafe { core::ptr::copy_nonoverlapping(from, to, len) };
+        unsafe { copy_run(from, to, len) };
     }
 }
 
@@ -69,6 +107,29 @@ mod tests {
             unsafe { copy_long(from[at..].as_ptr(), to[1..].as_mut_ptr(), len) };
             assert_eq!((to[0], to[len + 1]), (0, 0));
             assert_eq!(to[1..=len], from[at..at + len]);
+        }
+    }
+
+    #[test]
+    fn they_arrive_at_every_distance_within_a_page() {
+        const LEN: usize = 2500;
+        let from: Vec<u8> = (0..LEN as u32 + 8).map(|i| (i % 251) as u8).collect();
+        let mut to = vec![0; LEN + 2 * 4096];
+        for distance in (0..80).chain(4000..4096) {
+            let begin = (0..4096)
+                .find(|at| {
+                    to[*at..].as_ptr().addr().wrapping_sub(from[3..].as_ptr().addr()) % 4096 == distance
+                })
+                .expect("a place in a page");
+            to.fill(0);
+            copy_slice(&from[3..][..LEN], &mut to[begin..][..LEN]);
+            assert_eq!(to[begin..][..LEN], from[3..][..LEN], "{distance}");
+            assert!(to[..begin].iter().chain(&to[begin + LEN..]).all(|byte| *byte == 0), "{distance}");
+            to.fill(0);
+            // SAFETY: both vectors are live, do not overlap, and hold so many bytes from there on.
+            unsafe { copy_long(from[3..].as_ptr(), to[begin..].as_mut_ptr(), LEN) };
+            assert_eq!(to[begin..][..LEN], from[3..][..LEN], "{distance}");
+            assert!(to[..begin].iter().chain(&to[begin + LEN..]).all(|byte| *byte == 0), "{distance}");
         }
     }
 

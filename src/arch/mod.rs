@@ -22,7 +22,9 @@ mod imp;
 pub mod clock;
 mod copy;
 
-pub use copy::{copy_for_others, copy_long, copy_nontemporal, streamed_from, streams};
+pub use copy::{
+    copy_for_others, copy_long, copy_nontemporal, copy_run, copy_slice, streamed_from, streams, strings_stall,
+};
 
 /// Whether an atomic read-modify-write instruction is a full fence by itself.
 pub const EXCHANGE_IS_FENCE: bool = imp::EXCHANGE_IS_FENCE;

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::{
     __cpuid, __cpuid_count, __m128i, _MM_HINT_T0, _mm_lfence, _mm_loadu_si128, _mm_prefetch, _mm_sfence,
-    _mm_stream_si128, _rdtsc,
+    _mm_storeu_si128, _mm_stream_si128, _rdtsc,
 };
 use std::sync::LazyLock;
 
@@ -72,8 +72,12 @@ pub fn counter_frequency() -> Option<u64> {
 /// `from` is valid for reads and `to` for writes of `len` bytes.
 #[inline]
 pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
-    if !*FAST_STRINGS {
+    if strings_stall(from.addr(), to.addr()) {
         // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`.
+        return unsafe { copy_in_vectors(from, to, len) };
+    }
+    if !*FAST_STRINGS {
+        // SAFETY: as above.
         return unsafe { core::ptr::copy(from, to, len) };
     }
     // Between the caches of two cores this is faster than any loop of vectors, and needs no warming up.
@@ -90,22 +94,68 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// Copies `len` bytes; see [`super::copy_run`].
+///
+/// # Safety
+///
+/// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
+#[inline]
+pub unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without overlap.
+    unsafe {
+        if strings_stall(from.addr(), to.addr()) {
+            copy_in_vectors(from, to, len);
+        } else {
+            core::ptr::copy_nonoverlapping(from, to, len);
+        }
+    }
+}
+
+/// See [`super::strings_stall`]: on AMD's processors, where `to` lies 1 to 31 bytes behind `from`, not counting whole pages. So do a large
+/// block of malloc's, which begins 16 bytes behind a page, and anything that begins at one.
+#[inline(always)]
+pub fn strings_stall(from: usize, to: usize) -> bool {
+    (1..32).contains(&(to.wrapping_sub(from) % 4096)) && *IS_AMD
+}
+
+/// Copies without string instructions.
+///
+/// # Safety
+///
+/// `from` is valid for reads and `to` for writes of `len` bytes.
+#[inline(never)]
+unsafe fn copy_in_vectors(from: *const u8, to: *mut u8, len: usize) {
+    const STEP: usize = 64;
+    let (steps, tail) = (len / STEP, len % STEP);
+    // SAFETY: the steps and the tail make up the `len` bytes that the caller gives; loads and stores need no alignment.
+    unsafe {
+        for at in (0..steps).map(|step| step * STEP) {
+            let (from, to) = (from.add(at).cast::<__m128i>(), to.add(at).cast::<__m128i>());
+            let line = [0, 1, 2, 3].map(|i| _mm_loadu_si128(from.add(i)));
+            for (i, part) in line.into_iter().enumerate() {
+                _mm_storeu_si128(to.add(i), part);
+            }
+        }
+        core::ptr::copy(from.add(len - tail), to.add(len - tail), tail);
+    }
+}
+
 /// Whether the processor moves strings by whole lines (ERMS).
 static FAST_STRINGS: LazyLock<bool> =
     LazyLock::new(|| __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx >> 9 & 1 == 1);
 
-/// Whether the maker is AMD, or Hygon, whose processors are AMD's: a store to a line that another core has read waits there for that core's answer, and few such
-/// stores are under way at once. Stores past the cache need no answer.
-static STORES_WAIT: LazyLock<bool> = LazyLock::new(|| {
+/// Whether the maker is AMD, or Hygon, whose processors are AMD's.
+static IS_AMD: LazyLock<bool> = LazyLock::new(|| {
     let id = __cpuid(0);
     let maker = [id.ebx, id.edx, id.ecx].map(u32::to_le_bytes);
     matches!(maker.as_flattened(), b"AuthenticAMD" | b"HygonGenuine")
 });
 
-/// See [`super::streamed_from`].
+/// See [`super::streamed_from`]. On AMD's processors a store to a line that another core has read waits for that core's answer, and few such stores are under way at once.
+/// Stores past the cache need no answer.
 #[inline]
 pub fn streamed_from() -> usize {
-    if *STORES_WAIT { 4 << 10 } else { usize::MAX }
+    if *IS_AMD { 4 << 10 } else { usize::MAX }
 }
 
 /// Copies `len` bytes past the cache; see [`super::copy_nontemporal`].

@@ -214,7 +214,9 @@ impl CollectiveOp {
                 let bytes = data.as_ref().or(result.as_ref()).map_or(0, Elements::bytes);
                 !team.is_one_message(self.operation(), bytes)
             }
-            Self::ReduceScatter(data, ..) => team.may_serve(data.bytes(), data.bytes() / team.size),
+            Self::ReduceScatter(data, ..) => {
+                team.may_serve_one(self.operation(), data.bytes(), data.bytes() / team.size)
+            }
             Self::Scan(_, data, _) | Self::Exscan(_, data, _) => team.may_serve_scan(data.bytes()),
             _ => true,
         }

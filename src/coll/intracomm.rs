@@ -9,7 +9,8 @@ use super::algorithms::{self, Blocks};
 use super::buffer::{InputBuffer, Landing, OpKernel, OutputBuffer, copy};
 use super::bytes::{allgather_in, allgatherv_in};
 use super::shared_memory::{Operands, TeamGuard, one_run, show};
-use super::{Scratch, Transport};
+use super::{Scratch, Transport, pair};
+use crate::arch::copy_slice;
 use crate::error::{Error, Result};
 use crate::events::Collective;
 use crate::ring::Room;
@@ -96,7 +97,7 @@ pub async fn scatter<'a, T: Transport>(
             if team.scatter_direct(all, room, root, block, meanwhile).await? {
                 return landing.map_or(Ok(()), Landing::land);
             }
-            let done = team.scatter(block, root, all, |from| room.copy_from_slice(from)).await?;
+            let done = team.scatter(block, root, all, |from| copy_slice(from, room)).await?;
             if done && let Some(landing) = landing {
                 landing.land()?;
             }
@@ -163,7 +164,7 @@ pub async fn allgather<'a, T: Transport>(
         return copied.and(gather_everywhere(transport, team, &mut all, &ends, equal.then_some(sent)).await);
     }
     let mut all = Scratch::of(end)?;
-    all[begin(rank)..ends[rank]].copy_from_slice(&pieces(rank).as_input().packed()?);
+    copy_slice(&pieces(rank).as_input().packed()?, &mut all[begin(rank)..ends[rank]]);
     copied.and(gather_everywhere(transport, team, &mut all, &ends, equal.then_some(sent)).await)?;
     (0..size).filter(|&r| r != rank).try_for_each(|r| pieces(r).write(&all[begin(r)..ends[r]]))
 }
@@ -264,25 +265,27 @@ pub async fn reduce<T: Transport>(
     root: usize,
 ) -> Result<()> {
     let bytes = send.bytes();
-    if bytes > 0
-        && let Some(mut team) = transport.team(Collective::Reduce).await
-    {
-        let to = recv.as_ref().filter(|_| transport.rank() == root);
-        let unit = send.datatype().size();
-        let done = with_packed(send, to, async |from, to| {
-            // SAFETY: `from` and, at the root, `to` have `bytes` bytes, which no other thread uses by buffer rules 1 and 2.
-            let operands = unsafe { Operands::new(from, to, bytes, unit) };
-            team.reduce(operands, &kernel, root).await
-        })
-        .await?;
-        if done {
-            return Ok(());
-        }
-    }
-    let mut acc = send.copied()?;
-    if acc.is_empty() {
+    if bytes == 0 {
         return Ok(());
     }
+    let team = transport.team(Collective::Reduce).await;
+    let to = recv.as_ref().filter(|_| transport.rank() == root);
+    let unit = send.datatype().size();
+    let done = with_packed(send, to, async |from, to| {
+        // SAFETY: `from` and, at the root, `to` have `bytes` bytes, which no other thread uses by buffer rules 1 and 2.
+        let operands = unsafe { Operands::new(from, to, bytes, unit) };
+        if let Some(mut team) = team
+            && team.reduce(operands, &kernel, root).await?
+        {
+            return Ok(true);
+        }
+        pair::reduce(transport, operands, root, &kernel).await
+    })
+    .await?;
+    if done {
+        return Ok(());
+    }
+    let mut acc = send.copied()?;
     algorithms::reduce(transport, &mut acc, root, &kernel).await?;
     match recv {
         Some(recv) if transport.rank() == root => recv.write(&acc),
@@ -301,30 +304,32 @@ pub async fn allreduce<T: Transport>(
     kernel: OpKernel<'_>,
 ) -> Result<()> {
     let bytes = send.bytes();
-    if bytes > 0
-        && let Some(mut team) = transport.team(Collective::Allreduce).await
-    {
-        let unit = send.datatype().size();
-        let done = with_packed(send, Some(&recv), async |from, to| {
-            // SAFETY: `from` and `to` have `bytes` bytes, which no other thread uses by buffer rules 1 and 2.
-            let operands = unsafe { Operands::new(from, to, bytes, unit) };
-            team.allreduce(operands, &kernel).await
-        })
-        .await?;
-        if done {
-            return Ok(());
-        }
-    }
-    let mut acc = send.copied()?;
-    if acc.is_empty() {
+    if bytes == 0 {
         return Ok(());
     }
+    let team = transport.team(Collective::Allreduce).await;
+    let unit = send.datatype().size();
+    let done = with_packed(send, Some(&recv), async |from, to| {
+        // SAFETY: `from` and `to` have `bytes` bytes, which no other thread uses by buffer rules 1 and 2.
+        let operands = unsafe { Operands::new(from, to, bytes, unit) };
+        if let Some(mut team) = team
+            && team.allreduce(operands, &kernel).await?
+        {
+            return Ok(true);
+        }
+        pair::allreduce(transport, operands, &kernel).await
+    })
+    .await?;
+    if done {
+        return Ok(());
+    }
+    let mut acc = send.copied()?;
     algorithms::allreduce(transport, &mut acc, &kernel).await?;
     recv.write(&acc)
 }
 
-/// Scans through the team, if there is one that does it.
-async fn scan_in_team<T: Transport>(
+/// Scans through the team, if there is one that does it, or as one of two.
+async fn scan_without_copies<T: Transport>(
     transport: &T,
     send: InputBuffer<'_>,
     recv: &OutputBuffer<'_>,
@@ -336,13 +341,18 @@ async fn scan_in_team<T: Transport>(
     if bytes == 0 {
         return Ok(true);
     }
-    let Some(mut team) = transport.team(operation).await else { return Ok(false) };
+    let team = transport.team(operation).await;
     // Without the caller's own, nothing is given to rank 0.
     let stays = !inclusive && transport.rank() == 0;
     with_packed(send, Some(recv).filter(|_| !stays), async |from, to| {
         // SAFETY: `from` and `to`, where it is not null, have `bytes` bytes, which no other thread uses by buffer rules 1 and 2.
         let operands = unsafe { Operands::new(from, to, bytes, unit) };
-        team.scan(operands, inclusive, kernel).await
+        if let Some(mut team) = team
+            && team.scan(operands, inclusive, kernel).await?
+        {
+            return Ok(true);
+        }
+        pair::scan(transport, operands, inclusive, kernel).await
     })
     .await
 }
@@ -401,18 +411,21 @@ pub async fn reduce_scatter<T: Transport>(
     if bytes == 0 {
         return Ok(());
     }
-    if let Some(mut team) = transport.team(Collective::ReduceScatter).await {
-        let rank = transport.rank();
-        let range = |r: usize| (if r == 0 { 0 } else { ends[r - 1] })..ends[r];
-        let done = with_packed_part(send, &recv, range(rank).len(), async |from, to| {
-            // SAFETY: `from` has `bytes` bytes and `to` as many as the range, which no other thread uses by buffer rules 1 and 2.
-            let operands = unsafe { Operands::new(from, to, bytes, unit) };
-            team.reduce_scatter(operands, range, &kernel).await
-        })
-        .await?;
-        if done {
-            return Ok(());
+    let team = transport.team(Collective::ReduceScatter).await;
+    let range = |r: usize| (if r == 0 { 0 } else { ends[r - 1] })..ends[r];
+    let done = with_packed_part(send, &recv, range(transport.rank()).len(), async |from, to| {
+        // SAFETY: `from` has `bytes` bytes and `to` as many as the range, which no other thread uses by buffer rules 1 and 2.
+        let operands = unsafe { Operands::new(from, to, bytes, unit) };
+        if let Some(mut team) = team
+            && team.reduce_scatter(operands, range, &kernel).await?
+        {
+            return Ok(true);
         }
+        pair::reduce_scatter(transport, operands, range, &kernel).await
+    })
+    .await?;
+    if done {
+        return Ok(());
     }
     let all = send.copied()?;
     let block = algorithms::reduce_scatter(transport, &all, Blocks::EndingAt(&ends), &kernel).await?;
@@ -439,7 +452,7 @@ pub async fn scan<T: Transport>(
     recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
-    if scan_in_team(transport, send, &recv, &kernel, true).await? {
+    if scan_without_copies(transport, send, &recv, &kernel, true).await? {
         return Ok(());
     }
     let mut acc = send.copied()?;
@@ -460,7 +473,7 @@ pub async fn exscan<T: Transport>(
     recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
-    if scan_in_team(transport, send, &recv, &kernel, false).await? {
+    if scan_without_copies(transport, send, &recv, &kernel, false).await? {
         return Ok(());
     }
     let own = send.packed()?;

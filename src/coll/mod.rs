@@ -16,6 +16,7 @@
 //! | `number` | which number a call has on its communicator |
 //! | `memory` | the memory that an operation uses |
 //! | [`algorithms`] | algorithms over messages, a file each |
+//! | [`pair`] | reductions of two ranks, as messages |
 //! | `kernel` | reduction kernels: the element-wise operation that reductions apply |
 //! | `bytes` | barrier, broadcast, allgather: bytes whose type does not matter |
 //! | [`buffer`] | users' buffers as bytes |
@@ -42,6 +43,7 @@ mod neighbor;
 pub mod nonblocking;
 mod number;
 mod outline;
+pub mod pair;
 mod scratch;
 pub mod selection;
 pub mod shared_memory;

@@ -64,7 +64,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
         4..8 => ends!(u32),
         8..=16 => ends!(u64),
         // SAFETY: both have `len` bytes and do not overlap; bytes need no alignment.
-        _ => unsafe { core::ptr::copy_nonoverlapping(from, to, len) },
+        _ => unsafe { crate::arch::copy_run(from, to, len) },
     }
 }
 

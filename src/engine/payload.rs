@@ -71,7 +71,7 @@ pub(crate) unsafe fn copy_out(data: &[u8], to: *mut u8) {
                 if len >= LONG {
                     copy_long(data.as_ptr(), to, len);
                 } else {
-                    core::ptr::copy_nonoverlapping(data.as_ptr(), to, len);
+                    arch::copy_run(data.as_ptr(), to, len);
                 }
             }
         }
@@ -88,13 +88,13 @@ unsafe fn copy_in_long(from: *const u8, to: *mut u8, len: usize, near: bool) {
     // SAFETY: the caller vouches for both ends.
     unsafe {
         if near {
-            core::ptr::copy_nonoverlapping(from, to, len);
+            arch::copy_run(from, to, len);
         } else if arch::streams() {
             arch::copy_nontemporal(from, to, len);
         } else if len >= LONG {
             arch::copy_long(from, to, len);
         } else {
-            core::ptr::copy_nonoverlapping(from, to, len);
+            arch::copy_run(from, to, len);
         }
     }
 }

@@ -9,6 +9,7 @@
 //!   two ends this one (SIGBUS); MPI forbids that of the program's own ranks. The hint `romio_ds_write=disable` avoids mappings.
 
 use super::system::Descriptor;
+use crate::arch::copy_run;
 use crate::limits::PAGE;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
@@ -141,7 +142,7 @@ pub(super) fn write_pieces<'a>(
         // a race of its own with this one, as it would with `pwrite`.
         unsafe {
             let to = mapping.base.add((offset - start) as usize);
-            core::ptr::copy_nonoverlapping(piece.as_ptr(), to, piece.len());
+            copy_run(piece.as_ptr(), to, piece.len());
         }
     }
     file.keep_mapping(mapping);

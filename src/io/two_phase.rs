@@ -17,6 +17,7 @@ use super::file::File;
 use super::hints;
 use super::mapped;
 use super::system::{Descriptor, errno_of, number_of};
+use crate::arch::copy_run;
 use crate::comm::lock;
 use crate::engine::{Engine, HomeJob};
 use crate::error::Result;
@@ -419,13 +420,13 @@ impl<'a> Passage<'a> {
                 let place = self.buffer.base.add(at).as_ptr();
                 match (direction, run) {
                     (Direction::Write, Some(run)) => {
-                        core::ptr::copy_nonoverlapping(run.add(position), place, now);
+                        copy_run(run.add(position), place, now);
                     }
                     (Direction::Write, None) => {
                         self.elements.pack(position, slice::from_raw_parts_mut(place, now));
                     }
                     (Direction::Read, Some(run)) => {
-                        core::ptr::copy_nonoverlapping(place, run.add(position), now);
+                        copy_run(place, run.add(position), now);
                     }
                     (Direction::Read, None) => {
                         self.elements.unpack(position, slice::from_raw_parts(place, now))

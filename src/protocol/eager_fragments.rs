@@ -10,6 +10,7 @@ use super::content::Arrival;
 use super::deliver::Tally;
 use super::eager::{cancel_id, header_of};
 use super::record::{Control, Kind};
+use crate::arch::copy_run;
 use crate::engine::message_events::request_event;
 use crate::engine::specialization::{AsStarted, Unobserved};
 use crate::engine::{Body, Engine, Ref, TxQueue, corrupt};
@@ -173,7 +174,14 @@ impl EagerFragments<'_> {
                     unsafe { body.unpack(assembly.moved, &data[..taken]) };
                 }
             }
-            FragmentTarget::Whole(whole) => whole.extend_from_slice(data),
+            FragmentTarget::Whole(whole) => {
+                let room = &mut whole.spare_capacity_mut()[..data.len()];
+                // SAFETY: the room is the vector's, and as long as the data; it is filled.
+                unsafe {
+                    copy_run(data.as_ptr(), room.as_mut_ptr().cast(), data.len());
+                    whole.set_len(whole.len() + data.len());
+                }
+            }
         }
         assembly.moved += data.len();
         if assembly.moved < assembly.total {

@@ -14,6 +14,9 @@ const CHAINED_BELOW: usize = 512 << 10;
 /// the ring's blocks than the kernel copies it.
 const MESSAGES: usize = 512 << 10;
 
+/// Bytes up to which reductions of two members of which each has a result of its own are rounds.
+const SHOWN: usize = 64 << 10;
+
 /// What a team has room for.
 #[derive(Clone, Copy)]
 pub struct TeamCapacity<'a> {
@@ -42,14 +45,23 @@ impl TeamCapacity<'_> {
 
     /// Returns whether an operation in which one of two members has `bytes` bytes for the other is a message instead: the ring takes several, one
     /// behind the other, where a round waits for those before it. What fits into a slot or is copied in one step, is not: in a slot,
-    /// members that disagree about the operation see it.
+    /// members that disagree about the operation see it. A message that only one member waits for, or that is received where it is reduced, is copied
+    /// faster at every length.
     pub fn is_one_message(&self, operation: Collective, bytes: usize) -> bool {
         let asked_for = variable(operation).is_some_and(|id| self.config.number(id) != AUTO);
         let by_default = self.config.source(VariableId::CollDirectFrom) == ValueSource::Default;
         let shape = self.config.shape();
-        let most = if by_default && shape.streams && !shape.is_oversubscribed() { MESSAGES } else { 0 };
-        let most = most.max(self.config.coll_direct_from());
-        self.size == 2 && bytes > PAYLOAD && bytes < most && !asked_for
+        let streams = by_default && shape.streams && !shape.is_oversubscribed();
+        let direct_from = self.config.coll_direct_from();
+        let (above, below) = match operation {
+            Collective::ReduceScatter | Collective::Scan | Collective::Exscan => {
+                (SHOWN, if streams { usize::MAX } else { 0 })
+            }
+            Collective::Reduce | Collective::Gather if streams => (PAYLOAD, usize::MAX),
+            _ if streams => (PAYLOAD, MESSAGES.max(direct_from)),
+            _ => (PAYLOAD, direct_from),
+        };
+        self.size == 2 && bytes > above && bytes < below && !asked_for
     }
 
     /// As [`Self::may_serve`], for data that one member has for the others or they for it.
@@ -88,6 +100,8 @@ impl TeamCapacity<'_> {
 
     /// Returns whether the team may serve a scan of `bytes` bytes.
     pub fn may_serve_scan(&self, bytes: usize) -> bool {
-        !self.chains_scan(bytes) && self.may_serve(bytes, bytes / self.size)
+        !self.is_one_message(Collective::Scan, bytes)
+            && !self.chains_scan(bytes)
+            && self.may_serve(bytes, bytes / self.size)
     }
 }

@@ -2,6 +2,7 @@
 //! case that it does not serve.
 
 use super::{Hold, OperationKey, Place, TeamGuard, Width, show};
+use crate::arch::copy_slice;
 use crate::error::Result;
 use crate::events::Collective;
 use crate::ring::Room;
@@ -54,7 +55,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         let len = piece.len();
         let copy = |place: Place<'_>| match place {
             Place::Room(to) => show(piece, to),
-            Place::Bytes(from) => piece.copy_from_slice(from),
+            Place::Bytes(from) => copy_slice(from, piece),
         };
         self.one_to_all(what, root, len, copy).await
     }
@@ -98,7 +99,7 @@ impl<H: Hold> TeamGuard<'_, H> {
                             Ordering::Equal => return Ok(()),
                             Ordering::Greater => &mut behind[(from - rank - 1) * block..],
                         };
-                        theirs[at..][..len].copy_from_slice(bytes);
+                        copy_slice(bytes, &mut theirs[at..][..len]);
                         Ok(())
                     },
                 )
@@ -141,7 +142,7 @@ impl<H: Hold> TeamGuard<'_, H> {
                     Ordering::Equal => return Ok(()),
                     Ordering::Greater => &mut behind[theirs.start - end..theirs.end - end],
                 };
-                to.copy_from_slice(&bytes[..theirs.len()]);
+                copy_slice(&bytes[..theirs.len()], to);
                 Ok(())
             },
         )

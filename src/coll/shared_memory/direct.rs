@@ -15,6 +15,7 @@
 //! memory, or that of its job.
 
 use super::{Hold, Operands, OperationKey, TeamGuard, Width};
+use crate::arch::{copy_run, copy_slice};
 use crate::coll::buffer::InputBuffer;
 use crate::coll::intracomm::check_block;
 use crate::coll::{ReductionKernel, Scratch};
@@ -238,7 +239,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let exposed = self.expose(what, [all.as_ptr(); RUNS], all.len()).await?;
         if let Some(own) = own {
             check_block(own, block).map_err(|error| self.fail_with(error))?;
-            all[at..][..block].copy_from_slice(own);
+            copy_slice(own, &mut all[at..][..block]);
         }
         let own = own.unwrap_or(&all[at..][..block]);
         let done = self.others().try_for_each(|to| exposed.write(to, RECV, at, own));
@@ -270,7 +271,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             _ if rank != root && written => exposed.write(root, RECV, rank * block, own),
             _ if rank != root => Ok(()),
             Some(all) => {
-                all[rank * block..][..own.len()].copy_from_slice(own);
+                copy_slice(own, &mut all[rank * block..][..own.len()]);
                 Ok(())
             }
             None => {
@@ -368,7 +369,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let mine = range(self.rank());
         let bytes = mine.len();
         // In place, results would overwrite operands that others read.
-        let apart = out.addr() >= own.addr() + len || own.addr() >= out.addr() + bytes;
+        let apart = operands.is_apart(bytes);
         let mut kept = Scratch::of(if apart { 0 } else { bytes })?;
         let to = if apart { out } else { kept.as_mut_ptr() };
         let exposed = self.expose(what, [own; RUNS], len).await?;
@@ -378,7 +379,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await?;
         if !apart {
             // SAFETY: `out` has room for the caller's range (`Operands::new`), and all have met.
-            unsafe { out.copy_from_nonoverlapping(kept.as_ptr(), bytes) };
+            unsafe { copy_run(kept.as_ptr(), out, bytes) };
         }
         Ok(true)
     }
@@ -445,7 +446,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if member != self.rank() {
             return exposed.read(member, SEND, at, to);
         }
-        to.copy_from_slice(operands.part(at, to.len()));
+        copy_slice(operands.part(at, to.len()), to);
         Ok(())
     }
 

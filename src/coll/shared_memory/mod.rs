@@ -22,6 +22,7 @@ mod operation_key;
 mod prefix;
 mod reduction;
 
+pub use crate::arch::copy_run;
 pub use capacity::TeamCapacity;
 pub(in crate::coll) use direct::one_run;
 pub use hold::{Description, Hold, InTurn, Locked};
@@ -47,7 +48,7 @@ const POLLS: u32 = 50;
 /// Copies bytes of the caller's to where other members read them.
 pub fn show(from: &[u8], to: &mut Room<'_>) {
     if to.is_near() {
-        return to.copy_from_slice(from);
+        return crate::arch::copy_slice(from, to);
     }
     assert_eq!(from.len(), to.len());
     // SAFETY: both are borrowed and as long as each other; who borrows `to` alone, has none of `from` in it.

@@ -1,7 +1,7 @@
 //! Reductions of which members get different results, as one round: each member sees all operands, and reduces what it needs.
 
 use super::reduction::SlotRoom;
-use super::{Hold, Operands, OperationKey, TeamGuard, Width};
+use super::{Hold, Operands, OperationKey, TeamGuard, Width, copy_run};
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
 use crate::events::Collective;
@@ -24,6 +24,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         if operands.len <= PAYLOAD {
             let (range, members) = (range(self.rank()), self.size());
             return self.reduce_few(what, operands, range, members, kernel).await.map(|()| true);
+        }
+        if self.is_one_message(Collective::ReduceScatter, operands.len) {
+            return Ok(false);
         }
         if self.reduce_scatter_direct(operands, &range, kernel).await? {
             return Ok(true);
@@ -51,6 +54,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         let members = self.rank() + usize::from(inclusive);
         if operands.len <= PAYLOAD {
             return self.reduce_few(what, operands, 0..operands.len, members, kernel).await.map(|()| true);
+        }
+        if self.is_one_message(Collective::Scan, operands.len) {
+            return Ok(false);
         }
         if self.scan_direct(operands, inclusive, kernel).await? {
             return Ok(true);
@@ -131,7 +137,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         .await?;
         if let Some(result) = reduced {
             // SAFETY: `out` can be written (`Operands::new`) and is as long as the range.
-            unsafe { operands.out.copy_from_nonoverlapping(result.as_ptr(), result.len()) };
+            unsafe { copy_run(result.as_ptr(), operands.out, result.len()) };
         }
         Ok(true)
     }

@@ -14,7 +14,7 @@
 //!   that this member has arrived in the next round, or that it has completed this one.
 
 use super::{Hold, OperationKey, Readers, Seats, TeamGuard};
-use crate::arch::copy_for_others;
+use crate::arch::{copy_for_others, copy_run};
 use crate::coll::ReductionKernel;
 use crate::error::Result;
 use crate::events::Collective;
@@ -55,10 +55,10 @@ impl SlotRoom {
 /// A member's operands and the place of its result.
 #[derive(Debug, Clone, Copy)]
 pub struct Operands {
-    pub(super) own: *const u8,
+    pub(in crate::coll) own: *const u8,
     /// Null if the member gets no result.
-    pub(super) out: *mut u8,
-    pub(super) len: usize,
+    pub(in crate::coll) out: *mut u8,
+    pub(in crate::coll) len: usize,
     pub(super) unit: usize,
 }
 
@@ -83,17 +83,30 @@ impl Operands {
     }
 
     /// The bytes of the member's operands from byte `at` on, which nobody writes.
-    pub(super) fn part(&self, at: usize, len: usize) -> &[u8] {
+    pub(in crate::coll) fn part(&self, at: usize, len: usize) -> &[u8] {
         assert!(at + len <= self.len);
         // SAFETY: the operands can be read until the operation has returned (`Operands::new`).
         unsafe { core::slice::from_raw_parts(self.own.add(at), len) }
     }
 
     /// Copies results to where the member wants them, from byte `at` on; nobody else uses that part of it.
-    pub(super) fn store_from(&self, at: usize, results: &[u8]) {
+    pub(in crate::coll) fn store_from(&self, at: usize, results: &[u8]) {
         assert!(at + results.len() <= self.len && !self.out.is_null());
         // SAFETY: `out` has `len` bytes, and can be written until the operation has returned (`Operands::new`).
-        unsafe { self.out.add(at).copy_from_nonoverlapping(results.as_ptr(), results.len()) };
+        unsafe { copy_run(results.as_ptr(), self.out.add(at), results.len()) };
+    }
+
+    /// Whether the first `bytes` bytes of the result's place hold none of the operands.
+    pub(in crate::coll) fn is_apart(&self, bytes: usize) -> bool {
+        let (own, out) = (self.own.addr(), self.out.addr());
+        out >= own + self.len || own >= out + bytes
+    }
+
+    /// Copies the bytes `range` of the operands to the beginning of the result's place, over which they may lie.
+    pub(in crate::coll) fn give_own(&self, range: Range<usize>) {
+        assert!(range.start <= range.end && range.end <= self.len && !self.out.is_null());
+        // SAFETY: the operands can be read, and `out` has room for a result of this length and can be written (`Operands::new`).
+        unsafe { self.own.add(range.start).copy_to(self.out, range.len()) };
     }
 
     /// Copies the first bytes of `result`, which is no part of the program's memory, to where the member wants it.
@@ -140,11 +153,7 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// the places that they write to.
     pub(super) fn copy_of_operands(&mut self) -> CopyOperands {
         let oversubscribed = self.engine.config().shape().is_oversubscribed();
-        if oversubscribed || self.seats().change() {
-            core::ptr::copy_nonoverlapping::<u8>
-        } else {
-            copy_for_others
-        }
+        if oversubscribed || self.seats().change() { copy_run } else { copy_for_others }
     }
 
     /// Reduces every rank's operands into the result of `root`; the others' place for a result is not used. `false` if the team cannot
@@ -503,7 +512,7 @@ impl Division {
             let place = place(from);
             // SAFETY: `place` has room for `len` bytes, which are written before they are borrowed.
             let acc = unsafe {
-                place.copy_from_nonoverlapping(operand(self.size - 1).as_ptr(), len);
+                copy_run(operand(self.size - 1).as_ptr(), place, len);
                 core::slice::from_raw_parts_mut(place, len)
             };
             (0..self.size - 1).rev().try_for_each(|member| kernel.reduce(operand(member), acc))?;
@@ -511,7 +520,7 @@ impl Division {
             if !self.operands.out.is_null() && to != place {
                 // While it is in the nearest cache. In place, these are the operands that have just been used.
                 // SAFETY: `out` is as long as `own` and can be written (`Operands::new`).
-                unsafe { to.copy_from_nonoverlapping(place, len) };
+                unsafe { copy_run(place, to, len) };
             }
         }
         Ok(())
@@ -526,8 +535,8 @@ impl Division {
         let to = self.operands.out.wrapping_add(at);
         // SAFETY: bulk rule 3; results are at most a stride long, and `out` can be written (`Operands::new`).
         unsafe {
-            to.copy_from_nonoverlapping(results, mine.start);
-            to.add(mine.end).copy_from_nonoverlapping(results.add(mine.end), len - mine.end);
+            copy_run(results, to, mine.start);
+            copy_run(results.add(mine.end), to.add(mine.end), len - mine.end);
         }
     }
 }

@@ -14,9 +14,7 @@ fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
     // Also where both ranks might copy, but may not.
     let policy = &engine.protocol_state().copy;
     let [read, split] = policy.cma_thresholds(engine);
-    is_plain(body, rts)
-        && rts.total >= read.min(split)
-        && !policy.keeps_to_blocks(engine, body.world.get(), rts.total, false)
+    is_plain(body, rts) && rts.total >= read.min(split) && !policy.prefers_ring(engine, body, rts)
 }
 
 fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {

@@ -20,10 +20,7 @@ fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
     // With several threads another one may meet the sender's part while we copy ours: two owners of one body.
     let policy = &engine.protocol_state().copy;
     let [_, split] = policy.cma_thresholds(engine);
-    !engine.shared
-        && is_plain(body, rts)
-        && rts.total >= split
-        && !policy.keeps_to_blocks(engine, body.world.get(), rts.total, false)
+    !engine.shared && is_plain(body, rts) && rts.total >= split && !policy.prefers_ring(engine, body, rts)
 }
 
 fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {

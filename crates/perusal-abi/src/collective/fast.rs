@@ -10,8 +10,8 @@ use super::checks::{in_place, members};
 use super::performer::Performer;
 use crate::arguments::{Buffer, Integers, Unbounded};
 use crate::coll::call::CollectiveOp;
-use crate::coll::shared_memory::{Operands, show};
-use crate::coll::{Purpose, ReductionKernel, Scratch, Transport, algorithms};
+use crate::coll::shared_memory::{Operands, copy_run, show};
+use crate::coll::{Purpose, ReductionKernel, Scratch, Transport, algorithms, pair};
 use crate::comm::Comm;
 use crate::datatype::Basic;
 use crate::datatype::op::Op;
@@ -48,7 +48,7 @@ fn operands(send: Buffer<'_>, recv: Buffer<'_>) -> Option<*const u8> {
 pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     if from != to.cast_const() {
         // SAFETY: they hold `len` bytes and differ, so that they are apart.
-        unsafe { to.copy_from_nonoverlapping(from, len) };
+        unsafe { copy_run(from, to, len) };
     }
 }
 
@@ -376,11 +376,16 @@ fn prefix<'a, P: Performer<'a>>(
         true => arguments::scan(comm, send, recv, op),
         false => arguments::exscan(comm, send, recv, op),
     };
+    // SAFETY: argument rule 3: so many bytes each.
+    let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
     if team.chains_scan(bytes) {
         drop(team);
-        // SAFETY: argument rule 3: so many bytes each.
+        // SAFETY: argument rule 3: so many bytes.
         let own = unsafe { core::slice::from_raw_parts(from, bytes) };
         return performer.by_messages(Purpose::Scan, what, async move |transport: &P::Transport| {
+            if pair::scan(transport, operands, inclusive, &kernel).await? {
+                return Ok(());
+            }
             let result = if inclusive {
                 let mut reduced = Scratch::copy_of(own)?;
                 algorithms::scan(transport, &mut reduced, &kernel).await?;
@@ -395,8 +400,6 @@ fn prefix<'a, P: Performer<'a>>(
             Ok(())
         });
     }
-    // SAFETY: argument rule 3: so many bytes each.
-    let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
     performer.in_team(team, bytes, what, async move |team| team.scan(operands, inclusive, &kernel).await)
 }
 
@@ -422,18 +425,9 @@ pub fn reduce<'a, P: Performer<'a>>(
     let operands = unsafe { Operands::new(from, to, bytes, kernel.size) };
     let what = |comm: &Comm| arguments::reduce(comm, send, recv, op, root as c_int);
     if team.is_one_message(Collective::Reduce, bytes) {
-        let is_root = team.rank() == root;
         drop(team);
-        // SAFETY: argument rule 3: so many bytes.
-        let own = unsafe { core::slice::from_raw_parts(from, bytes) };
         return performer.by_messages(Purpose::Reduce, what, async move |transport: &P::Transport| {
-            let mut reduced = Scratch::copy_of(own)?;
-            algorithms::reduce(transport, &mut reduced, root, &kernel).await?;
-            if is_root {
-                // SAFETY: argument rule 3: the root has room for as many.
-                unsafe { copy(reduced.as_ptr(), to, bytes) };
-            }
-            Ok(())
+            pair::reduce(transport, operands, root, &kernel).await.map(drop)
         });
     }
     performer.in_team(team, bytes, what, async move |team| team.reduce(operands, &kernel, root).await)
