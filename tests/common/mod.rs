@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// After so long a test is hung, on however slow and busy a machine. With thirty jobs beside it on two CPUs one of five ranks that takes seconds
 /// alone takes more than five minutes.
-pub const HANG: Duration = Duration::from_secs(1800);
+pub const HANG: Duration = Duration::from_secs(900);
 
 /// The source tree.
 pub fn root() -> &'static Path {

@@ -19,7 +19,7 @@ fn end_of(node: &Node, context: usize) -> Said {
         if matches!(said, Said::Done(which, ..) | Said::Failed(which, _) if which == context) {
             return said;
         }
-        assert!(start.elapsed() < Duration::from_secs(1800), "no end of operation {context}");
+        assert!(start.elapsed() < Duration::from_secs(900), "no end of operation {context}");
     }
 }
 

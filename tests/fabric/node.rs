@@ -424,7 +424,7 @@ impl Node {
             if let Some(said) = self.read_now() {
                 return said;
             }
-            assert!(start.elapsed() < Duration::from_secs(1800), "no completion");
+            assert!(start.elapsed() < Duration::from_secs(900), "no completion");
         }
     }
 

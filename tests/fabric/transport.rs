@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// After so long a test is hung, on however slow and busy a machine.
-const HANG: Duration = Duration::from_secs(1800);
+const HANG: Duration = Duration::from_secs(900);
 
 fn two() -> (Endpoint, Endpoint, Peer, Peer) {
     let (mut a, mut b) = (Endpoint::open().expect("an endpoint"), Endpoint::open().expect("an endpoint"));
