@@ -1,6 +1,7 @@
 //! A caller's buffers: pieces of memory that stay valid until the operation on them completes.
 
 use libc::{c_void, iovec};
+use perusal::internals::arch::copy_run;
 
 /// A list of pieces of memory, most often one.
 #[derive(Debug, Clone)]
@@ -83,7 +84,7 @@ impl Spans {
         if self.rest.is_empty() {
             assert!(offset <= self.first.1 && to.len() <= self.first.1 - offset);
             // SAFETY: within the piece, which is valid until the operation completes (promised to the constructors).
-            unsafe { std::ptr::copy_nonoverlapping(self.first.0.add(offset), to.as_mut_ptr(), to.len()) };
+            unsafe { copy_run(self.first.0.add(offset), to.as_mut_ptr(), to.len()) };
             return;
         }
         self.read_pieces(offset, to);
@@ -94,7 +95,7 @@ impl Spans {
         let mut done = 0;
         self.walk(offset, to.len(), |at, len| {
             // SAFETY: `walk` gives places within the pieces, which are valid until the operation completes.
-            unsafe { std::ptr::copy_nonoverlapping(at, to[done..done + len].as_mut_ptr(), len) };
+            unsafe { copy_run(at, to[done..done + len].as_mut_ptr(), len) };
             done += len;
         });
     }
@@ -106,7 +107,7 @@ impl Spans {
             let len = from.len().min(self.first.1.saturating_sub(offset));
             if len > 0 {
                 // SAFETY: within the piece, which is valid until the operation completes (promised to the constructors).
-                unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.first.0.add(offset), len) };
+                unsafe { copy_run(from.as_ptr(), self.first.0.add(offset), len) };
             }
             return;
         }
@@ -119,7 +120,7 @@ impl Spans {
         let len = from.len().min(self.len().saturating_sub(offset));
         self.walk(offset, len, |at, len| {
             // SAFETY: `walk` gives places within the pieces, which are valid until the operation completes.
-            unsafe { std::ptr::copy_nonoverlapping(from[done..done + len].as_ptr(), at, len) };
+            unsafe { copy_run(from[done..done + len].as_ptr(), at, len) };
             done += len;
         });
     }

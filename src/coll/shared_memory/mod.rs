@@ -22,7 +22,6 @@ mod operation_key;
 mod prefix;
 mod reduction;
 
-pub use crate::arch::copy_run;
 pub use capacity::TeamCapacity;
 pub(in crate::coll) use direct::one_run;
 pub use hold::{Description, Hold, InTurn, Locked};

@@ -1,7 +1,8 @@
 //! Reductions of which members get different results, as one round: each member sees all operands, and reduces what it needs.
 
 use super::reduction::SlotRoom;
-use super::{Hold, Operands, OperationKey, TeamGuard, Width, copy_run};
+use super::{Hold, Operands, OperationKey, TeamGuard, Width};
+use crate::arch::copy_run;
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
 use crate::events::Collective;

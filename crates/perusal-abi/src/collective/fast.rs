@@ -8,9 +8,10 @@
 use super::arguments;
 use super::checks::{in_place, members};
 use super::performer::Performer;
+use crate::arch::copy_run;
 use crate::arguments::{Buffer, Integers, Unbounded};
 use crate::coll::call::CollectiveOp;
-use crate::coll::shared_memory::{Operands, copy_run, show};
+use crate::coll::shared_memory::{Operands, show};
 use crate::coll::{Purpose, ReductionKernel, Scratch, Transport, algorithms, pair};
 use crate::comm::Comm;
 use crate::datatype::Basic;
