@@ -40,6 +40,8 @@ impl FastPath {
 const BY_MESSAGES: usize = 32;
 /// Bytes that go by messages before, where they do not fit into slots: taking memory for them takes as long as copying as many.
 const BYTES_BY_MESSAGES: usize = 4 << 20;
+/// But no more starts than this: by messages they would soon have taken as long again.
+const MOST_BY_MESSAGES: usize = 1024;
 
 /// From which start on an operation has a team; `None`: it never has one. All members get the same answer.
 fn first_with_team(call: &CollectiveOp, comm: &Comm, oversubscribed: bool) -> Option<usize> {
@@ -75,7 +77,7 @@ fn first_with_team(call: &CollectiveOp, comm: &Comm, oversubscribed: bool) -> Op
         | CollectiveOp::Reduce(_, Some(data), ..) => data.bytes(),
         _ => return None,
     };
-    let most = if bytes <= PAYLOAD { 0 } else { BYTES_BY_MESSAGES / bytes };
+    let most = if bytes <= PAYLOAD { 0 } else { (BYTES_BY_MESSAGES / bytes).min(MOST_BY_MESSAGES) };
     Some(1 + most.max(BY_MESSAGES))
 }
 
