@@ -126,11 +126,6 @@ impl EagerFragments<'_> {
         Ok(())
     }
 
-    /// Whether some fragments of a message of `from` have come, and others have not.
-    pub(super) fn are_under_way(self, from: u32) -> bool {
-        self.engine.protocol_state().assemblies[from as usize].lock(self.engine.shared).is_some()
-    }
-
     /// Takes the receive that the message is for, if there is one and nobody observes the match context.
     fn match_first(self, from: u32, header: &Header, total: usize) -> Result<Option<Ref>> {
         let context = self.engine.delivery().context_of(from, header)?;

@@ -97,9 +97,6 @@ impl<const SHARED: bool> Protocols for Messages<SHARED> {
         awaited: usize,
     ) -> Result<usize, Box<Error>> {
         let mut n = 0;
-        let awaits =
-            || engine.telemetry().posted.now.get() > 0 || engine.eager_fragments().are_under_way(peer);
-        let unexpected = || engine.telemetry().unexpected.now.get();
         while n < most {
             let before = n;
             n += engine.eager().take_run::<SHARED>(peer, consumer, most - n);
@@ -109,15 +106,10 @@ impl<const SHARED: bool> Protocols for Messages<SHARED> {
             if n > before && consumer.has_known() {
                 continue;
             }
-            let (awaited_one, held) = (awaits(), unexpected());
             if !take_one::<SHARED>(engine, peer, consumer)? {
                 break;
             }
             n += 1;
-            // The receives that will be posted take the next messages out of the ring themselves.
-            if !SHARED && (awaited_one && !awaits() || unexpected() > held) {
-                break;
-            }
         }
         Ok(n)
     }
