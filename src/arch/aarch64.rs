@@ -80,17 +80,6 @@ pub fn strings_stall(_: usize, _: usize) -> bool {
     false
 }
 
-/// Copies `len` bytes; see [`super::copy_run`].
-///
-/// # Safety
-///
-/// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
-#[inline]
-pub unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without overlap.
-    unsafe { core::ptr::copy_nonoverlapping(from, to, len) };
-}
-
 /// See [`super::streamed_from`]: nothing is known of these processors.
 #[inline]
 pub fn streamed_from() -> usize {

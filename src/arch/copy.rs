@@ -33,8 +33,8 @@ const STRINGS: usize = 2 << 10;
 pub unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without overlap.
     unsafe {
-        if len >= STRINGS {
-            imp::copy_run(from, to, len);
+        if len >= STRINGS && strings_stall(from.addr(), to.addr()) {
+            imp::copy_long(from, to, len);
         } else {
             core::ptr::copy_nonoverlapping(from, to, len);
         }

@@ -94,23 +94,6 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies `len` bytes; see [`super::copy_run`].
-///
-/// # Safety
-///
-/// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
-#[inline]
-pub unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without overlap.
-    unsafe {
-        if strings_stall(from.addr(), to.addr()) {
-            copy_in_vectors(from, to, len);
-        } else {
-            core::ptr::copy_nonoverlapping(from, to, len);
-        }
-    }
-}
-
 /// See [`super::strings_stall`]: on AMD's processors, where `to` lies 1 to 31 bytes behind `from`, not counting whole pages. So do a large
 /// block of malloc's, which begins 16 bytes behind a page, and anything that begins at one.
 #[inline(always)]
