@@ -141,8 +141,8 @@ fn a_replaced_callback_is_not_read_any_more() {
 fn a_lasting_listener_is_called_once_while_another_comes_and_goes() {
     model(3, || {
         let (_registry, world) = bench();
-        let told = Arc::new(AtomicU32::new(0));
-        let count = told.clone();
+        let delivered = Arc::new(AtomicU32::new(0));
+        let count = delivered.clone();
         let all_the_time =
             Subscription::new(&world, EVENT, move |_| _ = count.fetch_add(1, Ordering::Relaxed));
         let theirs = world.clone();
@@ -152,7 +152,7 @@ fn a_lasting_listener_is_called_once_while_another_comes_and_goes() {
         });
         drop(Subscription::new(&world, EVENT, |_| {}).unwrap());
         dispatcher.join().unwrap();
-        assert_eq!(told.load(Ordering::Relaxed), 1);
+        assert_eq!(delivered.load(Ordering::Relaxed), 1);
         drop(all_the_time);
     });
 }
@@ -203,20 +203,21 @@ fn two_threads_that_ask_at_once_do_not_share_a_hazard_record() {
 }
 
 /// Finds the description as the site made it, and writes over it.
-unsafe extern "C" fn scribbles(_: c_long, _: isize, spec: *mut CommSpec, told: *mut c_void) -> c_int {
+unsafe extern "C" fn scribbles(_: c_long, _: isize, spec: *mut CommSpec, delivered: *mut c_void) -> c_int {
     // SAFETY: as peruse_comm_callback_f is called: the description is there, and ours to write into for now.
     let spec = unsafe { &mut *spec };
     // SAFETY: a leaked counter, which lives as long as the process.
-    let told = unsafe { &*told.cast::<AtomicU32>() };
+    let delivered = unsafe { &*delivered.cast::<AtomicU32>() };
     assert_eq!((spec.peer, spec.tag), (3, 4));
     (spec.peer, spec.tag, spec.operation) = (-1, -1, -1);
-    told.fetch_add(1, Ordering::Relaxed);
+    delivered.fetch_add(1, Ordering::Relaxed);
     0
 }
 
-/// Has [`scribbles`] told from now on, with the counter at this address.
-fn listen(registry: &Registry, world: &Arc<CommEvents>, told: usize) -> Handle {
-    let callback = Callback::C { function: scribbles, param: core::ptr::with_exposed_provenance_mut(told) };
+/// Has [`scribbles`] called from now on, with the counter at this address.
+fn listen(registry: &Registry, world: &Arc<CommEvents>, delivered: usize) -> Handle {
+    let callback =
+        Callback::C { function: scribbles, param: core::ptr::with_exposed_provenance_mut(delivered) };
     let handle = registry.register(world, EVENT, callback).unwrap();
     registry.activate(handle).unwrap();
     handle
@@ -226,8 +227,8 @@ fn listen(registry: &Registry, world: &Arc<CommEvents>, told: usize) -> Handle {
 fn a_function_that_writes_into_the_spec_spoils_it_for_nobody() {
     model(3, || {
         let (registry, world) = bench();
-        let told = Box::into_raw(Box::new(AtomicU32::new(0)));
-        let one = listen(&registry, &world, told.expose_provenance());
+        let delivered = Box::into_raw(Box::new(AtomicU32::new(0)));
+        let one = listen(&registry, &world, delivered.expose_provenance());
         let theirs = world.clone();
         let dispatcher = thread::spawn(move || {
             first();
@@ -235,14 +236,14 @@ fn a_function_that_writes_into_the_spec_spoils_it_for_nobody() {
             happen(&theirs);
         });
         // While it comes, the first may be the only one or not.
-        let (registry_too, theirs, param) = (registry.clone(), world.clone(), told.expose_provenance());
+        let (registry_too, theirs, param) = (registry.clone(), world.clone(), delivered.expose_provenance());
         let other = thread::spawn(move || listen(&registry_too, &theirs, param));
         dispatcher.join().unwrap();
         for handle in [one, other.join().unwrap()] {
             registry.release(handle).unwrap();
         }
         // SAFETY: from the box above; whoever used it has been released.
-        let told = unsafe { Box::from_raw(told) };
-        assert!((2..=4).contains(&told.load(Ordering::Relaxed)));
+        let delivered = unsafe { Box::from_raw(delivered) };
+        assert!((2..=4).contains(&delivered.load(Ordering::Relaxed)));
     });
 }

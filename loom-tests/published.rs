@@ -185,7 +185,7 @@ fn a_registration_that_ends_meanwhile_gets_a_pass_of_its_own() {
         left.events[0].store(true, Ordering::Relaxed);
         left.waits.something_ends();
         match pass.join().unwrap() {
-            Some(seen) => assert!(seen, "told that something ends, and finds nothing"),
+            Some(seen) => assert!(seen, "sees that something ends, and finds nothing"),
             None => assert!(left.waits.waits(), "the end is for the next pass"),
         }
         left.waits.something_ends();

@@ -47,7 +47,7 @@ fn finish(slot: &Slot, shared: bool) {
 
 fn release(slot: &Slot) {
     slot.outcome.with_mut(|outcome| {
-        // SAFETY: request rule 4: told to release it, so nobody else has it.
+        // SAFETY: request rule 4: `true` hands the slot to this thread alone.
         unsafe { *outcome = 0 }
     });
     slot.released.fetch_add(1, Ordering::Relaxed);
@@ -131,13 +131,13 @@ fn both_ends(engine: fn(&RequestState) -> bool, user: fn(&RequestState) -> bool)
         };
         // SAFETY: as above.
         between.by_user.with_mut(|word| unsafe { *word = 8 });
-        let mut told = 0;
+        let mut lasts = 0;
         if user(&between.state) {
             // SAFETY: as above.
             assert_eq!(between.by_engine.with(|word| unsafe { *word }), 7);
-            told = 1;
+            lasts = 1;
         }
-        assert_eq!(told + other.join().expect("the engine"), 1, "one of the two comes last");
+        assert_eq!(lasts + other.join().expect("the engine"), 1, "one of the two comes last");
     });
 }
 

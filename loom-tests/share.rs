@@ -24,7 +24,7 @@ const UNITS: usize = 4;
 struct Pair {
     word: AtomicU64,
     /// Stands for the record `Fill` of each turn: the turn's number.
-    told: [AtomicU64; TURNS],
+    announced: [AtomicU64; TURNS],
     /// Stands for `Filled`: bytes.
     filled: [AtomicU64; TURNS],
     buffer: [Cell<usize>; UNITS],
@@ -54,7 +54,7 @@ fn receiver(pair: &Pair, split: Split) {
         let claims = Claims::over(&pair.word);
         let (number, first) = claims.open(split);
         // Release: the ring's edge 1.
-        pair.told[turn - 1].store(u64::from(number), Ordering::Release);
+        pair.announced[turn - 1].store(u64::from(number), Ordering::Release);
         let mut moved = pair.copy(first, turn);
         while let Some(part) = claims.take_low(number, split).expect("sound") {
             moved += pair.copy(part, turn);
@@ -73,7 +73,7 @@ fn sender(pair: &Pair, split: Split) {
     for turn in 1..=TURNS {
         let mut number = 0;
         until(|| {
-            number = pair.told[turn - 1].load(Ordering::Acquire) as u32;
+            number = pair.announced[turn - 1].load(Ordering::Acquire) as u32;
             number != 0
         });
         let mut moved = 0;
@@ -91,7 +91,7 @@ fn every_unit_is_copied_once_and_seen_by_the_receiver() {
     builder.check(|| {
         let pair = Arc::new(Pair {
             word: AtomicU64::new(0),
-            told: core::array::from_fn(|_| AtomicU64::new(0)),
+            announced: core::array::from_fn(|_| AtomicU64::new(0)),
             filled: core::array::from_fn(|_| AtomicU64::new(0)),
             buffer: core::array::from_fn(|_| Cell::new(0)),
         });

@@ -107,19 +107,19 @@ fn a_slot_is_had_again_with_all_that_was_done_in_it() {
         let process = Process::new();
         // But for one they are taken, so it goes from hand to hand.
         let kept: Vec<usize> = (1..OWNED_SLOTS).map(|_| process.slots.claim().expect("a slot")).collect();
-        let told = Arc::new(AtomicU32::new(0));
+        let counted = Arc::new(AtomicU32::new(0));
         let one = || {
-            let (process, told) = (process.clone(), told.clone());
+            let (process, counted) = (process.clone(), counted.clone());
             thread::spawn(move || {
                 if process.live() {
-                    told.fetch_add(1, Ordering::Relaxed);
+                    counted.fetch_add(1, Ordering::Relaxed);
                 }
             })
         };
         [one(), one()].into_iter().for_each(|thread| thread.join().expect("a thread"));
-        let told = told.load(Ordering::Relaxed);
-        assert!((1..=2).contains(&told), "the first to come has it");
-        assert_eq!((process.counted(), process.listed()), (2, told));
+        let counted = counted.load(Ordering::Relaxed);
+        assert!((1..=2).contains(&counted), "the first to come has it");
+        assert_eq!((process.counted(), process.listed()), (2, counted));
         assert_eq!(process.slots.claim(), Some(OWNED_SLOTS - 1), "it is free again");
         kept.into_iter().for_each(|slot| process.slots.give_back(slot));
         assert_eq!(process.slots.owned(), 1);

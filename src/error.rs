@@ -18,7 +18,7 @@ fn ranks_of(size: i32) -> String {
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// Writes `perusal: ` and a line to standard error, at once: what several ranks say at the same time is not mixed within a line.
-/// If nobody can be told, nobody is.
+/// Without standard error, nothing is written.
 pub fn report(line: core::fmt::Arguments<'_>) {
     use std::io::Write;
     let _ = std::io::stderr().write_all(format!("perusal: {line}\n").as_bytes());

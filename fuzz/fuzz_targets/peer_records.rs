@@ -298,15 +298,15 @@ fuzz_target!(|input: &[u8]| {
     let mut peer = Hostile::new(&memory);
     let byte = Datatype::predefined(MPI_BYTE).expect("MPI_BYTE");
     let pairs = Datatype::vector(3, 2, 3, &byte).expect("a small type");
-    // Every event has a listener, so that what it is told is made up from what the peer says.
-    let told = Arc::new(AtomicUsize::new(0));
+    // Every event has a listener, so that its record is made up from what the peer says.
+    let counted = Arc::new(AtomicUsize::new(0));
     let listeners: Vec<Subscription> = CATALOG
         .iter()
         .filter(|row| first & 0x80 != 0 && row.binding == Binding::Communicator)
         .map(|row| {
-            let told = Arc::clone(&told);
+            let counted = Arc::clone(&counted);
             let listen =
-                move |what: &EventRecord<'_>| _ = told.fetch_add(what.spec.buf as usize, Ordering::Relaxed);
+                move |what: &EventRecord<'_>| _ = counted.fetch_add(what.spec.buf as usize, Ordering::Relaxed);
             Subscription::new(&comm.events, row.event, listen).expect("a handle")
         })
         .collect();

@@ -33,7 +33,7 @@ pub fn thread_id() -> usize {
     id
 }
 
-/// Name and description of the counter, as tools are told.
+/// Name and description of the counter, as tools read them.
 pub const COUNTER: (&str, &str) = ("cntvct", "the processor's virtual counter, one for all cores");
 
 /// Whether there is a counter that runs at one rate in all states of the processor: the generic timer's, which is part of the

@@ -10,7 +10,7 @@ use super::imp;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// What the ticks are, as tools are told.
+/// What the ticks are, as tools read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockSource {
     /// For people.

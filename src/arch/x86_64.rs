@@ -41,7 +41,7 @@ pub fn thread_id() -> usize {
     id
 }
 
-/// Name and description of the counter, as tools are told.
+/// Name and description of the counter, as tools read them.
 pub const COUNTER: (&str, &str) = ("tsc", "the processor's time stamp counter, one for all cores");
 
 /// Whether there is a counter that runs at one rate in all states of the processor: the time stamp counter where

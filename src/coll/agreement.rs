@@ -130,7 +130,7 @@ pub fn revoke(engine: &Engine, comm: &Comm) -> Result<()> {
 /// # Errors
 /// [`Error::Segment`] if there is no memory for the answer.
 pub fn is_revoked(engine: &Engine, comm: &Comm) -> Result<bool> {
-    // What a program has been told holds from then on.
+    // What a program has learned holds from then on.
     engine.progress().notice_failures();
     Ok(engine.job().failures().words(comm.context / 2)?.is_revoked())
 }
@@ -201,7 +201,7 @@ pub async fn shrink(engine: &Engine, comm: &Comm, serial: u32) -> Result<Agreed>
     let propose = |count: Count| {
         let left = living(comm.group(), count.latest_death).len()
             + comm.remote().map_or(0, |remote| living(remote, count.latest_death).len());
-        // Without a context id there is no communicator, and all members are told so.
+        // Without a context id there is no communicator, and all members learn so from the decision.
         let id = job.contexts().allocate(left as u32).unwrap_or(contexts::WORLD);
         Ok(Decision { small: id as u16, large: count.latest_death })
     };

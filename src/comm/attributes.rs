@@ -442,7 +442,7 @@ mod tests {
             attributes.set(object, keyval, value).unwrap();
         }
         attributes.delete_all(object).unwrap();
-        assert_eq!(DELETED.take().iter().map(|told| told.1).collect::<Vec<_>>(), [30, 20, 10]);
+        assert_eq!(DELETED.take().iter().map(|deleted| deleted.1).collect::<Vec<_>>(), [30, 20, 10]);
     }
 
     #[test]

@@ -18,7 +18,7 @@
 //! - **Dynamic rule 1.** A request has a socket of its own for its answer. It ends when the launcher answers, or when either closes the
 //!   socket: a process that dies takes back what it asked for.
 //! - **Dynamic rule 2.** A rank that gives up closes its half of the socket and waits for the answer all the same: only the launcher says whether
-//!   the other process has been told.
+//!   the other process knows.
 
 pub mod elsewhere;
 pub mod join;

@@ -96,7 +96,7 @@ impl Gate {
         }
     }
 
-    /// Shuts the gate for `event`. Returns 1 if that shuts it altogether, which the caller owes the process, else 0.
+    /// Shuts the gate for `event`. Returns 1 if that shuts it altogether, which the caller then subtracts from the process.
     #[must_use]
     pub(super) fn shut_for(&self, event: Event) -> usize {
         let (word, bit) = bit(event);

@@ -355,7 +355,7 @@ event_types! {
         binding: File, verbosity: UserBasic, category: Files, identity: FileAccess,
         fields: FILE_ACCESS, payload: File, shown: Paired,
         what: "an access to a file is over; bytes are those that were moved",
-        fires: "io: before its call returns; of a nonblocking one, when the program is told",
+        fires: "io: before its call returns; of a nonblocking one, when the program learns of its end",
     }
     FileDiskAccess = 57, "PERUSE_FILE_DISK_ACCESS" or "PERUSE_FILE_N_DISK_ACCESSES_PER_IOREQ" peruse 57 {
         binding: File, verbosity: TunerDetail, category: Files, identity: FileAccess,

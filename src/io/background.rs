@@ -19,7 +19,7 @@ const SHORT: u64 = 1 << 16;
 pub struct BackgroundAccess {
     over: PublishedFlag,
     outcome: Mutex<Transfer>,
-    /// Until it is told that it is over.
+    /// Until its end is reported.
     observer: Mutex<Option<BackgroundObserver>>,
 }
 
@@ -38,7 +38,7 @@ impl BackgroundAccess {
         self.over.is_set()
     }
 
-    /// What became of it, once it is over. The first time, who listens to the file is told.
+    /// What became of it, once it is over. The first time, the end is emitted to the file's listeners.
     pub fn outcome(&self) -> Transfer {
         let outcome = lock(&self.outcome).clone();
         let observer = lock(&self.observer).take();

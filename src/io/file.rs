@@ -234,8 +234,8 @@ impl File {
             return Err(Error::Arg("the size of a file is negative"));
         }
         let errno = if self.comm.rank() == 0 { change(&self.descriptor).err() } else { None };
-        let told = errno_of(self.exchange(engine, [number_of(errno)])?[0][0]);
-        told.map_or(Ok(()), |errno| Err(self.descriptor.failure(doing, errno)))
+        let errno = errno_of(self.exchange(engine, [number_of(errno)])?[0][0]);
+        errno.map_or(Ok(()), |errno| Err(self.descriptor.failure(doing, errno)))
     }
 
     fn read_only(&self) -> Error {

@@ -1,7 +1,7 @@
 //! Where events of files are emitted, and what they say.
 //!
 //! Events are raised on threads that are in a call of the program, never on one that performs an access in the background: of such an access
-//! there are the call, and its end as the program is told of it.
+//! there are the call, and its end as the program sees it.
 
 use super::access::{Access, Direction, Elements};
 use super::file::{File, Start};
@@ -59,7 +59,7 @@ impl ObservedAccess {
         (result, CURRENT.take().unwrap_or(self))
     }
 
-    /// Emits that the program is told of the end of it.
+    /// Emits that the program sees its end.
     pub fn complete(mut self, comm: &Comm, outcome: &Transfer) {
         self.spec.bytes = outcome.bytes;
         self.emit(comm, Event::FileReqComplete);

@@ -45,7 +45,7 @@ impl SharedPointer {
     }
 
     fn word(&self) -> &AtomicI64 {
-        // SAFETY: its maker has written the word before it told the place, and frees it when all members have closed the file.
+        // SAFETY: its maker has written the word before it sent the place, and frees it when all members have closed the file.
         unsafe { self.word.as_ref() }
     }
 

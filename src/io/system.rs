@@ -117,7 +117,7 @@ impl Transfer {
     }
 }
 
-/// The error that another rank has told by its number; 0 for none.
+/// The error that another rank has sent as a number; 0 for none.
 pub(super) fn errno_of(number: i64) -> Option<Errno> {
     match i32::try_from(number) {
         Ok(0) => None,

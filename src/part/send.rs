@@ -174,7 +174,7 @@ impl PartitionedSend {
         Heap::of(self.home.memory(engine))
     }
 
-    /// The channel, once the receiver has told of it.
+    /// The channel, once the receiver's message has come.
     fn joined(&self, engine: &Engine) -> Option<&Result<Channel>> {
         if let Some(channel) = self.channel.get() {
             return Some(channel);
@@ -252,7 +252,7 @@ impl PartitionedSend {
     /// Whether the round is over; sends what has become ready meanwhile.
     ///
     /// # Errors
-    /// What the receiver has told that makes no sense.
+    /// What is wrong with the receiver's message.
     pub fn poll(&self, engine: &Engine) -> Result<bool> {
         Ok(self.is_over() || self.advance(engine))
     }

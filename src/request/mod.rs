@@ -11,7 +11,7 @@
 //! - **Request rule 3 (edge 3).** [`RequestState::complete`] is the engine's last access to the body. Who sees it through
 //!   [`RequestState::is_complete`] sees the status and the user's buffer filled.
 //! - **Request rule 4 (let go once).** `complete` and `detach` race for a request that its user has freed; exactly
-//!   one of them is told to release the slot.
+//!   one of them gets to release the slot.
 //! - **Request rule 5 (stale ids).** Peers and users name a request by its id, whose generation changes when the slot
 //!   is released; a stale one finds nothing.
 

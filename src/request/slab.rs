@@ -125,7 +125,7 @@ impl<B> Ref<B> {
     {
         // SAFETY: the slot is valid, for chunks are freed only with the slab.
         let slot = unsafe { self.0.as_ref() };
-        // A body is written through its reference, too: who has it has it alone, and a checker is told so.
+        // A body is written through its reference, too: who has it has it alone, and a checker can see that.
         // SAFETY: as valid as the slot; nobody takes a reference that excludes others.
         slot.body.with_mut(|body| unsafe { &*body })
     }

@@ -72,11 +72,11 @@ impl RequestState {
     }
 
     /// The user's thread is about to sleep at `place` (below 256) until it is over. True if it is over already; else whoever completes it
-    /// will be told to wake the thread: both change the one word, so one of the two sees the other. A request has one thread that
+    /// learns that it has to wake the thread: both change the one word, so one of the two sees the other. A request has one thread that
     /// waits for it (MPI 5.0 §11.6.2): of several, the last is woken at once.
     pub fn await_end(&self, place: usize) -> bool {
         let awaited = |word: u32| word & !PLACES | (place as u32) << PLACE & PLACES | AWAITED;
-        // AcqRel: edge 3, as in `is_complete`; and pairs with AcqRel in `complete_shared`: who is told to wake us does
+        // AcqRel: edge 3, as in `is_complete`; and pairs with AcqRel in `complete_shared`: the thread that has to wake us does
         // so after what we did before (waiters edge). Relaxed: the exchange looks again.
         let before = self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| Some(awaited(word)));
         before.is_ok_and(|word| word & ACTIVE == 0)

@@ -261,7 +261,7 @@ impl<S: Storage> Producer<S> {
     }
 
     /// Whether the consumer must be notified of what was committed so far (ring rule 7). The caller has executed
-    /// [`crate::sync::AsymmetricFence::light_barrier`] between the commit and this call (doorbell rule 1), and notifies if told to.
+    /// [`crate::sync::AsymmetricFence::light_barrier`] between the commit and this call (doorbell rule 1), and notifies if that asks for it.
     #[inline(always)]
     pub fn must_notify(&self) -> bool {
         let notification = &self.storage.control().consumer.notification;

@@ -252,7 +252,7 @@ impl<'a> Failures<'a> {
         }
         let at = self.memory.layout().failures() + u64::from(id) * FAILURE_WORDS;
         self.memory.segment().reserve(at, FAILURE_WORDS)?;
-        // Relaxed: who finds words of an id that it has just allocated to be used before was told of it through the id's count.
+        // Relaxed: a rank that finds words of an id that it has just allocated to be used before knows that through the id's count.
         self.memory.header().agreements.store(1, Ordering::Relaxed);
         Ok(self.memory.segment().words(at))
     }

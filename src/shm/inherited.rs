@@ -98,8 +98,8 @@ impl JobWorld {
     /// # Errors
     /// [`Error::Segment`] if the variable is not as the launcher sets it.
     pub(super) fn from_environment(size: u32) -> Result<Self> {
-        let told = pair(WORLD_VARIABLE)?;
-        Ok(told.map_or(Self::of_job(size), |(first, context)| Self { first, size, context }))
+        let world = pair(WORLD_VARIABLE)?;
+        Ok(world.map_or(Self::of_job(size), |(first, context)| Self { first, size, context }))
     }
 }
 

@@ -79,7 +79,7 @@ fn every_constant_has_in_c_the_value_of_the_table() {
     fs::write(dir.join("constants.c"), program).expect("scratch");
     cc(&["-Wall", "-Werror", "-o", "constants", "constants.c"], &dir);
     let out = Command::new(dir.join("constants")).output().expect("the program just built");
-    let told = String::from_utf8(out.stdout).expect("text");
+    let text = String::from_utf8(out.stdout).expect("text");
     let expected: String = constants.iter().map(|c| format!("{} {}\n", c.name, c.value)).collect();
-    assert_eq!(told, expected + "status 32 12\n");
+    assert_eq!(text, expected + "status 32 12\n");
 }

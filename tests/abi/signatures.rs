@@ -73,7 +73,7 @@ fn shape_of_c(declaration: &str) -> String {
         "void" => "void",
         "double" => "double",
         "MPI_Status" => "status",
-        // A pointer to what a callback is told, not a handle: it means something while the callback runs.
+        // A pointer to what a callback gets, not a handle: it means something while the callback runs.
         "MPI_T_event_instance" => "*void",
         _ if base.ends_with("_function") || base.ends_with("_function_c") => return "callback".to_owned(),
         _ => "handle",

@@ -150,8 +150,8 @@ fn a_pattern_means_all_types_that_it_fits_and_a_wrong_name_is_told() {
 #[test]
 fn each_rank_can_have_a_file_of_its_own() {
     let pattern = prefix().join("own.%r").to_string_lossy().into_owned();
-    let told = logged(&["--log-events", "pml_ob1_message_arrived", "--log-output", &pattern], &[]);
-    assert_eq!(told, "");
+    let text = logged(&["--log-events", "pml_ob1_message_arrived", "--log-output", &pattern], &[]);
+    assert_eq!(text, "");
     let lines =
         |rank| fs::read_to_string(prefix().join(format!("own.{rank}"))).expect("a log").lines().count();
     assert_eq!((lines(0), lines(1)), (2, 18));

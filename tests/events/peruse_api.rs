@@ -331,7 +331,7 @@ fn after_the_communicator_is_freed_every_function_says_so_and_release_releases()
 
 #[test]
 fn the_lock_has_an_owner_and_refuses_an_upcall_on_the_owners_thread() {
-    unsafe extern "C" fn upcall(_: c_long, _: isize, _: *mut CommSpec, param: *mut c_void) -> c_int {
+    unsafe extern "C" fn callback(_: c_long, _: isize, _: *mut CommSpec, param: *mut c_void) -> c_int {
         // SAFETY: the test passes an array of three codes; the functions take no pointers.
         unsafe {
             let codes = [PERUSE_Lock(), PERUSE_Unlock(), PERUSE_Lock()];
@@ -343,7 +343,10 @@ fn the_lock_has_an_owner_and_refuses_an_upcall_on_the_owners_thread() {
     let (comm, there) = a_comm();
     let mut codes = [-1; 3];
     let mut handle = 0;
-    gives!(SUCCESS, PERUSE_Event_comm_register(1, comm, Some(upcall), (&raw mut codes).cast(), &mut handle));
+    gives!(
+        SUCCESS,
+        PERUSE_Event_comm_register(1, comm, Some(callback), (&raw mut codes).cast(), &mut handle)
+    );
     gives!(SUCCESS, PERUSE_Event_activate(handle));
     gives!(ERR_LOCK, PERUSE_Unlock());
     gives!(SUCCESS, PERUSE_Lock());

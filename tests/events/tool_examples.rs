@@ -22,9 +22,9 @@ fn the_first_tool_counts_the_messages_that_came_early_of_a_program_that_it_is_pr
         &messages.to_string(),
         &pause.to_string(),
     ]);
-    let told = lines(&output, "first_tool");
-    assert_eq!(told.len(), ranks);
-    for line in told {
+    let found = lines(&output, "first_tool");
+    assert_eq!(found.len(), ranks);
+    for line in found {
         if line.count("rank") > 0 {
             assert_eq!((line.count("early"), line.count("from")), (0, -1), "{output}");
             continue;

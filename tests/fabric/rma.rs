@@ -54,7 +54,7 @@ fn what_is_not_registered_for_it_is_not_accessed() {
     let at = memory.as_mut_ptr();
     let readable = b.register(at, 32, FI_REMOTE_READ, 1).expect("a registration");
     assert_eq!(b.register(at, 64, ALL, 1).err(), Some(-FI_ENOKEY));
-    // The second round meets an origin that has been told of the region.
+    // The second round meets an origin that knows the region.
     for _ in 0..2 {
         for (write, addr, len, key, error) in [
             (false, 0, 33, 1, FI_EACCES),
@@ -170,7 +170,7 @@ fn another_process_is_accessed_without_its_part_once_it_has_told_of_a_region() {
     let to = other.meet(&node);
     let mut bytes = pattern(1 << 16, 1);
     let mut back = vec![0; 1 << 16];
-    // The other polls until it has been told that this is over.
+    // The other polls until it has learned that this is over.
     for round in 0..50 {
         let size = [8, 4096, 1 << 16][round % 3];
         assert_eq!(node.access(true, bytes.as_mut_ptr(), size, to, 64, 1), 0);

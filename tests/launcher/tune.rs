@@ -112,11 +112,11 @@ fn ranks_are_told_of_the_file_and_of_the_binding_whatever_else_is_kept_from_them
     let script = "/bin/echo $PERUSAL_TUNED,$PERUSAL_BIND_TO,$PERUSAL_MAP_BY";
     let run =
         ["run", "-n", "1", "--envnone", "--bind-to", "core:1", "--map-by", "socket", "/bin/sh", "-c", script];
-    let told = perusal(&run, &[("PERUSAL_TUNE_FILE", &path)]);
-    assert_eq!(out(&told), "yields=77,core:1,socket\n", "{told:?}");
+    let output = perusal(&run, &[("PERUSAL_TUNE_FILE", &path)]);
+    assert_eq!(out(&output), "yields=77,core:1,socket\n", "{output:?}");
     let run = ["run", "-n", "1", "/bin/sh", "-c", script];
-    let told = perusal(&run, &[("PERUSAL_TUNED", "yields=3"), ("PERUSAL_BIND_TO", "none")]);
-    assert_eq!(out(&told), ",none,\n", "what another job was told is not for this one: {told:?}");
+    let output = perusal(&run, &[("PERUSAL_TUNED", "yields=3"), ("PERUSAL_BIND_TO", "none")]);
+    assert_eq!(out(&output), ",none,\n", "what another job got is not for this one: {output:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Faults of every kind, chosen by a seed: the job ends in time, says in words what is wrong or does what it should, and leaves nothing.
 //!
 //! PERUSAL_FAULT_RUNS (default 20) is how many jobs there are; PERUSAL_FAULT_SEED repeats a run, and PERUSAL_FAULT names one kind of
-//! fault to try alone. All failures are told at the end, with how many runs each fault had.
+//! fault to try alone. All failures are listed at the end, with how many runs each fault had.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -343,17 +343,17 @@ impl Run<'_> {
             let (out, err) = (self.said(name, "out"), self.said(name, "err"));
             let times = if self.fault == Fault::NestedLaunch { 2 } else { 1 };
             let well = status.success() && out == "done\n".repeat(times);
-            let told = status.code().is_some_and(|code| code != 0)
+            let reported = status.code().is_some_and(|code| code != 0)
                 && err.lines().any(|line| line.starts_with("mpiexec: ") || line.starts_with("perusal: "));
             let good = match self.fault.end() {
                 End::Well => well,
-                End::Either => well || told,
+                End::Either => well || reported,
                 End::Killed => well || status.code().is_none(),
                 // The kernel chooses whom it kills, the launcher among them.
                 End::OutOfMemory => {
                     let killed = err.contains("killed by SIGKILL");
                     let said = !killed || err.contains("the memory of its control group had run out");
-                    well || told && said || status.code().is_none()
+                    well || reported && said || status.code().is_none()
                 }
             };
             if !good || err.contains("panicked") || err.contains("internal error") {

@@ -62,10 +62,10 @@ fn a_record_that_no_rank_writes_is_refused_in_a_sentence_and_not_used() {
         let mut job = Command::new(dist().join("bin/mpiexec"));
         job.args(["-n", "2", "--on-deadlock", "ignore"]).arg(&program).arg(lie);
         let outcome = run(&mut job, &dir, lie, LIMIT);
-        let told = outcome.stderr.lines().any(|line| {
+        let reported = outcome.stderr.lines().any(|line| {
             line.contains("rank 0: MPI_Recv: corrupt record from rank 1: ") && line.contains(said)
         });
-        if outcome.code() != Some(17) || !told {
+        if outcome.code() != Some(17) || !reported {
             wrong.push(format!("{lie}: {outcome:?}, expected: {said}"));
         }
     }

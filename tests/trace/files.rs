@@ -72,7 +72,7 @@ fn the_reader_finds_the_file_and_each_access() {
         assert_eq!((file.group.as_slice(), &file.name), (&[0, 1, 2][..], name));
         assert!(file.freed.is_some_and(|closed| closed > file.created));
         let over = of(rank, Event::FileReqComplete);
-        let told: Vec<_> = over
+        let found: Vec<_> = over
             .iter()
             .map(|record| match record.payload {
                 RecordPayload::File { operation, pointer, mode, .. } => {
@@ -91,7 +91,7 @@ fn the_reader_finds_the_file_and_each_access() {
             (write, shared, alone, 4),
             (read, shared, all, 4),
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(found, wanted);
         assert_eq!(of(rank, Event::FilePointerBegin).len(), 2);
         assert!(of(rank, Event::FileDiskAccess).is_empty(), "they are counted in the access");
         assert!(over.iter().all(|record| rank.group_of(record).is_some_and(|file| file.name == *name)));

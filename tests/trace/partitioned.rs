@@ -58,8 +58,8 @@ fn partitioned_messages_are_recorded_exported_and_reported() {
     let ready = "part_ready";
     let known = " to 1 tag 5 bytes 4000 partition 3 arrived 0 on MPI_COMM_WORLD";
     assert!(lines.lines().any(|line| line.contains(ready) && line.contains(known)), "{lines}");
-    let told = perusal(&["report", &path, "--text"], "partitioned-report");
-    assert!(told.contains("\nPartitioned messages\n"), "{told}");
+    let page = perusal(&["report", &path, "--page"], "partitioned-report");
+    assert!(page.contains("\nPartitioned messages\n"), "{page}");
     let json = text(&product("partitioned.json"));
     perusal(&["trace", "export", "--format", "perfetto", &path, "-o", &json], "partitioned-perfetto");
     let json = std::fs::read_to_string(&json).expect("the document");

@@ -1,6 +1,6 @@
 //! How many instructions MPI calls take on an 8-byte message, and in which functions they are.
 //!
-//! Instructions are single-stepped (`benches/instructions.c`), so load and clock do not matter. Functions are told by the line tables of the
+//! Instructions are single-stepped (`benches/instructions.c`), so load and clock do not matter. Functions are known by the line tables of the
 //! distribution's library (binutils' addr2line). `MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich` counts those of another library.
 
 use crate::shell::{Result, command, folder, output, read, root, run};
@@ -89,11 +89,11 @@ fn functions(trace: &str) -> Result {
     let mut tool = tool.spawn().map_err(|error| format!("addr2line, from binutils: {error}"))?;
     let mut input = tool.stdin.take().expect("a pipe");
     let writer = std::thread::spawn(move || input.write_all(addresses.concat().as_bytes()));
-    let told = tool.wait_with_output().map_err(|error| error.to_string())?;
+    let output = tool.wait_with_output().map_err(|error| error.to_string())?;
     let _ = writer.join();
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let output = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut counts: HashMap<String, usize> = HashMap::new();
-    for name in told.lines().step_by(2) {
+    for name in output.lines().step_by(2) {
         *counts.entry(plain(name)).or_default() += 1;
     }
     let mut counts: Vec<(String, usize)> = counts.into_iter().collect();

@@ -19,7 +19,7 @@ struct Sanitizer {
     flag: &'static str,
     /// The part of its runtime's file name.
     runtime: &'static str,
-    /// What else the compiler is told.
+    /// Further options of the compiler.
     further: &'static str,
     /// What a report begins with.
     report: &'static str,

@@ -314,7 +314,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The function, as its call is told of it.
+    /// The function, as its call has it.
     fn named(&self) -> String {
         format!("Function {{ name: {:?}, number: {} }}", self.function.name, self.number)
     }
@@ -507,7 +507,7 @@ impl Writer<'_> {
             Variant::Nonblocking => {
                 format!(
                     "let to = call.out(request)?;\n        {}to.put(collective::start(call.arg(comm)?, {call})?)",
-                    fast("InBackground::Once", "to.put(collective::request(done?)?)")
+                    fast("InBackground::Once", "to.put(collective::request(done)?)")
                 )
             }
             Variant::Persistent => format!(

@@ -152,7 +152,7 @@ const TEXTS: &[(i32, &str)] = &[
     (MPI_ERR_ARG, "invalid argument"),
     (MPI_ERR_UNKNOWN, "unknown error"),
     (MPI_ERR_TRUNCATE, "message longer than the receive buffer"),
-    (MPI_ERR_OTHER, "another error, told where it happened"),
+    (MPI_ERR_OTHER, "another error, reported where it happened"),
     (MPI_ERR_INTERN, "internal error of the MPI library"),
     (MPI_ERR_PENDING, "request neither failed nor complete"),
     (MPI_ERR_IN_STATUS, "the error codes are in the statuses"),

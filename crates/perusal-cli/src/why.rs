@@ -1,4 +1,4 @@
-//! `perusal why`: why a running job does not go on, told from outside.
+//! `perusal why`: why a running job does not go on, seen from outside.
 
 use std::process::ExitCode;
 use std::thread::sleep;

@@ -361,7 +361,7 @@ impl Core {
     }
 
     /// Whether something is under way whose end the caller does not wait for: it asked for no completion, or has its buffer back.
-    pub fn owes(&self) -> bool {
+    pub fn has_unfinished(&self) -> bool {
         !self.peers.with_waiting.is_empty()
             || self.sends.iter().any(|(_, send)| !send.completion || send.own.is_some())
             || self.arriving.iter().any(|(_, one)| one.access.is_some() && !one.receive.completion)

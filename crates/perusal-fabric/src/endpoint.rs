@@ -316,7 +316,7 @@ impl Endpoint {
     /// an end; then takes nothing any more.
     fn close(&mut self) {
         let start = Instant::now();
-        while ((self.core.owes() || self.is_sending_elsewhere()) && start.elapsed() < LINGER)
+        while ((self.core.has_unfinished() || self.is_sending_elsewhere()) && start.elapsed() < LINGER)
             || (self.core.awaits_part() && start.elapsed() < COPYING)
         {
             self.look_for_the_dead();

@@ -178,7 +178,7 @@ pub struct Peer {
     seen: Option<Instant>,
     /// Accesses that the peer has not answered yet.
     pub unanswered: usize,
-    /// What the peer has told of its regions, by key.
+    /// What the peer has said of its regions, by key.
     pub regions: HashMap<u64, Known>,
     /// Where it is, if it is on another node.
     remote: Option<Watched>,

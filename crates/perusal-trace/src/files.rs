@@ -166,8 +166,8 @@ mod tests {
         let files = JobFiles::of(&trace);
         assert_eq!((files.all.len(), files.name(0)), (1, "/data/out".to_owned()));
         let waits = file_lock_waits(&trace, &files);
-        let told: Vec<_> = waits.iter().map(|w| (w.rank, w.end - w.begin)).collect();
-        assert_eq!(told, [(1, 251), (1, 20)]);
+        let found: Vec<_> = waits.iter().map(|w| (w.rank, w.end - w.begin)).collect();
+        assert_eq!(found, [(1, 251), (1, 20)]);
         assert_eq!((waits[0].holder, waits[1].holder), (Some(0), None));
     }
 }

@@ -310,8 +310,8 @@ mod tests {
             ..SyntheticMessage::default()
         });
         let flows = flows(&job.trace());
-        let told: Vec<_> = flows.iter().map(|flow| (flow.source, flow.tag, flow.bytes)).collect();
-        assert_eq!(told, [(1, 7, 99), (0, 7, 10), (0, 8, 11), (0, 7, 12), (0, 7, 13)]);
+        let found: Vec<_> = flows.iter().map(|flow| (flow.source, flow.tag, flow.bytes)).collect();
+        assert_eq!(found, [(1, 7, 99), (0, 7, 10), (0, 8, 11), (0, 7, 12), (0, 7, 13)]);
         for flow in &flows[1..] {
             let incoming = flow.incoming.expect("arrived");
             assert!(incoming.unexpected && incoming.completed.is_some());

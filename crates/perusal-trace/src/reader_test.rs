@@ -90,9 +90,9 @@ fn payloads_read_back_as_they_were_recorded() {
     for (when, (event, payload)) in (0..).zip(payloads) {
         job.push(0, when, &Record { payload, ..Synthetic::record(event, 1) });
     }
-    let told: Vec<_> =
+    let read: Vec<_> =
         job.trace().ranks[0].records.iter().map(|record| (record.event, record.payload)).collect();
-    assert_eq!(told, payloads);
+    assert_eq!(read, payloads);
 }
 
 #[test]

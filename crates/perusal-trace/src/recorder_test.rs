@@ -40,8 +40,8 @@ fn read(scratch: &ScratchFile) -> Trace {
 }
 
 #[test]
-fn what_is_told_is_read_back() {
-    let (scratch, registry, recording) = begin("told", 4);
+fn what_is_recorded_is_read_back() {
+    let (scratch, registry, recording) = begin("recorded", 4);
     let comm = registry.attach(0x1234);
     comm.emit(&EventRecord { context: 6, ..EventRecord::new(Event::MsgArrived, 1 << 40, &SPEC) });
     let found = EventPayload::Search { depth: 9, hit: true };

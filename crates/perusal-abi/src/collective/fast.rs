@@ -91,18 +91,14 @@ impl ReductionKernel for PlainKernel {
 
 /// MPI_Barrier.
 #[inline(always)]
-pub fn barrier<'a, P: Performer<'a>>(performer: P) -> Option<Result<P::Outcome>> {
+pub fn barrier<'a, P: Performer<'a>>(performer: P) -> Option<P::Outcome> {
     let team = performer.team(Collective::Barrier)?;
     performer.in_round(team, arguments::barrier, async |team| team.barrier().await)
 }
 
 /// MPI_Bcast.
 #[inline(always)]
-pub fn bcast<'a, P: Performer<'a>>(
-    performer: P,
-    buffer: Buffer<'_>,
-    root: c_int,
-) -> Option<Result<P::Outcome>> {
+pub fn bcast<'a, P: Performer<'a>>(performer: P, buffer: Buffer<'_>, root: c_int) -> Option<P::Outcome> {
     let bytes = few(buffer)?;
     let mut team = performer.team(Collective::Bcast)?;
     let root = team.member(root)?;
@@ -130,7 +126,7 @@ pub fn allgather<'a, P: Performer<'a>>(
     performer: P,
     send: Buffer<'_>,
     recv: Buffer<'_>,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let block = few(recv)?;
     let is_in_place = in_place(send.addr);
     if !is_in_place && few(send)? != block {
@@ -158,7 +154,7 @@ pub fn alltoall<'a, P: Performer<'a>>(
     performer: P,
     send: Buffer<'_>,
     recv: Buffer<'_>,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let block = few(recv)?;
     if few(send)? != block || send.addr == recv.addr {
         return None;
@@ -193,7 +189,7 @@ pub fn gather<'a, P: Performer<'a>>(
     send: Buffer<'_>,
     recv: Buffer<'_>,
     root: c_int,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let mut team = performer.team(Collective::Gather)?;
     let root = team.member(root)?;
     let is_root = team.rank() == root;
@@ -247,7 +243,7 @@ pub fn scatter<'a, P: Performer<'a>>(
     send: Buffer<'_>,
     recv: Buffer<'_>,
     root: c_int,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let mut team = performer.team(Collective::Scatter)?;
     let root = team.member(root)?;
     let (is_root, size) = (team.rank() == root, team.size());
@@ -292,7 +288,7 @@ pub fn reduce_scatter_block<'a, P: Performer<'a>>(
     send: Buffer<'_>,
     recv: Buffer<'_>,
     op: usize,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     reduce_blocks(performer, send, recv, op, |comm| arguments::reduce_scatter_block(comm, send, recv, op))
 }
 
@@ -304,7 +300,7 @@ pub fn reduce_scatter<'a, P: Performer<'a>>(
     recv: Buffer<'_>,
     counts: Unbounded<'_, Integers<'_>>,
     op: usize,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let mut each = members(performer.comm()?).of(counts).ok()?.iter();
     let count = each.next()?;
     if each.any(|other| other != count) {
@@ -323,7 +319,7 @@ fn reduce_blocks<'a, P: Performer<'a>>(
     recv: Buffer<'_>,
     op: usize,
     what: impl Fn(&Comm) -> Result<CollectiveOp>,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;
     let team = performer.team(Collective::ReduceScatter)?;
@@ -346,7 +342,7 @@ pub fn scan<'a, P: Performer<'a>>(
     send: Buffer<'_>,
     recv: Buffer<'_>,
     op: usize,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     prefix(performer, send, recv, op, true)
 }
 
@@ -357,7 +353,7 @@ pub fn exscan<'a, P: Performer<'a>>(
     send: Buffer<'_>,
     recv: Buffer<'_>,
     op: usize,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     prefix(performer, send, recv, op, false)
 }
 
@@ -368,7 +364,7 @@ fn prefix<'a, P: Performer<'a>>(
     recv: Buffer<'_>,
     op: usize,
     inclusive: bool,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let bytes = few(recv)?;
     let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;
@@ -412,7 +408,7 @@ pub fn reduce<'a, P: Performer<'a>>(
     recv: Buffer<'_>,
     op: usize,
     root: c_int,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     // In place has a meaning at the root only, and there the operands are the result's.
     let bytes = few(send)?;
     let kernel = PlainKernel::new(op, send.datatype)?;
@@ -441,7 +437,7 @@ pub fn allreduce<'a, P: Performer<'a>>(
     send: Buffer<'_>,
     recv: Buffer<'_>,
     op: usize,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let bytes = few(recv)?;
     let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;

@@ -144,7 +144,7 @@ pub fn gatherv<'a, P: Performer<'a>>(
     send: Buffer<'_>,
     recv: Varied<'_>,
     root: c_int,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let comm = open(performer)?;
     let (rank, root) = (comm.rank() as usize, member(comm, root)?);
     let what = |comm: &Comm| arguments::gatherv(comm, send, recv, root as c_int);
@@ -169,7 +169,7 @@ pub fn scatterv<'a, P: Performer<'a>>(
     send: Varied<'_>,
     recv: Buffer<'_>,
     root: c_int,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let comm = open(performer)?;
     let (rank, root) = (comm.rank() as usize, member(comm, root)?);
     let what = |comm: &Comm| arguments::scatterv(comm, send, recv, root as c_int);
@@ -195,7 +195,7 @@ pub fn alltoallv<'a, P: Performer<'a>>(
     performer: P,
     send: Varied<'_>,
     recv: Varied<'_>,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let comm = open(performer)?;
     let rank = comm.rank() as usize;
     let what = |comm: &Comm| arguments::alltoallv(comm, send, recv);
@@ -212,7 +212,7 @@ pub fn allgatherv<'a, P: Performer<'a>>(
     performer: P,
     send: Buffer<'_>,
     recv: Varied<'_>,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let team = performer.team(Collective::Allgather)?;
     let pieces = pieces(recv, members(team.comm()))?;
     let first = pieces.iter().find(|piece| piece.bytes > 0)?.addr;
@@ -251,7 +251,7 @@ fn with_neighbours<'a, P: Performer<'a>>(
     sends: PerPeer<Piece>,
     recvs: PerPeer<Piece>,
     what: impl Fn(&Comm) -> Result<CollectiveOp>,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let order = comm.topology()?.send_order(sends.len());
     performer.by_messages(Purpose::Alltoall, what, async move |transport: &P::Transport| {
         // There is nobody behind the edge of a grid.
@@ -269,7 +269,7 @@ pub fn neighbor_allgather<'a, P: Performer<'a>>(
     performer: P,
     send: Buffer<'_>,
     recv: Buffer<'_>,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let comm = open(performer)?;
     let (from, to) = (sources(comm).ok()?.number(), destinations(comm).ok()?.number());
     let (sends, recvs) = (PerPeer::from_elem(Piece::of(send)?, to), Piece::of(recv)?.times(from)?);
@@ -281,7 +281,7 @@ pub fn neighbor_alltoall<'a, P: Performer<'a>>(
     performer: P,
     send: Buffer<'_>,
     recv: Buffer<'_>,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let comm = open(performer)?;
     let (from, to) = (sources(comm).ok()?.number(), destinations(comm).ok()?.number());
     let (sends, recvs) = (Piece::of(send)?.times(to)?, Piece::of(recv)?.times(from)?);
@@ -293,7 +293,7 @@ pub fn neighbor_allgatherv<'a, P: Performer<'a>>(
     performer: P,
     send: Buffer<'_>,
     recv: Varied<'_>,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let comm = open(performer)?;
     let recvs = pieces(recv, sources(comm).ok()?)?;
     let sends = PerPeer::from_elem(Piece::of(send)?, destinations(comm).ok()?.number());
@@ -305,7 +305,7 @@ pub fn neighbor_alltoallv<'a, P: Performer<'a>>(
     performer: P,
     send: Varied<'_>,
     recv: Varied<'_>,
-) -> Option<Result<P::Outcome>> {
+) -> Option<P::Outcome> {
     let comm = open(performer)?;
     let sends = pieces(send, destinations(comm).ok()?)?;
     let recvs = pieces(recv, sources(comm).ok()?)?;

@@ -43,7 +43,7 @@ pub(crate) trait Performer<'a>: Copy {
         bytes: usize,
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         call: impl AsyncFnOnce(&mut TeamGuard<'a, Self::Hold>) -> Result<bool>,
-    ) -> Option<Result<Self::Outcome>>;
+    ) -> Option<Self::Outcome>;
 
     /// Performs `call`, a round of `team` without arguments: its name and number are all that reports say of it.
     fn in_round(
@@ -51,7 +51,7 @@ pub(crate) trait Performer<'a>: Copy {
         team: TeamGuard<'a, Self::Hold>,
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         call: impl AsyncFnOnce(&mut TeamGuard<'a, Self::Hold>) -> Result<()>,
-    ) -> Option<Result<Self::Outcome>>;
+    ) -> Option<Self::Outcome>;
 
     /// Performs `call` by messages. `what` is the call, for reports.
     fn by_messages(
@@ -59,7 +59,7 @@ pub(crate) trait Performer<'a>: Copy {
         purpose: Purpose,
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         call: impl AsyncFnOnce(&Self::Transport) -> Result<()>,
-    ) -> Option<Result<Self::Outcome>>;
+    ) -> Option<Self::Outcome>;
 }
 
 /// Before the call returns.
@@ -69,7 +69,7 @@ pub(crate) struct AtOnce<'a>(pub CommHandle<'a>);
 impl<'a> Performer<'a> for AtOnce<'a> {
     type Hold = Locked<'a>;
     type Transport = BlockingTransport<'a>;
-    type Outcome = ();
+    type Outcome = Result<()>;
 
     #[inline(always)]
     fn comm(self) -> Option<&'a Comm> {
@@ -164,7 +164,7 @@ impl InBackground<'_> {
         self,
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         work: impl FnOnce(SequenceNumber) -> F,
-    ) -> Option<Result<Begun>> {
+    ) -> Option<Begun> {
         let engine = running()?;
         let (comm, number, team) = match self {
             Self::Once(handle) => {
@@ -189,7 +189,7 @@ impl InBackground<'_> {
             Self::Again(start) => start.call.outline_of_request(number, CollMode::Persistent),
         };
         // SAFETY: the work holds addresses, the team or a transport, and what is `Send`.
-        Some(Ok(unsafe { begin_work(comm, team, work, outline) }))
+        Some(unsafe { begin_work(comm, team, work, outline) })
     }
 }
 
@@ -226,7 +226,7 @@ impl<'a> Performer<'a> for InBackground<'a> {
         bytes: usize,
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         call: impl AsyncFnOnce(&mut TeamGuard<'a, InTurn<'a>>) -> Result<bool>,
-    ) -> Option<Result<Begun>> {
+    ) -> Option<Begun> {
         let (engine, comm) = (running()?, team.comm());
         // Whether the team serves more than a slot holds is found out on the way.
         let complete = match self {
@@ -250,7 +250,7 @@ impl<'a> Performer<'a> for InBackground<'a> {
         team: TeamGuard<'a, InTurn<'a>>,
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         call: impl AsyncFnOnce(&mut TeamGuard<'a, InTurn<'a>>) -> Result<()>,
-    ) -> Option<Result<Begun>> {
+    ) -> Option<Begun> {
         self.in_team(team, 0, what, async |team| call(team).await.map(|()| true))
     }
 
@@ -260,7 +260,7 @@ impl<'a> Performer<'a> for InBackground<'a> {
         _: Purpose,
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         call: impl AsyncFnOnce(&NonblockingTransport<'a>) -> Result<()>,
-    ) -> Option<Result<Begun>> {
+    ) -> Option<Begun> {
         let (engine, comm) = (running()?, self.comm()?);
         self.begin(what, |number| async move {
             let transport = NonblockingTransport::new(engine, comm, number, &TeamUse::None);

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// The fast path of an operation, with the arguments of the call that prepared it. It gives `None` where it cannot be taken ([`super::fast`]).
 pub(crate) struct FastPath(Box<Perform>);
 
-type Perform = dyn Fn(InBackground<'_>) -> Option<Result<Begun>>;
+type Perform = dyn Fn(InBackground<'_>) -> Option<Begun>;
 
 // SAFETY: it holds addresses of the program's, which are valid on every thread while the operation is performed (argument rule 3), and numbers.
 unsafe impl Send for FastPath {}
@@ -31,7 +31,7 @@ unsafe impl Sync for FastPath {}
 
 impl FastPath {
     /// Of arguments that were kept ([`crate::arguments::Buffer::keep`]).
-    pub fn new(perform: impl Fn(InBackground<'_>) -> Option<Result<Begun>> + 'static) -> Self {
+    pub fn new(perform: impl Fn(InBackground<'_>) -> Option<Begun> + 'static) -> Self {
         Self(Box::new(perform))
     }
 }
@@ -142,7 +142,7 @@ impl Task for PersistentTask {
         let team = if has_team { &self.team } else { &TeamUse::None };
         let start = Start { comm: &self.comm, call: &self.call, number: self.number, team };
         let fast = self.fast.as_ref().and_then(|FastPath(perform)| perform(InBackground::Again(start)));
-        let begun = fast.unwrap_or_else(|| Ok(self.begin(engine, team.clone())))?;
+        let begun = fast.unwrap_or_else(|| self.begin(engine, team.clone()));
         (started.active, started.current) = (true, begun.clone());
         if let Some(operation) = begun {
             engine.progress().start_background(operation);

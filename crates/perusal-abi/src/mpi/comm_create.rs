@@ -320,7 +320,7 @@ pub(super) fn making<R>(
     NumberedCall::begin(engine()?, comm).describing(call)
 }
 
-/// What [`making`] is told where members may give any arguments.
+/// What [`making`] gets where members may give any arguments.
 pub(super) const ANY: (&str, fn() -> String) = ("arguments", String::new);
 
 /// MPI_Comm_dup, MPI_Comm_dup_with_info: a duplicate with everything that duplicates inherit, and `hints`.
@@ -456,5 +456,5 @@ pub fn set_info(comm: Arc<Comm>, hints: Info) -> Result<()> {
 
 /// MPI_Comm_get_info; the object is the caller's to free.
 pub fn info(comm: Arc<Comm>) -> Result<Info> {
-    memory_kinds::told(comm.info(), &comm)
+    memory_kinds::with_kinds(comm.info(), &comm)
 }

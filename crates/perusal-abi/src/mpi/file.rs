@@ -109,7 +109,7 @@ pub fn set_info(fh: &FileObject, hints: Info) -> Result<()> {
 
 /// MPI_File_get_info; the object is the caller's to free.
 pub fn info(fh: &FileObject) -> Result<Info> {
-    memory_kinds::told(fh.file().info(), fh.file().comm())
+    memory_kinds::with_kinds(fh.file().info(), fh.file().comm())
 }
 
 /// MPI_File_set_view. A member whose arguments are wrong takes part, so that the others learn of it.

@@ -52,7 +52,7 @@ fn is_restricted(kind: &str) -> bool {
 }
 
 /// The hints of something made from `comm`, with the kinds that it supports: those of its session, or of the world. A program cannot change them.
-pub fn told(mut hints: Info, comm: &Comm) -> Result<Info> {
+pub fn with_kinds(mut hints: Info, comm: &Comm) -> Result<Info> {
     match comm.group().session() {
         Some(session) => hints.set(KEY, &session.kinds)?,
         None => hints.set(KEY, of_world())?,

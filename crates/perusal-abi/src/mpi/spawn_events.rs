@@ -11,7 +11,7 @@ use crate::types::MPI_Comm;
 pub struct SpawnSpan<'a> {
     comm: &'a Comm,
     root: u32,
-    /// 0 if nobody listened when it began: then nothing is told.
+    /// 0 if nobody listened when it began: then nothing is emitted.
     id: isize,
 }
 

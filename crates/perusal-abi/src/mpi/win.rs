@@ -54,7 +54,7 @@ fn made(
     if check::is_on() {
         check::compare_on_comm(comm, "hints or sizes", &win_info::alike(hints, memory, unit));
     }
-    let hints = memory_kinds::told(win_info::at_creation(Scope::of(&memory, hints), hints), comm)?;
+    let hints = memory_kinds::with_kinds(win_info::at_creation(Scope::of(&memory, hints), hints), comm)?;
     let window = Window::create(engine, comm, memory, unit, &hints)?;
     let contiguous = matches!(memory, Memory::Shared(_)) && !win_info::has_own_parts(&hints);
     let placed = window.own_size().0 > 0 || contiguous;

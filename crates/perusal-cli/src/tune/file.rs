@@ -104,7 +104,7 @@ impl TuneFile {
         Ok(Self { machine: MachineId { cpu, cpus }, values: values.collect() })
     }
 
-    /// Returns the values for a job, as its ranks are told them: `name=value`, separated by commas.
+    /// Returns the values for a job, as its ranks get them: `name=value`, separated by commas.
     #[must_use]
     pub fn pairs(&self, oversubscribed: bool) -> String {
         let other = if oversubscribed { JobKind::Dedicated } else { JobKind::Oversubscribed };

@@ -254,8 +254,8 @@ mod tests {
         job.push(0, 600, &of(Event::BellSleep, 0)).push(0, 700, &of(Event::RingFull, 0));
         let sleep = |enter| (SliceKind::Sleep, enter);
         let all = |enter| (SliceKind::Collective(7), enter);
-        let told = [all(true), sleep(true), sleep(false), all(false), sleep(true), sleep(false)];
-        assert_eq!(edges(&job, 0), told);
+        let expected = [all(true), sleep(true), sleep(false), all(false), sleep(true), sleep(false)];
+        assert_eq!(edges(&job, 0), expected);
     }
 
     #[test]

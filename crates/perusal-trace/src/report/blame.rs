@@ -64,8 +64,8 @@ mod tests {
         // 2 waits for 1 from 100 to 200; 1 waits for 0 from 120 to 180, so 1 is at the root of 40 ns only.
         let waits = [vec![], vec![wait(120, 180, 0)], vec![wait(100, 200, 1)]];
         let caused = charge(&waits);
-        let told: Vec<_> = caused.iter().map(|c| (c.direct_ns, c.root_ns)).collect();
-        assert_eq!(told, [(60, 120), (100, 40), (0, 0)]);
+        let found: Vec<_> = caused.iter().map(|c| (c.direct_ns, c.root_ns)).collect();
+        assert_eq!(found, [(60, 120), (100, 40), (0, 0)]);
         assert_eq!(caused[0].late_sender_ns, 60);
     }
 

@@ -30,11 +30,11 @@ pub fn verdict(trace: &Trace, report: &Report) -> Verdict {
     findings.extend(search(report));
     findings.extend(ring_full(report));
     findings.extend(lost(report));
-    let told: Vec<&str> = findings.iter().map(|finding| finding.text.as_str()).collect();
+    let texts: Vec<&str> = findings.iter().map(|finding| finding.text.as_str()).collect();
     let paragraph = match (report.job.records, findings.is_empty()) {
         (0, _) => "The trace has no records: nothing can be said.".to_owned(),
         (_, true) => nothing(report),
-        _ => told.join(" "),
+        _ => texts.join(" "),
     };
     Verdict { paragraph, cautions: cautions(trace, report), findings }
 }
