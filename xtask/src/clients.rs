@@ -1,8 +1,8 @@
 //! Other people's programs against a distribution: the tests of mpi4py, of the crate `mpi`, of PnetCDF and of parallel HDF5.
 
 use crate::shell::{
-    Result, attempt, attempt_until_silent, command, copy_folder, empty, files, folder, name, need, output,
-    read, run, stems, tail, write,
+    Effort, Result, attempt, attempt_until_silent, command, copy_folder, empty, files, folder, name, need,
+    output, read, run, stems, tail, write,
 };
 use crate::unittest::{Report, failures};
 use std::path::{Path, PathBuf};
@@ -177,7 +177,7 @@ impl<'a> Client<'a> {
                 .arg(self.work.join("bin/python"))
                 .args(["test/main.py", "-v"]);
             // Two thousand tests, each with a line: on a busy machine all of them take an hour, and one takes minutes.
-            let (good, log) = attempt_until_silent(job, Duration::from_secs(900));
+            let (good, log) = Effort::of(|| attempt_until_silent(job, Duration::from_secs(900)));
             let Report { passed, skipped, reasons, mut failures, whole } = Report::of(&log, ranks);
             if failures.is_empty() && !good {
                 failures.push("a rank that says nothing".into());
@@ -270,7 +270,7 @@ impl<'a> Client<'a> {
             let mut job = self.job(4, 1800);
             job.env("LD_LIBRARY_PATH", self.dist.join("lib"));
             job.arg(self.work.join("target/debug/examples").join(&example));
-            verdicts.push(Verdict::one(format!("rsmpi/{example} -n 4"), attempt(&mut job)));
+            verdicts.push(Verdict::one(format!("rsmpi/{example} -n 4"), Effort::of(|| attempt(&mut job))));
         }
         Ok(verdicts)
     }
@@ -305,7 +305,7 @@ impl<'a> Client<'a> {
         let verdict = |what: &str, target: &str| {
             Verdict::of_lines(
                 format!("pnetcdf {what}"),
-                attempt(&mut make(target)),
+                Effort::of(|| attempt(&mut make(target))),
                 automake_passed,
                 automake_failed,
             )
@@ -355,7 +355,7 @@ impl<'a> Client<'a> {
         let test = |program: &&str| {
             let mut job = self.job(4, 1800);
             job.current_dir(tree.join("testpar")).arg(format!("./{program}"));
-            Verdict::one(format!("hdf5/{program} -n 4"), attempt(&mut job))
+            Verdict::one(format!("hdf5/{program} -n 4"), Effort::of(|| attempt(&mut job)))
         };
         Ok(TESTPAR.iter().map(test).collect())
     }

@@ -7,13 +7,12 @@
 
 use crate::clients::{self, Client, Verdict};
 use crate::shell::{
-    Result, attempt, command, distribution, empty, folder, has, output, read, root, run, tail, write,
+    Effort, Result, attempt, command, distribution, empty, folder, has, output, read, root, run, tail, write,
 };
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Instant;
 
 /// The release of MPICH, and of Debian, that has it.
 const VERSION: &str = "4.0.2";
@@ -421,17 +420,21 @@ impl<'a> Test<'a> {
             println!("       {}", line[title.len()..].trim_start());
             return Ok(());
         }
-        let start = Instant::now();
-        let (status, text) = self.output(suite, &[]);
-        let took = format!("{:.1} s", start.elapsed().as_secs_f64());
+        let effort = Effort::begin();
+        let (status, mut text) = self.output(suite, &[]);
+        let (took, spent) = effort.end();
         let log = suite.work.join("logs").join(format!(
             "{}.{}.{number}.log",
             self.dir.replace('/', "."),
             self.program
         ));
+        let passes = self.passes(status, &text);
+        if !passes {
+            text += &format!("\n{spent}\n");
+        }
         write(&log, &text)?;
         let is_known = expected.iter().any(|line| line.split_whitespace().next() == Some(&self.name()));
-        match (self.passes(status, &text), is_known) {
+        match (passes, is_known) {
             (true, false) => {
                 counts.passed += 1;
                 report("ok", &took);

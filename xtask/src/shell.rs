@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An error is a sentence for the person who ran the command; an empty one if everything has been said.
 pub type Result<T = ()> = std::result::Result<T, String>;
@@ -258,9 +258,58 @@ pub fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
+/// What the CPUs do during a test: its log says so if it fails, for one that met its limit has either hung, or had no CPU.
+pub struct Effort {
+    start: Instant,
+    /// Seconds of CPU time that the processes had that this one has started, and that all processes had.
+    before: (f64, f64),
+}
+
+impl Effort {
+    /// The beginning of a test.
+    pub fn begin() -> Self {
+        Self { start: Instant::now(), before: Self::spent() }
+    }
+
+    /// How long it took, and the CPU time that was spent meanwhile.
+    pub fn end(self) -> (String, String) {
+        let (took, now) = (self.start.elapsed().as_secs_f64(), Self::spent());
+        let own = now.0 - self.before.0;
+        let others = (now.1 - self.before.1 - own).max(0.0);
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let spent = format!(
+            "It took {took:.1} s: of {cpus} CPUs the test had {own:.1} s, other programs {others:.1} s."
+        );
+        (format!("{took:.1} s"), spent)
+    }
+
+    /// Runs a job, and adds to what it printed what the CPUs did if it failed.
+    pub fn of(job: impl FnOnce() -> (bool, String)) -> (bool, String) {
+        let effort = Self::begin();
+        let (good, mut log) = job();
+        if !good {
+            log += &format!("\n{}\n", effort.end().1);
+        }
+        (good, log)
+    }
+
+    fn spent() -> (f64, f64) {
+        // Both files count in hundredths of a second. Field 16 and 17 of the first are what processes had that have been waited for, and the command's name
+        // before them may have spaces; the second has first what programs had, then, after the idle time and that of waiting for disks, interrupts and other machines.
+        let own = read("/proc/self/stat").unwrap_or_default();
+        let own = own.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let own: f64 = own.skip(13).take(2).filter_map(|word| word.parse::<f64>().ok()).sum();
+        let all = read("/proc/stat").unwrap_or_default();
+        let all = all.lines().next().unwrap_or_default().split_whitespace().skip(1).take(8).enumerate();
+        let all: f64 =
+            all.filter(|(at, _)| !matches!(at, 3 | 4)).filter_map(|(_, word)| word.parse::<f64>().ok()).sum();
+        (own / 100.0, all / 100.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{attempt_until_silent, command};
+    use super::{Effort, attempt, attempt_until_silent, command};
     use std::time::Duration;
 
     #[test]
@@ -275,5 +324,16 @@ mod tests {
         silent.arg("100000");
         let (is_good, text) = attempt_until_silent(silent, Duration::from_millis(50));
         assert!(!is_good && text.contains("printed nothing"), "{text}");
+    }
+
+    #[test]
+    fn a_test_that_fails_says_what_cpu_time_it_had() {
+        let shell = |script: &str| Effort::of(|| attempt(command("sh").args(["-c", script])));
+        assert_eq!(shell("echo well"), (true, "well\n".into()));
+        // A million steps are more than the hundredth of a second that the kernel counts in.
+        let (is_good, log) = shell("echo ill; i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; exit 1");
+        let had = log.split_once("CPUs the test had ").and_then(|(_, rest)| rest.split_once(" s"));
+        let had = had.and_then(|(seconds, _)| seconds.parse().ok());
+        assert!(!is_good && log.starts_with("ill\n") && had > Some(0.0), "{log}");
     }
 }
