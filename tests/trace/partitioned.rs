@@ -58,7 +58,7 @@ fn partitioned_messages_are_recorded_exported_and_reported() {
     let ready = "part_ready";
     let known = " to 1 tag 5 bytes 4000 partition 3 arrived 0 on MPI_COMM_WORLD";
     assert!(lines.lines().any(|line| line.contains(ready) && line.contains(known)), "{lines}");
-    let page = perusal(&["report", &path, "--page"], "partitioned-report");
+    let page = perusal(&["report", &path, "--text"], "partitioned-report");
     assert!(page.contains("\nPartitioned messages\n"), "{page}");
     let json = text(&product("partitioned.json"));
     perusal(&["trace", "export", "--format", "perfetto", &path, "-o", &json], "partitioned-perfetto");
