@@ -22,5 +22,7 @@ mod share;
 mod shared_lock;
 mod tables;
 mod thread_slots;
+mod trace;
+mod values;
 mod waiters;
 mod window;

@@ -1,6 +1,6 @@
 //! Words that say how far something is: who reads what was set sees what was done before. The end of a nonblocking collective, and of an access to a
 //! file in the background; whether the bindings are open, to calls on their fast path and on their slow one; whether events wait for a pass;
-//! a call for the end of the job; a chunk of requests.
+//! a call for the end of the job; a chunk of requests; the communicator of all ranks; why a rank must not go on.
 //!
 //! Run:   .ci/loom published
 //! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
@@ -16,7 +16,7 @@ use loom::thread;
 use perusal::internals::events::SlowPath;
 use perusal::internals::request::Slab;
 use perusal::internals::shm::header::{Abort, AbortWord};
-use perusal::internals::sync::{AtomicBool, Ordering, PublishedFlag, PublishedStage};
+use perusal::internals::sync::{AtomicBool, Ordering, PublishedFlag, PublishedRef, PublishedStage};
 use perusal::internals::tool::event::waits::Waits;
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
@@ -75,6 +75,42 @@ fn what_is_over_has_written_all_that_it_writes() {
 #[test]
 fn a_stage_is_seen_with_what_was_done_before_it() {
     who_sees_it_sees_the_value(PublishedStage::default, |stage| stage.set(2), |stage| stage.get() == 2);
+}
+
+#[test]
+fn what_has_a_name_is_seen_as_it_was_made() {
+    static NAMED: u32 = 5;
+    who_sees_it_sees_the_value(
+        PublishedRef::none,
+        |name| name.set(Some(&NAMED)),
+        |name| name.get() == Some(&5),
+    );
+}
+
+#[test]
+fn a_reason_is_seen_with_the_stage_that_it_led_to() {
+    who_sees_it_sees_the_value(
+        PublishedStage::default,
+        |stage| stage.advance(0, 1),
+        |stage| stage.get() == 1,
+    );
+}
+
+#[test]
+fn of_two_that_move_on_from_a_stage_one_does() {
+    model(|| {
+        let stage = Arc::new(PublishedStage::default());
+        let other = {
+            let stage = stage.clone();
+            thread::spawn(move || {
+                stage.advance(0, 1);
+                stage.get()
+            })
+        };
+        stage.advance(0, 2);
+        let own = stage.get();
+        assert_eq!(own, other.join().unwrap(), "a stage that one of them has seen is another one");
+    });
 }
 
 #[test]

@@ -51,8 +51,6 @@ mod rma;
 
 mod tool;
 
-// Mapped files.
-#[cfg(not(perusal_loom))]
 mod trace;
 
 // What programs see; nothing to model.
@@ -89,7 +87,7 @@ pub mod internals {
         part protocol request ring rma shm sync team tool
         #[cfg(not(perusal_loom))] dynamic
         #[cfg(not(perusal_loom))] io
-        #[cfg(not(perusal_loom))] trace
+        trace
         variables
         #[cfg(not(perusal_loom))] api
     }

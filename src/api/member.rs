@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::events::{Event, EventPayload, Registry, inside_callback};
 use crate::p2p::Request;
 use crate::shm::{Abort, Job, RankState, contexts};
-use crate::sync::{AtomicU8, Mutex, Ordering, ShardedLock, ShardedLockReadGuard};
+use crate::sync::{Mutex, PublishedStage, ShardedLock, ShardedLockReadGuard};
 use crate::trace::Recording;
 use core::any::Any;
 use std::collections::HashSet;
@@ -32,32 +32,31 @@ const LEFT: u8 = 2;
 
 /// Whether a rank may still use its engine.
 pub(super) struct Fate {
-    state: AtomicU8,
+    state: PublishedStage,
     why: OnceLock<Error>,
 }
 
 impl Fate {
     pub fn new() -> Arc<Self> {
-        Arc::new(Self { state: AtomicU8::new(RUNNING), why: OnceLock::new() })
+        Arc::new(Self { state: PublishedStage::new(), why: OnceLock::new() })
     }
 
     /// The rank must not go on; the first reason counts.
     pub fn break_with(&self, why: Error) {
         let _ = self.why.set(why);
-        // Release: "fate" edge, pairs with Acquire in `error`; publishes the reason. Who has left stays so.
-        let _ = self.state.compare_exchange(RUNNING, BROKEN, Ordering::Release, Ordering::Relaxed);
+        // "fate" edge: publishes the reason to `error`. A rank that has left stays so.
+        self.state.advance(RUNNING, BROKEN);
     }
 
     fn leave(&self) {
-        // Release: as in `break_with`.
-        let _ = self.state.compare_exchange(RUNNING, LEFT, Ordering::Release, Ordering::Relaxed);
+        self.state.advance(RUNNING, LEFT);
     }
 
     /// Why the engine must not be used, if so.
     #[inline]
     fn error(&self) -> Option<Error> {
-        // Acquire: "fate" edge, pairs with Release in `break_with`.
-        match self.state.load(Ordering::Acquire) {
+        // "fate" edge: the reason comes from `break_with`.
+        match self.state.get() {
             RUNNING => None,
             LEFT => Some(Error::NotInitialized("a function of a communicator")),
             _ => Some(self.why.get().cloned().unwrap_or(Error::Other("the rank has failed".into()))),

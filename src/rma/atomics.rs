@@ -6,11 +6,11 @@ use crate::datatype::op::Op;
 use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// A value of at most eight bytes, in the lowest of them.
-pub(super) type Value = u64;
+pub type Value = u64;
 
 /// What is done to a value.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Change<'a> {
+pub enum Change<'a> {
     /// Nothing: it is only fetched.
     Nothing,
     /// Another one takes its place.
@@ -84,47 +84,121 @@ pub(super) unsafe fn store_value(to: *mut u8, size: usize, value: Value) {
     }
 }
 
+/// A word of one of the widths that have instructions.
+pub trait ValueCell {
+    /// Reads the value.
+    fn load(&self, order: Ordering) -> Value;
+    /// Has `new` take its place.
+    fn swap(&self, new: Value, order: Ordering) -> Value;
+    /// Adds to it.
+    fn fetch_add(&self, new: Value, order: Ordering) -> Value;
+    /// Has `new` take its place if it is `old`.
+    ///
+    /// # Errors
+    /// The value, if it is another.
+    fn compare_exchange(
+        &self,
+        old: Value,
+        new: Value,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<Value, Value>;
+    /// As [`Self::compare_exchange`]; it may fail for no reason.
+    ///
+    /// # Errors
+    /// As there.
+    fn compare_exchange_weak(
+        &self,
+        old: Value,
+        new: Value,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<Value, Value>;
+}
+
+macro_rules! value_cells {
+    ($($atomic:ty: $value:ty;)+) => {$(
+        impl ValueCell for $atomic {
+            #[inline(always)]
+            #[cfg_attr(perusal_loom, track_caller)]
+            fn load(&self, order: Ordering) -> Value {
+                self.load(order).into()
+            }
+            #[inline(always)]
+            #[cfg_attr(perusal_loom, track_caller)]
+            fn swap(&self, new: Value, order: Ordering) -> Value {
+                self.swap(new as $value, order).into()
+            }
+            #[inline(always)]
+            #[cfg_attr(perusal_loom, track_caller)]
+            fn fetch_add(&self, new: Value, order: Ordering) -> Value {
+                self.fetch_add(new as $value, order).into()
+            }
+            #[inline(always)]
+            #[cfg_attr(perusal_loom, track_caller)]
+            fn compare_exchange(&self, old: Value, new: Value, success: Ordering, failure: Ordering) -> Result<Value, Value> {
+                self.compare_exchange(old as $value, new as $value, success, failure).map(Into::into).map_err(Into::into)
+            }
+            #[inline(always)]
+            #[cfg_attr(perusal_loom, track_caller)]
+            fn compare_exchange_weak(&self, old: Value, new: Value, success: Ordering, failure: Ordering) -> Result<Value, Value> {
+                self.compare_exchange_weak(old as $value, new as $value, success, failure).map(Into::into).map_err(Into::into)
+            }
+        }
+    )+};
+}
+
+value_cells! {
+    AtomicU8: u8;
+    AtomicU16: u16;
+    AtomicU32: u32;
+    AtomicU64: u64;
+}
+
 /// Changes the value of `size` bytes at `addr` by an instruction, and returns what it was.
 ///
 /// # Safety
 /// [`has_atomics`] has said yes; the value can be read and written.
+#[cfg(not(perusal_loom))]
 #[inline(always)]
 pub(super) unsafe fn change(addr: *mut u8, size: usize, change: Change<'_>) -> Value {
-    macro_rules! by {
-        ($atomic:ty, $value:ty) => {{
-            // SAFETY: aligned and there (the caller), and accumulates on it are all atomic.
-            let cell = unsafe { <$atomic>::from_ptr(addr.cast()) };
-            // AcqRel, here and below: one after the other, accumulates on a value order what their origins did before and do then.
-            match change {
-                Change::Nothing => cell.load(Ordering::Acquire),
-                Change::Replace(new) => cell.swap(new as $value, Ordering::AcqRel),
-                Change::Add(new) => cell.fetch_add(new as $value, Ordering::AcqRel),
-                Change::Exchange(old, new) => cell
-                    .compare_exchange(old as $value, new as $value, Ordering::AcqRel, Ordering::Acquire)
-                    .unwrap_or_else(|there| there),
-                Change::Combine(op, basic, new) => {
-                    let mut old = cell.load(Ordering::Relaxed);
-                    loop {
-                        let mut both = old;
-                        let (left, right) = (&raw const new, &raw mut both);
-                        // SAFETY: a value of the type begins at both: little-endian, as the lowest bytes are the first.
-                        let done = unsafe { op.apply_basic(basic, left.cast(), right.cast(), 1) };
-                        debug_assert!(done.is_ok(), "the operation takes the type");
-                        match cell.compare_exchange_weak(old, both, Ordering::AcqRel, Ordering::Relaxed) {
-                            Ok(_) => break old,
-                            Err(now) => old = now,
-                        }
-                    }
+    // SAFETY: aligned and there (the caller), and accumulates on it are all atomic.
+    unsafe {
+        match size {
+            8 => change_cell(AtomicU64::from_ptr(addr.cast()), change),
+            4 => change_cell(AtomicU32::from_ptr(addr.cast()), change),
+            2 => change_cell(AtomicU16::from_ptr(addr.cast()), change),
+            _ => change_cell(AtomicU8::from_ptr(addr), change),
+        }
+    }
+}
+
+/// Changes a value, and returns what it was. One after the other, accumulates on a value order what their origins did before and do then.
+#[inline(always)]
+pub fn change_cell(cell: &impl ValueCell, change: Change<'_>) -> Value {
+    // Acquire, AcqRel, here and below: "value" edge, pair with AcqRel in the same function at another rank.
+    match change {
+        Change::Nothing => cell.load(Ordering::Acquire),
+        Change::Replace(new) => cell.swap(new, Ordering::AcqRel),
+        Change::Add(new) => cell.fetch_add(new, Ordering::AcqRel),
+        Change::Exchange(old, new) => {
+            cell.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire).unwrap_or_else(|there| there)
+        }
+        Change::Combine(op, basic, new) => {
+            // Relaxed, here and where the exchange fails: the exchange that succeeds reads the value again.
+            let mut old = cell.load(Ordering::Relaxed);
+            loop {
+                let mut both = old;
+                let (left, right) = (&raw const new, &raw mut both);
+                // SAFETY: a value of the type begins at both: little-endian, as the lowest bytes are the first.
+                let done = unsafe { op.apply_basic(basic, left.cast(), right.cast(), 1) };
+                debug_assert!(done.is_ok(), "the operation takes the type");
+                match cell.compare_exchange_weak(old, both, Ordering::AcqRel, Ordering::Relaxed) {
+                    Ok(_) => break old,
+                    Err(now) => old = now,
                 }
             }
-            .into()
-        }};
-    }
-    match size {
-        8 => by!(AtomicU64, u64),
-        4 => by!(AtomicU32, u32),
-        2 => by!(AtomicU16, u16),
-        _ => by!(AtomicU8, u8),
+        }
     }
 }
 

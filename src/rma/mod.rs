@@ -24,6 +24,7 @@
 //! | `atomic_mode` | which of the two it is |
 
 pub mod atomic_mode;
+pub mod atomics;
 pub mod control;
 mod epoch;
 pub mod lock;
@@ -32,8 +33,6 @@ pub mod lock;
 mod accumulate;
 #[cfg(not(perusal_loom))]
 mod agree;
-#[cfg(not(perusal_loom))]
-mod atomics;
 #[cfg(not(perusal_loom))]
 mod block_locks;
 #[cfg(not(perusal_loom))]

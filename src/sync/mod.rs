@@ -140,7 +140,7 @@ mod wait_word;
 pub use asymmetric_fence::{AsymmetricFence, serve_membarrier};
 pub use conditional_lock::{ConditionalGuard, ConditionalLock};
 pub use futex::Futex;
-pub use published::{PublishedFlag, PublishedStage};
+pub use published::{PublishedFlag, PublishedRef, PublishedStage};
 pub use relaxed::{Relaxed, Word};
 pub use sleep_mark::{SleepMark, has_sleepers, take_sleepers};
 pub use thread_slots::{OWNED_SLOTS, THREAD_SLOTS, ThreadSlots, share_slot, slots_owned, thread_slot};

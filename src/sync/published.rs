@@ -1,6 +1,7 @@
 //! Words by which one thread tells others how far something is: who reads what was set sees all that was done before.
 
-use super::{AtomicBool, AtomicU8, Ordering};
+use super::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+use core::ptr;
 
 /// Whether something is so far: over, or open.
 #[derive(Debug, Default)]
@@ -54,11 +55,54 @@ impl PublishedStage {
         self.0.store(stage, Ordering::Release);
     }
 
+    /// Moves on from `before` to `stage`; any other stage stays.
+    pub fn advance(&self, before: u8, stage: u8) {
+        // Release: pairs with Acquire in `get`. Relaxed: a stage that stays is not looked at.
+        let _ = self.0.compare_exchange(before, stage, Ordering::Release, Ordering::Relaxed);
+    }
+
     /// Returns the stage.
     #[inline(always)]
     #[must_use]
     pub fn get(&self) -> u8 {
         // Acquire: pairs with Release in `set`.
         self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Something that lasts as long as the process, while it has a name.
+#[derive(Debug)]
+pub struct PublishedRef<T: 'static>(AtomicPtr<T>);
+
+impl<T: Sync + 'static> PublishedRef<T> {
+    /// Names nothing.
+    #[cfg(not(perusal_loom))]
+    #[must_use]
+    pub const fn none() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// Names nothing.
+    #[cfg(perusal_loom)]
+    #[must_use]
+    pub fn none() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// Names `it`, or nothing.
+    pub fn set(&self, it: Option<&'static T>) {
+        let it = it.map_or(ptr::null(), ptr::from_ref);
+        // Release: pairs with Acquire in `get`.
+        self.0.store(it.cast_mut(), Ordering::Release);
+    }
+
+    /// Returns what it names.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self) -> Option<&'static T> {
+        // Acquire: pairs with Release in `set`.
+        let it = self.0.load(Ordering::Acquire);
+        // SAFETY: null, or a reference that `set` has got, which is good for ever; it is only shared, and `T` is `Sync`.
+        unsafe { it.as_ref() }
     }
 }

@@ -14,7 +14,8 @@
 //!   is taken on disk, and has no record that counts.
 
 use super::file::{Store, WindowError};
-use super::format::{self, RawRecord, window};
+use super::format::{self, RawRecord};
+use super::stage::{RecordSlot, WORDS, WindowHeader};
 use crate::arch::clock;
 use crate::error::Result;
 use crate::events::{
@@ -34,9 +35,6 @@ pub const PATH_VARIABLE: &str = "PERUSAL_TRACE";
 /// What is recorded: all, but for the regions of one-sided operations, whose beginnings and ends are recorded.
 const RECORDED: EventSet =
     EventSet::ALL.without(Event::WinRegionBegin).without(Event::WinRegionEnd).without(Event::FileDiskAccess);
-
-const WORDS: usize = format::RECORD as usize / 8;
-type RecordSlot = [AtomicU64; WORDS];
 
 /// Where the next record goes.
 #[derive(Debug, Clone, Copy)]
@@ -265,7 +263,7 @@ impl Recorder {
             }
             here.pen.set(Pen { at: at.wrapping_add(1), end });
             // SAFETY: recorder rules 2 and 3: a slot of this recorder's mapped window that nobody else writes.
-            unsafe { store(at, words) };
+            unsafe { &*at }.store(words);
             true
         })
     }
@@ -281,7 +279,7 @@ impl Recorder {
         let [first, rest @ ..] = words;
         let [second, third, fourth] = rest;
         // SAFETY: as in `write`; `make_room` has left this recorder's pen here, with room.
-        unsafe { store(at, [format::later_than(first, after), second, third, fourth]) };
+        unsafe { &*at }.store([format::later_than(first, after), second, third, fourth]);
         true
     }
 
@@ -356,23 +354,6 @@ fn pack(event: Event, payload: EventPayload<'_>, words: &mut Words) {
     }
 }
 
-/// Writes a record, the word that makes it one last (trace rule 3).
-///
-/// # Safety
-/// `slot` is mapped, and nobody else writes it.
-#[inline(always)]
-unsafe fn store(slot: *const RecordSlot, words: [u64; WORDS]) {
-    // SAFETY: `slot` lies in the mapped stage and no other thread writes it; a reader of the file reads it as bytes of
-    // the file.
-    let slot = unsafe { &*slot };
-    // Relaxed: published by the store below.
-    slot[1].store(words[1], Ordering::Relaxed);
-    slot[2].store(words[2], Ordering::Relaxed);
-    slot[3].store(words[3], Ordering::Relaxed);
-    // Release: to a reader of the file, whom nothing else orders: who sees the first word sees the record.
-    slot[0].store(words[0], Ordering::Release);
-}
-
 impl RecordStream {
     fn new(store: &Store) -> RecordStream {
         RecordStream {
@@ -425,11 +406,7 @@ impl RecordStream {
     /// The stage's header for the first time.
     fn open(&self, stage: &MmapRaw, rank: u32) {
         let opened = clock::read();
-        header_word(stage, window::RANK, u64::from(self.number) << 32 | u64::from(rank));
-        header_word(stage, window::SEQUENCE, (stage.len() as u64 / format::UNIT) << 32);
-        header_word(stage, window::TICKS, opened.ticks);
-        header_word(stage, window::NANOSECONDS, opened.nanoseconds);
-        header_word(stage, window::MAGIC, format::WINDOW_MAGIC);
+        header(stage).open((rank, self.number), units(stage), opened.ticks, opened.nanoseconds);
     }
 
     /// The stage's header for the next round (trace rule 4).
@@ -438,17 +415,10 @@ impl RecordStream {
         let last = stage.as_ptr().wrapping_add(stage.len() - format::RECORD as usize).cast::<RecordSlot>();
         // SAFETY: the last slot of the stage, which is mapped and full; only this thread writes it.
         // Relaxed: this thread's own store, or one that was handed over with the stream.
-        let first_word = unsafe { (*last)[0].load(Ordering::Relaxed) };
+        let first_word = unsafe { &*last }.0[0].load(Ordering::Relaxed);
         self.after = format::ticks_of(first_word);
         self.sequence += 1;
-        header_word(stage, window::AFTER, self.after);
-        header_word(
-            stage,
-            window::SEQUENCE,
-            (stage.len() as u64 / format::UNIT) << 32 | u64::from(self.sequence),
-        );
-        header_word(stage, window::TICKS, opened.ticks);
-        header_word(stage, window::NANOSECONDS, opened.nanoseconds);
+        header(stage).reopen(self.after, units(stage), self.sequence, opened.ticks, opened.nanoseconds);
     }
 
     /// Takes the stage, and points to its first record and behind its last.
@@ -460,17 +430,14 @@ impl RecordStream {
     }
 }
 
-fn header_word(stage: &MmapRaw, offset: u64, value: u64) {
-    // SAFETY: in the header of a stage that is mapped and nobody else's; aligned, for windows begin on pages.
-    let word = unsafe { &*stage.as_ptr().add(offset as usize).cast::<AtomicU64>() };
-    // Release: to a reader of the file: trace rules 2 and 4 have an order.
-    word.store(value, Ordering::Release);
+fn header(stage: &MmapRaw) -> &WindowHeader {
+    // SAFETY: a stage is mapped, longer than the header, and begins on a page; all accesses to the words are atomic.
+    unsafe { &*stage.as_ptr().cast::<WindowHeader>() }
 }
 
-const _: () = {
-    // Two fields are written as one word.
-    assert!(window::STREAM == window::RANK + 4 && window::UNITS == window::SEQUENCE + 4);
-};
+fn units(stage: &MmapRaw) -> u64 {
+    stage.len() as u64 / format::UNIT
+}
 
 /// Says, once for each stream, that a rank stops to record. No allocation, no lock: the engine's may be held.
 fn complain(rank: u32, error: &std::io::Error) {

@@ -12,14 +12,13 @@ use crate::handles::{HandleKind, HandleTable};
 use crate::process::running;
 use crate::shm::telemetry::CallsMade;
 use crate::shm::telemetry::detail::COUNTED;
-use crate::sync::{AtomicPtr, Ordering};
-use core::ptr;
+use crate::sync::PublishedRef;
 use std::sync::{Arc, OnceLock};
 
 /// All ranks, and this one alone: there for as long as the process, whether or not a handle names them.
 static JOB: OnceLock<(Arc<Comm>, Arc<Comm>)> = OnceLock::new();
-/// What MPI_COMM_WORLD names: null or the first of `JOB`.
-static WORLD: AtomicPtr<Comm> = AtomicPtr::new(ptr::null_mut());
+/// What MPI_COMM_WORLD names: nothing or the first of `JOB`.
+static WORLD: PublishedRef<Comm> = PublishedRef::none();
 static MADE: HandleTable<Comm> = HandleTable::new(HandleKind::Comm);
 /// What [`calls_made`] was when MPI_Finalize began.
 static MADE_AT_THE_END: OnceLock<Vec<CallsMade>> = OnceLock::new();
@@ -33,17 +32,14 @@ pub fn install(world: Arc<Comm>, itself: Arc<Comm>) {
 
 /// Makes the handles MPI_COMM_WORLD and MPI_COMM_SELF valid, or invalid again.
 pub fn name_predefined(named: bool) {
-    let world = JOB.get().filter(|_| named).map_or(ptr::null(), |(world, _)| Arc::as_ptr(world));
-    // Release: "world" edge, pairs with Acquire in `named_world`, publishes what initialisation built.
-    WORLD.store(world.cast_mut(), Ordering::Release);
+    // "world" edge: publishes what initialisation built to `named_world`.
+    WORLD.set(JOB.get().filter(|_| named).map(|(world, _)| &**world));
 }
 
 #[inline(always)]
 fn named_world() -> Option<&'static Comm> {
-    // Acquire: "world" edge, pairs with Release in `name_predefined`.
-    let world = WORLD.load(Ordering::Acquire);
-    // SAFETY: null, or what an `Arc` in `JOB` points to, which is never dropped and only ever shared.
-    unsafe { world.as_ref() }
+    // "world" edge: what `name_predefined` has published.
+    WORLD.get()
 }
 
 fn predefined(handle: usize) -> Option<&'static Arc<Comm>> {
