@@ -327,7 +327,7 @@ impl JobHeader {
 
     /// Counts a rank that the launcher has declared dead in its roster entry.
     pub(super) fn count_death(&self) {
-        // Release: "roster" edge, pairs with Acquire in `JobHeader::any_deaths`: the entry says so, too.
+        // Release: "roster" edge, pairs with Acquire in `JobHeader::deaths`: the entry says so, too.
         self.deaths.fetch_add(1, Ordering::Release);
     }
 

@@ -166,7 +166,7 @@ impl RosterEntry {
     #[inline]
     #[must_use]
     pub fn state(&self) -> RankState {
-        // Acquire: "roster" edge, pairs with Release in `advance` and `declare_dead`.
+        // Acquire: "roster" edge, pairs with Release in `advance`, `arrive` and `declare_dead`.
         RankState::from_primitive(self.state.load(Ordering::Acquire))
     }
 

@@ -141,6 +141,44 @@ fn every_function_that_a_row_names_exists() {
     assert!(missing.is_empty(), "docs/memory-model.md names what is not there:\n{}", missing.join("\n"));
 }
 
+/// Whether an `impl` of this type in this text has this function.
+fn has_method(text: &str, of_type: &str, name: &str) -> bool {
+    let is_word = |line: &str, word: &str| {
+        line.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|part| part == word)
+    };
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let code = line.trim_start();
+        if !(code.starts_with("impl") || code.starts_with("unsafe impl")) || !is_word(code, of_type) {
+            continue;
+        }
+        let end = format!("{}}}", &line[..line.len() - code.len()]);
+        if lines.by_ref().take_while(|line| **line != end).any(|line| function(line) == Some(name)) {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn every_method_that_the_page_names_is_one_of_its_type() {
+    let page = page();
+    let sources = sources();
+    let mut missing = BTreeSet::new();
+    for path in page.lines().filter(|line| line.starts_with('|')).flat_map(code) {
+        let mut parts = path.rsplit("::");
+        let (Some(name), Some(of_type)) = (parts.next(), parts.next()) else { continue };
+        let is_type = of_type.starts_with(|c: char| c.is_ascii_uppercase());
+        if is_type && !sources.iter().any(|(_, text)| has_method(text, of_type, name)) {
+            missing.insert(path);
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "docs/memory-model.md names methods that their types do not have: {missing:?}"
+    );
+}
+
 #[test]
 fn every_edge_that_is_cited_has_a_row_and_every_numbered_row_is_cited_at_both_ends() {
     let page = page();
