@@ -7,8 +7,8 @@ use core::any::Any;
 
 /// What the engine asks of the protocols; it knows nothing else of them.
 pub(crate) trait Protocols: Send + Sync {
-    /// Takes what waits in the ring from `peer` (a rank of the job), `most` records at most. `awaited` as in [`Consumer::should_take`]. How many
-    /// records those were. Called by who drives progress.
+    /// Takes what waits in the ring from `peer` (a rank of the job), `most` records at most. `awaited` as in [`Consumer::should_take`]; `waits`: the
+    /// caller asks again until something has happened. How many records those were. Called by who drives progress.
     ///
     /// # Errors
     ///
@@ -20,6 +20,7 @@ pub(crate) trait Protocols: Send + Sync {
         consumer: &mut Consumer<MappedRing>,
         most: usize,
         awaited: usize,
+        waits: bool,
     ) -> Result<usize, Box<Error>>;
 
     /// Puts a send that waited for room into the ring; false, with nothing done, if there is no room.

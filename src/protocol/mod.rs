@@ -95,8 +95,11 @@ impl<const SHARED: bool> Protocols for Messages<SHARED> {
         consumer: &mut Consumer<MappedRing>,
         most: usize,
         awaited: usize,
+        waits: bool,
     ) -> Result<usize, Box<Error>> {
         let mut n = 0;
+        let posted = || engine.telemetry().posted.now.get();
+        let unexpected = || engine.telemetry().unexpected.now.get();
         while n < most {
             let before = n;
             n += engine.eager().take_run::<SHARED>(peer, consumer, most - n);
@@ -106,10 +109,15 @@ impl<const SHARED: bool> Protocols for Messages<SHARED> {
             if n > before && consumer.has_known() {
                 continue;
             }
+            let (hoped, held) = (posted(), unexpected());
             if !take_one::<SHARED>(engine, peer, consumer)? {
                 break;
             }
             n += 1;
+            // The receives that will be posted take the next messages out of the ring themselves.
+            if !SHARED && waits && (unexpected() > held || hoped > 0 && posted() == 0) {
+                break;
+            }
         }
         Ok(n)
     }

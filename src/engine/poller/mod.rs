@@ -67,7 +67,7 @@ impl Poller {
         let mut at = 0;
         while let Some(peer) = self.polled.get(at) {
             if self.rings.get_mut(peer).is_some_and(|ring| ring.should_take(awaited)) {
-                handled += self.drain_inline(engine, peer, TURN, awaited);
+                handled += self.drain_inline(engine, peer, TURN, awaited, waits);
                 if self.polled.get(at) != Some(peer) {
                     continue; // Its ring is corrupt, and the next one stands in its place.
                 }
@@ -78,11 +78,11 @@ impl Poller {
             at += 1;
         }
         if self.counters.is_some() {
-            handled += self.poll_counters::<SHARED>(engine);
+            handled += self.poll_counters::<SHARED>(engine, waits);
         }
         for word in 0..engine.doorbell.words() {
             if engine.doorbell.has_flags(word) {
-                handled += self.poll_flagged(engine, word);
+                handled += self.poll_flagged(engine, word, waits);
             }
         }
         handled
@@ -97,7 +97,7 @@ impl Poller {
     /// Handles the records of peers whose counts have changed; where there is one thread, only until a message has come for which no
     /// receive is posted: the receives that will be take the others out of their rings themselves.
     #[inline(never)]
-    fn poll_counters<const SHARED: bool>(&mut self, engine: &Engine) -> usize {
+    fn poll_counters<const SHARED: bool>(&mut self, engine: &Engine, waits: bool) -> usize {
         let unexpected = || engine.telemetry().unexpected.now.get();
         let (before, mut handled, mut compared) = (unexpected(), 0, false);
         loop {
@@ -110,7 +110,7 @@ impl Poller {
                 continue;
             };
             let left = counters.left(peer, count);
-            let taken = self.drain(engine, peer, left.min(TURN), 0);
+            let taken = self.drain(engine, peer, left.min(TURN), waits);
             handled += taken;
             if let Some(counters) = &mut self.counters
                 && counters.next() == Some((peer, count))
@@ -127,7 +127,7 @@ impl Poller {
     /// is sent by the caller (doorbell rule 4).
     #[cold]
     #[inline(never)]
-    fn poll_flagged(&mut self, engine: &Engine, word: usize) -> usize {
+    fn poll_flagged(&mut self, engine: &Engine, word: usize, waits: bool) -> usize {
         let mut flags = engine.doorbell.take_flags(word);
         // Behind a flag that announces credit there are no records, but something has happened.
         let mut handled = 1;
@@ -139,25 +139,33 @@ impl Poller {
                 engine.progress().something_happened();
             } else if peer < engine.places() && self.counters.is_none() {
                 self.polled.add(engine, &mut self.rings, peer);
-                handled += self.drain(engine, peer, TURN, 0);
+                handled += self.drain(engine, peer, TURN, waits);
             }
         }
         handled
     }
 
-    /// Handles what waits in one ring, `most` records at most. `awaited` as in [`Consumer::should_take`].
+    /// Handles what waits in one ring, `most` records at most.
     #[inline(never)]
-    fn drain(&mut self, engine: &Engine, peer: u32, most: usize, awaited: usize) -> usize {
-        self.drain_inline(engine, peer, most, awaited)
+    fn drain(&mut self, engine: &Engine, peer: u32, most: usize, waits: bool) -> usize {
+        self.drain_inline(engine, peer, most, 0, waits)
     }
 
+    /// `awaited` as in [`Consumer::should_take`], `waits` as in [`Self::poll`].
     #[inline(always)]
-    fn drain_inline(&mut self, engine: &Engine, peer: u32, most: usize, awaited: usize) -> usize {
+    fn drain_inline(
+        &mut self,
+        engine: &Engine,
+        peer: u32,
+        most: usize,
+        awaited: usize,
+        waits: bool,
+    ) -> usize {
         let Some(consumer) = self.rings.get_mut(peer) else { return 0 };
         if self.counters.is_some() {
             consumer.assume_committed(most);
         }
-        match engine.protocols.receive(engine, peer, consumer, most, awaited) {
+        match engine.protocols.receive(engine, peer, consumer, most, awaited, waits) {
             Ok(taken) => {
                 return_credit(engine, peer, consumer);
                 if let Some(counters) = &mut self.counters {
