@@ -96,13 +96,9 @@ pub const TEAM_ROUNDS: usize = 8;
 pub const TEAM_SLOT: usize = 256;
 /// Parts of a collective segment's bulk, each used by one round at a time.
 pub const TEAM_PARTS: usize = 4;
-/// Fewest bytes of a part of a collective segment's bulk.
+/// Bytes up to which a part of a collective segment's bulk grows at least.
 pub const TEAM_PART: usize = 1 << 20;
 
-/// The same of a segment that serves one persistent operation: taking the memory of a large one takes as long as a thousand operations of few bytes.
-pub const SMALL_TEAM_PART: usize = 128 << 10;
-
-const _: () = assert!(SMALL_TEAM_PART.is_multiple_of(PAGE) && SMALL_TEAM_PART <= TEAM_PART);
 const _: () = assert!(TEAM_SLOT.is_multiple_of(APART) && TEAM_PART.is_multiple_of(PAGE));
 // A part is free again once the rounds between two uses of it are no longer under way.
 const _: () = assert!(TEAM_PARTS < TEAM_ROUNDS);

@@ -20,21 +20,19 @@ pub struct CollectiveSegments<'a> {
 
 impl CollectiveSegments<'_> {
     /// Allocates a segment for `members`, all zero, with the memory of its control part. `None` if all are in use or there is no
-    /// memory: collectives can then go by messages. `small`: one for less than a communicator, with a small bulk.
+    /// memory: collectives can then go by messages. `of_operation`: for a single operation.
     #[must_use]
-    pub fn allocate(self, members: u32, small: bool) -> Option<u32> {
+    pub fn allocate(self, members: u32, of_operation: bool) -> Option<u32> {
         let layout = self.memory.layout();
-        let range = if small { layout.small_segments() } else { 0..layout.collective_segments() };
+        let range =
+            if of_operation { layout.segments_of_operations() } else { 0..layout.collective_segments() };
         let counts = &self.memory.header().collective_segments;
         // The memory of what can be taken has been given back (segment rule 1).
         let index = range.into_iter().find(|&index| counts[index as usize].take(members))?;
         if self
             .memory
             .segment()
-            .reserve(
-                layout.collective_segment(index),
-                layout.collective_segment_layout(index).control(members),
-            )
+            .reserve(layout.collective_segment(index), layout.collective_segment_layout().control(members))
             .is_ok()
         {
             return Some(index);
@@ -44,15 +42,16 @@ impl CollectiveSegments<'_> {
         None
     }
 
-    /// Reserves the memory of a segment's bulk.
+    /// Reserves the memory of a segment's bulk of parts of `part` bytes, or of as many as there can be.
     ///
     /// # Errors
     /// [`crate::Error::Segment`] when memory has run out.
-    pub fn reserve_bulk(self, index: u32) -> Result<()> {
-        let (layout, parts) = (self.memory.layout(), self.memory.layout().collective_segment_layout(index));
-        self.memory
-            .segment()
-            .reserve(layout.collective_segment(index) + parts.bulk, parts.part * TEAM_PARTS as u64)
+    pub fn reserve_bulk(self, index: u32, part: u64) -> Result<()> {
+        let (layout, segment) = (self.memory.layout(), self.memory.layout().collective_segment_layout());
+        self.memory.segment().reserve(
+            layout.collective_segment(index) + segment.bulk,
+            part.min(segment.part) * TEAM_PARTS as u64,
+        )
     }
 
     /// Releases segment `index` for one member; the last one frees it.
@@ -73,7 +72,7 @@ impl CollectiveSegments<'_> {
         if self
             .memory
             .segment()
-            .give_back(layout.collective_segment(index), layout.collective_segment_layout(index).total())
+            .give_back(layout.collective_segment(index), layout.collective_segment_layout().total())
         {
             self.memory.header().collective_segments[index as usize].free();
         }
@@ -94,7 +93,7 @@ mod tests {
         let memory = Memory::create(2, 0).unwrap();
         let segments = memory.collective_segments();
         let index = segments.allocate(2, false).unwrap();
-        segments.reserve_bulk(index).unwrap();
+        segments.reserve_bulk(index, 1 << 20).unwrap();
         assert_ne!(segments.allocate(1, false), Some(index));
         // SAFETY: the word is reserved, and no other thread touches it.
         unsafe { first_word(&memory, index).write_volatile(3) };

@@ -11,8 +11,8 @@
 //! Regions, rank blocks and rings start on pages. All numbers are `u64`; a size that does not fit is an error.
 
 use crate::limits::{
-    APART, COLLECTIVE_SEGMENTS, CONTEXTS, LINE, MAX_BULK, MAX_CELLS, MIN_BULK, MIN_CELLS, PAGE,
-    SMALL_TEAM_PART, TEAM_PART, TEAM_PARTS, TEAM_ROUNDS, TEAM_SLOT, block_bytes, block_count,
+    APART, COLLECTIVE_SEGMENTS, CONTEXTS, LINE, MAX_BULK, MAX_CELLS, MIN_BULK, MIN_CELLS, PAGE, TEAM_PART,
+    TEAM_PARTS, TEAM_ROUNDS, TEAM_SLOT, block_bytes, block_count,
 };
 use crate::variables::{Overrides, VariableId};
 use crate::{Error, Result};
@@ -140,7 +140,7 @@ pub struct CollectiveSegmentLayout {
     pub slots: u64,
     /// Where the bulk begins, on a page; before it is the control part.
     pub bulk: u64,
-    /// One part of the bulk; whole pages.
+    /// The most that one part of the bulk may have; whole pages.
     pub part: u64,
 }
 
@@ -347,16 +347,13 @@ impl JobLayout {
     /// Sizes within a collective segment.
     #[inline]
     #[must_use]
-    pub fn collective_segment_layout(&self, index: u32) -> CollectiveSegmentLayout {
-        let CollectiveSegmentLayout { part, .. } = self.collective_segment;
-        let small = part.min((SMALL_TEAM_PART as u64).max(u64::from(self.places()) * PAGE64));
-        let part = if self.small_segments().contains(&index) { small } else { part };
-        CollectiveSegmentLayout { part, ..self.collective_segment }
+    pub fn collective_segment_layout(&self) -> CollectiveSegmentLayout {
+        self.collective_segment
     }
 
-    /// The collective segments whose bulk is small: for less than a communicator.
+    /// The collective segments that a single operation may take: communicators find the others.
     #[must_use]
-    pub fn small_segments(&self) -> Range<u32> {
+    pub fn segments_of_operations(&self) -> Range<u32> {
         self.collective_segments().div_ceil(2)..self.collective_segments()
     }
 
@@ -455,7 +452,7 @@ mod tests {
     fn collective_segments_lie_behind_the_rings_and_have_room_for_every_rank() {
         for ranks in [1, 2, 64, 65, 1000] {
             let l = layout(ranks);
-            let segment = l.collective_segment_layout(0);
+            let segment = l.collective_segment_layout();
             assert!(segment.slots - segment.sleepers >= u64::from(ranks).div_ceil(64) * 8);
             assert!(segment.bulk - segment.slots >= u64::from(ranks) * (TEAM_ROUNDS * TEAM_SLOT) as u64);
             assert!(segment.part >= u64::from(ranks) * PAGE64 && segment.bulk.is_multiple_of(PAGE64));

@@ -20,6 +20,8 @@ const _: () = {
 pub struct MappedSegment {
     base: NonNull<u8>,
     layout: CollectiveSegmentLayout,
+    /// Bytes of a part of the bulk that have memory.
+    part: usize,
     members: usize,
 }
 
@@ -41,7 +43,7 @@ impl MappedSegment {
         // SAFETY: collective segments lie inside the job's memory (layout), so the sum stays in the mapping.
         let base = unsafe { memory.segment().base().add(memory.layout().collective_segment(index) as usize) };
         let base = NonNull::new(base).expect("the segment is not mapped at zero");
-        Self { base, layout: memory.layout().collective_segment_layout(index), members }
+        Self { base, layout: memory.layout().collective_segment_layout(), part: 0, members }
     }
 
     /// The word at `offset`, which is a multiple of eight inside the control.
@@ -70,14 +72,26 @@ impl MappedSegment {
         self.base.as_ptr().wrapping_add(offset + 8).cast()
     }
 
-    /// Bytes of a part of the bulk.
+    /// Bytes that a part of the bulk has: none, until it grows.
     #[inline(always)]
     #[must_use]
     pub fn part_bytes(&self) -> usize {
+        self.part
+    }
+
+    /// Bytes that a part of the bulk may have.
+    #[inline(always)]
+    #[must_use]
+    pub fn most_part_bytes(&self) -> usize {
         self.layout.part as usize
     }
 
-    /// Start of part `part`, on a page. Addresses only: the memory of the bulk must have been taken before it is touched.
+    /// Gives the parts `bytes` bytes each, or as many as they may have, for which there must be memory. They lie elsewhere from now on.
+    pub fn set_part_bytes(&mut self, bytes: usize) {
+        self.part = bytes.min(self.most_part_bytes());
+    }
+
+    /// Start of part `part`, on a page.
     #[inline(always)]
     #[must_use]
     pub fn part(&self, part: usize) -> *mut u8 {

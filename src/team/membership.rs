@@ -21,11 +21,11 @@ pub enum Membership {
 /// One member's state in its team. Dropping it leaves the team; the last member that leaves gives the segment back.
 pub struct Team {
     pub(crate) rounds: Rounds<MappedSegment>,
-    pub(crate) job: Job,
+    job: Job,
     /// Number of the segment in the job.
-    pub(crate) index: u32,
-    /// Whether the bulk has memory; `None` before anybody needed it.
-    pub(crate) bulk: Option<bool>,
+    index: u32,
+    /// Whether no memory was left when the bulk was to grow.
+    pub(crate) cannot_grow: bool,
     /// Whether the members can read each other's memory; `None` before anybody wanted to.
     pub(crate) direct: Option<bool>,
     /// How often a part was used.
@@ -49,12 +49,17 @@ impl Team {
             rounds: Rounds::new(segment, me),
             job: job.clone(),
             index,
-            bulk: None,
+            cannot_grow: false,
             direct: None,
             uses: 0,
             free_when: [0; PARTS],
             failure: None,
         }
+    }
+
+    /// Takes memory for parts of the bulk of `part` bytes. Whether there is any.
+    pub(crate) fn reserve_bulk(&self, part: usize) -> bool {
+        self.job.collective_segments().reserve_bulk(self.index, part as u64).is_ok()
     }
 }
 

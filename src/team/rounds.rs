@@ -66,6 +66,11 @@ impl<S: TeamMemory> Rounds<S> {
         &self.storage
     }
 
+    /// Where the segment lies, to be changed.
+    pub fn storage_mut(&mut self) -> &mut S {
+        &mut self.storage
+    }
+
     /// The number of the round that the caller is in.
     #[inline(always)]
     pub fn round(&self) -> u64 {

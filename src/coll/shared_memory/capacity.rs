@@ -24,14 +24,14 @@ pub struct TeamCapacity<'a> {
     pub config: &'a Config,
     /// Members.
     pub size: usize,
-    /// Bytes of a part of the bulk.
+    /// Bytes that a part of the bulk may have.
     pub part_bytes: usize,
     /// Whether the members can read each other's memory, as far as is known.
     pub direct: bool,
 }
 
 impl TeamCapacity<'_> {
-    /// Bytes of each member that one round takes in which all show something, where the bulk has memory.
+    /// Bytes of each member that one round takes at most in which all show something.
     #[inline]
     pub(super) fn room_among_all(&self, width: Width) -> usize {
         (self.part_bytes * width as usize / self.size) & !63

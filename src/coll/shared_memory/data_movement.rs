@@ -38,10 +38,10 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.is_direct_from_one(data.len()).await? {
             return self.bcast_direct(what, data, root).await.map(|()| true);
         }
-        if !self.has_room(data.len()).await? {
+        let piece = self.room_one_to_all().min(data.len());
+        if !self.has_room(piece).await? {
             return Ok(false);
         }
-        let piece = self.room_one_to_all();
         let one = data.len() <= piece;
         for piece in pieces(data, piece) {
             let done = self.bcast_piece(what, piece, root).await;
@@ -77,11 +77,11 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.is_long(block) && self.allgathers_directly(block).await? {
             return self.allgather_direct(None, all, sent).await.map(|()| true);
         }
-        if block > PAYLOAD && !self.has_room(block).await? {
-            return Ok(false);
-        }
         let most = 2 * self.engine.config().coll_piece();
         let room = if block <= PAYLOAD { PAYLOAD } else { self.room_among_all(Width::One).min(most) };
+        if block > PAYLOAD && !self.has_room_among_all((room.min(block), Width::One)).await? {
+            return Ok(false);
+        }
         let mut at = 0;
         loop {
             let len = room.min(block - at);
@@ -122,7 +122,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         let range = |r: usize| if r == 0 { 0..ends[0] } else { ends[r - 1]..ends[r] };
         let longest = (0..size).map(|r| range(r).len()).max().unwrap_or_default();
         if longest > PAYLOAD
-            && (size == 2 || longest > self.room_among_all(Width::One) || !self.has_room(longest).await?)
+            && (size == 2
+                || longest > self.room_among_all(Width::One)
+                || !self.has_room_among_all((longest, Width::One)).await?)
         {
             return Ok(false);
         }
@@ -162,7 +164,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<bool> {
         if self.is_one_message(Collective::Gather, block)
-            || block > PAYLOAD && (block > self.room_among_all(Width::One) || !self.has_room(block).await?)
+            || block > PAYLOAD
+                && (block > self.room_among_all(Width::One)
+                    || !self.has_room_among_all((block, Width::One)).await?)
         {
             return Ok(false);
         }
@@ -216,31 +220,41 @@ impl<H: Hold> TeamGuard<'_, H> {
     ) -> Result<bool> {
         let (rank, size) = (self.rank(), self.size());
         let capacity = self.capacity();
-        let few = block * size <= PAYLOAD;
-        if !few && (!capacity.serves_alltoall(block) || !self.has_room(block * size).await?) {
+        // A slot has no block for the member itself.
+        let few = block * (size - 1) <= PAYLOAD;
+        let in_slot = |of: usize, to: usize| to - usize::from(to > of);
+        if !few && !capacity.serves_alltoall(block) {
+            return Ok(false);
+        }
+        let width = if few { Width::One } else { capacity.alltoall_width(block) };
+        let most = if few { block } else { capacity.alltoall_piece(width) };
+        let all = most.min(block).next_multiple_of(16).saturating_mul(size);
+        if !few && !self.has_room_among_all((all, width)).await? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Alltoall, 0, block);
-        let width = if few { Width::One } else { capacity.alltoall_width(block) };
-        let most = if few { block } else { capacity.alltoall_piece(width) };
         let mut at = 0;
         loop {
             let len = most.min(block - at);
             // Blocks begin where elements may, and no two members' blocks are in one stretch of memory.
             let stride = if few { len } else { len.next_multiple_of(16) };
-            let total = if stride == len { len * size } else { stride * size };
+            let total = stride * if few { size - 1 } else { size };
             let done = self
                 .among_all(
                     what,
                     (total, width),
                     |to, seats| {
                         let peers = (0..size).filter(|&peer| peer != rank);
-                        peers.for_each(|peer| read(peer, at, &mut to.part(seats.of(peer) * stride, len)));
+                        peers.for_each(|peer| {
+                            let place = if few { in_slot(rank, peer) } else { seats.of(peer) };
+                            read(peer, at, &mut to.part(place * stride, len));
+                        });
                     },
                     0..size,
                     |from, bytes, seats| {
                         if from != rank {
-                            write(from, at, &bytes[seats.of(rank) * stride..][..len]);
+                            let place = if few { in_slot(from, rank) } else { seats.of(rank) };
+                            write(from, at, &bytes[place * stride..][..len]);
                         }
                         Ok(())
                     },

@@ -33,6 +33,7 @@ use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::Collective;
+use crate::limits::PAGE;
 use crate::ring::Room;
 use crate::team::{
     Arrived, Condition, CorruptWord, MappedSegment, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
@@ -312,7 +313,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         mut each: impl FnMut(usize, &[u8], Seats) -> Result<()>,
     ) -> Result<()> {
         wait!(self, self.begin()?);
-        let (rank, size, stride) = (self.rank(), self.size(), self.room_among_all(width));
+        let (rank, size) = (self.rank(), self.size());
+        let stride = (self.rounds().storage().part_bytes() * width as usize / size) & !63;
         let part = if len > PAYLOAD { Some(self.parts(width).await?) } else { None };
         let seats = if part.is_some() { self.seats() } else { Seats::FIXED };
         self.write_slot(what, |payload| match part {
@@ -349,12 +351,12 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         result
     }
 
-    /// Bytes that [`Self::one_to_all`] can take, once [`Self::has_room`] has said yes.
+    /// Bytes that [`Self::one_to_all`] can take, once [`Self::has_room`] has said yes to as many.
     pub(super) fn room_one_to_all(&mut self) -> usize {
-        self.rounds().storage().part_bytes().min(self.engine.config().coll_piece())
+        self.rounds().storage().most_part_bytes().min(self.engine.config().coll_piece())
     }
 
-    /// Bytes of each member that [`Self::among_all`] can take, once [`Self::has_room`] has said yes.
+    /// Bytes of each member that [`Self::among_all`] can take, once [`Self::has_room_among_all`] has said yes to as many.
     #[inline]
     pub(super) fn room_among_all(&mut self, width: Width) -> usize {
         self.capacity().room_among_all(width)
@@ -365,7 +367,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     pub(super) fn capacity(&mut self) -> TeamCapacity<'a> {
         let (engine, size) = (self.engine, self.size());
         let team = self.team();
-        let part_bytes = team.rounds.storage().part_bytes();
+        let part_bytes = team.rounds.storage().most_part_bytes();
         TeamCapacity { config: engine.config(), size, part_bytes, direct: team.direct != Some(false) }
     }
 
@@ -392,37 +394,49 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         Ok(first)
     }
 
-    /// Whether `len` bytes of each member, or pieces of them, have a place. All members get the same answer.
+    /// Whether a part of the bulk has `bytes` bytes, or as many as it may have: it grows if it has less. All members get the same answer.
     ///
     /// # Errors
     /// Those of waiting.
-    pub(super) async fn has_room(&mut self, len: usize) -> Result<bool> {
-        if len <= PAYLOAD {
+    pub(super) async fn has_room(&mut self, bytes: usize) -> Result<bool> {
+        let storage = self.rounds().storage();
+        let bytes = bytes.min(storage.most_part_bytes());
+        if bytes <= storage.part_bytes() {
             return Ok(true);
         }
-        match self.team().bulk {
-            Some(there) => Ok(there),
-            None => self.take_bulk().await,
-        }
+        self.grow(bytes).await
     }
 
-    /// Rank 0 takes the memory of the bulk; a round says to the others whether there is any.
+    /// As [`Self::has_room`], for `len` bytes of each member in a round of [`Self::among_all`].
+    pub(super) async fn has_room_among_all(&mut self, (len, width): (usize, Width)) -> Result<bool> {
+        let all = len.next_multiple_of(64).saturating_mul(self.size());
+        self.has_room(all.div_ceil(width as usize)).await
+    }
+
+    /// Rank 0 takes the memory that the bulk needs for parts of `bytes` bytes; a round says to the others whether there is any.
     #[cold]
-    async fn take_bulk(&mut self) -> Result<bool> {
-        let mut there = self.rank() == 0 && self.take_memory();
+    async fn grow(&mut self, bytes: usize) -> Result<bool> {
+        if self.team().cannot_grow {
+            return Ok(false);
+        }
+        // Twice as much at least, so that an operation that gets longer and longer grows it now and then.
+        let bytes = bytes.next_power_of_two().max(PAGE);
+        let mut there = self.rank() == 0 && self.team().reserve_bulk(bytes);
         let own = [u8::from(there)];
-        self.one_to_all(OperationKey::numbered(0xff, 0, 1), 0, 1, |place| match place {
+        self.one_to_all(OperationKey::numbered(0xff, 0, bytes), 0, 1, |place| match place {
             Place::Room(to) => to.copy_from_slice(&own),
             Place::Bytes(from) => there = from == [1],
         })
         .await?;
-        self.team().bulk = Some(there);
-        Ok(there)
-    }
-
-    fn take_memory(&mut self) -> bool {
         let team = self.team();
-        team.job.collective_segments().reserve_bulk(team.index).is_ok()
+        if there {
+            team.rounds.storage_mut().set_part_bytes(bytes);
+            // Team rule 6: before all have arrived in that round, some may still read what will be another part.
+            team.free_when = [team.rounds.round(); PARTS];
+        } else {
+            team.cannot_grow = true;
+        }
+        Ok(there)
     }
 
     /// Start of the next part of the bulk; for a writer, once it is free (team rule 6).

@@ -114,7 +114,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         kernel: &K,
     ) -> Result<bool> {
         let len = operands.len;
-        if len > self.room_among_all(Width::One) || !self.has_room(len).await? {
+        if len > self.room_among_all(Width::One) || !self.has_room_among_all((len, Width::One)).await? {
             return Ok(false);
         }
         let copy = self.copy_of_operands();

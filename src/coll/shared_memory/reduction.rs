@@ -271,14 +271,16 @@ impl<H: Hold> TeamGuard<'_, H> {
     ) -> Result<bool> {
         let Operands { out, len: total, unit, .. } = operands;
         // All members' operands and the results lie in one part.
-        let stride = (self.rounds().storage().part_bytes() / (self.size() + 1)) & !63;
+        let shares = self.size() + 1;
+        let room = (self.rounds().storage().most_part_bytes() / shares) & !63;
         let most = self.engine.config().coll_piece();
         // A half each, so twice as much at a time.
         let most = if reducer == Reducer::AllInSlices && self.size() == 2 { 2 * most } else { most };
-        let most = stride.min(most) / unit * unit;
-        if most == 0 || !self.has_room(total).await? {
+        let most = room.min(most) / unit * unit;
+        if most == 0 || !self.has_room(most.min(total).next_multiple_of(64) * shares).await? {
             return Ok(false);
         }
+        let stride = (self.rounds().storage().part_bytes() / shares) & !63;
         let (rank, size) = (self.rank(), self.size());
         let (copy, seats) = (self.copy_of_operands(), self.seats());
         let mut division =

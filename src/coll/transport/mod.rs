@@ -176,16 +176,21 @@ fn check_length(came: usize, room: usize, from: usize) -> Result<()> {
     )))
 }
 
-/// Joins a team in its first operation: rank 0 takes a collective segment, a `small` one or any, and broadcasts its number over `transport`, on
+/// Joins a team in its first operation: rank 0 takes a collective segment, one `of_operation` or any, and broadcasts its number over `transport`, on
 /// which all members of `comm` can be reached.
 #[cold]
-async fn join_team<T: Transport>(transport: &T, engine: &Engine, comm: &Comm, small: bool) -> Membership {
+async fn join_team<T: Transport>(
+    transport: &T,
+    engine: &Engine,
+    comm: &Comm,
+    of_operation: bool,
+) -> Membership {
     if !engine.config().coll_shared() || engine.has_guests(comm.group().iter()) {
         return Membership::None;
     }
     let members = comm.size();
     let segments = engine.job().collective_segments();
-    let taken = if comm.rank() == 0 { segments.allocate(members, small) } else { None };
+    let taken = if comm.rank() == 0 { segments.allocate(members, of_operation) } else { None };
     let mut index = taken.unwrap_or(u32::MAX).to_le_bytes();
     let agreed = super::algorithms::bcast(transport, &mut index, 0).await;
     let index = u32::from_le_bytes(index);
@@ -212,7 +217,7 @@ fn are_oversubscribed(engine: &Engine, comm: &Comm) -> bool {
 /// What the team of `comm` will have room for, if it gets one.
 fn expected_capacity<'a>(engine: &'a Engine, comm: &Comm) -> Option<TeamCapacity<'a>> {
     let config = engine.config();
-    let part_bytes = engine.job().layout().collective_segment_layout(0).part as usize;
+    let part_bytes = engine.job().layout().collective_segment_layout().part as usize;
     // A collective segment is memory of one job.
     let shares = config.coll_shared() && !engine.has_guests(comm.group().iter());
     shares.then_some(TeamCapacity { config, size: comm.size() as usize, part_bytes, direct: true })

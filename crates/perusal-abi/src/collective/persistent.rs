@@ -15,7 +15,6 @@ use crate::p2p::MessageStatus;
 use crate::process::engine;
 use crate::requests::{Task, insert_task};
 use crate::sync::Mutex;
-use crate::team::PAYLOAD;
 use crate::types::MPI_Request;
 use std::sync::Arc;
 
@@ -36,49 +35,27 @@ impl FastPath {
     }
 }
 
-/// Starts of an operation that go by messages, before it has a team of its own: making one takes as long as tens of operations of few bytes.
+/// Starts of an operation that go by messages, before it has a team of its own: making one takes as long as tens of operations.
 const BY_MESSAGES: usize = 32;
-/// Bytes that go by messages before, where they do not fit into slots: taking memory for them takes as long as copying as many.
-const BYTES_BY_MESSAGES: usize = 4 << 20;
-/// But no more starts than this: by messages they would soon have taken as long again.
-const MOST_BY_MESSAGES: usize = 1024;
 
-/// From which start on an operation has a team; `None`: it never has one. All members get the same answer.
-fn first_with_team(call: &CollectiveOp, comm: &Comm, oversubscribed: bool) -> Option<usize> {
-    let size = comm.size() as usize;
-    let all_wait = matches!(
-        call,
+/// Whether an operation has a team once it has been started several times. All members get the same answer.
+fn has_team(call: &CollectiveOp, oversubscribed: bool) -> bool {
+    match call {
         CollectiveOp::Barrier
-            | CollectiveOp::Allgather(..)
-            | CollectiveOp::Alltoall(..)
-            | CollectiveOp::Allreduce(..)
-            | CollectiveOp::ReduceScatter(..)
-    );
-    // Where ranks take turns on a CPU, one that waits for nobody gets further ahead by messages than by rounds.
-    if !all_wait && oversubscribed {
-        return None;
+        | CollectiveOp::Allgather(..)
+        | CollectiveOp::Allreduce(..)
+        | CollectiveOp::ReduceScatter(..) => true,
+        CollectiveOp::Alltoall(_, pieces) => pieces.are_even(),
+        // Where ranks take turns on a CPU, one that waits for nobody gets further ahead by messages than by rounds.
+        CollectiveOp::Bcast(..)
+        | CollectiveOp::Reduce(..)
+        | CollectiveOp::Scan(..)
+        | CollectiveOp::Exscan(..) => !oversubscribed,
+        CollectiveOp::Gather(_, _, _, even) | CollectiveOp::Scatter(_, _, _, even) => {
+            *even && !oversubscribed
+        }
+        _ => false,
     }
-    let bytes = match call {
-        CollectiveOp::Barrier => 0,
-        CollectiveOp::Allgather(_, pieces) => (0..size).map(|r| pieces.bytes(r)).sum(),
-        CollectiveOp::Alltoall(_, pieces) if pieces.are_even() => size.saturating_mul(pieces.bytes(0)),
-        CollectiveOp::ReduceScatter(operands, ..) => operands.bytes(),
-        CollectiveOp::Gather(_, Some(pieces), _, true) | CollectiveOp::Scatter(Some(pieces), _, _, true) => {
-            size.saturating_mul(pieces.bytes(0))
-        }
-        CollectiveOp::Gather(Some(own), _, _, true) | CollectiveOp::Scatter(_, Some(own), _, true) => {
-            size.saturating_mul(own.bytes())
-        }
-        CollectiveOp::Bcast(data, _)
-        | CollectiveOp::Allreduce(_, data, _)
-        | CollectiveOp::Scan(_, data, _)
-        | CollectiveOp::Exscan(_, data, _)
-        | CollectiveOp::Reduce(Some(data), ..)
-        | CollectiveOp::Reduce(_, Some(data), ..) => data.bytes(),
-        _ => return None,
-    };
-    let most = if bytes <= PAYLOAD { 0 } else { (BYTES_BY_MESSAGES / bytes).min(MOST_BY_MESSAGES) };
-    Some(1 + most.max(BY_MESSAGES))
 }
 
 /// A persistent operation, as its request knows it.
@@ -87,9 +64,8 @@ struct PersistentTask {
     call: Arc<CollectiveOp>,
     fast: Option<FastPath>,
     number: SequenceNumber,
-    /// Its own team.
+    /// Its own team, if it is to have one.
     team: TeamUse,
-    first_with_team: Option<usize>,
     started: Mutex<Started>,
 }
 
@@ -138,8 +114,7 @@ impl Task for PersistentTask {
             return Err(Error::Request("it is active; it can be started again when it is complete"));
         }
         started.times += 1;
-        let has_team = self.first_with_team.is_some_and(|first| started.times >= first);
-        let team = if has_team { &self.team } else { &TeamUse::None };
+        let team = if started.times > BY_MESSAGES { &self.team } else { &TeamUse::None };
         let start = Start { comm: &self.comm, call: &self.call, number: self.number, team };
         let fast = self.fast.as_ref().and_then(|FastPath(perform)| perform(InBackground::Again(start)));
         let begun = fast.unwrap_or_else(|| self.begin(engine, team.clone()));
@@ -176,9 +151,10 @@ pub(crate) fn prepare(
     let number = SequenceNumber::Persistent(comm.next_in_background());
     let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
     let oversubscribed = engine()?.config().shape().is_oversubscribed();
-    let first_with_team = first_with_team(&call, &comm, oversubscribed);
-    let (team, started) = (TeamUse::Own(Arc::default()), Mutex::default());
-    let task = PersistentTask { comm, call, fast, number, team, first_with_team, started };
+    let has_team = has_team(&call, oversubscribed);
+    let team = if has_team { TeamUse::Own(Arc::default()) } else { TeamUse::None };
+    let started = Mutex::default();
+    let task = PersistentTask { comm, call, fast, number, team, started };
     let handle = insert_task(Box::new(task))?;
     if let Some((comm, call)) = checked {
         check_calls::compare(&comm, &call);
