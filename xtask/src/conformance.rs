@@ -205,11 +205,11 @@ impl Suite {
     fn client(&self, name: &str, expected: &[&str]) -> Result<Vec<(String, TestCounts)>> {
         let client = Client::new(name, &self.dist, &self.work)?;
         let fetch = |package: &str, to: &Path| fetch(package, RELEASE, to);
-        let verdicts = match name {
-            "mpi4py" => client.mpi4py(say)?,
-            "rsmpi" => client.rsmpi(say)?,
-            "pnetcdf" => client.pnetcdf(say, &fetch)?,
-            _ => client.hdf5(say, &fetch)?,
+        let verdicts: Box<dyn Iterator<Item = Verdict>> = match name {
+            "mpi4py" => Box::new(client.mpi4py(say)?),
+            "rsmpi" => Box::new(client.rsmpi(say)?.into_iter()),
+            "pnetcdf" => Box::new(client.pnetcdf(say, &fetch)?.into_iter()),
+            _ => Box::new(client.hdf5(say, &fetch)?.into_iter()),
         };
         let prefix = format!("{name}/");
         let expected: Vec<&str> = expected
