@@ -7,8 +7,8 @@ use crate::team::PAYLOAD;
 use crate::variables::algorithms::AUTO;
 use crate::variables::{Config, ValueSource, VariableId};
 
-/// Bytes from which a scan goes through the team though ranks outnumber CPUs: each reduces a slice.
-const CHAINED_BELOW: usize = 512 << 10;
+/// Bytes from which a scan goes through the team though ranks outnumber CPUs: messages of the chain would take several records each.
+const CHAINED_BELOW: usize = 16 << 10;
 
 /// Bytes up to which one of two members sends the other a message, where rings are filled past the cache: what has come is sent on faster through
 /// the ring's blocks than the kernel copies it.

@@ -91,7 +91,7 @@ impl<H: Hold> TeamGuard<'_, H> {
             let has_others = members > usize::from(self.rank() < members);
             if has_others && self.arrival == RoundArrival::Count || members == self.size() {
                 wait!(self, self.completion());
-            } else {
+            } else if has_others {
                 for member in 0..members {
                     wait!(self, Condition::Published(member));
                 }
