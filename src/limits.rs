@@ -96,7 +96,7 @@ pub const TEAM_ROUNDS: usize = 8;
 pub const TEAM_SLOT: usize = 256;
 /// Parts of a collective segment's bulk, each used by one round at a time.
 pub const TEAM_PARTS: usize = 4;
-/// Bytes up to which a part of a collective segment's bulk grows at least.
+/// Most bytes of a part of a collective segment's bulk, unless a page for each member is more.
 pub const TEAM_PART: usize = 1 << 20;
 
 const _: () = assert!(TEAM_SLOT.is_multiple_of(APART) && TEAM_PART.is_multiple_of(PAGE));

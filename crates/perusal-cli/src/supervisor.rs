@@ -211,7 +211,7 @@ impl<'a> Supervisor<'a> {
 
     /// Ends what has been started, because the rest cannot be.
     pub fn give_up(mut self, cause: &Failure) {
-        // What now befalls the ranks is no news.
+        // With a cause, the end of the ranks is not reported as a failure of its own.
         self.failure = Some(cause.clone());
         self.signal_running(libc::SIGKILL);
         let limit = Instant::now() + STRAY_LIMIT;

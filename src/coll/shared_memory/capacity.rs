@@ -7,7 +7,7 @@ use crate::team::PAYLOAD;
 use crate::variables::algorithms::AUTO;
 use crate::variables::{Config, ValueSource, VariableId};
 
-/// Bytes from which a scan goes through the team though ranks outnumber CPUs: messages of the chain would take several records each.
+/// Bytes from which a scan goes through the team though ranks outnumber CPUs: its messages would take several fragments each.
 const CHAINED_BELOW: usize = 16 << 10;
 
 /// Bytes up to which one of two members sends the other a message, where rings are filled past the cache: what has come is sent on faster through

@@ -419,7 +419,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if self.team().cannot_grow {
             return Ok(false);
         }
-        // Twice as much at least, so that an operation that gets longer and longer grows it now and then.
+        // A power of two, so that operations that get longer and longer seldom find it too small.
         let bytes = bytes.next_power_of_two().max(PAGE);
         let mut there = self.rank() == 0 && self.team().reserve_bulk(bytes);
         let own = [u8::from(there)];
