@@ -50,9 +50,6 @@ const PROMPT: Duration = Duration::from_millis(150);
 /// Between attempts to write where the system cannot say when it is possible.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// Between checks of ranks that are not the launcher's own children.
-const CHECK: Duration = Duration::from_millis(500);
-
 const SIGNALS: u64 = 0;
 const STDIN: u64 = 1;
 const RELAY: u64 = 2;
@@ -168,7 +165,7 @@ impl<'a> Supervisor<'a> {
             kill_at: None,
             leave_at: None,
             timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
-            check_at: Some(Instant::now() + CHECK),
+            check_at: Some(Instant::now() + hang::CHECK),
             watch: hang::Watch::new(plan.on_deadlock != OnDeadlock::Ignore),
             interactive: io::stdin().is_terminal() && io::stdout().is_terminal(),
         })
@@ -480,8 +477,7 @@ impl<'a> Supervisor<'a> {
         if self.check_at.is_some_and(|at| now >= at) {
             self.check_for_died();
             self.check_for_deadlock();
-            let pause = self.watch.next().map_or(CHECK, |pause| pause.min(CHECK));
-            self.check_at = self.failure.is_none().then(|| Instant::now() + pause);
+            self.check_at = self.failure.is_none().then(|| Instant::now() + self.watch.pause());
         }
         if self.timeout_at.is_some_and(|at| now >= at) {
             self.timeout_at = None;

@@ -22,7 +22,7 @@ mod scene;
 mod tests;
 
 pub use cause::{Cause, cause};
-pub use proof::Watch;
+pub use proof::{CHECK, Watch};
 pub use report::{home, json, report};
 pub use scene::{Scene, number};
 

@@ -17,6 +17,8 @@ use super::process::ProcessView;
 
 /// Between two looks: more than twice as long as a rank blocks.
 const BETWEEN: Duration = Duration::from_millis(250);
+/// Between two looks of the launcher's while a rank is in no wait; it looks at ranks that are not its own children then, too.
+pub const CHECK: Duration = Duration::from_millis(500);
 /// Functions that wait for requests of any kind, all of which other ranks complete, or threads.
 const WAITS: [&str; 4] = ["MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"];
 
@@ -51,7 +53,12 @@ impl Watch {
 
     /// Looks at the job. Returns true once the job is known to be deadlocked.
     pub fn look(&mut self, scene: &Scene<'_>) -> bool {
-        let Some(looks) = look_at_all(scene).filter(|_| self.on) else {
+        self.add(look_at_all(scene), Instant::now()) && may_be_proved(scene)
+    }
+
+    /// Adds a look at all ranks, if one was possible, at a moment. Returns whether the looks prove that nothing happens in the job.
+    fn add(&mut self, looks: Option<Vec<Look>>, now: Instant) -> bool {
+        let Some(looks) = looks.filter(|_| self.on) else {
             *self = Self::new(self.on);
             return false;
         };
@@ -71,12 +78,11 @@ impl Watch {
                     _ => true,
                 };
                 second.len() == looks.len()
-                    && at.elapsed() >= BETWEEN
+                    && now.saturating_duration_since(*at) >= BETWEEN
                     && second.iter().zip(&looks).all(polled)
-                    && may_be_proved(scene)
             }
             (Some(_), None) => {
-                self.second = Some((looks, Instant::now()));
+                self.second = Some((looks, now));
                 false
             }
             (None, _) => {
@@ -89,6 +95,11 @@ impl Watch {
     /// When to look again, while a deadlock is possible.
     pub fn next(&self) -> Option<Duration> {
         self.first.as_ref().map(|_| BETWEEN)
+    }
+
+    /// When the launcher looks again.
+    pub fn pause(&self) -> Duration {
+        self.next().map_or(CHECK, |pause| pause.min(CHECK))
     }
 }
 
@@ -152,4 +163,71 @@ fn may_be_proved(scene: &Scene<'_>) -> bool {
         one_thread && known
     };
     (0..scene.own.places_in_use()).all(is_bound) && scene.is_closed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perusal::internals::shm::expected_shape;
+    use perusal::internals::variables::{Config, Overrides};
+
+    /// Milliseconds after which a report of a deadlock is there.
+    const LIMIT: u64 = 2000;
+
+    /// What one look sees of a rank that comes into its last wait at `begin`, and blocks for `sleep` milliseconds each time; it counts what it
+    /// has handled before the wait at `begin`.
+    fn seen(moment: u64, begin: u64, sleep: u64) -> Look {
+        match moment.checked_sub(begin) {
+            None => Look::Waits { number: 1, stirred: 7, vain: 3 },
+            Some(since) => Look::Waits { number: 2, stirred: 8, vain: 3 + since / sleep },
+        }
+    }
+
+    /// Milliseconds from the deadlock to its proof, where the launcher has looked at `phase` for the first time and `begins` has the moment
+    /// at which each rank comes into its wait; before, it runs, or is in another wait.
+    fn takes(phase: u64, begins: &[u64], sleep: u64, runs_before: bool) -> u64 {
+        let start = Instant::now();
+        let deadlock = *begins.iter().max().expect("a rank");
+        let (mut watch, mut moment) = (Watch::new(true), phase);
+        loop {
+            let look = |begin: &u64| (!runs_before || *begin <= moment).then(|| seen(moment, *begin, sleep));
+            let looks = begins.iter().map(look).collect();
+            if watch.add(looks, start + Duration::from_millis(moment)) {
+                return moment.checked_sub(deadlock).expect("no proof before the deadlock");
+            }
+            moment += u64::try_from(watch.pause().as_millis()).expect("a short pause");
+        }
+    }
+
+    #[test]
+    fn a_deadlock_is_proved_within_two_seconds_whenever_it_comes_between_the_looks() {
+        // Time is simulated: what counts is how often the launcher looks, and how long a rank blocks.
+        let unset = Overrides::default();
+        let defaults = Config::new(&unset, expected_shape(&unset)).expect("good defaults");
+        let longest = u64::try_from(defaults.longest_sleep().as_millis()).expect("a short sleep");
+        let mut slowest = 0;
+        for phase in 0..500 {
+            for runs_before in [false, true] {
+                for sleep in [1, longest / 2, longest] {
+                    for begins in [[1000, 1000, 1000], [700, 1000, 990], [1000, 1037, 1099]] {
+                        slowest = slowest.max(takes(phase, &begins, sleep, runs_before));
+                    }
+                }
+            }
+        }
+        assert!(slowest <= LIMIT, "{slowest} ms");
+        // Three looks are needed, and the last two are apart.
+        assert!(slowest >= 2 * 250, "{slowest} ms");
+    }
+
+    #[test]
+    fn ranks_that_handle_something_now_and_then_are_in_no_deadlock() {
+        let start = Instant::now();
+        let mut watch = Watch::new(true);
+        for look in 0..1000_u64 {
+            // Something is handled between each two looks, in one wait.
+            let looks = vec![Look::Waits { number: 1, stirred: look, vain: 3 * look }, Look::Over];
+            assert!(!watch.add(Some(looks), start + Duration::from_millis(250 * look)));
+        }
+    }
 }
