@@ -1,5 +1,5 @@
-//! A trace that is read while it is written (trace rules 2 to 4): a record is there as a whole or not at all, so is a window's header, and
-//! no record of the round before is taken for one of the round that has begun.
+//! A trace that is read while it is written (trace rules 2 to 5): a record is there as a whole or not at all, so is a window's header, no
+//! record of the round before is taken for one of the round that has begun, and a moment is read on both clocks or on none.
 //!
 //! Run:   .ci/loom trace
 //! Bound: 2 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
@@ -109,4 +109,24 @@ fn no_record_of_the_round_before_counts_in_the_next() {
         }
     };
     beside_a_reader(before, write, read);
+}
+
+#[test]
+fn a_moment_that_is_there_was_read_on_both_clocks_at_once() {
+    /// The ticks, the nanoseconds, and the ticks again, as `perusal_trace::reader` reads them.
+    fn moment(stage: &Stage) -> Option<(u64, u64)> {
+        let ticks = stage.first(window::TICKS);
+        let nanoseconds = stage.first(window::NANOSECONDS);
+        (ticks != 0 && stage.then(window::TICKS) == ticks).then_some((ticks, nanoseconds))
+    }
+    let write = |stage: &Stage| {
+        for round in 1..=2 {
+            stage.header.reopen(AFTER, 1, 1, 5 + 2 * round, 6 + 2 * round);
+            assert_eq!(moment(stage), Some((5 + 2 * round, 6 + 2 * round)));
+        }
+    };
+    let read = |stage: &Stage| {
+        assert!(moment(stage).is_none_or(|(ticks, nanoseconds)| nanoseconds == ticks + 1));
+    };
+    beside_a_reader(|stage| stage.header.open((2, 3), 1, 5, 6), write, read);
 }

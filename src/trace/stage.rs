@@ -1,4 +1,4 @@
-//! The words of a stage, as a rank writes them while another process may read the file: the order of stores is what trace rules 2 to 4 promise.
+//! The words of a stage, as a rank writes them while another process may read the file: the order of stores is what trace rules 2 to 5 promise.
 
 use super::format::{self, WINDOW_HEADER, window};
 use crate::sync::{AtomicU64, Ordering};
@@ -48,9 +48,12 @@ impl WindowHeader {
         self.word(window::AFTER).store(after, Ordering::Relaxed);
         // Release: "trace" edge, to a reader of the file: who sees the next sequence takes no record of the round before for one of it.
         self.word(window::SEQUENCE).store(units << 32 | u64::from(sequence), Ordering::Release);
-        // Relaxed: either moment is one that the clock has shown.
-        self.word(window::TICKS).store(ticks, Ordering::Relaxed);
-        self.word(window::NANOSECONDS).store(nanoseconds, Ordering::Relaxed);
+        // Relaxed: published by the next store. No moment is there until both readings of it are (trace rule 5).
+        self.word(window::TICKS).store(0, Ordering::Relaxed);
+        // Release: "trace" edge, to a reader of the file: who sees these nanoseconds sees that the ticks of the round before do not belong to them.
+        self.word(window::NANOSECONDS).store(nanoseconds, Ordering::Release);
+        // Release: "trace" edge, to a reader of the file: who sees the ticks sees the nanoseconds.
+        self.word(window::TICKS).store(ticks, Ordering::Release);
     }
 
     fn word(&self, offset: u64) -> &AtomicU64 {

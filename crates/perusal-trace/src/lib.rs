@@ -8,7 +8,7 @@
 use crate as trace;
 #[cfg(test)]
 pub(crate) use perusal::internals::arch::clock;
-pub(crate) use perusal::internals::{error, events, shm};
+pub(crate) use perusal::internals::{error, events, shm, sync};
 
 pub mod export;
 pub mod files;

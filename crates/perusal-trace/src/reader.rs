@@ -5,6 +5,7 @@ use super::model::{CommInfo, JobInfo, RankTrace, Record, RecordPayload, Trace, W
 use crate::error::{Error, Result};
 use crate::events::{Binding, Event};
 use crate::shm::contexts;
+use crate::sync::{Ordering, fence};
 use core::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -159,19 +160,19 @@ struct Window {
     /// Where its records begin, and how many there are.
     from: u64,
     count: usize,
-    /// When it was opened.
-    ticks: u64,
-    nanoseconds: u64,
+    /// When it was opened, in ticks and nanoseconds; nothing if it is being opened again.
+    opened: Option<(u64, u64)>,
 }
 
 impl Window {
     /// The window that begins at `at`, if one does.
     fn at(bytes: &[u8], at: u64, ranks: u32) -> Option<Window> {
         let word = |offset| get_u32(bytes, at + offset);
-        if get_u64(bytes, at + window::MAGIC)? != format::WINDOW_MAGIC {
+        if look(bytes, at + window::MAGIC)? != format::WINDOW_MAGIC {
             return None;
         }
-        let (rank, units) = (word(window::RANK)?, word(window::UNITS)?);
+        let rank = word(window::RANK)?;
+        let [sequence, units] = halves(look(bytes, at + window::SEQUENCE)?);
         if rank >= ranks || units == 0 {
             return None;
         }
@@ -182,14 +183,35 @@ impl Window {
         Some(Window {
             rank,
             stream: word(window::STREAM)?,
-            sequence: word(window::SEQUENCE)?,
+            sequence,
             to,
             from,
             count: valid(records, get_u64(bytes, at + window::AFTER)?),
-            ticks: get_u64(bytes, at + window::TICKS)?,
-            nanoseconds: get_u64(bytes, at + window::NANOSECONDS)?,
+            opened: opened(|offset| look(bytes, at + offset)),
         })
     }
+}
+
+/// When a window was opened, on both clocks, by a look at one word after the other; nothing while it is being opened again (trace rule 5).
+fn opened(mut look: impl FnMut(u64) -> Option<u64>) -> Option<(u64, u64)> {
+    let (ticks, nanoseconds) = (look(window::TICKS)?, look(window::NANOSECONDS)?);
+    (ticks != 0 && nanoseconds != 0 && look(window::TICKS)? == ticks).then_some((ticks, nanoseconds))
+}
+
+/// Reads a word that a living job may change, before all that is read from now on. Words of a window's header are in their places.
+fn look(bytes: &[u8], at: u64) -> Option<u64> {
+    let word = bytes.get(usize::try_from(at).ok()?..)?.first_chunk::<8>()?;
+    let place = word.as_ptr().cast::<u64>();
+    // SAFETY: eight bytes of a living slice, at a multiple of eight. Volatile, so that the job's change is seen, and whole.
+    let value = if place.is_aligned() { unsafe { place.read_volatile() } } else { u64::from_ne_bytes(*word) };
+    // Acquire: "trace" edge, pairs with the stores of `WindowHeader`, in another process.
+    fence(Ordering::Acquire);
+    Some(u64::from_le(value))
+}
+
+/// Two numbers that are written as one word.
+fn halves(word: u64) -> [u32; 2] {
+    [word as u32, (word >> 32) as u32]
 }
 
 type RecordBytes = [u8; format::RECORD as usize];
@@ -236,6 +258,8 @@ fn windows(bytes: &[u8], ranks: u32) -> Vec<Window> {
             None => at += format::UNIT,
         }
     }
+    // Acquire: "trace" edge, pairs with the stores of records: whoever has seen a record's first word reads the rest of it from now on.
+    fence(Ordering::Acquire);
     found.sort_by_key(|window| (window.rank, window.stream, window.sequence, Reverse(window.count)));
     found.dedup_by_key(|window| (window.rank, window.stream, window.sequence));
     found
@@ -256,11 +280,11 @@ impl Clock {
         let word = |at| get_u64(bytes, at).unwrap_or(0);
         let (base, since) = (word(header::BASE_TICKS), word(header::BASE_NANOSECONDS));
         let stated = Clock { ticks: word(header::TICKS_PER_SECOND).max(1), nanoseconds: 1_000_000_000 };
-        let Some(last) = windows.iter().max_by_key(|window| window.ticks) else { return stated };
-        let measured = Clock {
-            ticks: last.ticks.saturating_sub(base),
-            nanoseconds: last.nanoseconds.saturating_sub(since),
+        let Some((ticks, nanoseconds)) = windows.iter().filter_map(|window| window.opened).max() else {
+            return stated;
         };
+        let measured =
+            Clock { ticks: ticks.saturating_sub(base), nanoseconds: nanoseconds.saturating_sub(since) };
         let long = measured.nanoseconds >= Clock::LONG_ENOUGH && measured.ticks > 0;
         // Two clocks that disagree by a tenth are no clocks of one machine: the file is spoiled.
         let rate = |clock: &Clock| clock.nanoseconds as f64 / clock.ticks as f64;

@@ -192,6 +192,42 @@ fn a_long_trace_is_timed_by_its_own_windows() {
 }
 
 #[test]
+fn a_moment_is_read_on_both_clocks_or_not_at_all() {
+    // What the three stores of a window that is opened again leave, one after the other (trace rule 5), and what three looks find between them.
+    let words = [(100, 200), (0, 200), (0, 950), (900, 950)];
+    for before in 0..4 {
+        for between in before..4 {
+            for after in between..4 {
+                let mut moments = [before, between, after].into_iter();
+                let found = super::opened(|offset| {
+                    let (ticks, nanoseconds) = words[moments.next()?];
+                    Some(if offset == window::TICKS { ticks } else { nanoseconds })
+                });
+                let right = found.is_none() || found == Some(words[0]) || found == Some(words[3]);
+                assert!(right, "{found:?} after {before}, {between} and {after} stores");
+            }
+        }
+    }
+    let unchanged = |offset| Some(if offset == window::TICKS { 100 } else { 200 });
+    assert_eq!(super::opened(unchanged), Some((100, 200)));
+}
+
+#[test]
+fn a_window_that_is_being_opened_again_says_nothing_of_the_clocks() {
+    let mut job = Synthetic::new(1);
+    job.push(0, 200_000_000, &Synthetic::record(Event::ReqActivate, 1));
+    job.push(0, 300_000_000, &Synthetic::record(Event::ReqComplete, 1));
+    let mut bytes = job.bytes();
+    let at = format::windows_begin(1);
+    format::put_u64(&mut bytes, at + window::NANOSECONDS, 190_000_000);
+    format::put_u64(&mut bytes, at + window::TICKS, 0);
+    assert_eq!(read_bytes(&bytes).expect("sound").job.duration, 100_000_000);
+    format::put_u64(&mut bytes, at + window::NANOSECONDS, 0);
+    format::put_u64(&mut bytes, at + window::TICKS, 200_000_000);
+    assert_eq!(read_bytes(&bytes).expect("sound").job.duration, 100_000_000);
+}
+
+#[test]
 fn a_path_that_is_no_trace_is_named_in_the_error() {
     let error = read(Path::new("/no/such/file")).expect_err("no file").to_string();
     assert!(error.contains("/no/such/file"), "{error}");
