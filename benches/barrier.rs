@@ -64,7 +64,7 @@ fn job(ranks: u32) {
         }
     }
     let cpus = perusal::internals::shm::cpus::affinity();
-    let crowded = ranks as usize > cpus.len();
+    let oversubscribed = ranks as usize > cpus.len();
     bind(cpus[rank as usize * cpus.len() / ranks.max(cpus.len() as u32) as usize]);
     // SAFETY: one thread.
     unsafe {
@@ -73,14 +73,14 @@ fn job(ranks: u32) {
         std::env::set_var(SIZE_VARIABLE, ranks.to_string());
         assert_eq!(bindings::MPI_Init(null_mut(), null_mut()), 0);
     }
-    let rounds = if crowded { 500 } else { 20_000 };
+    let rounds = if oversubscribed { 500 } else { 20_000 };
     let (mut round, mut least) = (0, [f64::INFINITY; 3]);
     let (one, mut sum) = (1.0, 0.0);
     for _ in 0..REPETITIONS {
         let took = [
             timed(rounds, || {
                 round += 1;
-                bare(lines, u64::from(ranks), round, crowded);
+                bare(lines, u64::from(ranks), round, oversubscribed);
             }),
             // SAFETY: initialised, and the buffers are ours.
             timed(rounds, || assert_eq!(unsafe { PMPI_Barrier(MPI_COMM_WORLD) }, 0)),
@@ -107,12 +107,12 @@ fn job(ranks: u32) {
     std::process::exit(0);
 }
 
-fn bare(lines: &[Line; 2], ranks: u64, round: u64, crowded: bool) {
+fn bare(lines: &[Line; 2], ranks: u64, round: u64, oversubscribed: bool) {
     if lines[0].0.fetch_add(1, Ordering::AcqRel) + 1 == round * ranks {
         return lines[1].0.store(round, Ordering::Release);
     }
     while lines[1].0.load(Ordering::Acquire) < round {
-        if crowded {
+        if oversubscribed {
             std::thread::yield_now();
         } else {
             std::hint::spin_loop();

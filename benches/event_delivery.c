@@ -1,4 +1,4 @@
-/* event_delivery.c: what an empty callback costs per event that it is told, in messages as programs send them.
+/* event_delivery.c: what an empty callback costs per event that it gets, in messages as programs send them.
  *
  *   mpiexec -n 1 event_delivery [ROUNDS]       messages of 8 bytes to oneself: MPI_Isend, MPI_Recv, MPI_Wait
  *   mpiexec -n 2 event_delivery [ROUNDS]       a ping-pong of 8 bytes: MPI_Send and MPI_Recv
@@ -25,7 +25,7 @@
 enum { MESSAGES = 4000, EVENTS = 16, COPIES = 2, MOST = 999, TAG = 1 };
 
 static int rank, size;
-static long told;
+static long delivered;
 static MPI_Comm world;
 
 static void message(void)
@@ -55,9 +55,9 @@ static double nanoseconds(void)
 /* Callbacks: empty ones, and ones that count. */
 
 static int peruse_empty(peruse_event_h h, MPI_Aint id, peruse_comm_spec_t *spec, void *data) { return PERUSE_SUCCESS; }
-static int peruse_counts(peruse_event_h h, MPI_Aint id, peruse_comm_spec_t *spec, void *data) { return told++, PERUSE_SUCCESS; }
+static int peruse_counts(peruse_event_h h, MPI_Aint id, peruse_comm_spec_t *spec, void *data) { return delivered++, PERUSE_SUCCESS; }
 static void tool_empty(MPI_T_event_instance e, MPI_T_event_registration h, MPI_T_cb_safety s, void *data) {}
-static void tool_counts(MPI_T_event_instance e, MPI_T_event_registration h, MPI_T_cb_safety s, void *data) { told++; }
+static void tool_counts(MPI_T_event_instance e, MPI_T_event_registration h, MPI_T_cb_safety s, void *data) { delivered++; }
 
 static peruse_event_h handles[EVENTS + 1];
 static MPI_T_event_registration registrations[COPIES * EVENTS];
@@ -169,9 +169,9 @@ int main(int argc, char **argv)
     for (int c = 0; c < CASES; c++) {
         cases[c].begin(1);
         MPI_Barrier(world);
-        told = 0;
+        delivered = 0;
         for (int i = 0; i < 100; i++) message();
-        long mine = told;
+        long mine = delivered;
         end();
         MPI_Allreduce(&mine, &deliveries[c], 1, MPI_LONG, MPI_SUM, world);
     }

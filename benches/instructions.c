@@ -5,7 +5,7 @@
  * Written against MPI alone, so that any library's calls are counted by the same tool. A child process single-steps rank 0
  * while a word of shared memory says that what happens is to be counted. What a call needs from the partner has happened
  * before it: it does not wait, so that the count is a property of the code, and neither of the machine nor of its load; where
- * the partner was late all the same the count is larger, so the least of many is told.
+ * the partner was late all the same the count is larger, so the least of many is printed.
  *
  * With INSTRUCTIONS_TRACE=DIRECTORY, what was executed in that run is written to DIRECTORY/CASE: a line of /proc/self/maps
  * behind "map" for each thing that was loaded, "entry NAME ADDRESS" for functions that allocate, then an address a line.

@@ -36,17 +36,17 @@ typedef struct {
     double from, to;
 } span_t;
 
-/* What events told one thread. */
+/* What events said to one thread. */
 typedef struct {
     double started;
     int open, source;
     long done, elsewhere;
     uint64_t bytes;
     span_t *spans;
-} told_t;
+} seen_t;
 
-static told_t told[THREADS];
-static _Thread_local told_t *mine;
+static seen_t seen[THREADS];
+static _Thread_local seen_t *mine;
 static long room;
 
 static MPI_Win win;
@@ -123,7 +123,7 @@ static void *work(void *argument)
 {
     int me = (int)(intptr_t)argument;
     size_t part = (bytes * PER_ROUND + PAGE - 1) / PAGE * PAGE;
-    mine = &told[me];
+    mine = &seen[me];
     for (int round = 0; round < rounds; round++) {
         if (me == 0) begin();
         pthread_barrier_wait(&barrier);
@@ -137,7 +137,7 @@ static void *work(void *argument)
         if (me == 0) {
             end();
             MPI_Count stamp = 0;
-            if (told[0].done > 0) MPI_T_source_get_timestamp(told[0].source, &stamp);
+            if (seen[0].done > 0) MPI_T_source_get_timestamp(seen[0].source, &stamp);
             ends[round] = (double)stamp;
         }
     }
@@ -189,7 +189,7 @@ static double median(double *values, long count)
 static void evaluate(double idle, double listened)
 {
     MPI_Count per_second = 1;
-    MPI_T_source_get_info(told[0].source, NULL, NULL, NULL, NULL, NULL, &per_second, NULL, NULL);
+    MPI_T_source_get_info(seen[0].source, NULL, NULL, NULL, NULL, NULL, &per_second, NULL, NULL);
     double ticks = (double)per_second;
     long all = 0, elsewhere = 0, wanted = (long)threads * rounds * PER_ROUND;
     uint64_t most = 0, sum = 0;
@@ -198,11 +198,11 @@ static void evaluate(double idle, double listened)
     double *values = malloc((size_t)wanted * sizeof *values), *waits = malloc((size_t)rounds * sizeof *waits);
     if (spans == NULL || values == NULL || waits == NULL) fail("no memory");
     for (int i = 0; i < threads; i++) {
-        memcpy(spans + all, told[i].spans, (size_t)told[i].done * sizeof *spans);
-        all += told[i].done;
-        elsewhere += told[i].elsewhere;
-        sum += told[i].bytes;
-        if (told[i].bytes > most) most = told[i].bytes;
+        memcpy(spans + all, seen[i].spans, (size_t)seen[i].done * sizeof *spans);
+        all += seen[i].done;
+        elsewhere += seen[i].elsewhere;
+        sum += seen[i].bytes;
+        if (seen[i].bytes > most) most = seen[i].bytes;
     }
     for (long i = 0; i < all; i++) {
         values[i] = spans[i].to - spans[i].from;
@@ -236,8 +236,8 @@ static void measure(void)
     if (rank == 0) {
         room = (long)rounds * PER_ROUND;
         for (int i = 0; i < threads; i++) {
-            told[i] = (told_t){.spans = malloc((size_t)room * sizeof(span_t))};
-            if (told[i].spans == NULL) fail("no memory");
+            seen[i] = (seen_t){.spans = malloc((size_t)room * sizeof(span_t))};
+            if (seen[i].spans == NULL) fail("no memory");
         }
     }
     MPI_T_event_registration handles[2];
@@ -247,7 +247,7 @@ static void measure(void)
     for (int i = 0; i < 2; i++) MPI_T_event_handle_free(handles[i], NULL, NULL);
     if (rank == 0) {
         evaluate(idle, listened);
-        for (int i = 0; i < threads; i++) free(told[i].spans);
+        for (int i = 0; i < threads; i++) free(seen[i].spans);
     }
 }
 

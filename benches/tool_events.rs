@@ -1,4 +1,4 @@
-//! What an MPI_T callback costs per event that it is told, all in.
+//! What an MPI_T callback costs per event that it gets, all in.
 //!
 //!     cargo bench --bench tool_events [-- ROUNDS]
 //!
@@ -115,7 +115,7 @@ const CASES: [Case; 8] = [
     ("4 empty callbacks, of each", SEVERAL, || with_handles(SEVERAL, empty, 0)),
     ("one that reads an element", 1, || with_handles(1, reading, 0)),
     ("a buffer of 1, full", 1, || with_handles(1, empty, 1)),
-    ("a buffer, told of them all", 1, || with_handles(1, empty, EVENTS)),
+    ("a buffer, which gets them all", 1, || with_handles(1, empty, EVENTS)),
 ];
 
 /// The cases of empty callbacks, whose goal is 5 ns.

@@ -117,8 +117,8 @@ static void receive_edges(struct plate *p, MPI_Request *request)
 static void dawdle(const struct plate *p)
 {
     if (p->rank != p->slow) return;
-    struct timespec nap = {0, p->delay_us * 1000L / SLICES};
-    nanosleep(&nap, NULL);
+    struct timespec delay = {0, p->delay_us * 1000L / SLICES};
+    nanosleep(&delay, NULL);
 }
 
 static void step(struct plate *p)

@@ -27,8 +27,8 @@ struct run {
 static void compute(const struct run *r)
 {
     if (r->rank != r->late) return;
-    struct timespec nap = {r->delay_us / 1000000, r->delay_us % 1000000 * 1000L};
-    nanosleep(&nap, NULL);
+    struct timespec delay = {r->delay_us / 1000000, r->delay_us % 1000000 * 1000L};
+    nanosleep(&delay, NULL);
 }
 
 static void exchange(const struct run *r, const double *mine, double *from_left, double *from_right)

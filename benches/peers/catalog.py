@@ -17,15 +17,15 @@ class Group(NamedTuple):
     threaded: bool = False
     # How often a job measures each of its metrics but the first start: samples of the goals' metrics, more than one a job.
     passes: int = 1
-    # Buffers are malloc's, and a launcher that can have them shared is told to.
+    # Buffers are malloc's, and a launcher that can have them shared does so.
     sharing: bool = False
 
-    def roomy(self, processors):
+    def dedicated(self, processors):
         """Everyone has a processor."""
         return self.ranks <= processors and not self.threaded
 
     def arguments(self, metrics):
-        """What the benchmark is told: each of these metrics, as often as it is measured."""
+        """What the benchmark gets: each of these metrics, as often as it is measured."""
         once = [metric for metric in metrics if metric in ONCE]
         return once + [metric for metric in metrics if metric not in ONCE] * self.passes
 

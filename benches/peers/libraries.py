@@ -16,8 +16,8 @@ class Variant(NamedTuple):
     name: str
     launcher: str
     # Options when every rank has a processor, when ranks outnumber them, and when ranks have threads.
-    roomy: tuple
-    crowded: tuple
+    dedicated: tuple
+    oversubscribed: tuple
     threaded: tuple
     environment: dict
     # Groups that it takes part in; None: all.
@@ -26,7 +26,7 @@ class Variant(NamedTuple):
     sharing: tuple = ()
 
     def command(self, group, processors):
-        options = self.threaded if group.threaded else self.roomy if group.ranks <= processors else self.crowded
+        options = self.threaded if group.threaded else self.dedicated if group.ranks <= processors else self.oversubscribed
         return [self.launcher, "-n", str(group.ranks), *options, *(self.sharing if group.sharing else ())]
 
 

@@ -166,7 +166,7 @@ static void bare(void)
     result(add * 1e6, "bare/fetch-add");
 }
 
-static void barrier(int n, int futex, int crowded)
+static void barrier(int n, int futex, int oversubscribed)
 {
     unsigned turn = atomic_load_explicit(&shared->turn, memory_order_acquire);
     if (atomic_fetch_add(&shared->arrived, 1) + 1 == (unsigned)n) {
@@ -176,7 +176,7 @@ static void barrier(int n, int futex, int crowded)
         return;
     }
     for (int spins = 0; atomic_load_explicit(&shared->turn, memory_order_acquire) == turn; spins++) {
-        if (!crowded) {
+        if (!oversubscribed) {
             __builtin_ia32_pause();
             if (spins % 65536 == 65535) sched_yield();
         } else if (futex) {
@@ -190,14 +190,14 @@ static void barrier(int n, int futex, int crowded)
 static double barrier_time(int n, int futex)
 {
     double times[CHUNKS];
-    int crowded = n > CPU_COUNT(&given), rounds = crowded ? 300 : 50000, rank = 0;
+    int oversubscribed = n > CPU_COUNT(&given), rounds = oversubscribed ? 300 : 50000, rank = 0;
     memset(shared, 0, sizeof *shared);
     while (rank + 1 < n && fork() != 0) rank++;
     int parent = rank + 1 == n;
-    if (!crowded) bind_to(rank);
+    if (!oversubscribed) bind_to(rank);
     for (int i = 0; i < CHUNKS + 1; i++) {
         double start = now();
-        for (int j = 0; j < rounds; j++) barrier(n, futex, crowded);
+        for (int j = 0; j < rounds; j++) barrier(n, futex, oversubscribed);
         if (i > 0) times[i - 1] = (now() - start) / rounds;
     }
     if (!parent) _exit(0);

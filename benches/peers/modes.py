@@ -74,9 +74,9 @@ class Modes:
         """Mode to (how many samples, the middle of their lines), the quicker first."""
         counts = Counter(ONLY if self.border is None else FAST if it < self.border else SLOW for it in self.lines)
         ordered = sorted(self.lines)
-        at, told = 0, {}
+        at, found = 0, {}
         for mode in (ONLY, FAST, SLOW):
             if counts[mode]:
-                told[mode] = (counts[mode], ordered[at + counts[mode] // 2])
+                found[mode] = (counts[mode], ordered[at + counts[mode] // 2])
                 at += counts[mode]
-        return told
+        return found

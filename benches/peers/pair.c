@@ -135,7 +135,7 @@ void metric_bandwidth_shared(void)
 }
 
 /* latency-heap/BYTES and bandwidth-heap/BYTES: as latency and bandwidth, with buffers from malloc, in a job whose launcher was
- * told to do what it can for them (catalog.py: Group.sharing). */
+ * set to do what it can for them (catalog.py: Group.sharing). */
 void metric_latency_heap(void) { large_latency(make(MOST, bench_malloc), "latency-heap"); }
 
 void metric_bandwidth_heap(void) { large_bandwidth(make(ROOM, bench_malloc), "bandwidth-heap"); }

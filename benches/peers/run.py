@@ -96,11 +96,11 @@ class Bench:
             end(job)
             raise
 
-    def first(self, roomy):
+    def first(self, dedicated):
         """Processes that all have a processor may keep it. Others would stop each other for good, where one spins, so they get weight."""
         if not self.fifo:
             return []
-        return ["chrt", "-f", "1"] if roomy else ["nice", "-n", "-20"]
+        return ["chrt", "-f", "1"] if dedicated else ["nice", "-n", "-20"]
 
     def parse(self, output):
         """What the benchmark says ("R METRIC VALUE [BEFORE AFTER]"), and the counter ("case=send calls=MPI_Send instructions=168")."""
@@ -116,7 +116,7 @@ class Bench:
         command = variant.command(group, self.processors)
         kind = "count" if "instructions" in metrics else "bench"
         arguments = () if set(catalog.OTHER_PROGRAM) & set(metrics) else group.arguments(metrics)
-        command = self.first(group.roomy(self.processors)) + command + [libraries.program(self.build, variant.library, kind), *arguments]
+        command = self.first(group.dedicated(self.processors)) + command + [libraries.program(self.build, variant.library, kind), *arguments]
         self.commands[f"{group.name}: {variant.name}"] = " ".join(
             [f"{name}={value}" for name, value in variant.environment.items()] + command)
         output, took, in_time, status = self.start(command, variant.environment, group.limit)
@@ -146,8 +146,8 @@ class Bench:
             self.longest[group.name] = max(self.longest.get(group.name, 0), time.monotonic() - began)
         if left() > 0 or number == 0:
             say("limits")
-            for roomy, what in zip((True, False), catalog.LIMITS):
-                self.measure_limits(roomy, what)
+            for dedicated, what in zip((True, False), catalog.LIMITS):
+                self.measure_limits(dedicated, what)
         return True
 
     def group(self, group, metrics, number, say):
@@ -161,7 +161,7 @@ class Bench:
         if group.name in catalog.PAIRS:
             self.measure_limits(True, "line")
 
-    def measure_limits(self, roomy, what):
-        output, *_ = self.start([*self.first(roomy), str(self.build / "limits"), *what.split()], {}, 60)
+    def measure_limits(self, dedicated, what):
+        output, *_ = self.start([*self.first(dedicated), str(self.build / "limits"), *what.split()], {}, 60)
         for metric, sample in self.parse(output):
             self.limits.setdefault(metric, []).append(sample)

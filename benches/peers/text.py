@@ -57,16 +57,16 @@ def goal_lines(summary):
             theirs = f"the machine {number(summary.limit(metric, mode))} {unit}"
         if verdict.goal.other:
             theirs = f"our {verdict.goal.other} {number(summary.ours(verdict.goal.other, mode))} {unit}"
-        told = "not measured" if verdict.value is None else ("reached" if verdict.reached else "**missed**")
+        outcome = "not measured" if verdict.value is None else ("reached" if verdict.reached else "**missed**")
         worst = f" ({metric})" if len(verdict.goal.metrics) != 1 else ""
         counted = str(verdict.samples) if mode == ONLY else f"{mode}, {verdict.samples}"
-        yield verdict.goal.text, ours + worst, theirs, number(verdict.value), counted, other_mode(verdict), told
+        yield verdict.goal.text, ours + worst, theirs, number(verdict.value), counted, other_mode(verdict), outcome
 
 
 def goals(summary):
     lines = [f"{'goal':<84}{'ratio':>8}{'samples':>10}{'other mode':>20}  "]
-    for text, ours, theirs, value, counted, other, told in goal_lines(summary):
-        lines.append(f"{text:<84}{value:>8}{counted:>10}{other:>20}  {told.strip('*'):<13} ours {ours}; {theirs}")
+    for text, ours, theirs, value, counted, other, outcome in goal_lines(summary):
+        lines.append(f"{text:<84}{value:>8}{counted:>10}{other:>20}  {outcome.strip('*'):<13} ours {ours}; {theirs}")
     reached = sum(verdict.reached for verdict in summary.goals())
     return "\n".join([*lines, f"{reached} of {len(lines) - 1} reached"])
 
@@ -138,7 +138,7 @@ def markdown(summary):
              "peer's."
              + (" Samples are compared within one mode of the machine; *other mode* is the same ratio in the other one ([peers.md](peers.md))." if two else ""), "",
              row("goal", "perusal", "against", "ratio", "samples", *["other mode"] * two, ""), "|---" * (6 + two) + "|"]
-    lines += [row(text, ours, theirs, value, counted, *[other] * two, told) for text, ours, theirs, value, counted, other, told in goal_lines(summary)]
+    lines += [row(text, ours, theirs, value, counted, *[other] * two, outcome) for text, ours, theirs, value, counted, other, outcome in goal_lines(summary)]
     lines += ["", row("metric", *LIBRARIES, "to best peer", "to the limit", *["mode", "other mode, to best peer"] * two), "|---" * (len(LIBRARIES) + 3 + 2 * two) + "|"]
     for metric in SHOWN:
         mode, figures = summary.main(metric), summary.figures(metric)

@@ -12,7 +12,7 @@ enum { COUNTS = sizeof counts / sizeof *counts };
 /* Value i of rank r: sums, products of few and bits of them are exact in every type. */
 static int value(int r, int i) { return (r + 2 * i) % 5 + 1; }
 
-#define FOLDS(TYPE, DATATYPE)                                                                                                  \
+#define REDUCES(TYPE, DATATYPE)                                                                                                  \
     /* Value i of the first `ranks` ranks, folded. */                                                                          \
     static TYPE folded_##DATATYPE(MPI_Op op, int ranks, int i)                                                                 \
     {                                                                                                                          \
@@ -79,10 +79,10 @@ static int value(int r, int i) { return (r + 2 * i) % 5 + 1; }
             }                                                                                                                  \
         }                                                                                                                      \
     }
-FOLDS(int, MPI_INT)
-FOLDS(double, MPI_DOUBLE)
-FOLDS(long double, MPI_LONG_DOUBLE)
-FOLDS(signed char, MPI_SIGNED_CHAR)
+REDUCES(int, MPI_INT)
+REDUCES(double, MPI_DOUBLE)
+REDUCES(long double, MPI_LONG_DOUBLE)
+REDUCES(signed char, MPI_SIGNED_CHAR)
 
 static void moves(MPI_Comm comm, int n)
 {

@@ -143,7 +143,7 @@ static void messages(void)
     struct memory out = data_of(&from.map, count, rank), in = memory_of(&to.map, count, 0xA5);
     MPI_Request requests[2];
     MPI_Status statuses[2];
-    int told;
+    int counted;
     OK(MPI_Irecv(in.base, count, to.type, before, 3, MPI_COMM_WORLD, &requests[0]));
     if (mode == 0) OK(MPI_Isend(out.base, count, from.type, next, 3, MPI_COMM_WORLD, &requests[1]));
     else if (mode == 1) OK(MPI_Issend(out.base, count, from.type, next, 3, MPI_COMM_WORLD, &requests[1]));
@@ -154,10 +154,10 @@ static void messages(void)
     }
     OK(MPI_Waitall(2, requests, statuses));
     if (mode == 3) OK(MPI_Request_free(&requests[1]));
-    OK(MPI_Get_count(&statuses[0], to.type, &told));
-    SAME(told, bytes(&to.map) ? count : 0);
-    OK(MPI_Get_elements(&statuses[0], to.type, &told));
-    SAME(told, to.map.n * count);
+    OK(MPI_Get_count(&statuses[0], to.type, &counted));
+    SAME(counted, bytes(&to.map) ? count : 0);
+    OK(MPI_Get_elements(&statuses[0], to.type, &counted));
+    SAME(counted, to.map.n * count);
     check_memory("message", &to.map, count, &in, packed_of(&from.map, count, before));
     free(out.bytes), free(in.bytes);
 }
@@ -172,14 +172,14 @@ static void part_of_a_message(void)
     for (int i = 0; i < elements; i++) sent += size_of[to.map.entries[i % to.map.n].basic];
     MPI_Request request;
     MPI_Status status;
-    int told;
+    int counted;
     OK(MPI_Irecv(in.base, count, to.type, 0, 4, MPI_COMM_SELF, &request));
     OK(MPI_Send(packed, (int)sent, MPI_PACKED, 0, 4, MPI_COMM_SELF));
     OK(MPI_Wait(&request, &status));
-    OK(MPI_Get_elements(&status, to.type, &told));
-    SAME(told, elements);
-    OK(MPI_Get_count(&status, to.type, &told));
-    SAME(told, to.map.n == 0 ? 0 : elements % to.map.n ? MPI_UNDEFINED : elements / to.map.n);
+    OK(MPI_Get_elements(&status, to.type, &counted));
+    SAME(counted, elements);
+    OK(MPI_Get_count(&status, to.type, &counted));
+    SAME(counted, to.map.n == 0 ? 0 : elements % to.map.n ? MPI_UNDEFINED : elements / to.map.n);
     /* The rest is as it was. */
     memset(expected, 0xA5, (size_t)(bytes(&to.map) * count + 1));
     memcpy(expected, packed, (size_t)sent);
@@ -386,12 +386,12 @@ static void files(MPI_File file, MPI_File plain, int basic)
     struct memory out = data_of(&from.map, count, rank), in = memory_of(&to.map, count, 0xA5);
     unsigned char *region = calloc(1, REGION), *expected = calloc(1, REGION), *packed = packed_of(&from.map, count, rank);
     MPI_Status status;
-    int told;
+    int counted;
     OK(MPI_File_write_at(plain, (MPI_Offset)rank * REGION, region, REGION, MPI_BYTE, MPI_STATUS_IGNORE));
     OK(MPI_File_set_view(file, disp, basics[basic], view.type, "native", MPI_INFO_NULL));
     OK(all ? MPI_File_write_at_all(file, skip, out.base, count, from.type, &status) : MPI_File_write_at(file, skip, out.base, count, from.type, &status));
-    OK(MPI_Get_count(&status, from.type, &told));
-    SAME(told, length ? count : 0);
+    OK(MPI_Get_count(&status, from.type, &counted));
+    SAME(counted, length ? count : 0);
     for (long e = 0; e < length / width; e++) {
         long k = e + skip, at = k / view.map.n * extent(&view.map) + view.map.entries[k % view.map.n].at + disp - (long)rank * REGION;
         memcpy(expected + at, packed + e * width, (size_t)width);

@@ -13,22 +13,22 @@ static struct {
     int type, root, pid;
     uint32_t processes;
     uint64_t id, comm, intercomm;
-} told[MOST];
+} events[MOST];
 
 static void on_event(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
 {
     int type = *(int *)data, index = indices[type];
     (void)handle, (void)level;
     if (count == MOST) return;
-    told[count].type = type;
-    OK(MPI_T_event_read(instance, element_of(index, "id"), &told[count].id));
-    OK(MPI_T_event_read(instance, element_of(index, "comm"), &told[count].comm));
+    events[count].type = type;
+    OK(MPI_T_event_read(instance, element_of(index, "id"), &events[count].id));
+    OK(MPI_T_event_read(instance, element_of(index, "comm"), &events[count].comm));
     if (type == PROCESS) {
-        OK(MPI_T_event_read(instance, element_of(index, "pid"), &told[count].pid));
+        OK(MPI_T_event_read(instance, element_of(index, "pid"), &events[count].pid));
     } else {
-        OK(MPI_T_event_read(instance, element_of(index, "root"), &told[count].root));
-        OK(MPI_T_event_read(instance, element_of(index, "processes"), &told[count].processes));
-        OK(MPI_T_event_read(instance, element_of(index, "intercomm"), &told[count].intercomm));
+        OK(MPI_T_event_read(instance, element_of(index, "root"), &events[count].root));
+        OK(MPI_T_event_read(instance, element_of(index, "processes"), &events[count].processes));
+        OK(MPI_T_event_read(instance, element_of(index, "intercomm"), &events[count].intercomm));
     }
     count++;
 }
@@ -55,30 +55,30 @@ int main(int argc, char **argv)
     OK(MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 1, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE));
     OK(MPI_Gather(none, 0, MPI_INT, pids, 1, MPI_INT, rank == 1 ? MPI_ROOT : MPI_PROC_NULL, children));
     SAME(count, rank == 1 ? 2 + CHILDREN : 2);
-    SAME(told[0].type, BEGIN);
-    SAME(told[0].root, 1);
-    CHECK(told[0].processes == (rank == 1 ? CHILDREN : UINT32_MAX));
-    SAME(told[0].intercomm, 0);
+    SAME(events[0].type, BEGIN);
+    SAME(events[0].root, 1);
+    CHECK(events[0].processes == (rank == 1 ? CHILDREN : UINT32_MAX));
+    SAME(events[0].intercomm, 0);
     for (int i = 1; i < count - 1; i++) {
-        SAME(told[i].type, PROCESS);
-        SAME(told[i].pid, pids[i - 1]);
+        SAME(events[i].type, PROCESS);
+        SAME(events[i].pid, pids[i - 1]);
     }
-    SAME(told[count - 1].type, END);
-    SAME(told[count - 1].processes, CHILDREN);
-    CHECK(told[count - 1].intercomm == (uint64_t)(uintptr_t)children);
+    SAME(events[count - 1].type, END);
+    SAME(events[count - 1].processes, CHILDREN);
+    CHECK(events[count - 1].intercomm == (uint64_t)(uintptr_t)children);
     for (int i = 0; i < count; i++) {
-        SAME(told[i].id == told[0].id, 1);
-        CHECK(told[i].comm == (uint64_t)(uintptr_t)MPI_COMM_WORLD);
+        SAME(events[i].id == events[0].id, 1);
+        CHECK(events[i].comm == (uint64_t)(uintptr_t)MPI_COMM_WORLD);
     }
     OK(MPI_Comm_disconnect(&children));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     count = 0;
     CLASS(MPI_Comm_spawn("/nowhere/at/all", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE), MPI_ERR_SPAWN);
     SAME(count, 2);
-    SAME(told[0].type, BEGIN);
-    SAME(told[1].type, END);
-    SAME(told[1].processes, 0);
-    SAME(told[1].intercomm, 0);
+    SAME(events[0].type, BEGIN);
+    SAME(events[1].type, END);
+    SAME(events[1].processes, 0);
+    SAME(events[1].intercomm, 0);
     for (int i = 0; i < TYPES; i++) OK(MPI_T_event_handle_free(handles[i], NULL, NULL));
     OK(MPI_T_finalize());
     MPI_Finalize();

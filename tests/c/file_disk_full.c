@@ -23,7 +23,7 @@ static int mount_small(const char *folder)
     return mount("small", folder, "tmpfs", 0, "size=1m") == 0;
 }
 
-/* A full disk was told, and so many bytes were written as the status says. */
+/* A full disk was the error, and so many bytes were written as the status says. */
 static long long full(int code, MPI_Status *status)
 {
     MPI_Count count = -1;

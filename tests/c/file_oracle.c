@@ -183,15 +183,15 @@ static void one_shared_round(MPI_File file, MPI_File plain, int round)
         const int count = moves.counts[rank][c];
         unsigned char *mine = moves.bytes[rank][c];
         MPI_Status status;
-        int told = -1;
+        int counted = -1;
         memset(memory, 0, sizeof memory);
         for (int i = 0; write && i < count * unit; i++) {
             mine[i] = value(round, rank * CALLS + c, i);
             memory[i / unit * (unit + gaps) + i % unit] = mine[i];
         }
         shared_access(file, how, write, memory, count, elements, &status);
-        OK(MPI_Get_count(&status, elements, &told));
-        SAME(told, count);
+        OK(MPI_Get_count(&status, elements, &counted));
+        SAME(counted, count);
         for (int i = 0; !write && i < count * unit; i++) mine[i] = memory[i / unit * (unit + gaps) + i % unit];
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));

@@ -59,11 +59,11 @@ static void open_again(int first)
     if (append && length + size * 100 < LIMIT) {
         unsigned char bytes[100];
         MPI_Status status;
-        int told;
+        int found;
         for (int r = size - 1; r >= 0; r--) memset(oracle + length + r * 100, r + 1, 100), memset(bytes, rank + 1, 100);
         OK(MPI_File_write_ordered(file, bytes, 100, MPI_BYTE, &status));
-        OK(MPI_Get_count(&status, MPI_BYTE, &told));
-        SAME(told, 100);
+        OK(MPI_Get_count(&status, MPI_BYTE, &found));
+        SAME(found, 100);
         OK(MPI_Barrier(MPI_COMM_WORLD));
         length += size * 100;
     }
@@ -93,7 +93,7 @@ static void access_some(int round)
     OK(MPI_File_set_atomicity(file, below(4) == 0));
     MPI_Offset longest = length, at;
     MPI_Status status;
-    int told, wrong = 0, there = 0;
+    int found, wrong = 0, there = 0;
     for (int r = 0; r < size; r++) {
         if (r == rank && !write) memset(memory, 0xEE, sizeof memory);
         for (int i = 0; i < counts[r]; i++) {
@@ -108,8 +108,8 @@ static void access_some(int round)
     }
     CHECK(longest <= LIMIT);
     access_file(file, how, write, first, memory, counts[rank], MPI_BYTE, &status);
-    OK(MPI_Get_count(&status, MPI_BYTE, &told));
-    SAME(told, write ? counts[rank] : there);
+    OK(MPI_Get_count(&status, MPI_BYTE, &found));
+    SAME(found, write ? counts[rank] : there);
     for (int i = 0; !write && i < there; i++) {
         const int e = first + i;
         at = all ? disp + e : disp + (MPI_Offset)e / block * block * size + rank * block + e % block;
@@ -140,10 +140,10 @@ static void check_all(void)
 {
     static unsigned char seen[LIMIT + 1];
     MPI_Status status;
-    MPI_Offset told;
+    MPI_Offset found;
     int count;
-    OK(MPI_File_get_size(file, &told));
-    SAME(told, length);
+    OK(MPI_File_get_size(file, &found));
+    SAME(found, length);
     OK(MPI_File_read_at(file, 0, seen, LIMIT + 1, MPI_BYTE, &status));
     OK(MPI_Get_count(&status, MPI_BYTE, &count));
     SAME(count, length);

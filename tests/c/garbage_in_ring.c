@@ -15,7 +15,7 @@ static void spoil(char *memory, unsigned seed)
     for (uint64_t position = cells - 1; position > 0; position--) {
         char *cell = from_1_to_0 + CONTROL + position * CELL;
         for (int byte = 8; byte < CELL; byte++) cell[byte] = (char)rand();
-        /* Now and then a length that no record can have; else everything must be told by kind, ids and sizes. */
+        /* Now and then a length that no record can have; else everything must be recognised by kind, ids and sizes. */
         uint64_t length = rand() % 8 == 0 ? (uint64_t)rand() & 0xffffff : (uint64_t)rand() % 64;
         uint64_t kind_and_length = (uint64_t)(rand() & 15) << 32 | length << 40;
         __atomic_store_n((uint64_t *)cell, (position + 1) | kind_and_length, __ATOMIC_RELEASE);

@@ -1,4 +1,4 @@
-/* A rank that announces a message at a place outside of the shared heap is told of by name; nobody looks there.
+/* A rank that announces a message at a place outside of the shared heap is reported by name; nobody looks there.
  * RANKS: 2
  * EXIT: 17
  * STDERR: corrupt record from rank 1: 100000 bytes at 1152921504606846976, outside of the shared heap

@@ -41,7 +41,7 @@ static inline char *ring_of(char *memory, uint32_t from, uint32_t to)
     return memory + HEADER + CONTEXTS + (size_t)places * BLOCK + ((size_t)to * places + from) * ring;
 }
 
-/* Tells `to` that `from` has written into its ring. A rank polls a ring without being told only until it has slept once; its sleep, of
+/* Tells `to` that `from` has written into its ring. A rank polls a ring without a notification only until it has slept once; its sleep, of
  * 100 ms at most, ends by itself. */
 static inline void set_flag(char *memory, uint32_t from, uint32_t to)
 {

@@ -8,13 +8,13 @@
  */
 #include "keep_apart.h"
 
-static int told, place = -1, element;
+static int delivered, place = -1, element;
 
 static void on_move(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
 {
     (void)handle, (void)level, (void)data;
     OK(MPI_T_event_read(instance, element, &place));
-    told++;
+    delivered++;
 }
 
 static void turn_off(void)
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     while (talk_together(5000) == 0) continue;
     SAME(sched_getaffinity(0, sizeof now, &now), 0);
     CHECK(CPU_EQUAL(&now, &allowed));
-    SAME(told, moves());
+    SAME(delivered, moves());
     if (rank == 0)
         SAME(moves(), 0);
     else

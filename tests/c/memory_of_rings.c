@@ -6,7 +6,7 @@
 
 enum { TAG = 3, PEER_KB = 24 };
 
-/* Whether shared memory comes in pages of 4 KiB, so that what was not used can be told from what was. */
+/* Whether shared memory comes in pages of 4 KiB, so that what was not used can be distinguished from what was. */
 static int in_small_pages(void)
 {
     char modes[128] = "";

@@ -1,4 +1,4 @@
-/* An MPI_T callback that runs at once may make local enquiries; one that communicates ends the job, where errors are fatal, and is told why
+/* An MPI_T callback that runs at once may make local enquiries; one that communicates ends the job, where errors are fatal, which says why
  * in MPI_T's terms.
  * RANKS: 1
  * EXIT: 16

@@ -1,4 +1,4 @@
-/* What events cost a tool to hear is counted: each that a handle was told, and each that found no room in its buffer.
+/* What events cost a tool to hear is counted: each that a handle got, and each that found no room in its buffer.
  * RANKS: 1
  */
 #include "mpi_t_counter.h"
@@ -16,20 +16,20 @@ int main(int argc, char **argv) {
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     OK(MPI_Init(&argc, &argv));
     OK(MPI_T_pvar_session_create(&session));
-    MPI_T_pvar_handle told = counter("events_told"), dropped = counter("events_dropped");
+    MPI_T_pvar_handle delivered = counter("events_told"), dropped = counter("events_dropped");
     MPI_Sendrecv(&c, 1, MPI_INT, 0, 1, &c, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
-    SAME(read_of(told), 0);
+    SAME(read_of(delivered), 0);
     OK(MPI_T_event_get_index("PERUSE_COMM_MSG_ARRIVED_all", &index));
     OK(MPI_T_event_handle_alloc(index, NULL, MPI_INFO_NULL, &registration));
     OK(MPI_T_event_register_callback(registration, MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, MPI_INFO_NULL, NULL, hear));
     for (int i = 0; i < 7; i++)
         MPI_Sendrecv(&c, 1, MPI_INT, 0, 1, &c, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
     SAME(calls, 7);
-    SAME(read_of(told), 7);
+    SAME(read_of(delivered), 7);
     SAME(read_of(dropped), 0);
     OK(MPI_T_event_handle_free(registration, NULL, NULL));
     MPI_Sendrecv(&c, 1, MPI_INT, 0, 1, &c, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
-    SAME(read_of(told), 7);
+    SAME(read_of(delivered), 7);
 
     /* A buffer for one event, and four at once. */
     MPI_Info info;

@@ -35,7 +35,7 @@ static unsigned long long given_away(MPI_T_pvar_handle yields)
 int main(int argc, char **argv)
 {
     static const struct { unsigned long written, least, most; } ways[] = {{0, 0, 0}, {100000, 1, ~0ul}, {7, 1, 7}, {0, 0, 0}};
-    int provided, crowded = 0;
+    int provided, oversubscribed = 0;
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     OK(MPI_Init(&argc, &argv));
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -43,9 +43,9 @@ int main(int argc, char **argv)
     MPI_T_pvar_handle yields = counter("yields");
     MPI_T_cvar_handle coll = variable("coll_yields");
     /* On by default where ranks outnumber CPUs. */
-    OK(MPI_T_cvar_read(variable("keep_apart"), &crowded));
+    OK(MPI_T_cvar_read(variable("keep_apart"), &oversubscribed));
     for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++) {
-        unsigned long long least = crowded ? ways[i].least : 0, most = crowded ? ways[i].most : 0, given = 0;
+        unsigned long long least = oversubscribed ? ways[i].least : 0, most = oversubscribed ? ways[i].most : 0, given = 0;
         int tries = 0;
         OK(MPI_T_cvar_write(coll, &ways[i].written));
         do given = given_away(yields);

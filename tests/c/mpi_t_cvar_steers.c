@@ -73,7 +73,7 @@ static void collective(int which, MPI_Comm comm)
 
 static const char *collectives[] = {"coll_barrier", "coll_bcast", "coll_allgather", "coll_alltoall", "coll_reduce", "coll_allreduce"};
 
-static void collectives_go_as_they_are_told(void)
+static void collectives_go_as_the_variable_says(void)
 {
     MPI_Comm comm;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -121,21 +121,21 @@ static void an_alltoall_is_shared_up_to_the_block_that_was_written(void)
 }
 
 /* How often rank 0 slept and gave its CPU away while it waited for a message that came after a while. */
-static void wait_a_while(int milliseconds, MPI_T_pvar_handle sleeps, MPI_T_pvar_handle yields, unsigned long long told[2])
+static void wait_a_while(int milliseconds, MPI_T_pvar_handle sleeps, MPI_T_pvar_handle yields, unsigned long long times[2])
 {
     int value = 0;
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    told[0] = read_of(sleeps), told[1] = read_of(yields);
+    times[0] = read_of(sleeps), times[1] = read_of(yields);
     if (rank == 1) {
         usleep((unsigned)milliseconds * 1000);
         OK(MPI_Send(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD));
     } else {
         OK(MPI_Recv(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
-    told[0] = read_of(sleeps) - told[0], told[1] = read_of(yields) - told[1];
+    times[0] = read_of(sleeps) - times[0], times[1] = read_of(yields) - times[1];
 }
 
-static void a_rank_waits_as_it_is_told(void)
+static void a_rank_waits_as_the_variables_say(void)
 {
     static const struct {
         unsigned long spin_us, yields, nap_ms;
@@ -149,17 +149,17 @@ static void a_rank_waits_as_it_is_told(void)
     };
     MPI_T_pvar_handle sleeps = counter("sleeps"), yields = counter("yields");
     for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++) {
-        unsigned long long told[2];
+        unsigned long long times[2];
         int enough = 0, tries = 0;
         write_cvar("spin_us", ways[i].spin_us);
         write_cvar("yields", ways[i].yields);
         write_cvar("nap_ms", ways[i].nap_ms);
         while (!enough && tries++ < TRIES) {
-            wait_a_while(ways[i].milliseconds, sleeps, yields, told);
-            enough = agreed(told[0] >= ways[i].least_sleeps && told[0] <= ways[i].most_sleeps &&
-                            told[1] >= ways[i].least_yields && told[1] <= ways[i].most_yields);
+            wait_a_while(ways[i].milliseconds, sleeps, yields, times);
+            enough = agreed(times[0] >= ways[i].least_sleeps && times[0] <= ways[i].most_sleeps &&
+                            times[1] >= ways[i].least_yields && times[1] <= ways[i].most_yields);
         }
-        if (!enough && rank == 0) fprintf(stderr, "way %u: %llu sleeps and %llu yields\n", i, told[0], told[1]);
+        if (!enough && rank == 0) fprintf(stderr, "way %u: %llu sleeps and %llu yields\n", i, times[0], times[1]);
         CHECK(enough);
     }
     write_cvar("spin_us", 50);
@@ -245,7 +245,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     OK(MPI_T_pvar_session_create(&session));
     a_handle_without_a_hint_has_the_buffer_that_was_written();
-    a_rank_waits_as_it_is_told();
+    a_rank_waits_as_the_variables_say();
     shared_memory_is_copied_straight_from_the_size_that_was_written();
     a_copy_is_shared_from_the_size_that_was_written();
     int end = type_of("PERUSAL_COLL_END_all");
@@ -255,7 +255,7 @@ int main(int argc, char **argv)
     in_memory = number_of("shared_memory", end);
     pairwise = number_of("pairwise", end);
     MPI_T_event_registration handle = listen_to(end, NULL, 0, on_end, NULL);
-    collectives_go_as_they_are_told();
+    collectives_go_as_the_variable_says();
     an_alltoall_is_shared_up_to_the_block_that_was_written();
     OK(MPI_T_event_handle_free(handle, NULL, NULL));
     OK(MPI_Finalize());

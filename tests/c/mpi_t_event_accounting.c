@@ -1,5 +1,5 @@
 /* Event accounting: for every type, at every size of the buffer, and where the size changes all the time, over a random workload:
- * events seen + drops told = events raised, exactly. What was raised a handle without a buffer counts, which hears everything at once and drops nothing.
+ * events seen + drops reported = events raised, exactly. What was raised a handle without a buffer counts, which hears everything at once and drops nothing.
  * Large messages go in chunks here: where the kernel copies them in one go, as on machines on which that measured faster, nothing is
  * ever continued.
  * RANKS: 2 3
@@ -128,7 +128,7 @@ static void step(int kind, MPI_Comm comm)
     right = (rank + 1) % ranks;
     left = (rank + ranks - 1) % ranks;
     switch (kind) {
-    case 0: /* posted before they come, whatever the others' pace */
+    case 0: /* posted before they come, however fast the others are */
         for (int i = 0; i < count; i++) {
             int source = random_below(2) ? left : MPI_ANY_SOURCE;
             OK(MPI_Irecv(in[i], sizeof in[i], MPI_CHAR, source, TAG, comm, &requests[count + i]));
@@ -230,7 +230,7 @@ static void resize(void)
     OK(MPI_Info_free(&info));
 }
 
-/* Whether a rank sleeps, is woken, finds a ring full or waits for a lock depends on the others' pace; all the rest happens, but for spawns, which
+/* Whether a rank sleeps, is woken, finds a ring full or waits for a lock depends on how fast the others are; all the rest happens, but for spawns, which
  * dynamic_events.c shows. */
 static int is_a_matter_of_time(const char *name)
 {
@@ -264,7 +264,7 @@ static void account_for_every_type(void)
             }
         }
     }
-    fprintf(stderr, "rank %d: %lld events raised, %lld drops told\n", rank, raised, dropped);
+    fprintf(stderr, "rank %d: %lld events raised, %lld drops reported\n", rank, raised, dropped);
     CHECK(raised > 1000 && dropped > 1000);
 }
 

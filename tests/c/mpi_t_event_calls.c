@@ -6,7 +6,7 @@
 
 enum { MOST = 64 };
 static int ends[] = {0, 1}, elements[2][2], rank;
-static char told[MOST][64];
+static char events[MOST][64];
 static int count, depth, wrong;
 static char inside[8][64];
 
@@ -25,16 +25,16 @@ static void on_call(MPI_T_event_instance instance, MPI_T_event_registration hand
     } else if (depth < 8) {
         snprintf(inside[depth++], sizeof inside[0], "%s", text);
     }
-    if (count < MOST) snprintf(told[count++], sizeof told[0], "%s%s", end ? "/" : "", text);
+    if (count < MOST) snprintf(events[count++], sizeof events[0], "%s%s", end ? "/" : "", text);
 }
 
 static void expect(const char *what, int number, const char *const *names)
 {
     int same = count == number;
-    for (int i = 0; i < number && same; i++) same = strcmp(told[i], names[i]) == 0;
+    for (int i = 0; i < number && same; i++) same = strcmp(events[i], names[i]) == 0;
     if (!same) {
-        fprintf(stderr, "rank %d, %s: told", rank, what);
-        for (int i = 0; i < count; i++) fprintf(stderr, " %s", told[i]);
+        fprintf(stderr, "rank %d, %s: events", rank, what);
+        for (int i = 0; i < count; i++) fprintf(stderr, " %s", events[i]);
         fprintf(stderr, "\n");
         failures++;
     }

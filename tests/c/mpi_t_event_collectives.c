@@ -4,7 +4,7 @@
 #include "mpi_t_event.h"
 
 enum { MODES = 3, BYTES = 1000 };
-static int elements[2][4], told[2][MODES], open_ones;
+static int elements[2][4], events[2][MODES], open_ones;
 static uint64_t last_id[MODES];
 
 static void on_event(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
@@ -21,7 +21,7 @@ static void on_event(MPI_T_event_instance instance, MPI_T_event_registration han
     /* MPI_Alltoall with two ranks. */
     SAME(collective, 5);
     SAME(bytes, 2 * BYTES);
-    told[end][mode]++;
+    events[end][mode]++;
     open_ones += end ? -1 : 1;
     if (end) SAME(id, last_id[mode]);
     else last_id[mode] = id;
@@ -30,9 +30,9 @@ static void on_event(MPI_T_event_instance instance, MPI_T_event_registration han
 static void expect(int blocking, int nonblocking, int persistent)
 {
     for (int end = 0; end < 2; end++) {
-        SAME(told[end][0], blocking);
-        SAME(told[end][1], nonblocking);
-        SAME(told[end][2], persistent);
+        SAME(events[end][0], blocking);
+        SAME(events[end][1], nonblocking);
+        SAME(events[end][2], persistent);
     }
     SAME(open_ones, 0);
 }
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
     OK(MPI_Alltoall(mine, BYTES, MPI_CHAR, theirs, BYTES, MPI_CHAR, MPI_COMM_WORLD));
     expect(1, 0, 0);
     OK(MPI_Ialltoall(mine, BYTES, MPI_CHAR, theirs, BYTES, MPI_CHAR, MPI_COMM_WORLD, &request));
-    SAME(told[0][1], 1);
+    SAME(events[0][1], 1);
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     expect(1, 1, 0);
     /* Making it is no operation yet; each start is one. */
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     expect(1, 1, 0);
     for (int start = 1; start < 4; start++) {
         OK(MPI_Start(&persistent));
-        SAME(told[0][2], start);
+        SAME(events[0][2], start);
         OK(MPI_Wait(&persistent, MPI_STATUS_IGNORE));
         expect(1, 1, start);
     }

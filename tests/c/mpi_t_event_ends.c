@@ -1,5 +1,5 @@
-/* How handles end: freed by their own callback, at once and from a buffer; with what waits told before the free callback, drops
- * told before later events; two tools with the same types; and functions for a safe place that call MPI themselves.
+/* How handles end: freed by their own callback, at once and from a buffer; with what waits delivered before the free callback, drops
+ * reported before later events; two tools with the same types; and functions for a safe place that call MPI themselves.
  */
 #include "mpi_t_event.h"
 
@@ -115,7 +115,7 @@ static void bursts_end(void)
     receives = 0;
 }
 
-static void what_waits_is_told_before_the_end(void)
+static void what_waits_is_delivered_before_the_end(void)
 {
     MPI_Comm self = MPI_COMM_SELF;
     begin();
@@ -137,7 +137,7 @@ static void what_waits_is_told_before_the_end(void)
     bursts_end();
 }
 
-static void drops_are_told_before_later_events_and_to_the_handler_of_their_time(void)
+static void drops_are_reported_before_later_events_and_to_the_handler_of_their_time(void)
 {
     MPI_Comm self = MPI_COMM_SELF;
     begin();
@@ -150,7 +150,7 @@ static void drops_are_told_before_later_events_and_to_the_handler_of_their_time(
     SAME(dropped, 0);
     burst(4);
     OK(MPI_T_event_set_dropped_handler(handle, NULL));
-    SAME(dropped, 3); /* the handler that leaves is told what is its own */
+    SAME(dropped, 3); /* the handler that leaves gets what is its own */
     look_after();
     SAME(seen, 2);
     burst(4);
@@ -163,7 +163,7 @@ static void drops_are_told_before_later_events_and_to_the_handler_of_their_time(
     bursts_end();
 }
 
-static void events_without_a_function_for_their_level_are_dropped_and_told_from_a_safe_place(void)
+static void events_without_a_function_for_their_level_are_dropped_and_reported_from_a_safe_place(void)
 {
     MPI_Comm self = MPI_COMM_SELF;
     begin();
@@ -276,9 +276,9 @@ int main(int argc, char **argv)
     errors_return();
     a_handle_frees_itself(0);
     a_handle_frees_itself(4);
-    what_waits_is_told_before_the_end();
-    drops_are_told_before_later_events_and_to_the_handler_of_their_time();
-    events_without_a_function_for_their_level_are_dropped_and_told_from_a_safe_place();
+    what_waits_is_delivered_before_the_end();
+    drops_are_reported_before_later_events_and_to_the_handler_of_their_time();
+    events_without_a_function_for_their_level_are_dropped_and_reported_from_a_safe_place();
     a_function_at_a_safe_place_may_call_mpi();
     where_events_happen_mpi_refuses_to_be_called();
     two_tools_hear_the_same();
@@ -290,7 +290,7 @@ int main(int argc, char **argv)
     burst(1);
     SAME(seen, 1);
     OK(MPI_T_finalize());
-    SAME(seen, 2); /* what waited was told */
+    SAME(seen, 2); /* what waited was delivered */
     bursts_end();
     messages(1);
     SAME(seen, 2);

@@ -163,9 +163,9 @@ static void ticks_are_what_they_say(void)
     while ((before_last = MPI_Wtime()) - behind_first < 0.2)
         ;
     OK(MPI_T_source_get_timestamp(0, &to));
-    double behind_last = MPI_Wtime(), told = (double)(to - from) / ticks;
+    double behind_last = MPI_Wtime(), measured = (double)(to - from) / ticks;
     /* A percent is for the frequency. */
-    CHECK(told > (before_last - behind_first) * 0.99 && told < (behind_last - before_first) * 1.01);
+    CHECK(measured > (before_last - behind_first) * 0.99 && measured < (behind_last - before_first) * 1.01);
 }
 
 int main(int argc, char **argv)

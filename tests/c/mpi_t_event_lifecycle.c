@@ -45,7 +45,7 @@ static void on_event(MPI_T_event_instance instance, MPI_T_event_registration han
 static void same_in_both(int event, int expected)
 {
     int flag;
-    OK(MPI_Comm_test_inter(MPI_COMM_SELF, &flag)); /* any MPI function: what waits is told */
+    OK(MPI_Comm_test_inter(MPI_COMM_SELF, &flag)); /* any MPI function: what waits is delivered */
     for (int t = 0; t < 2; t++)
         if (tools[t].seen[event] != expected) {
             fprintf(stderr, "tool %d has seen %d of %s, expected %d\n", t, tools[t].seen[event], names[event], expected);
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     SAME(tools[0].seen[INITIALIZED], 0);
 
     OK(MPI_Init(&argc, &argv));
-    /* The end of MPI_Init is a safe place: what waits has been told. */
+    /* The end of MPI_Init is a safe place: what waits has been delivered. */
     SAME(tools[0].seen[INITIALIZED], 1);
     SAME(tools[1].seen[INITIALIZED], 1);
     same_in_both(PLACED, 1);

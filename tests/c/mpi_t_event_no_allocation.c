@@ -1,4 +1,4 @@
-/* From an event to a tool nothing is allocated: at once, into a buffer and out of it, dropped and told. Every allocation of the process
+/* From an event to a tool nothing is allocated: at once, into a buffer and out of it, dropped and reported. Every allocation of the process
  * is counted, the library's too.
  */
 #include "mpi_t_event.h"
@@ -96,11 +96,11 @@ int main(int argc, char **argv)
             OK(MPI_T_event_register_callback(handle, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_INFO_NULL, NULL, on_event));
         }
     messages(10); /* what is made once: requests, the thread's source */
-    long long before = allocations, told = seen;
+    long long before = allocations, before_sends = seen;
     messages(200);
     long long made = allocations - before;
     SAME(made, 0);
-    CHECK(seen - told > 5000);
+    CHECK(seen - before_sends > 5000);
     CHECK(dropped > 0);
     OK(MPI_File_close(&file));
     OK(MPI_Win_free(&win));

@@ -1,4 +1,4 @@
-/* A buffer gets another size by MPI_T_event_handle_set_info: what waits stays and is told in order, drops stay exact down to one
+/* A buffer gets another size by MPI_T_event_handle_set_info: what waits stays and is delivered in order, drops stay exact down to one
  * entry, none is at once, and what cannot be had changes nothing; from outside, from within callbacks, and while threads raise events.
  * FLAGS: -pthread
  */
@@ -81,7 +81,7 @@ static void bursts_end(void)
     dropped = 0;
 }
 
-static void told(int count, const int *expected)
+static void delivered_are(int count, const int *expected)
 {
     SAME(seen, count);
     for (int i = 0; i < count && i < seen; i++) SAME(tags[i], expected[i]);
@@ -103,7 +103,7 @@ static void what_waits_stays_whatever_size_comes_next(void)
     OK(set(handle, "1"));
     shows(handle, "1");
     SAME(seen, 0);
-    /* No MPI function has begun since: nothing has been told, and the smaller buffer has room for one more. */
+    /* No MPI function has begun since: nothing has been delivered, and the smaller buffer has room for one more. */
     OK(MPI_Startall(0, sends));
     SAME(seen, 3);
     SAME(dropped, 2);
@@ -112,32 +112,32 @@ static void what_waits_stays_whatever_size_comes_next(void)
     shows(handle, "4");
     look_after();
     int first[] = {0, 1, 2, 5};
-    told(4, first);
+    delivered_are(4, first);
     SAME(dropped, 4);
     burst(6); /* 8 9 10 11; two are dropped */
     OK(set(handle, "0"));
     shows(handle, "0");
     int second[] = {0, 1, 2, 5, 8, 9, 10, 11};
-    told(8, second); /* before anything is told at once */
+    delivered_are(8, second); /* before anything is delivered at once */
     SAME(dropped, 6);
     burst(2);
     int third[] = {0, 1, 2, 5, 8, 9, 10, 11, 14, 15};
-    told(10, third);
+    delivered_are(10, third);
     OK(set(handle, "2"));
     burst(3);
     SAME(seen, 10);
     OK(MPI_T_event_handle_free(handle, NULL, on_free));
     int fourth[] = {0, 1, 2, 5, 8, 9, 10, 11, 14, 15, 16, 17};
-    told(12, fourth);
+    delivered_are(12, fourth);
     SAME(dropped, 7);
     SAME(freed, 1);
     bursts_end();
 }
 
-static void sizes_one_after_the_other_lose_nothing_before_anything_is_told(void)
+static void sizes_one_after_the_other_lose_nothing_before_anything_is_delivered(void)
 {
     MPI_T_event_registration handle = hear(2, NULL);
-    /* Each size has its share; nothing is told meanwhile, for only functions of MPI_T and one of MPI are called. */
+    /* Each size has its share; nothing is delivered meanwhile, for only functions of MPI_T and one of MPI are called. */
     for (int i = 0; i < 12; i++) {
         OK(MPI_Irecv(&into[i], 1, MPI_INT, 0, i, MPI_COMM_SELF, &receives[i]));
         OK(MPI_Send_init(&value, 1, MPI_INT, 0, i, MPI_COMM_SELF, &sends[i]));
@@ -148,9 +148,9 @@ static void sizes_one_after_the_other_lose_nothing_before_anything_is_told(void)
         OK(set(handle, i % 8 ? "3" : "1"));
     }
     look_after();
-    /* Two of 0 to 3; one of 4 to 7; three of 8 to 11. What MPI_Startall found waiting, it told before it began. */
+    /* Two of 0 to 3; one of 4 to 7; three of 8 to 11. What MPI_Startall found waiting, it delivered before it began. */
     int expected[] = {0, 1, 4, 8, 9, 10};
-    told(6, expected);
+    delivered_are(6, expected);
     SAME(dropped, 6);
     OK(MPI_T_event_handle_free(handle, NULL, on_free));
     SAME(freed, 1);
@@ -265,7 +265,7 @@ int main(int argc, char **argv)
     five = buffer_of(5);
     tag_of_elements = element_of(type_of("PERUSE_COMM_MSG_ARRIVED"), "tag");
     what_waits_stays_whatever_size_comes_next();
-    sizes_one_after_the_other_lose_nothing_before_anything_is_told();
+    sizes_one_after_the_other_lose_nothing_before_anything_is_delivered();
     a_size_that_is_none_or_cannot_be_had_changes_nothing();
     a_callback_may_resize_its_own_handle();
     accounts_hold_while_threads_raise_events();

@@ -1,5 +1,5 @@
-/* A rank that sleeps inside MPI does not sit on events: what waits in buffers, its own going to sleep among it, is told first, to functions
- * that keep to what that place asks. The message that ends the wait is sent only after the events have been told, so a rank that
+/* A rank that sleeps inside MPI does not sit on events: what waits in buffers, its own going to sleep among it, is delivered first, to functions
+ * that keep to what that place asks. The message that ends the wait is sent only after the events have been delivered, so a rank that
  * would keep them would wait too long.
  * RANKS: 2
  * FLAGS: -pthread
@@ -12,8 +12,8 @@
 enum { PATIENCE_MS = 30000 };
 static int rank, shared;
 static char path[64];
-/* What the events of each kind were told, and at which level last. */
-static struct told {
+/* How many events of each kind were delivered, and at which level last. */
+static struct delivered {
     atomic_int count;
     int level, code_of_mpi;
 } posted, asleep, freely;
@@ -23,12 +23,12 @@ static atomic_int wanted;
 /* The one whose events are awaited takes the file away: that is what the other rank looks at. */
 static void on_event(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
 {
-    struct told *told = data;
+    struct delivered *delivered = data;
     int flag;
     (void)instance, (void)handle;
-    told->level = level;
-    told->code_of_mpi = MPI_Op_commutative(MPI_SUM, &flag);
-    atomic_fetch_add(&told->count, 1);
+    delivered->level = level;
+    delivered->code_of_mpi = MPI_Op_commutative(MPI_SUM, &flag);
+    atomic_fetch_add(&delivered->count, 1);
     if (atomic_load(&posted.count) >= atomic_load(&wanted) && atomic_load(&asleep.count) > 0) unlink(path);
 }
 
@@ -44,12 +44,12 @@ static void on_free(MPI_T_event_registration handle, MPI_T_cb_safety level, void
     atomic_fetch_add(&freed, 1);
 }
 
-static MPI_T_event_registration hear(const char *name, int entries, int level, struct told *told)
+static MPI_T_event_registration hear(const char *name, int entries, int level, struct delivered *delivered)
 {
     MPI_Comm world = MPI_COMM_WORLD;
     MPI_T_event_registration handle = handle_of(type_of(name), &world, entries);
     OK(MPI_T_event_set_dropped_handler(handle, on_drop));
-    OK(MPI_T_event_register_callback(handle, level, MPI_INFO_NULL, told, on_event));
+    OK(MPI_T_event_register_callback(handle, level, MPI_INFO_NULL, delivered, on_event));
     return handle;
 }
 
@@ -61,7 +61,7 @@ static void *receive(void *data)
     return NULL;
 }
 
-/* Waits without MPI until the other rank has been told its events. */
+/* Waits without MPI until the other rank has got its events. */
 static void answer(int count)
 {
     int value = 7, waited = 0;
@@ -89,14 +89,14 @@ static void wait_for_messages(int count, int level)
     atomic_store(&freed, 0);
     atomic_store(&wanted, count);
     OK(MPI_Send(path, sizeof path, MPI_CHAR, 1, 100, MPI_COMM_WORLD));
-    /* Told before each sleep, so room for one is enough; but of several threads one may go to sleep while another still tells. */
+    /* Delivered before each sleep, so room for one is enough; but of several threads one may go to sleep while another still tells. */
     MPI_T_event_registration insert = hear("PERUSE_COMM_REQ_INSERT_IN_POSTED_Q", 16, level, &posted),
                              sleep = hear("PERUSAL_BELL_SLEEP", shared ? 16 : 1, level, &asleep),
                              activate = hear("PERUSE_COMM_REQ_ACTIVATE", 16, MPI_T_CB_REQUIRE_NONE, &freely);
     for (int i = 0; i < count; i++) tags[i] = i;
     for (int i = 1; i < count; i++) pthread_create(&threads[i], NULL, receive, &tags[i]);
     receive(&tags[0]);
-    /* No other function of MPI has begun on this thread, and the message came after the events had been told. */
+    /* No other function of MPI has begun on this thread, and the message came after the events had been delivered. */
     CHECK(atomic_load(&posted.count) > 0 && atomic_load(&asleep.count) > 0);
     for (int i = 1; i < count; i++) pthread_join(threads[i], NULL);
     SAME(atomic_load(&posted.count), count);

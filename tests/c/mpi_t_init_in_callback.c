@@ -1,12 +1,12 @@
 /* A function of a tool may initialise MPI_T and finalize it again. While the last MPI_T_finalize waits for that function to return it cannot: it is
- * told so, and nobody waits for ever.
+ * refused, and nobody waits for ever.
  * FLAGS: -pthread
  */
 #include "mpi_t_event.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
-static atomic_int inside, told;
+static atomic_int inside, answered;
 
 static void nested(void)
 {
@@ -27,14 +27,14 @@ static void while_others_end(MPI_T_event_instance instance, MPI_T_event_registra
     SAME(provided, -1);
     SAME(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
     SAME(MPI_T_cvar_get_num(&n), MPI_T_ERR_NOT_INITIALIZED);
-    atomic_fetch_add(&told, 1);
+    atomic_fetch_add(&answered, 1);
 }
 
 static void on_free(MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
 {
     (void)handle, (void)level, (void)data;
     nested();
-    atomic_fetch_add(&told, 1);
+    atomic_fetch_add(&answered, 1);
 }
 
 static void *name_it(void *name)
@@ -55,14 +55,14 @@ int main(int argc, char **argv)
     pthread_create(&other, NULL, name_it, "one");
     while (!atomic_load(&inside)) continue;
     OK(MPI_T_finalize());
-    SAME(told, 1);
+    SAME(answered, 1);
     pthread_join(other, NULL);
 
     /* Afterwards it can be initialised as before, and the free callback of a handle may do so. */
     initialise_tools();
     MPI_T_event_registration handle = handle_of(named, NULL, 0);
     OK(MPI_T_event_handle_free(handle, NULL, on_free));
-    SAME(told, 2);
+    SAME(answered, 2);
     OK(MPI_T_finalize());
     OK(MPI_Finalize());
     return verdict();

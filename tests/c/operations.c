@@ -104,14 +104,14 @@ static void locations(void) {
 }
 
 static int calls = 0;
-static MPI_Datatype told;
+static MPI_Datatype given;
 static void subtract(void *in, void *inout, int *n, MPI_Datatype *type) {
     calls++;
-    told = *type;
+    given = *type;
     for (int i = 0; i < *n; i++) ((int *)inout)[i] = ((int *)in)[i] - ((int *)inout)[i];
 }
 static void subtract_c(void *in, void *inout, MPI_Count *n, MPI_Datatype *type) {
-    told = *type;
+    given = *type;
     for (MPI_Count i = 0; i < *n; i++) ((int *)inout)[i] = ((int *)in)[i] - ((int *)inout)[i];
 }
 
@@ -129,12 +129,12 @@ static void of_the_user(void) {
     SAME(calls, 1);
     SAME(b[0], 8);
     SAME(b[1], 6);
-    CHECK(told == MPI_INT);
+    CHECK(given == MPI_INT);
     OK(MPI_Type_contiguous(2, MPI_INT, &two));
     CLASS(MPI_Reduce_local(a, b, 1, two, large), MPI_ERR_TYPE);
     OK(MPI_Type_commit(&two));
     OK(MPI_Reduce_local(a, b, 1, two, large));
-    CHECK(told == two);
+    CHECK(given == two);
     OK(MPI_Type_free(&two));
     OK(MPI_Op_free(&op));
     CHECK(op == MPI_OP_NULL);

@@ -1,5 +1,5 @@
-/* Events of partitioned messages: each call and each partition is told once, in order, with what it is about; PERUSE has the request; the
- * message by which the two sides find each other is not told, and takes no sequence number.
+/* Events of partitioned messages: each call and each partition has its event once, in order, with what it is about; PERUSE has the request; the
+ * message by which the two sides find each other has none, and takes no sequence number.
  * RANKS: 2
  */
 #include "mpi_t_event.h"
@@ -15,7 +15,7 @@ static int numbers[] = {0, 1, 2, 3, 4, 5, 6}, rank;
 static struct {
     int type, operation, peer, tag, partition, partitions, arrived;
     uint64_t id, bytes;
-} told[MOST];
+} events[MOST];
 static int count;
 
 static void read_of(MPI_T_event_instance instance, int index, const char *name, void *to)
@@ -30,36 +30,36 @@ static void on_event(MPI_T_event_instance instance, MPI_T_event_registration han
     int type = *(int *)data, index = indices[type];
     (void)handle, (void)level;
     if (count == MOST - 1) return;
-    told[count].type = type;
-    told[count].partition = told[count].partitions = told[count].arrived = -1;
-    read_of(instance, index, "id", &told[count].id);
-    read_of(instance, index, "operation", &told[count].operation);
-    read_of(instance, index, "peer", &told[count].peer);
-    read_of(instance, index, "tag", &told[count].tag);
-    read_of(instance, index, "bytes", &told[count].bytes);
+    events[count].type = type;
+    events[count].partition = events[count].partitions = events[count].arrived = -1;
+    read_of(instance, index, "id", &events[count].id);
+    read_of(instance, index, "operation", &events[count].operation);
+    read_of(instance, index, "peer", &events[count].peer);
+    read_of(instance, index, "tag", &events[count].tag);
+    read_of(instance, index, "bytes", &events[count].bytes);
     if (type == START || type == COMPLETE) {
-        read_of(instance, index, "partitions", &told[count].partitions);
+        read_of(instance, index, "partitions", &events[count].partitions);
     } else {
-        read_of(instance, index, "partition", &told[count].partition);
-        read_of(instance, index, "arrived", &told[count].arrived);
+        read_of(instance, index, "partition", &events[count].partition);
+        read_of(instance, index, "arrived", &events[count].arrived);
     }
-    /* Asked in vain for as long as it takes: told once. */
-    if (type == TESTED && count && told[count - 1].type == TESTED && !told[count - 1].arrived) count--, told[count] = told[count + 1];
+    /* Asked in vain for as long as it takes: it counts once. */
+    if (type == TESTED && count && events[count - 1].type == TESTED && !events[count - 1].arrived) count--, events[count] = events[count + 1];
     count++;
 }
 
-/* How often a type was told of a partition (-1: of any). */
+/* How many events of a type there were of a partition (-1: of any). */
 static int times(int type, int partition)
 {
     int sum = 0;
-    for (int i = 0; i < count; i++) sum += told[i].type == type && (partition < 0 || told[i].partition == partition);
+    for (int i = 0; i < count; i++) sum += events[i].type == type && (partition < 0 || events[i].partition == partition);
     return sum;
 }
 
 static int place(int type, int partition)
 {
     for (int i = 0; i < count; i++)
-        if (told[i].type == type && (partition < 0 || told[i].partition == partition)) return i;
+        if (events[i].type == type && (partition < 0 || events[i].partition == partition)) return i;
     return -1;
 }
 
@@ -140,15 +140,15 @@ int main(int argc, char **argv)
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
         spelled[spelt] = 0;
         for (int i = 0; i < count; i++) {
-            SAME(told[i].id == told[0].id, 1);
-            SAME(told[i].operation, rank);
-            SAME(told[i].peer, 1 - rank);
-            SAME(told[i].tag, TAG);
-            int whole = told[i].type == START || told[i].type == COMPLETE;
-            SAME((int)told[i].bytes, (whole ? PARTS : 1) * ITEMS * (int)sizeof(int));
-            if (whole) SAME(told[i].partitions, PARTS);
+            SAME(events[i].id == events[0].id, 1);
+            SAME(events[i].operation, rank);
+            SAME(events[i].peer, 1 - rank);
+            SAME(events[i].tag, TAG);
+            int whole = events[i].type == START || events[i].type == COMPLETE;
+            SAME((int)events[i].bytes, (whole ? PARTS : 1) * ITEMS * (int)sizeof(int));
+            if (whole) SAME(events[i].partitions, PARTS);
         }
-        CHECK(request_id == (MPI_Aint)told[0].id);
+        CHECK(request_id == (MPI_Aint)events[0].id);
         SAME(place(START, -1), 0);
         SAME(place(COMPLETE, -1), count - 1);
         SAME(times(START, -1), 1);
@@ -168,15 +168,15 @@ int main(int argc, char **argv)
             CHECK(times(TESTED, 2) >= 1 && times(TESTED, -1) == times(TESTED, 2));
             int last = -1;
             for (int i = 0; i < count; i++)
-                if (told[i].type == TESTED) {
+                if (events[i].type == TESTED) {
                     CHECK(last != 1);
-                    last = told[i].arrived;
+                    last = events[i].arrived;
                     SAME(last, place(ARRIVED, 2) < i);
                 }
             SAME(last, 1);
         }
         if (strcmp(spelled, "ABcccECN") != 0) {
-            fprintf(stderr, "rank %d: the request was told as %s\n", rank, spelled);
+            fprintf(stderr, "rank %d: the events of the request were %s\n", rank, spelled);
             failures++;
         }
     }
@@ -186,8 +186,8 @@ int main(int argc, char **argv)
         OK(MPI_Parrived(request, 1, &flag));
         SAME(flag, 1);
         SAME(count, 1);
-        SAME(told[0].type, TESTED);
-        SAME(told[0].arrived, 1);
+        SAME(events[0].type, TESTED);
+        SAME(events[0].arrived, 1);
     }
     for (int i = 0; i < REQUEST_EVENTS; i++) OK(PERUSE_Event_release(&requests[i]));
 
@@ -214,8 +214,8 @@ int main(int argc, char **argv)
     OK(MPI_Start(&request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     SAME(count, 2);
-    SAME(told[0].type, START);
-    SAME(told[1].type, COMPLETE);
+    SAME(events[0].type, START);
+    SAME(events[1].type, COMPLETE);
     OK(MPI_Request_free(&request));
     for (int i = 0; i < TYPES; i++) OK(MPI_T_event_handle_free(handles[i], NULL, NULL));
     OK(MPI_T_event_handle_free(arrival, NULL, NULL));

@@ -1,4 +1,4 @@
-/* A PERUSE callback that communicates ends the job, where errors are fatal, and is told why in PERUSE's terms.
+/* A PERUSE callback that communicates ends the job, where errors are fatal, which says why in PERUSE's terms.
  * RANKS: 1
  * EXIT: 16
  * STDERR: MPI_Send: an event callback may call PERUSE and local enquiries only (PERUSE 2.0, section 5.1.2)

@@ -10,7 +10,7 @@ static const int events[] = {PERUSE_FILE_REQ_ACTIVATE,  PERUSE_FILE_REQ_XFER_BEG
                              PERUSE_FILE_REQ_COMPLETE,  PERUSE_FILE_DISK_ACCESS,    PERUSE_FILE_SHARED_POINTER_BEGIN,
                              PERUSE_FILE_SHARED_POINTER_END};
 static const char letters[] = "ABECdpq";
-static char told[MOST];
+static char happened[MOST];
 static int count;
 static MPI_Aint ids[MOST];
 static peruse_file_spec_t specs[MOST];
@@ -24,7 +24,7 @@ static int on_event(peruse_event_h handle, MPI_Aint id, peruse_file_spec_t *spec
     CHECK((MPI_File)object == spec->file);
     SAME(event, events[(const char *)param - letters]);
     if (count < MOST - 1) {
-        told[count] = *(const char *)param;
+        happened[count] = *(const char *)param;
         ids[count] = id;
         specs[count++] = *spec;
     }
@@ -43,12 +43,12 @@ static int on_comm(peruse_event_h handle, MPI_Aint id, peruse_comm_spec_t *spec,
     return MPI_SUCCESS;
 }
 
-/* What has been told since the last scene, with one id. */
+/* What has happened since the last scene, with one id. */
 static void scene(const char *what, const char *wanted)
 {
-    told[count] = 0;
-    if (strcmp(told, wanted) != 0) {
-        fprintf(stderr, "%s: told %s, not %s\n", what, told, wanted);
+    happened[count] = 0;
+    if (strcmp(happened, wanted) != 0) {
+        fprintf(stderr, "%s: %s happened, not %s\n", what, happened, wanted);
         failures++;
     }
     for (int i = 1; i < count; i++) SAME(ids[i] == ids[0], 1);

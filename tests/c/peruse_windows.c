@@ -9,7 +9,7 @@ enum { MOST = 64 };
 static const int events[] = {PERUSE_WIN_REQ_ACTIVATE, PERUSE_WIN_REQ_XFER_BEGIN, PERUSE_WIN_REQ_XFER_END,
                              PERUSE_WIN_REQ_COMPLETE, PERUSE_WIN_SYNC_BEGIN, PERUSE_WIN_SYNC_END};
 static const char letters[] = "ABECse";
-static char told[MOST];
+static char happened[MOST];
 static int count;
 static MPI_Aint ids[MOST];
 static peruse_win_spec_t specs[MOST];
@@ -26,7 +26,7 @@ static int on_event(peruse_event_h handle, MPI_Aint id, peruse_win_spec_t *spec,
     OK(MPI_Win_get_name(spec->win, name, &length));
     SAME(event, events[(const char *)param - letters]);
     if (count < MOST - 1) {
-        told[count] = *(const char *)param;
+        happened[count] = *(const char *)param;
         ids[count] = id;
         specs[count++] = *spec;
     }
@@ -45,12 +45,12 @@ static int on_comm(peruse_event_h handle, MPI_Aint id, peruse_comm_spec_t *spec,
     return MPI_SUCCESS;
 }
 
-/* What has been told since the last scene, with one id for each letter run. */
+/* What has happened since the last scene, with one id for each letter run. */
 static void scene(const char *what, const char *wanted)
 {
-    told[count] = 0;
-    if (strcmp(told, wanted) != 0) {
-        fprintf(stderr, "%s: told %s, not %s\n", what, told, wanted);
+    happened[count] = 0;
+    if (strcmp(happened, wanted) != 0) {
+        fprintf(stderr, "%s: %s happened, not %s\n", what, happened, wanted);
         failures++;
     }
     for (int i = 1; i < count; i++) SAME(ids[i] == ids[0], 1);

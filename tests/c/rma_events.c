@@ -9,10 +9,10 @@ typedef struct {
     const char *name;
     int times, target;
     uint64_t remote, size;
-} told_t;
+} event_t;
 
 /* In the paper's order. */
-static told_t told[] = {
+static event_t events[] = {
     {"osc_rdma_lock_acquired", 0, 0, 0, 0},        {"osc_rdma_lock_released", 0, 0, 0, 0},
     {"osc_rdma_put_started", 0, 0, 0, 0},          {"osc_rdma_put_complete", 0, 0, 0, 0},
     {"osc_rdma_get_started", 0, 0, 0, 0},          {"osc_rdma_get_complete", 0, 0, 0, 0},
@@ -27,8 +27,8 @@ static int order[MOST], happened;
 
 static void on_event(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
 {
-    told_t *of = data;
-    int which = (int)(of - told);
+    event_t *of = data;
+    int which = (int)(of - events);
     (void)handle, (void)level;
     of->times++;
     if (happened < MOST) order[happened++] = which;
@@ -62,7 +62,7 @@ static void expect(const char *where, const int *wanted, int count)
     for (int i = 0; same && i < count; i++) same = order[i] == wanted[i];
     if (!same) {
         fprintf(stderr, "%s:", where);
-        for (int i = 0; i < happened; i++) fprintf(stderr, " %s", told[order[i]].name);
+        for (int i = 0; i < happened; i++) fprintf(stderr, " %s", events[order[i]].name);
         fprintf(stderr, "\n");
         failures++;
     }
@@ -92,9 +92,9 @@ int main(int argc, char **argv)
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
 
     for (int i = 0; i < TYPES; i++) {
-        int type = type_of(told[i].name);
+        int type = type_of(events[i].name);
         SAME(bind_of(type), MPI_T_BIND_MPI_WIN);
-        handles[i] = listen_to(type, &win, 0, on_event, &told[i]);
+        handles[i] = listen_to(type, &win, 0, on_event, &events[i]);
     }
     int net = type_of("btl_ugni_event_netop_rdma");
     SAME(bind_of(net), MPI_T_BIND_NO_OBJECT);
@@ -105,44 +105,44 @@ int main(int argc, char **argv)
     EXPECT("fence", FENCE);
     OK(MPI_Put(values, 3, MPI_LONG, next, 5, 3, MPI_LONG, win));
     EXPECT("put", PUT, PUT_OVER);
-    SAME(told[PUT].target, next);
-    SAME(told[PUT].size, 3 * sizeof(long));
-    SAME(told[PUT].remote, bases[next] + 5 * sizeof(long));
-    SAME(told[PUT_OVER].remote, told[PUT].remote);
+    SAME(events[PUT].target, next);
+    SAME(events[PUT].size, 3 * sizeof(long));
+    SAME(events[PUT].remote, bases[next] + 5 * sizeof(long));
+    SAME(events[PUT_OVER].remote, events[PUT].remote);
     SAME(net_times, 1);
     SAME(net_operation, 0);
     SAME(net_target, (uint32_t)next);
     SAME(net_size, 3 * sizeof(long));
     SAME(net_local, (uint64_t)(uintptr_t)values);
-    SAME(net_remote, told[PUT].remote);
+    SAME(net_remote, events[PUT].remote);
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
     EXPECT("last fence");
 
     /* Locks; a get of a strided type is one operation a region. */
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, win));
     EXPECT("lock", ACQUIRED);
-    SAME(told[ACQUIRED].target, next);
+    SAME(events[ACQUIRED].target, next);
     OK(MPI_Get(values, 2 * RUNS, MPI_LONG, next, 1, 1, strided, win));
     EXPECT("strided get", GET, GET, GET, GET, GET_OVER, GET_OVER, GET_OVER, GET_OVER);
-    SAME(told[GET_OVER].size, 2 * sizeof(long));
-    SAME(told[GET_OVER].remote, bases[next] + (1 + 4 * (RUNS - 1)) * sizeof(long));
+    SAME(events[GET_OVER].size, 2 * sizeof(long));
+    SAME(events[GET_OVER].remote, bases[next] + (1 + 4 * (RUNS - 1)) * sizeof(long));
     SAME(net_times, 1 + RUNS);
     SAME(net_operation, 1);
     SAME(net_local, (uint64_t)(uintptr_t)(values + 2 * (RUNS - 1)));
     OK(MPI_Win_flush(next, win));
     EXPECT("flush", FLUSH, FLUSH_OVER);
-    SAME(told[FLUSH].target, next);
+    SAME(events[FLUSH].target, next);
     OK(MPI_Win_flush_all(win));
     EXPECT("flush_all", FLUSH, FLUSH_OVER);
-    SAME(told[FLUSH_OVER].target, -1);
+    SAME(events[FLUSH_OVER].target, -1);
     OK(MPI_Win_unlock(next, win));
     EXPECT("unlock", RELEASED);
-    SAME(told[RELEASED].target, next);
+    SAME(events[RELEASED].target, next);
 
     /* What accumulates is no put and no get, but an operation on the network. */
     OK(MPI_Win_lock_all(0, win));
     EXPECT("lock_all", ACQUIRED);
-    SAME(told[ACQUIRED].target, -1);
+    SAME(events[ACQUIRED].target, -1);
     OK(MPI_Accumulate(values, 2, MPI_LONG, next, 0, 2, MPI_LONG, MPI_SUM, win));
     SAME(net_operation, 2);
     OK(MPI_Get_accumulate(values, 2, MPI_LONG, values + 8, 2, MPI_LONG, next, 0, 2, MPI_LONG, MPI_SUM, win));
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
     SAME(net_times, 1 + RUNS + 4);
     OK(MPI_Win_unlock_all(win));
     EXPECT("unlock_all", RELEASED);
-    SAME(told[RELEASED].target, -1);
+    SAME(events[RELEASED].target, -1);
 
     /* Post, start, complete, wait: this rank exposes itself to the one before it, and accesses the next. */
     OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
@@ -165,12 +165,12 @@ int main(int argc, char **argv)
     EXPECT("post", EXPOSE);
     OK(MPI_Win_start(right, 0, win));
     EXPECT("start", ACCESS);
-    SAME(told[ACCESS].target, next);
+    SAME(events[ACCESS].target, next);
     OK(MPI_Put(values, 1, MPI_LONG, next, 0, 1, MPI_LONG, win));
     EXPECT("put", PUT, PUT_OVER);
     OK(MPI_Win_complete(win));
     EXPECT("complete", ACCESSED);
-    SAME(told[ACCESSED].target, next);
+    SAME(events[ACCESSED].target, next);
     OK(MPI_Win_wait(win));
     EXPECT("wait", EXPOSED);
 
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
     OK(MPI_Win_free(&win));
     OK(MPI_Win_free(&other));
     MPI_T_event_registration handle;
-    SAME(MPI_T_event_handle_alloc(type_of(told[0].name), &gone, MPI_INFO_NULL, &handle), MPI_T_ERR_INVALID_HANDLE);
+    SAME(MPI_T_event_handle_alloc(type_of(events[0].name), &gone, MPI_INFO_NULL, &handle), MPI_T_ERR_INVALID_HANDLE);
     OK(MPI_Finalize());
     OK(MPI_T_finalize());
     return failures != 0;
