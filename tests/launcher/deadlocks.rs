@@ -316,6 +316,21 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "rank 1 waits in MPI_Waitall for its send to rank 0, tag 7, on 'MPI_COMM_WORLD'; rank 0 has a persistent receive for that, which is not started",
     ),
     (
+        "gather-and-receive",
+        "3",
+        "rank 0 waits in MPI_Gather no. 1 on 'MPI_COMM_WORLD' for rank 1, which waits in MPI_Recv for any rank, any tag, on 'MPI_COMM_WORLD'",
+    ),
+    (
+        "gather-without-two",
+        "4",
+        "rank 0 waits in MPI_Gather no. 1 on 'MPI_COMM_WORLD' for ranks 1 and 2; rank 1 waits in MPI_Recv for any rank, any tag, on 'MPI_COMM_WORLD'",
+    ),
+    (
+        "buffered-and-not-received",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Buffer_detach (its buffered sends) for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0",
+    ),
+    (
         "split-by-some",
         "3",
         "the ranks call different collective operations on 'MPI_COMM_WORLD': ranks 0 and 1 MPI_Comm_split no. 1, rank 2 MPI_Barrier no. 1",

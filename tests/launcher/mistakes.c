@@ -511,6 +511,24 @@ static void run(const char *mistake, const char *argument)
         if (rank == 0) receive(1, 3, halo);
         static double many[20000], sums[20000];
         MPI_Reduce(many, sums, 20000, MPI_DOUBLE, MPI_MAX, 0, halo);
+    } else if (is(mistake, "gather-and-receive")) {
+        int parts[8];
+        if (rank == 1) MPI_Recv(parts, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, world, MPI_STATUS_IGNORE);
+        MPI_Gather(&rank, 1, MPI_INT, parts, 1, MPI_INT, 0, world);
+    } else if (is(mistake, "gather-without-two")) {
+        int parts[8];
+        if (rank == 1 || rank == 2) MPI_Recv(parts, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, world, MPI_STATUS_IGNORE);
+        MPI_Gather(&rank, 1, MPI_INT, parts, 1, MPI_INT, 0, world);
+    } else if (is(mistake, "buffered-and-not-received")) {
+        static char buffer[1000000], data[500000];
+        MPI_Buffer_attach(buffer, sizeof buffer);
+        if (rank == 0) {
+            void *own;
+            int bytes;
+            MPI_Bsend(data, sizeof data, MPI_CHAR, 1, 6, world);
+            MPI_Buffer_detach(&own, &bytes);
+        }
+        MPI_Barrier(world);
     } else if (is(mistake, "thread")) {
         /* No mistake: all main threads wait, and a thread of rank 0 sends what they wait for. */
         pthread_t helper;

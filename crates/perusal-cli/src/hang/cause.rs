@@ -293,6 +293,11 @@ fn awaited(ranks: &[RankView], rank: &RankView, wait: &LongWait) -> Vec<u32> {
             peers.dedup();
             peers
         }
+        // For its buffered sends, which it has no request for: those at whom they lie.
+        None if wait.wait.kind == Waiting::Send => {
+            let lies = |other: &LongWait| other.detail.unexpected.iter().any(|it| it.peer == Some(rank.rank));
+            waits(ranks).filter(|(_, other)| lies(other)).map(|(other, _)| other.rank).collect()
+        }
         None => vec![],
     }
 }
@@ -320,8 +325,8 @@ fn is_absent(ranks: &[RankView], rank: u32) -> bool {
     ranks.get(rank as usize).is_some_and(absent)
 }
 
-/// Members of the communicator of a collective wait that are in no collective operation there. Of a nonblocking one, those that have begun it, too,
-/// whatever they wait for, are there.
+/// Members of the communicator of a collective wait that are in no collective operation there, without those that have made the call and gone on, if
+/// others are left. Of a nonblocking one, those that have begun it, too, whatever they wait for, are there.
 fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
     let context = wait.wait.context;
     let is_there = |rank: &RankView| {
@@ -332,7 +337,13 @@ fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
         })
     };
     let members = wait.detail.comm.members.iter().filter_map(|member| ranks.get(*member as usize));
-    members.filter(|rank| !is_there(rank)).map(|rank| rank.rank).collect()
+    let absent: Vec<&RankView> = members.filter(|rank| !is_there(rank)).collect();
+    let number = wait.detail.collective.number;
+    // One that gives its part to a root waits for nobody.
+    let has_made = |rank: &RankView| completed_calls(rank, context & !1).is_some_and(|made| made >= number);
+    let left_out = absent.iter().filter(|rank| number == 0 || !has_made(rank));
+    let left_out: Vec<u32> = left_out.map(|rank| rank.rank).collect();
+    if left_out.is_empty() { absent.iter().map(|rank| rank.rank).collect() } else { left_out }
 }
 
 /// How many collective calls a rank has completed on the communicator of a context, if it says so.
@@ -429,6 +440,7 @@ fn said(wait: &LongWait) -> String {
         (Waiting::Receive | Waiting::Probe | Waiting::Send, Some(tag)) => {
             format!("{} (tag {tag} on {})", wait.call(), wait.comm())
         }
+        (Waiting::Send, None) if wait.wait.peer.is_none() => format!("{} (its buffered sends)", wait.call()),
         (Waiting::Collective, _) => format!("{} on {}", wait.numbered_call(), wait.comm()),
         (Waiting::Operation, _) => {
             format!("{} ({} on {})", wait.call(), wait.numbered_call(), wait.comm())
@@ -521,10 +533,12 @@ fn missing_in_collective(ranks: &[RankView]) -> Option<Cause> {
         let missing = missing(ranks, members[0].1);
         let first = ranks.get(*missing.first()? as usize)?;
         let there: Vec<u32> = members.iter().map(|(rank, _)| rank.rank).collect();
+        let of_first =
+            if missing.len() == 1 { ", which".to_owned() } else { format!("; rank {}", first.rank) };
         Cause::new(
             "missing-in-collective",
             format!(
-                "{} {} in {} for {}, which {}",
+                "{} {} in {} for {}{of_first} {}",
                 names(&there),
                 verb(&there, "waits", "wait"),
                 said(members[0].1),
