@@ -237,7 +237,7 @@ impl PartitionedReceive {
             return self.is_over();
         }
         // "partition received" edge, pairs with `is_over`. Of two threads that come here one goes on.
-        if self.over.end_once(round) && !self.marks.is_empty() {
+        if self.over.end_once(round) && matches!(channel.landing, Landing::Staged(_)) {
             self.clear(engine, *world, channel, round + 1);
         }
         true
