@@ -46,6 +46,15 @@ pub struct Reservation {
     memory: Option<Box<[u8]>>,
 }
 
+impl Slot {
+    fn check_none(&self) -> Result<()> {
+        match self.attached {
+            None => Ok(()),
+            Some(_) => Err(Error::Buffer("a buffer is attached already; detach it first")),
+        }
+    }
+}
+
 fn lock(buffer: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
     buffer.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -76,11 +85,18 @@ impl Buffers {
     /// [`Error::Buffer`] when one is attached already.
     pub fn attach(&self, addr: *mut u8, size: usize) -> Result<()> {
         let mut slot = lock(&self.0);
-        if slot.attached.is_some() {
-            return Err(Error::Buffer("a buffer is attached already; detach it first"));
-        }
+        slot.check_none()?;
         slot.attached = Some(Attached { start: addr as usize, size, used: Vec::new() });
         Ok(())
+    }
+
+    /// Attaches no buffer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::attach`].
+    pub fn check_none(&self) -> Result<()> {
+        lock(&self.0).check_none()
     }
 
     /// Whether a buffer is attached.

@@ -19,6 +19,26 @@ static void receive(int bytes, MPI_Comm comm) {
     SAME(count, bytes);
 }
 
+/* A library uses a buffer of its own, and puts back what it has found: nothing, too, after which the program may attach one. */
+static void nested(char *process) {
+    void *found = &rank, *own;
+    int size = -1, bytes;
+    char library[SMALL];
+    OK(MPI_Buffer_detach(&found, &size));
+    CHECK(found == NULL);
+    SAME(size, 0);
+    OK(MPI_Buffer_attach(library, SMALL));
+    CLASS(MPI_Buffer_attach(found, size), MPI_ERR_BUFFER);
+    OK(MPI_Buffer_detach(&own, &bytes));
+    CHECK(own == library);
+    OK(MPI_Buffer_attach(found, size));
+    CLASS(bsend(1, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+    OK(MPI_Buffer_attach(process, ROOM));
+    OK(MPI_Buffer_detach(&own, &bytes));
+    CHECK(own == process);
+    SAME(bytes, ROOM);
+}
+
 static void which_one(void) {
     MPI_Comm with, without;
     char *own = malloc(SMALL), *process = malloc(ROOM);
@@ -57,6 +77,7 @@ static void which_one(void) {
     SAME(size, ROOM);
     OK(MPI_Comm_detach_buffer(with, &got, &size));
     SAME(size, 0);
+    nested(process);
     OK(MPI_Comm_free(&with));
     OK(MPI_Comm_free(&without));
     free(own);

@@ -20,10 +20,14 @@ fn attach_to(buffers: &Buffers, addr: *mut c_void, size: i64) -> Result<()> {
     if addr as usize == MPI_BUFFER_AUTOMATIC {
         return buffers.attach_automatic();
     }
-    if !is_memory(addr.addr()) && size > 0 {
+    if is_memory(addr.addr()) {
+        return buffers.attach(addr.cast(), size);
+    }
+    if size > 0 {
         return Err(Error::Buffer("it is NULL or MPI_IN_PLACE, and its size is not 0"));
     }
-    buffers.attach(addr.cast(), size)
+    // What a detach gives where nothing is attached: a library that puts back what it has found leaves the program free to attach (MPI 5.0 §3.6).
+    buffers.check_none()
 }
 
 fn detach_from(buffers: &Buffers) -> Result<(usize, Fitting)> {
