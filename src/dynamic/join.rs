@@ -72,7 +72,7 @@ impl Socket<'_> {
             name[..port.len().min(PORT)].copy_from_slice(&port[..port.len().min(PORT)]);
         }
         self.send(&name)?;
-        let (port, launcher) = opened?;
+        let Some((port, launcher)) = unless_refused(opened)? else { return Ok(None) };
         let [comes] = self.receive()?;
         let met = match comes {
             1 => launcher.ask(
@@ -93,10 +93,11 @@ impl Socket<'_> {
         if elsewhere::job_of(port) != Some(job) {
             return Ok(None);
         }
-        let hosted = elsewhere::host(self.engine, job, port);
-        self.send(&[u8::from(hosted.is_ok())])?;
+        let hosted = unless_refused(elsewhere::host(self.engine, job, port));
+        let comes = matches!(hosted, Ok(Some(())));
+        self.send(&[comes.into()])?;
         hosted?;
-        elsewhere::knock(self.engine, job, port, None)
+        if comes { elsewhere::knock(self.engine, job, port, None) } else { Ok(None) }
     }
 
     fn send(&self, bytes: &[u8]) -> Result<()> {
@@ -139,6 +140,15 @@ impl Socket<'_> {
             self.engine.progress().poll_once()?;
             self.engine.job().check_alive(None)?;
         }
+    }
+}
+
+/// What a launcher refuses leaves the socket as it was: then there is no communicator, which is no error (MPI 5.0 §11.10.5), and at the other end there is none
+/// either.
+fn unless_refused<T>(outcome: Result<T>) -> Result<Option<T>> {
+    match outcome {
+        Err(Error::Dynamic { .. }) => Ok(None),
+        other => other.map(Some),
     }
 }
 

@@ -76,6 +76,30 @@ static void outlive(MPI_Comm *inter, int high, const char *path) {
     OK(MPI_Win_free(&win));
 }
 
+/* What rests on one order of deaths is an error at once on a communicator of both jobs, and leaves it as it was. */
+static void alive(MPI_Comm both) {
+    MPI_Comm made;
+    MPI_Request request;
+    MPI_Group dead;
+    int flag = 1, members = -1;
+    CLASS(MPIX_Comm_agree(both, &flag), MPI_ERR_COMM);
+    CLASS(MPIX_Comm_iagree(both, &flag, &request), MPI_ERR_COMM);
+    CLASS(MPIX_Comm_shrink(both, &made), MPI_ERR_COMM);
+    CLASS(MPIX_Comm_ishrink(both, &made, &request), MPI_ERR_COMM);
+    CLASS(MPIX_Comm_revoke(both), MPI_ERR_COMM);
+    SAME(flag, 1);
+    OK(MPIX_Comm_is_revoked(both, &flag));
+    SAME(flag, 0);
+    OK(MPIX_Comm_get_failed(both, &dead));
+    OK(MPI_Group_size(dead, &members));
+    SAME(members, 0);
+    OK(MPI_Group_free(&dead));
+    OK(MPIX_Comm_ack_failed(both, 0, &members));
+    SAME(members, 0);
+    CLASS(MPIX_Comm_ack_failed(both, 1, &members), MPI_ERR_ARG);
+    OK(MPI_Barrier(both));
+}
+
 /* Everything works between the groups, but for what only one job can decide. */
 static void talk(MPI_Comm inter, int high) {
     MPI_Comm all, half, again, back;
@@ -138,7 +162,8 @@ static void talk(MPI_Comm inter, int high) {
     in_partitions(all, r, n);
     one_sided(all, r, n);
     into_a_file(all, r, n);
-    CLASS(MPIX_Comm_agree(all, &mine), MPI_ERR_COMM);
+    alive(inter);
+    alive(all);
     OK(MPI_Comm_free(&all));
 }
 
@@ -234,6 +259,10 @@ int main(int argc, char **argv) {
             else OK(MPI_Comm_disconnect(&inter));
         }
         up("visited", NULL);
+    } else if (!strcmp(mode, "listen-apart") || !strcmp(mode, "call-apart")) {
+        inter = joined(name, mode[0] == 'l');
+        CHECK(inter == MPI_COMM_NULL);
+        up("apart", NULL);
     } else if (!strcmp(mode, "listen") || !strcmp(mode, "call")) {
         inter = joined(name, mode[0] == 'l');
         if (inter != MPI_COMM_NULL) {
@@ -245,6 +274,15 @@ int main(int argc, char **argv) {
         publish(name, port);
         up("open", NULL);
         OK(MPI_Recv(&word, 1, MPI_INT, 0, 3, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+    } else if (!strcmp(mode, "turned-away")) {
+        find(name, port);
+        CLASS(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter), MPI_ERR_PORT);
+        CHECK(inter == MPI_COMM_NULL);
+        up("turned away", NULL);
+        /* The handler that ends the job says why. */
+        MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+        if (rank == 0) MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
     } else if (!strcmp(mode, "mistaken")) {
         find(name, port);
         mistakes(port);

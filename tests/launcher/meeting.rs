@@ -99,12 +99,36 @@ fn wrong_ports_of_other_jobs_are_errors() {
     unwilling.signal(libc::SIGKILL);
 }
 
+/// A job of so many ranks which outlives deaths, or does not.
+fn job_that(survives: bool, ranks: &str, arguments: &[&str]) -> Job {
+    let options: &[&str] = if survives { &["--survive", "-n"] } else { &["-n"] };
+    start(&[options, &[ranks, program()], arguments].concat(), Stdio::null())
+}
+
+/// Which of two jobs outlives deaths, where one does.
+const SURVIVES: [(bool, bool); 3] = [(true, false), (false, true), (true, true)];
+
 #[test]
 fn a_job_that_outlives_deaths_meets_no_other() {
-    let name = name("survivor");
-    let _survivor = start(&["--survive", "-n", "1", program(), "unwilling", &name], Stdio::null());
-    let ended = job(1, &["visit", &name]).end();
-    assert!(ended.err.contains("is 43, expected 0"), "{ended:?}");
+    for (server, visitor) in SURVIVES {
+        let name = name(&format!("survivor {server} {visitor}"));
+        let server = job_that(server, "1", &["unwilling", &name]);
+        let ended = job_that(visitor, "2", &["turned-away", &name]).end();
+        assert_eq!((ended.code(), ended.out.as_str()), (43, "turned away\n"), "{ended:?}");
+        let why = "MPI_Comm_connect: a job of mpiexec --survive does not meet other jobs: start both without --survive";
+        assert!(ended.err.contains(why), "{ended:?}");
+        server.signal(libc::SIGKILL);
+    }
+}
+
+#[test]
+fn no_process_of_a_job_that_outlives_deaths_joins_another_job() {
+    for (listener, caller) in SURVIVES {
+        let dir = Directory::new("survivor");
+        let path = dir.file("socket");
+        let jobs = [(listener, "listen-apart"), (caller, "call-apart")];
+        end_well(jobs.map(|(survives, mode)| (job_that(survives, "1", &[mode, &path]), "apart")));
+    }
 }
 
 /// Two jobs that have met, and wait until somebody is killed.
