@@ -36,7 +36,7 @@ enum Fate {
 }
 
 /// `mutants [PART…]`: mutants whose place has one of these parts in it, or all. Each that has been tried has its row in `loom-tests/mutants.md` at
-/// once; after all of them no other rows are left.
+/// once; no row of a place that is gone is left.
 pub fn main(arguments: &[String]) -> Result {
     let programs = model_programs()?;
     let scratch = folder(root().join("build/mutants"))?;
@@ -50,7 +50,10 @@ pub fn main(arguments: &[String]) -> Result {
     println!("{} models, {} mutants", models.len(), wanted.len());
     let reasons = reasons()?;
     let next = AtomicUsize::new(0);
-    let page = Mutex::new(Page::read()?);
+    let mut page = Page::read()?;
+    let there: BTreeSet<Row> = names.values().map(|name| row(name)).collect();
+    page.rows.retain(|row, _| there.contains(row));
+    let page = Mutex::new(page);
     let worker = || -> Result {
         while let Some(place) = wanted.get(next.fetch_add(1, Relaxed)) {
             let fate = fate(&programs, &models, place);
@@ -66,11 +69,7 @@ pub fn main(arguments: &[String]) -> Result {
         let workers: Vec<_> = (0..number).map(|_| scope.spawn(worker)).collect();
         workers.into_iter().try_for_each(|it| it.join().map_err(|_| "a worker panicked".to_owned())?)
     })?;
-    let mut page = page.into_inner().expect("no worker panics");
-    if arguments.is_empty() {
-        page.rows.retain(|row, _| page.tried.contains(row));
-        write(root().join(PAGE), page.text())?;
-    }
+    let page = page.into_inner().expect("no worker panics");
     let (tried, unexplained) = (&page.tried, &page.unexplained);
     let killed = tried.iter().filter(|row| !page.rows[*row].starts_with(SURVIVES)).count();
     println!("{} mutants, {killed} killed, {} unexplained survivors", tried.len(), unexplained.len());
@@ -227,6 +226,12 @@ const SURVIVES: &str = "survives";
 /// A row's first two columns: the place and the change.
 type Row = (String, String);
 
+/// The row of a mutant.
+fn row(name: &str) -> Row {
+    let (at, change) = name.rsplit_once(' ').unwrap_or((name, ""));
+    (at.to_owned(), change.to_owned())
+}
+
 /// The page, as it is and with what is tried now.
 #[derive(Debug, Default)]
 struct Page {
@@ -263,8 +268,7 @@ impl Page {
                 }
             },
         };
-        let (at, change) = name.rsplit_once(' ').unwrap_or((name, ""));
-        let row = (at.to_owned(), change.to_owned());
+        let row = row(name);
         self.tried.insert(row.clone());
         self.rows.insert(row, what);
     }
