@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::events::{Event, run_sleep_hook};
 use crate::shm::telemetry::Wait;
 use crate::sync::{ConditionalGuard, spin_loop, thread_slot};
+use std::time::Instant;
 
 /// Checks of a thread that waits for the thread that runs progress, before it blocks.
 const CHECKS: u32 = 200;
@@ -17,6 +18,8 @@ const CHECKS: u32 = 200;
 const POLLS_PER_LOOK: u32 = 1024;
 /// Of so many checks one also looks whether the poller is free, which takes the line of its lock away from the thread that holds it.
 const CHECKS_PER_LOCK: u32 = 16;
+/// Polls of a wait that polls on between two looks at whether it is over.
+const POLLS_PER_DONE: u32 = 256;
 
 /// One wait.
 pub(super) struct LongWait<'a> {
@@ -103,8 +106,14 @@ impl<'a> LongWait<'a> {
                     if self.end_failed()? {
                         return Ok(());
                     }
-                    self.block(&mut poller);
-                    self.strategy.blocked();
+                    let since = Instant::now();
+                    if self.poll_on(&poller, since) {
+                        self.strategy.restart();
+                    } else {
+                        self.block(&mut poller);
+                        self.strategy.blocked();
+                    }
+                    engine.waited(since.elapsed());
                     engine.progress().check_health()?;
                 }
             }
@@ -148,6 +157,29 @@ impl<'a> LongWait<'a> {
         step
     }
 
+    /// Polls on instead of sleeping, where that pays ([`Engine::polls_on_for`]). Returns whether there is something to do.
+    #[cold]
+    fn poll_on(&mut self, poller: &Poller, since: Instant) -> bool {
+        let engine = self.engine;
+        let Some(long) = engine.polls_on_for().filter(|_| !self.strategy.is_oversubscribed()) else {
+            return false;
+        };
+        let wait = (self.why)();
+        // To listeners it is a sleep.
+        engine.emit_sleep(Event::BellSleep, wait.as_ref());
+        let mut happened = false;
+        while !happened && since.elapsed() < long {
+            // Mostly `done` changes with what progress does; it may be a search that listeners hear of, so it is asked seldom.
+            let progress = (0..POLLS_PER_DONE).any(|_| {
+                spin_loop();
+                has_work(engine, poller) || engine.background.advance(engine)
+            });
+            happened = progress || (self.done)();
+        }
+        engine.emit_sleep(Event::BellWake, wait.as_ref());
+        happened
+    }
+
     /// Sleeps until the doorbell rings, unless there is something to do.
     #[cold]
     fn block(&mut self, poller: &mut Poller) {
@@ -170,11 +202,7 @@ impl<'a> LongWait<'a> {
         engine.transmit().want_credit();
         let mut asleep_from = 0;
         let slept = engine.doorbell.sleep(engine.fences, engine.config.longest_sleep(), || {
-            let reason = poller.has_record(engine)
-                || engine.transmit().backlog_has_room()
-                || engine.background.can_go_on(engine)
-                || (self.done)()
-                || engine.failed().is_some();
+            let reason = has_work(engine, poller) || engine.background.can_go_on(engine) || (self.done)();
             if !reason {
                 engine.emit_sleep(Event::BellSleep, wait.as_ref());
                 // A rank that rings from now on finds us asleep, and so keeps us from it.
@@ -217,6 +245,14 @@ impl<'a> LongWait<'a> {
         });
         self.strategy.restart();
     }
+}
+
+/// Whether there is something to do for who runs progress.
+fn has_work(engine: &Engine, poller: &Poller) -> bool {
+    poller.has_record(engine)
+        || engine.doorbell.has_any_flag()
+        || engine.transmit().backlog_has_room()
+        || engine.failed().is_some()
 }
 
 impl Progress<'_> {

@@ -34,6 +34,7 @@ mod progress;
 mod progress_thread;
 mod protocols;
 mod quiesce;
+mod recent_waits;
 mod requests;
 pub(crate) mod specialization;
 mod tx;
@@ -69,6 +70,7 @@ pub(crate) use poller::RingOf;
 pub use progress::Progress;
 use progress_thread::ProgressThread;
 pub(crate) use protocols::Protocols;
+use recent_waits::RecentWaits;
 pub use requests::Requests;
 pub(crate) use tx::{CONTROL_BYTES, ControlPayload, Deferred, Transmit, TxQueue};
 pub use wait::Awaited;
@@ -105,6 +107,7 @@ pub struct Engine {
     pub(crate) backlog: CachePadded<ConditionalLock<Vec<u32>>>,
     pub(crate) background: BackgroundOperations,
     pub(crate) oversubscription: Oversubscription,
+    recent_waits: RecentWaits,
     pub(crate) core_migration: CoreMigration,
     pub(crate) contexts: MatchContexts,
     pub(crate) slab: Slab,
@@ -180,6 +183,7 @@ impl Engine {
             backlog: CachePadded::default(),
             background: BackgroundOperations::default(),
             oversubscription: Oversubscription::new(ranks_per_cpu(config.shape())),
+            recent_waits: RecentWaits::default(),
             core_migration: CoreMigration::default(),
             contexts: MatchContexts::new(),
             slab: Slab::new(),

@@ -2,8 +2,10 @@
 
 use super::Progress;
 use crate::error::Result;
+use crate::events::Event;
 use crate::shm::telemetry::Wait;
 use crate::sync::spin_loop;
+use core::time::Duration;
 use std::time::Instant;
 
 /// Checks of the word between two polls.
@@ -24,11 +26,19 @@ impl Progress<'_> {
         why: impl Fn() -> Option<Wait>,
         mut done: impl FnMut(bool) -> bool,
     ) -> Result<()> {
+        let mut since = None;
         let soon = match self.engine.config.coll_yields() {
             Some(yields) => self.yield_until(yields, &mut done)?,
-            None => self.spin_until(&mut done)?,
+            None => self.spin_until(&mut since, &why, &mut done)?,
         };
-        if soon { Ok(()) } else { self.wait_until(why, || done(true)) }
+        if soon {
+            return Ok(());
+        }
+        let result = self.wait_until(why, || done(true));
+        if let Some(since) = since {
+            self.engine.waited(since.elapsed());
+        }
+        result
     }
 
     fn yield_until(self, yields: u32, done: &mut impl FnMut(bool) -> bool) -> Result<bool> {
@@ -44,8 +54,39 @@ impl Progress<'_> {
         Ok(false)
     }
 
-    fn spin_until(self, done: &mut impl FnMut(bool) -> bool) -> Result<bool> {
-        let mut since = None;
+    /// Spins for `spin_us`, and on where that pays ([`Engine::polls_on_for`]): others do not know yet that this rank may sleep, so it needs no fence. `since` is set to about
+    /// the beginning.
+    ///
+    /// [`Engine::polls_on_for`]: super::Engine::polls_on_for
+    fn spin_until(
+        self,
+        since: &mut Option<Instant>,
+        why: impl Fn() -> Option<Wait>,
+        done: &mut impl FnMut(bool) -> bool,
+    ) -> Result<bool> {
+        let engine = self.engine;
+        if self.spin_for(engine.config.spin(), since, done)? {
+            return Ok(true);
+        }
+        let Some(long) = engine.polls_on_for() else { return Ok(false) };
+        let wait = why();
+        // To listeners it is a sleep.
+        engine.emit_sleep(Event::BellSleep, wait.as_ref());
+        let over = self.spin_for(long, since, done);
+        engine.emit_sleep(Event::BellWake, wait.as_ref());
+        if matches!(over, Ok(false)) {
+            engine.waited(long);
+        }
+        over
+    }
+
+    /// Spins until `done`, for `most` from `since` on.
+    fn spin_for(
+        self,
+        most: Duration,
+        since: &mut Option<Instant>,
+        done: &mut impl FnMut(bool) -> bool,
+    ) -> Result<bool> {
         loop {
             for _ in 0..POLLS_PER_CLOCK {
                 for _ in 0..CHECKS_PER_POLL {
@@ -56,7 +97,7 @@ impl Progress<'_> {
                 }
                 self.poll_once()?;
             }
-            if since.get_or_insert_with(Instant::now).elapsed() >= self.engine.config.spin() {
+            if since.get_or_insert_with(Instant::now).elapsed() >= most {
                 return Ok(false);
             }
         }

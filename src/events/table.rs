@@ -179,14 +179,14 @@ event_types! {
     BellSleep = 27, "PERUSAL_BELL_SLEEP" {
         binding: Nothing, verbosity: TunerDetail, category: Doorbell, identity: Nothing,
         fields: &[Field::Waiting, Field::World], payload: Sleep, shown: Paired,
-        what: "a rank that waits goes to sleep",
-        fires: "engine: before the sleep, when nothing is left to do",
+        what: "a rank that waits goes to sleep, or polls on instead",
+        fires: "engine: before the sleep, when nothing is left to do, or when a rank whose waits are short has polled for spin_us",
     }
     BellWake = 28, "PERUSAL_BELL_WAKE" {
         binding: Nothing, verbosity: TunerDetail, category: Doorbell, identity: Nothing,
         fields: &[Field::Waiting, Field::World], payload: Sleep, shown: Paired,
-        what: "a rank that slept is awake",
-        fires: "engine: after the sleep, woken or not",
+        what: "a rank that slept is awake, or has polled on",
+        fires: "engine: after that, woken or not",
     }
     CopyBegin = 29, "PERUSAL_COPY_BEGIN" {
         binding: Nothing, verbosity: TunerDetail, category: Copies, identity: Copy,

@@ -35,7 +35,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if data.len() <= PAYLOAD {
             return self.bcast_piece(what, data, root).await.map(|()| true);
         }
-        if self.is_direct_from_one(data.len()).await? {
+        if self.is_direct_at_one(Collective::Bcast, data.len()).await? {
             return self.bcast_direct(what, data, root).await.map(|()| true);
         }
         let piece = self.room_one_to_all().min(data.len());

@@ -23,7 +23,6 @@ use crate::comm::Comm;
 use crate::engine::{Engine, PEER_ADDRESS, PeerAddress, probe_address};
 use crate::error::{Error, Result};
 use crate::events::Collective;
-use crate::variables::{ValueSource, VariableId};
 use core::mem::swap;
 use core::ops::Range;
 
@@ -104,24 +103,17 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         }
     }
 
-    /// As [`Self::is_direct`], for data that one member has for the others. Where ranks outnumber CPUs it takes the bulk, in which the root can leave it, unless somebody
-    /// has set the control variable.
-    pub(super) async fn is_direct_from_one(&mut self, bytes: usize) -> Result<bool> {
-        let takes_bulk = self.is_by_default() && self.engine.config().shape().is_oversubscribed();
-        Ok(!takes_bulk && self.is_direct(bytes).await?)
+    /// As [`Self::is_direct`], for data that one member has for the others, or they for it.
+    pub(super) async fn is_direct_at_one(&mut self, operation: Collective, bytes: usize) -> Result<bool> {
+        Ok(!self.capacity().avoids_one_step(operation, bytes) && self.is_direct(bytes).await?)
     }
 
     /// As [`Self::is_direct`], for the blocks of an allgather. Where ranks outnumber CPUs, longer ones take the bulk, in which each is written once for all, unless somebody has set the
     /// control variable.
     pub async fn allgathers_directly(&mut self, block: usize) -> Result<bool> {
-        let once_for_all = self.is_by_default() && self.engine.config().shape().is_oversubscribed();
+        let once_for_all =
+            self.capacity().is_one_step_by_default() && self.engine.config().shape().is_oversubscribed();
         self.is_direct(if once_for_all { block / 4 } else { block }).await
-    }
-
-    /// Whether nobody has set the control variable.
-    fn is_by_default(&self) -> bool {
-        let source = self.engine.config().source(VariableId::CollDirectFrom);
-        matches!(source, ValueSource::Default | ValueSource::TuneFile)
     }
 
     /// Each member tries the memory of the next.
@@ -259,7 +251,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         block: usize,
         mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
     ) -> Result<bool> {
-        if self.capacity().is_one_message(Collective::Gather, block) || !self.is_direct(block).await? {
+        if self.capacity().is_one_message(Collective::Gather, block)
+            || !self.is_direct_at_one(Collective::Gather, block).await?
+        {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Gather, root, block);
@@ -295,7 +289,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         meanwhile: impl FnOnce() -> Result<()>,
     ) -> Result<bool> {
         if self.capacity().is_one_message(Collective::Scatter, block)
-            || !self.is_direct_from_one(block).await?
+            || !self.is_direct_at_one(Collective::Scatter, block).await?
         {
             return Ok(false);
         }
