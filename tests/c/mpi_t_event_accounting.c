@@ -70,7 +70,8 @@ static void at_window(MPI_Win win, int count, int right, int left)
     MPI_Group world, one, other;
     OK(MPI_Win_fence(0, win));
     for (int i = 0; i < count; i++) {
-        OK(MPI_Put(out, random_below(8), MPI_LONG, right, 8, 8, MPI_LONG, win));
+        int some = random_below(7) + 1;
+        OK(MPI_Put(out, some, MPI_LONG, right, 8, some, MPI_LONG, win));
         OK(MPI_Get(in, 8, MPI_LONG, right, 16, 8, MPI_LONG, win));
         OK(MPI_Accumulate(out, 2, MPI_LONG, right, 24, 2, MPI_LONG, MPI_SUM, win));
     }

@@ -22,6 +22,9 @@ const SHOWN: usize = 64 << 10;
 /// 42, and of 1 MiB 705 and 145.)
 const CONTENDED: usize = 1 << 20;
 
+/// Bytes of all blocks together from which that holds: fewer are copied before many members meet.
+const CONTENDED_IN_ALL: usize = 256 << 10;
+
 /// What a team has room for.
 #[derive(Clone, Copy)]
 pub struct TeamCapacity<'a> {
@@ -82,7 +85,7 @@ impl TeamCapacity<'_> {
             Collective::Bcast | Collective::Scatter if self.config.shape().is_oversubscribed() => true,
             Collective::Bcast => self.size > 2,
             Collective::Gather | Collective::Scatter if !self.config.shape().is_oversubscribed() => {
-                self.size > 2 && bytes < CONTENDED
+                self.size > 2 && bytes < CONTENDED && bytes * self.size >= CONTENDED_IN_ALL
             }
             _ => false,
         };
