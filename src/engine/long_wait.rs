@@ -165,8 +165,9 @@ impl<'a> LongWait<'a> {
             return false;
         };
         let wait = (self.why)();
-        // To listeners it is a sleep.
+        // To listeners it is a sleep, before which events that wait in buffers are delivered.
         engine.emit_sleep(Event::BellSleep, wait.as_ref());
+        run_sleep_hook();
         let mut happened = false;
         while !happened && since.elapsed() < long {
             // Mostly `done` changes with what progress does; it may be a search that listeners hear of, so it is asked seldom.
@@ -174,7 +175,7 @@ impl<'a> LongWait<'a> {
                 spin_loop();
                 has_work(engine, poller) || engine.background.advance(engine)
             });
-            happened = progress || (self.done)();
+            happened = progress || (self.done)() || engine.progress().check_health().is_err();
         }
         engine.emit_sleep(Event::BellWake, wait.as_ref());
         happened

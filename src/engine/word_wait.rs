@@ -2,7 +2,7 @@
 
 use super::Progress;
 use crate::error::Result;
-use crate::events::Event;
+use crate::events::{Event, run_sleep_hook};
 use crate::shm::telemetry::Wait;
 use crate::sync::spin_loop;
 use core::time::Duration;
@@ -70,8 +70,9 @@ impl Progress<'_> {
         }
         let Some(long) = engine.polls_on_for() else { return Ok(false) };
         let wait = why();
-        // To listeners it is a sleep.
+        // To listeners it is a sleep, before which events that wait in buffers are delivered.
         engine.emit_sleep(Event::BellSleep, wait.as_ref());
+        run_sleep_hook();
         let over = self.spin_for(long, since, done);
         engine.emit_sleep(Event::BellWake, wait.as_ref());
         if matches!(over, Ok(false)) {
