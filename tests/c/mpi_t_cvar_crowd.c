@@ -5,20 +5,12 @@
  * ENV: PERUSAL_COLL_BARRIER=counted
  */
 #include "mpi_t_counter.h"
+#include "mpi_t_variable.h"
 #include <unistd.h>
 
 /* Beside something that computes a rank tries only at each 256th wait whether giving its CPU away has become worth while. */
 enum { TRIES = 600, LATE_US = 3000 };
 static int rank;
-
-static MPI_T_cvar_handle variable(const char *name)
-{
-    int index = -1, count;
-    MPI_T_cvar_handle handle;
-    OK(MPI_T_cvar_get_index(name, &index));
-    OK(MPI_T_cvar_handle_alloc(index, NULL, &handle, &count));
-    return handle;
-}
 
 /* How often rank 0 gives its CPU away while another is late for a barrier. */
 static unsigned long long given_away(MPI_T_pvar_handle yields)

@@ -3,20 +3,12 @@
  * RANKS: 2
  */
 #include "mpi_t_counter.h"
+#include "mpi_t_variable.h"
 #include <unistd.h>
 
 enum { TRIES = 30, SPIN_US = 50000, SHORT_MS = 120, LONG_MS = 1200, IN_A_ROW = 6 };
 static int rank;
 static MPI_T_pvar_handle sleeps;
-
-static MPI_T_cvar_handle variable(const char *name)
-{
-    int index = -1, count;
-    MPI_T_cvar_handle handle;
-    OK(MPI_T_cvar_get_index(name, &index));
-    OK(MPI_T_cvar_handle_alloc(index, NULL, &handle, &count));
-    return handle;
-}
 
 /* How often rank 0 sleeps while it waits so long for a message. */
 static unsigned long long wait_for(int milliseconds)
