@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::attach::why;
+use crate::attach::{listed, why};
 use crate::common::dist::dist;
 use crate::common::jobs::{Directory, Ended, Job, eventually, start_as};
 use crate::common::{root, scratch};
@@ -516,6 +516,7 @@ fn sigquit_asks_what_the_ranks_do_and_stopped_ones_are_called_so() {
 fn an_interrupt_of_ranks_that_have_waited_long_says_first_what_they_do() {
     let job = start(&["-n", "2", "--on-deadlock", "ignore"], "cyclic-receive");
     let number = job.pid().to_string();
+    eventually("the job in the list", || listed(&number).is_some());
     eventually("ranks that have waited long", || {
         let waited = |rank: &Value| rank["wait"]["seconds"].as_f64().is_some_and(|seconds| seconds > 1.0);
         let said = why(&number);
