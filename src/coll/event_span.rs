@@ -2,6 +2,7 @@
 
 use super::call::{CallRoot, CollectiveOp, Elements, Form, Pieces};
 use super::intercomm::IntercommRoot;
+use super::pair::is_pair;
 use super::selection::{Case, by_messages};
 use super::shared_memory::TeamCapacity;
 use crate::comm::Comm;
@@ -241,6 +242,9 @@ impl CollectiveOp {
                 (_, RoundArrival::Flags) if small => Algorithm::Flagged,
                 _ => Algorithm::Shared,
             };
+        }
+        if is_pair(self.operation(), comm.size() as usize, requested) {
+            return Algorithm::TwoProc;
         }
         let case = self.case(comm).map(|case| Case { oversubscribed, ..case });
         let selected = case.and_then(|case| by_messages(self.operation(), &case, requested));

@@ -10,9 +10,21 @@ use crate::events::Collective;
 use crate::variables::algorithms::AUTO;
 use core::ops::Range;
 
-/// Whether there are two ranks, and nobody has asked for an algorithm.
+/// Returns whether `operation` of `ranks` ranks is performed here if no team serves it; `requested` says what its control variable asks for.
+pub(super) const fn is_pair(operation: Collective, ranks: usize, requested: u64) -> bool {
+    let reduces = matches!(
+        operation,
+        Collective::Reduce
+            | Collective::Allreduce
+            | Collective::ReduceScatter
+            | Collective::Scan
+            | Collective::Exscan
+    );
+    reduces && ranks == 2 && requested == AUTO
+}
+
 fn serves<T: Transport>(transport: &T, operation: Collective) -> bool {
-    transport.size() == 2 && transport.requested(operation) == AUTO
+    is_pair(operation, transport.size(), transport.requested(operation))
 }
 
 /// Reduces the operands of both into the result of `root`.

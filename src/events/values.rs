@@ -80,6 +80,8 @@ named! {
     Counted c"shared_count",
     /// One round in shared memory, on flags that everybody looks at.
     Flagged c"shared_flags",
+    /// Between two ranks: one message, or one each way, received where the result belongs.
+    TwoProc c"two_proc",
 }
 
 named! {

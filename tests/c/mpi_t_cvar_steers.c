@@ -9,7 +9,7 @@
 
 /* Beside something that computes a rank tries only at each 256th wait whether giving its CPU away has become worth while. */
 enum { TRIES = 600 };
-static int rank, counted, flagged, in_memory, pairwise, algorithm_element;
+static int rank, counted, flagged, in_memory, pairwise, two_proc, doubling, algorithm_element;
 static int last_algorithm, copies;
 
 static void write_cvar(const char *name, unsigned long value)
@@ -98,6 +98,29 @@ static void collectives_go_as_the_variable_says(void)
     collective(0, comm);
     CHECK(is_shared());
     OK(MPI_Comm_free(&comm));
+}
+
+/* Without shared memory two ranks reduce by a message of each, unless somebody has asked for an algorithm. */
+static void two_ranks_reduce_as_a_pair_where_nothing_is_asked_for(void)
+{
+    enum { RECURSIVE_DOUBLING = 4 };
+    static const char *variables[] = {"coll_allreduce", "coll_scan", "coll_scan"};
+    MPI_Comm comm;
+    write_cvar("coll_shared", 0);
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    for (int asked_for = 1; asked_for >= 0; asked_for--)
+        for (int which = 0; which < 3; which++) {
+            int one = rank + 1, sum = -1;
+            write_cvar(variables[which], asked_for ? RECURSIVE_DOUBLING : 0);
+            if (which == 0) OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
+            if (which == 1) OK(MPI_Scan(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
+            if (which == 2) OK(MPI_Exscan(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
+            int results[3][2] = {{3, 3}, {1, 3}, {-1, 1}};
+            SAME(sum, results[which][rank]);
+            SAME(last_algorithm, asked_for ? doubling : two_proc);
+        }
+    OK(MPI_Comm_free(&comm));
+    write_cvar("coll_shared", 1);
 }
 
 static void an_alltoall_is_shared_up_to_the_block_that_was_written(void)
@@ -254,8 +277,11 @@ int main(int argc, char **argv)
     flagged = number_of("shared_flags", end);
     in_memory = number_of("shared_memory", end);
     pairwise = number_of("pairwise", end);
+    two_proc = number_of("two_proc", end);
+    doubling = number_of("recursive_doubling", end);
     MPI_T_event_registration handle = listen_to(end, NULL, 0, on_end, NULL);
     collectives_go_as_the_variable_says();
+    two_ranks_reduce_as_a_pair_where_nothing_is_asked_for();
     an_alltoall_is_shared_up_to_the_block_that_was_written();
     OK(MPI_T_event_handle_free(handle, NULL, NULL));
     OK(MPI_Finalize());
