@@ -1,12 +1,27 @@
-//! What this thread's collective call is, for the detail of its wait: asked only of a rank that has slept in vain, so the call leaves no more
+//! What this thread's call is, for the detail of its wait: asked only of a rank that has slept in vain, so the call leaves no more
 //! than an address.
 
-use crate::shm::telemetry::CollectiveAbout;
+use crate::shm::telemetry::{CollectiveAbout, UnreadyPartitions};
 use core::cell::Cell;
 use core::ptr::NonNull;
 
+/// What a call is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallAbout {
+    /// A collective one, or a wait for a collective operation.
+    Collective(CollectiveAbout),
+    /// A wait for a partitioned send.
+    PartitionedSend(UnreadyPartitions),
+}
+
+impl From<CollectiveAbout> for CallAbout {
+    fn from(about: CollectiveAbout) -> Self {
+        Self::Collective(about)
+    }
+}
+
 /// Says what a call is.
-type About = dyn Fn() -> CollectiveAbout;
+type About = dyn Fn() -> CallAbout;
 
 thread_local! {
     static CURRENT: Cell<Option<NonNull<About>>> = const { Cell::new(None) };
@@ -23,11 +38,12 @@ impl Drop for Restore {
 
 /// Runs `call`, which `about` describes.
 #[inline]
-pub fn describing<R>(about: &(dyn Fn() -> CollectiveAbout + '_), call: impl FnOnce() -> R) -> R {
-    let about: NonNull<dyn Fn() -> CollectiveAbout + '_> = NonNull::from(about);
+pub fn describing<R, A: Into<CallAbout>>(about: &(dyn Fn() -> A + '_), call: impl FnOnce() -> R) -> R {
+    let about = || about().into();
+    let about: &(dyn Fn() -> CallAbout + '_) = &about;
+    let about: NonNull<dyn Fn() -> CallAbout + '_> = NonNull::from(about);
     // SAFETY: the type differs in its lifetime alone. `Restore` takes the address away before that ends, and no other thread sees it.
-    let about =
-        unsafe { core::mem::transmute::<NonNull<dyn Fn() -> CollectiveAbout + '_>, NonNull<About>>(about) };
+    let about = unsafe { core::mem::transmute::<NonNull<dyn Fn() -> CallAbout + '_>, NonNull<About>>(about) };
     let _restore = Restore(CURRENT.replace(Some(about)));
     call()
 }
@@ -37,14 +53,17 @@ pub(crate) fn numbering<R>(number: u64, call: impl FnOnce() -> R) -> R {
     let outer = CURRENT.get();
     let about = || {
         // SAFETY: `describing` runs further out on this thread's stack, and keeps what it was given.
-        let about = outer.map(|about| unsafe { about.as_ref() }()).unwrap_or_default();
+        let about = match outer.map(|about| unsafe { about.as_ref() }()) {
+            Some(CallAbout::Collective(about)) => about,
+            _ => CollectiveAbout::default(),
+        };
         CollectiveAbout { number: if about.number == 0 { number } else { about.number }, ..about }
     };
     describing(&about, call)
 }
 
 /// What the call of this thread is, if it has described itself.
-pub(crate) fn described() -> Option<CollectiveAbout> {
+pub(crate) fn described() -> Option<CallAbout> {
     // SAFETY: `describing` runs further out on this thread's stack, and keeps what it was given.
     CURRENT.get().map(|about| unsafe { about.as_ref() }())
 }
@@ -58,10 +77,17 @@ pub(crate) fn is_described() -> bool {
 mod tests {
     use super::*;
 
+    fn collective() -> Option<CollectiveAbout> {
+        described().map(|about| match about {
+            CallAbout::Collective(about) => about,
+            CallAbout::PartitionedSend(_) => panic!("nothing is partitioned here"),
+        })
+    }
+
     #[test]
     fn the_innermost_call_is_described_and_none_behind_it() {
         let of = |number| move || CollectiveAbout { number, ..CollectiveAbout::default() };
-        let number = || described().map(|about| about.number);
+        let number = || collective().map(|about| about.number);
         describing(&of(1), || {
             assert_eq!(number(), Some(1));
             describing(&of(2), || assert_eq!(number(), Some(2)));
@@ -75,7 +101,7 @@ mod tests {
     #[test]
     fn a_number_is_for_those_who_have_none() {
         let of = |number| move || CollectiveAbout { number, root: Some(3), ..CollectiveAbout::default() };
-        let said = || described().map(|about| (about.number, about.root));
+        let said = || collective().map(|about| (about.number, about.root));
         numbering(5, || assert_eq!(said(), Some((5, None))));
         describing(&of(0), || numbering(5, || assert_eq!(said(), Some((5, Some(3))))));
         describing(&of(2), || numbering(5, || assert_eq!(said(), Some((2, Some(3))))));

@@ -54,7 +54,7 @@ pub use buffer::Run;
 pub use context::{MatchContext, MatchContexts};
 pub(crate) use context::{Payload, Queues, Rts, UnexpectedMessage};
 use core_migration::CoreMigration;
-pub use current_call::describing;
+pub use current_call::{CallAbout, describing};
 pub(crate) use current_call::{is_described, numbering};
 pub(crate) use failures::{NoticedFailures, Trouble};
 pub use file_counts::{FileCount, FileCounts};

@@ -1,9 +1,9 @@
 //! Waits for what is no request.
 
-use super::{Progress, describing};
+use super::{CallAbout, Progress, describing};
 use crate::arch::clock::now;
 use crate::error::Result;
-use crate::shm::telemetry::{CollectiveAbout, Wait, Waiting};
+use crate::shm::telemetry::{Wait, Waiting};
 
 /// What a wait for one request is for.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +33,8 @@ impl Progress<'_> {
         self.wait_for_either(|| None, over)
     }
 
-    /// As [`Self::wait_for`]. `awaited` returns what is waited for, if that is a certain request, and `about` what the collective operation is, if it
-    /// is one; they are asked only before a sleep.
+    /// As [`Self::wait_for`]. `awaited` returns what is waited for, if that is a certain request, and `about` what else there is to say of it; they are
+    /// asked only before a sleep.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl Progress<'_> {
     pub fn wait_for_request_of(
         self,
         awaited: impl Fn() -> Option<Awaited>,
-        about: impl Fn() -> CollectiveAbout,
+        about: impl Fn() -> CallAbout,
         over: impl FnMut() -> Result<bool>,
     ) -> Result<()> {
         describing(&about, || self.wait_for_either(awaited, over))

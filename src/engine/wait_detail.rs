@@ -2,12 +2,12 @@
 
 use super::call_name::mpi_call_name;
 use super::context::MatchContext;
-use super::current_call::{described, is_described};
+use super::current_call::{CallAbout, described, is_described};
 use crate::engine::{Engine, Ref, RequestOperation};
 use crate::events::CommAbout;
 use crate::shm::RankState;
 use crate::shm::telemetry::detail::{MESSAGES, UNKNOWN_CONTEXT};
-use crate::shm::telemetry::{CallsMade, CollectiveAbout, MessageAbout, Wait, WaitDetail, Waiting};
+use crate::shm::telemetry::{CallsMade, MessageAbout, Wait, WaitDetail, Waiting};
 
 /// Unexpected messages of a context that are looked at.
 const EXAMINED: usize = 10_000;
@@ -19,7 +19,8 @@ impl Engine {
     pub(super) fn publish_wait_detail(&self) {
         let telemetry = self.telemetry();
         let Some((number, wait)) = telemetry.waiting.numbered() else { return };
-        if !telemetry.detail.is_of(number) {
+        // Other threads mark partitions meanwhile.
+        if !telemetry.detail.is_of(number) || wait.kind == Waiting::Partitions {
             telemetry.threads.set(u64::from(self.shared));
             telemetry.detail.set(number, &self.detail_of(&wait));
         }
@@ -41,15 +42,19 @@ impl Engine {
         pending.truncate(MESSAGES);
         let own = wait.context & !1;
         let comm = self.contexts_to_examine(wait).find(|context| context.id() == own);
-        let is_collective = matches!(wait.kind, Waiting::Collective | Waiting::Operation);
+        let (mut collective, mut partitions) = Default::default();
+        match (wait.kind, described()) {
+            (Waiting::Collective | Waiting::Operation, Some(CallAbout::Collective(about))) => {
+                collective = about
+            }
+            (Waiting::Partitions, Some(CallAbout::PartitionedSend(unready))) => partitions = unready,
+            _ => {}
+        }
         WaitDetail {
             call: mpi_call_name(),
             comm: comm.map(about).unwrap_or_default(),
-            collective: if is_collective {
-                described().unwrap_or_default()
-            } else {
-                CollectiveAbout::default()
-            },
+            collective,
+            partitions,
             unexpected,
             pending,
             operations: self.background.about(),

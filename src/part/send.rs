@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::events::Operation;
 use crate::heap::Heap;
 use crate::p2p::{MessageStatus, Request};
-use crate::shm::telemetry::Waiting;
+use crate::shm::telemetry::{UnreadyPartitions, Waiting};
 use crate::sync::{Arc, AtomicU64, Cell, Mutex, Ordering, fence};
 use std::sync::OnceLock;
 
@@ -106,9 +106,20 @@ impl PartitionedSend {
     /// What a wait for it is for; `None` if its peer is MPI_PROC_NULL.
     #[must_use]
     pub fn awaited(&self) -> Option<Awaited> {
-        let ready = self.marks.iter().all(|mark| mark.has_stepped(self.round()));
-        let kind = if ready { Waiting::Send } else { Waiting::Partitions };
+        let kind = if self.unready().next().is_none() { Waiting::Send } else { Waiting::Partitions };
         Some(self.events.awaited(kind, self.world?))
+    }
+
+    /// The partitions that the program has not marked as ready since it started the request.
+    #[must_use]
+    pub fn unready_partitions(&self) -> UnreadyPartitions {
+        UnreadyPartitions::new(self.marks.len(), self.unready())
+    }
+
+    fn unready(&self) -> impl Iterator<Item = usize> {
+        let round = self.round();
+        let marks = self.marks.iter().enumerate();
+        marks.filter(move |(_, mark)| !mark.has_stepped(round)).map(|(partition, _)| partition)
     }
 
     /// Starts a round (MPI_Start).

@@ -202,7 +202,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "partition-not-ready",
         "2",
-        "rank 1 waits in MPI_Wait for its partitioned send to rank 0, tag 7, on 'MPI_COMM_WORLD', of which some partitions were never ready",
+        "rank 1 waits in MPI_Wait for its partitioned send to rank 0, tag 7, on 'MPI_COMM_WORLD', of which partition 3 (of 4) was never ready",
     ),
     (
         "partitions-as-message",

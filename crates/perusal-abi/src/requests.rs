@@ -5,10 +5,11 @@ use super::check;
 use super::mpi::part::PartitionedTask;
 use crate::abi;
 use crate::coll::Outline;
-use crate::engine::{Awaited, Engine};
+use crate::engine::{Awaited, CallAbout, Engine};
 use crate::error::{Error, Result};
 use crate::handles::{HandleKind, HandleTable};
 use crate::p2p::{MessageStatus, Request};
+use crate::shm::telemetry::CollectiveAbout;
 use std::sync::{Arc, OnceLock};
 
 /// An operation that is not one message: generalized requests, combined send and receive.
@@ -153,7 +154,12 @@ pub fn wait_for(engine: &Engine, which: Option<&Named>, over: impl FnMut() -> Re
         Some(Named::Task(task)) => task.collective(),
         _ => None,
     };
-    let about = || collective().map(|(_, outline)| outline.about()).unwrap_or_default();
+    let about = || match (collective(), which) {
+        (Some((_, outline)), _) => Some(outline.about().into()),
+        (None, Some(Named::Task(task))) => task.partitioned().and_then(PartitionedTask::about),
+        _ => None,
+    };
+    let about = || about().unwrap_or(CallAbout::Collective(CollectiveAbout::default()));
     let awaited = || match (collective(), which) {
         (Some((context, _)), _) => Some(Awaited::Operation(context)),
         (None, Some(Named::Task(task))) => task.partitioned().and_then(PartitionedTask::awaited),

@@ -4,6 +4,7 @@ use super::collective::CollectiveAbout;
 use super::counters::Counter;
 use crate::events::{AboutKind, CommAbout};
 use crate::sync::{Ordering, fence};
+use core::fmt;
 use num_enum::FromPrimitive;
 
 /// Messages that a detail has room for.
@@ -12,6 +13,8 @@ pub const MESSAGES: usize = 4;
 pub const OPERATIONS: usize = 4;
 /// Communicators of which a detail can say how many collective calls the rank has made.
 pub const COUNTED: usize = 8;
+/// Partitions that a detail has room for the numbers of.
+pub const PARTITIONS: usize = 4;
 /// Ranks of the job that a detail can name as members of a communicator; of communicators with later ranks it names none.
 pub const MEMBERS: usize = 1024;
 
@@ -28,7 +31,9 @@ const ALL_WORDS: usize = 2 * CALL
     + 2 * (1 + MESSAGES * (3 + SHORT_NAME))
     + 3
     + 2 * SHORT_NAME
-    + OF_COLLECTIVES;
+    + OF_COLLECTIVES
+    + 2
+    + PARTITIONS;
 const OF_COLLECTIVES: usize = 1 + OPERATIONS * (2 + 2 * SHORT_NAME) + 1 + COUNTED * 2;
 /// The context id of a message of which it is not known. No communicator has it.
 pub const UNKNOWN_CONTEXT: u32 = u32::MAX - 1;
@@ -74,6 +79,53 @@ pub struct CallsMade {
     pub calls: u64,
 }
 
+/// The partitions of a partitioned send that have not been marked as ready in this round.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UnreadyPartitions {
+    /// How many there are.
+    pub count: u64,
+    /// Partitions of the send, those that are ready among them.
+    pub of: u64,
+    /// The numbers of the first ones, from 0; behind those that there are, 0.
+    pub first: [u64; PARTITIONS],
+}
+
+impl UnreadyPartitions {
+    /// Of a send of `of` partitions these, in the order of their numbers.
+    #[must_use]
+    pub fn new(of: usize, unready: impl Iterator<Item = usize>) -> Self {
+        let mut all = Self { of: of as u64, ..Self::default() };
+        for partition in unready {
+            if let Some(first) = all.first.get_mut(all.count as usize) {
+                *first = partition as u64;
+            }
+            all.count += 1;
+        }
+        all
+    }
+
+    /// Returns the numbers that are known.
+    #[must_use]
+    pub fn numbers(&self) -> &[u64] {
+        &self.first[..self.count.min(PARTITIONS as u64) as usize]
+    }
+}
+
+impl fmt::Display for UnreadyPartitions {
+    /// Writes "partition 3 (of 8)", or "partitions 0, 1, 4, 5 and 2 others (of 8)"; "some partitions" where they are not known.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers = self.numbers();
+        let Some((last, others)) = numbers.split_last() else { return f.write_str("some partitions") };
+        let list = others.iter().map(|number| format!("{number}, ")).collect::<String>();
+        match self.count - numbers.len() as u64 {
+            0 if others.is_empty() => write!(f, "partition {last} (of {})", self.of),
+            0 => write!(f, "partitions {} and {last} (of {})", list.trim_end_matches(", "), self.of),
+            1 => write!(f, "partitions {list}{last} and another one (of {})", self.of),
+            more => write!(f, "partitions {list}{last} and {more} others (of {})", self.of),
+        }
+    }
+}
+
 /// What a rank says of a wait in which it has slept in vain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitDetail {
@@ -91,6 +143,8 @@ pub struct WaitDetail {
     pub operations: Vec<OperationAbout>,
     /// The collective calls that the rank has made, where it is in none.
     pub made: Vec<CallsMade>,
+    /// What the rank itself holds up, if it waits for a partitioned send.
+    pub partitions: UnreadyPartitions,
 }
 
 /// A [`WaitDetail`] in shared memory: a sequence lock with one writer, the thread that runs progress. A reader believes nothing: numbers are
@@ -241,6 +295,8 @@ fn encode(detail: &WaitDetail) -> [u64; ALL_WORDS] {
         to.word(u64::from(made.context));
         to.word(made.calls);
     }
+    let UnreadyPartitions { count, of, first } = detail.partitions;
+    [count, of].into_iter().chain(first).for_each(|word| to.word(word));
     to.words
 }
 
@@ -315,7 +371,9 @@ fn decode(words: &[u64]) -> WaitDetail {
     let operations = from.list(OPERATIONS, Decoder::operation);
     let made = from.list(COUNTED, Decoder::calls_made);
     let comm = CommAbout { kind, name, members };
-    WaitDetail { call, comm, collective, unexpected, pending, operations, made }
+    let (count, of) = (from.word(), from.word());
+    let partitions = UnreadyPartitions { count, of, first: core::array::from_fn(|_| from.word()) };
+    WaitDetail { call, comm, collective, unexpected, pending, operations, made, partitions }
 }
 
 #[cfg(all(test, not(perusal_loom)))]
@@ -352,6 +410,7 @@ mod tests {
                 comm: "halo".into(),
             }],
             made: vec![CallsMade { context: 12, calls: u64::MAX }],
+            partitions: UnreadyPartitions::new(9, [1, 8].into_iter()),
         }
     }
 
@@ -377,12 +436,24 @@ mod tests {
     }
 
     #[test]
+    fn unready_partitions_are_named_as_far_as_there_is_room() {
+        let text = |unready: &[usize]| UnreadyPartitions::new(9, unready.iter().copied()).to_string();
+        assert_eq!(text(&[]), "some partitions");
+        assert_eq!(text(&[3]), "partition 3 (of 9)");
+        assert_eq!(text(&[0, 3]), "partitions 0 and 3 (of 9)");
+        assert_eq!(text(&[0, 3, 4, 5]), "partitions 0, 3, 4 and 5 (of 9)");
+        assert_eq!(text(&[0, 3, 4, 5, 8]), "partitions 0, 3, 4, 5 and another one (of 9)");
+        assert_eq!(text(&[0, 3, 4, 5, 6, 8]), "partitions 0, 3, 4, 5 and 2 others (of 9)");
+    }
+
+    #[test]
     fn nothing_that_others_write_is_believed() {
         let words = DetailWords::default();
         words.set_words(1, &[u64::MAX; WORDS]);
         let read = words.get(1).unwrap();
         assert_eq!((read.unexpected.len(), read.pending.len()), (MESSAGES, MESSAGES));
         assert_eq!((read.operations.len(), read.made.len()), (OPERATIONS, COUNTED));
+        assert!(read.partitions.to_string().ends_with(" others (of 18446744073709551615)"));
         words.set_words(2, &[u64::from_le_bytes(*b"\x1b[31m\n\r\x07"); WORDS]);
         assert!(words.get(2).unwrap().call.starts_with("?[31m???"), "{:?}", words.get(2));
     }

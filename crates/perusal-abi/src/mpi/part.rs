@@ -3,7 +3,7 @@
 use crate::arguments::Buffer;
 use crate::boundary::ErrorSource;
 use crate::comm::Comm;
-use crate::engine::{Awaited, Engine};
+use crate::engine::{Awaited, CallAbout, Engine};
 use crate::error::{Error, Result};
 use crate::info::Info;
 use crate::messages::{contents, send_peer};
@@ -30,6 +30,14 @@ impl PartitionedTask {
         match &self.0 {
             Half::Send(send) => send.awaited(),
             Half::Receive(receive) => receive.awaited(),
+        }
+    }
+
+    /// What a report may say of a wait for it.
+    pub fn about(&self) -> Option<CallAbout> {
+        match &self.0 {
+            Half::Send(send) => Some(CallAbout::PartitionedSend(send.unready_partitions())),
+            Half::Receive(_) => None,
         }
     }
 }

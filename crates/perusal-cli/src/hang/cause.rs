@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use perusal::internals::shm::roster::names;
-use perusal::internals::shm::telemetry::{MessageAbout, Wait, Waiting};
+use perusal::internals::shm::telemetry::{MessageAbout, UnreadyPartitions, Wait, Waiting};
 
 use super::{LongWait, RankView, Stage, comm_name, operation_text};
 
@@ -362,9 +362,15 @@ fn unready_partitions(ranks: &[RankView]) -> Option<Cause> {
     let (rank, wait) = waits(ranks).find(|(_, wait)| wait.wait.kind == Waiting::Partitions)?;
     Cause::new(
         "partitions-not-ready",
-        format!("rank {} waits in {}, of which some partitions were never ready", rank.rank, wait.text()),
+        format!("rank {} waits in {}, {}", rank.rank, wait.text(), never_ready(&wait.detail.partitions)),
         "call MPI_Pready for each partition before the wait",
     )
+}
+
+/// Which partitions of a send hold it up.
+fn never_ready(unready: &UnreadyPartitions) -> String {
+    let verb = if unready.count == 1 { "was" } else { "were" };
+    format!("of which {unready} {verb} never ready")
 }
 
 /// Whether a wait is in a collective operation among neighbours.

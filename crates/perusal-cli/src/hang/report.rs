@@ -85,6 +85,11 @@ fn details(rank: &RankView) -> String {
     for operation in wait.detail.operations.iter().filter(|operation| !waited_for(operation)) {
         let _ = writeln!(text, "perusal:     its {} is not over", operation_text(operation));
     }
+    let unready = &wait.detail.partitions;
+    if unready.count > 0 {
+        let verb = if unready.count == 1 { "is" } else { "are" };
+        let _ = writeln!(text, "perusal:     {unready} {verb} not ready");
+    }
     if rank.process.threads > 1 {
         let _ = writeln!(text, "perusal:     has {} threads", rank.process.threads);
     }
@@ -138,6 +143,11 @@ fn wait_json(wait: &LongWait) -> Value {
         "unexpected": wait.detail.unexpected.iter().map(message_json).collect::<Vec<_>>(),
         "pending": wait.detail.pending.iter().map(message_json).collect::<Vec<_>>(),
         "operations": wait.detail.operations.iter().map(operation_json).collect::<Vec<_>>(),
+        "unready_partitions": (wait.wait.kind == Waiting::Partitions).then(|| json!({
+            "count": wait.detail.partitions.count,
+            "of": wait.detail.partitions.of,
+            "first": wait.detail.partitions.numbers(),
+        })),
         "collective_calls": wait.detail.made.iter().map(calls_json).collect::<Vec<_>>(),
     })
 }

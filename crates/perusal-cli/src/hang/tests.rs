@@ -1,7 +1,9 @@
 //! Jobs without processes, whose memory the test writes as ranks would.
 
+use perusal::internals::shm::telemetry::detail::PARTITIONS;
 use perusal::internals::shm::telemetry::{
-    CallsMade, CollectiveAbout, CommAbout, MessageAbout, OperationAbout, Wait, WaitDetail, Waiting,
+    CallsMade, CollectiveAbout, CommAbout, MessageAbout, OperationAbout, UnreadyPartitions, Wait, WaitDetail,
+    Waiting,
 };
 use perusal::internals::shm::{Exit, Memory, RankState, Universe};
 use perusal::internals::variables::Overrides;
@@ -67,6 +69,7 @@ fn what_ranks_write_is_printed_and_neither_believed_nor_followed() {
             comm: "\r\n".into(),
         }],
         made: vec![CallsMade { context: 0, calls: u64::MAX }],
+        partitions: UnreadyPartitions { count: u64::MAX, of: 0, first: [u64::MAX; PARTITIONS] },
     };
     let kinds = [
         Waiting::Receive,
@@ -76,6 +79,7 @@ fn what_ranks_write_is_printed_and_neither_believed_nor_followed() {
         Waiting::Operation,
         Waiting::Lock,
         Waiting::Epoch,
+        Waiting::Partitions,
     ];
     for kind in kinds {
         let memory = Memory::create(3, 0).unwrap();
