@@ -210,10 +210,10 @@ impl CollectiveOp {
             Self::Gather(Some(data), ..) | Self::Scatter(_, Some(data), ..) => {
                 team.may_serve_one(self.operation(), data.bytes(), data.bytes())
             }
-            Self::Bcast(data, _) => !team.is_one_message(self.operation(), data.bytes()),
+            Self::Bcast(data, _) => !team.goes_by_messages(self.operation(), data.bytes()),
             Self::Reduce(data, result, ..) => {
                 let bytes = data.as_ref().or(result.as_ref()).map_or(0, Elements::bytes);
-                !team.is_one_message(self.operation(), bytes)
+                !team.goes_by_messages(self.operation(), bytes)
             }
             Self::ReduceScatter(data, ..) => {
                 team.may_serve_one(self.operation(), data.bytes(), data.bytes() / team.size)

@@ -29,7 +29,7 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// Those of waiting; [`crate::Error::Other`] where members disagree about the operation.
     pub async fn bcast(&mut self, data: &mut [u8], root: usize) -> Result<bool> {
         let what = OperationKey::new(Collective::Bcast, root, data.len());
-        if self.is_one_message(Collective::Bcast, data.len()) {
+        if self.goes_by_messages(Collective::Bcast, data.len()) {
             return Ok(false);
         }
         if data.len() <= PAYLOAD {
@@ -163,7 +163,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         own: impl FnOnce(&mut Room<'_>),
         mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<bool> {
-        if self.is_one_message(Collective::Gather, block)
+        if self.goes_by_messages(Collective::Gather, block)
             || block > PAYLOAD
                 && (block > self.room_among_all(Width::One)
                     || !self.has_room_among_all((block, Width::One)).await?)
@@ -189,7 +189,7 @@ impl<H: Hold> TeamGuard<'_, H> {
     ) -> Result<bool> {
         // The root needs its own block from nobody.
         let Some(len) = block.checked_mul(self.size() - 1) else { return Ok(false) };
-        if self.is_one_message(Collective::Scatter, block) {
+        if self.goes_by_messages(Collective::Scatter, block) {
             return Ok(false);
         }
         if len > PAYLOAD && (len > self.room_one_to_all() || !self.has_room(len).await?) {

@@ -251,7 +251,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         block: usize,
         mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
     ) -> Result<bool> {
-        if self.capacity().is_one_message(Collective::Gather, block)
+        if self.capacity().goes_by_messages(Collective::Gather, block)
             || !self.is_direct_at_one(Collective::Gather, block).await?
         {
             return Ok(false);
@@ -288,7 +288,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         block: usize,
         meanwhile: impl FnOnce() -> Result<()>,
     ) -> Result<bool> {
-        if self.capacity().is_one_message(Collective::Scatter, block)
+        if self.capacity().goes_by_messages(Collective::Scatter, block)
             || !self.is_direct_at_one(Collective::Scatter, block).await?
         {
             return Ok(false);

@@ -82,11 +82,11 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.comm
     }
 
-    /// Returns whether an operation in which one of two members has `bytes` bytes for the other is a message instead.
+    /// Returns whether an operation in which one member has `bytes` bytes for each other, or they for it, is messages instead.
     #[inline]
     #[must_use]
-    pub fn is_one_message(&mut self, operation: Collective, bytes: usize) -> bool {
-        self.size() == 2 && self.capacity().is_one_message(operation, bytes)
+    pub fn goes_by_messages(&mut self, operation: Collective, bytes: usize) -> bool {
+        bytes > PAYLOAD && self.capacity().goes_by_messages(operation, bytes)
     }
 
     /// Returns the number of the round that the caller is in.

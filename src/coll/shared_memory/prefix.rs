@@ -26,7 +26,7 @@ impl<H: Hold> TeamGuard<'_, H> {
             let (range, members) = (range(self.rank()), self.size());
             return self.reduce_few(what, operands, range, members, kernel).await.map(|()| true);
         }
-        if self.is_one_message(Collective::ReduceScatter, operands.len) {
+        if self.goes_by_messages(Collective::ReduceScatter, operands.len) {
             return Ok(false);
         }
         if self.reduce_scatter_direct(operands, &range, kernel).await? {
@@ -56,7 +56,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if operands.len <= PAYLOAD {
             return self.reduce_few(what, operands, 0..operands.len, members, kernel).await.map(|()| true);
         }
-        if self.is_one_message(Collective::Scan, operands.len) {
+        if self.goes_by_messages(Collective::Scan, operands.len) {
             return Ok(false);
         }
         if self.scan_direct(operands, inclusive, kernel).await? {

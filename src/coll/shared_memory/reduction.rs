@@ -171,7 +171,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         let key = OperationKey::new(Collective::Reduce, root, len);
         let out = if self.rank() == root { operands.out } else { core::ptr::null_mut() };
         let operands = Operands { out, ..operands };
-        if self.is_one_message(Collective::Reduce, len) {
+        if self.goes_by_messages(Collective::Reduce, len) {
             return Ok(false);
         }
         if len > PAYLOAD {

@@ -105,7 +105,7 @@ pub fn bcast<'a, P: Performer<'a>>(performer: P, buffer: Buffer<'_>, root: c_int
     // SAFETY: argument rule 3: the buffer has so many bytes, which the call may change.
     let data = unsafe { core::slice::from_raw_parts_mut(buffer.addr.cast(), bytes) };
     let what = |comm: &Comm| arguments::bcast(comm, buffer, root as c_int);
-    if team.is_one_message(Collective::Bcast, bytes) {
+    if team.goes_by_messages(Collective::Bcast, bytes) {
         let is_root = team.rank() == root;
         drop(team);
         return performer.by_messages(
@@ -207,7 +207,7 @@ pub fn gather<'a, P: Performer<'a>>(
         unsafe { copy(from, own, block) };
     }
     let what = |comm: &Comm| arguments::gather(comm, send, recv, root as c_int);
-    if team.is_one_message(Collective::Gather, block) {
+    if team.goes_by_messages(Collective::Gather, block) {
         let other = to.wrapping_add((1 - root) * block);
         drop(team);
         return performer.by_messages(Purpose::Gather, what, async move |transport: &P::Transport| {
@@ -249,7 +249,8 @@ pub fn scatter<'a, P: Performer<'a>>(
     let (is_root, size) = (team.rank() == root, team.size());
     let (from, to) = (send.addr.cast::<u8>().cast_const(), recv.addr.cast::<u8>());
     let block = if is_root { few(send)? } else { few(recv)? };
-    if block * size > MOST || team.is_long(block) {
+    let by_messages = team.goes_by_messages(Collective::Scatter, block);
+    if block * size > MOST || team.is_long(block) || by_messages && size > 2 {
         return None;
     }
     if is_root && !in_place(recv.addr) {
@@ -261,7 +262,7 @@ pub fn scatter<'a, P: Performer<'a>>(
         unsafe { copy(own, to, block) };
     }
     let what = |comm: &Comm| arguments::scatter(comm, send, recv, root as c_int);
-    if team.is_one_message(Collective::Scatter, block) {
+    if by_messages {
         let other = from.wrapping_add((1 - root) * block);
         drop(team);
         return performer.by_messages(Purpose::Scatter, what, async move |transport: &P::Transport| {
@@ -421,7 +422,7 @@ pub fn reduce<'a, P: Performer<'a>>(
     // SAFETY: argument rule 3: so many bytes each; only the root's result is written.
     let operands = unsafe { Operands::new(from, to, bytes, kernel.size) };
     let what = |comm: &Comm| arguments::reduce(comm, send, recv, op, root as c_int);
-    if team.is_one_message(Collective::Reduce, bytes) {
+    if team.goes_by_messages(Collective::Reduce, bytes) {
         drop(team);
         return performer.by_messages(Purpose::Reduce, what, async move |transport: &P::Transport| {
             pair::reduce(transport, operands, root, &kernel).await.map(drop)
