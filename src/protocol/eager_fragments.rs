@@ -3,7 +3,7 @@
 //!
 //! The first record says how much comes; the fragments are the very next records of the ring. The sender sends them only if there is
 //! room for all of them, so for the sender the message is what an eager one is: over when it is pushed. On the receiver the fragments go
-//! straight to the receive that the first record has met. If there is none, or somebody observes the match context, they are put
+//! to the buffer of the receive that the first record has met. If there is none, or somebody observes the match context, they are put
 //! together, and the message arrives when its last fragment does, as an eager one.
 
 use super::content::Arrival;

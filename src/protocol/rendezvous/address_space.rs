@@ -1,4 +1,4 @@
-//! Copy engine between ranks that are threads of one process: the receiver copies straight from the sender's buffer.
+//! Copy engine between ranks that are threads of one process: the receiver copies once, from the sender's buffer.
 
 use super::{CopyEngine, emit, is_plain};
 use crate::engine::{Body, Engine, Ref, Rts};

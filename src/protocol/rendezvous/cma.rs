@@ -1,4 +1,4 @@
-//! Copy engine by cross-memory attach: the receiver copies straight out of the sender's memory, by system calls.
+//! Copy engine by cross-memory attach: the receiver copies once, out of the sender's memory, by system calls.
 
 use super::selection::refuse;
 use super::{CopyEngine, emit, is_plain};
