@@ -158,6 +158,22 @@ pub async fn allgather<'a, T: Transport>(
         let own = send.map(|send| send.packed()).transpose()?;
         return team.allgather_direct(own.as_deref(), all, sent).await;
     }
+    if let (Some(team), false) = (&mut team, equal)
+        && size > 2
+        && team.allgathers_directly(end / size).await?
+    {
+        let own = send.unwrap_or_else(|| pieces(rank).as_input());
+        let place = |from: usize, fill: &mut dyn FnMut(&mut [u8]) -> Result<()>| {
+            if pieces(from).bytes() == 0 {
+                return Ok(());
+            }
+            let mut landing = pieces(from).landing()?;
+            fill(&mut landing)?;
+            landing.land()
+        };
+        team.allgatherv_direct(&own.packed()?, end, place).await?;
+        return send.map_or(Ok(()), |send| copy(send, &pieces(rank)));
+    }
     // A caller whose own piece is too small takes part nevertheless: the others would wait for it.
     let copied = send.map_or(Ok(()), |send| copy(send, &pieces(rank)));
     if let Some(mut all) = run {

@@ -32,6 +32,8 @@ pub enum Mode {
     Ready,
     /// MPI_Bsend: completes locally, from the attached buffer.
     Buffered,
+    /// As `Standard`, of a collective in which one rank has a message for each of many, or from each: they had better not copy out of its memory, or into it, all at once.
+    OneOfMany,
 }
 
 /// How the elements of the user's buffer lie.

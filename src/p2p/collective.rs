@@ -22,6 +22,7 @@ impl Engine {
         bytes: usize,
         dest: i32,
         tag: i32,
+        mode: Mode,
     ) -> Result<()> {
         // SAFETY: the bytes are valid until the call returns.
         let send_fast = || unsafe { self.send_fast(comm.collective(), comm, addr, bytes, dest, tag) };
@@ -29,7 +30,7 @@ impl Engine {
             return Ok(());
         }
         // SAFETY: the bytes are valid until the call returns, which it does not before the request is complete.
-        let request = unsafe { self.coll_isend(comm, addr, bytes, dest, tag) }?;
+        let request = unsafe { self.coll_isend(comm, addr, bytes, dest, tag, mode) }?;
         self.wait(request).map(drop)
     }
 
@@ -49,10 +50,11 @@ impl Engine {
         bytes: usize,
         dest: i32,
         tag: i32,
+        mode: Mode,
     ) -> Result<Ref> {
         let data = Data::bytes(addr.cast_mut(), bytes);
-        let request = self.prepare_send(comm.collective(), comm, data, dest, tag, Mode::Standard)?;
-        self.start_send(request, Mode::Standard)?;
+        let request = self.prepare_send(comm.collective(), comm, data, dest, tag, mode)?;
+        self.start_send(request, mode)?;
         Ok(request)
     }
 

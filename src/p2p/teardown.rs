@@ -2,7 +2,7 @@
 
 use crate::arch::clock::now;
 use crate::comm::Comm;
-use crate::engine::{Engine, RequestOperation};
+use crate::engine::{Engine, Mode, RequestOperation};
 use crate::error::Result;
 use crate::shm::telemetry::{Wait, Waiting};
 
@@ -51,7 +51,7 @@ impl Engine {
             let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
             // SAFETY: no bytes.
             unsafe {
-                self.coll_send(world, core::ptr::null(), 0, to as i32, FAREWELL)?;
+                self.coll_send(world, core::ptr::null(), 0, to as i32, FAREWELL, Mode::Standard)?;
                 self.coll_recv(world, core::ptr::null_mut(), 0, from as i32, FAREWELL)?;
             }
             distance *= 2;

@@ -4,7 +4,7 @@ use super::*;
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
-use crate::engine::Engine;
+use crate::engine::{Engine, Mode};
 use crate::error::Error;
 use crate::events::Registry;
 use crate::limits::rounds;
@@ -29,7 +29,8 @@ pub(crate) fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm)
                     // Nobody leaves while another one may still talk to it.
                     for peer in 0..engine.size() as i32 {
                         // SAFETY: no bytes.
-                        unsafe { engine.coll_send(&comm, core::ptr::null(), 0, peer, 99) }.expect("goodbye");
+                        unsafe { engine.coll_send(&comm, core::ptr::null(), 0, peer, 99, Mode::Standard) }
+                            .expect("goodbye");
                     }
                     for peer in 0..engine.size() as i32 {
                         // SAFETY: no bytes.

@@ -5,7 +5,7 @@
 
 use crate::abi::MPI_ANY_SOURCE;
 use crate::comm::{Comm, lock};
-use crate::engine::{BackgroundOperation, Engine};
+use crate::engine::{BackgroundOperation, Engine, Mode};
 use crate::error::{Error, Result};
 use crate::p2p::{MessageStatus, Request};
 use crate::shm::peer_memory;
@@ -139,7 +139,7 @@ impl Remote<'_> {
     #[inline(never)]
     fn send(self, from: &[u8], target: i32, tag: i32) -> Result<()> {
         // SAFETY: the bytes are borrowed until the call returns.
-        unsafe { self.engine.coll_send(self.comm, from.as_ptr(), from.len(), target, tag) }
+        unsafe { self.engine.coll_send(self.comm, from.as_ptr(), from.len(), target, tag, Mode::Standard) }
     }
 
     /// Sends a target a request, and returns its rank in the window.
@@ -231,7 +231,16 @@ impl Service {
     pub fn stop(&self, engine: &Engine) -> Result<()> {
         let bytes = Ask::Stop.encode();
         // SAFETY: the bytes are borrowed until the call returns.
-        unsafe { engine.coll_send(&self.comm, bytes.as_ptr(), ASK, self.comm.rank() as i32, REQUEST) }?;
+        unsafe {
+            engine.coll_send(
+                &self.comm,
+                bytes.as_ptr(),
+                ASK,
+                self.comm.rank() as i32,
+                REQUEST,
+                Mode::Standard,
+            )
+        }?;
         engine.progress().wait_for(|| Ok(matches!(*lock(&self.state), State::Stopped)))
     }
 
@@ -244,7 +253,16 @@ impl Service {
 
     fn answer(&self, engine: &Engine, origin: i32, yes: bool) -> Result<Request> {
         // SAFETY: a static.
-        unsafe { engine.coll_isend(&self.comm, &raw const ANSWERS[usize::from(yes)], 1, origin, ANSWER) }
+        unsafe {
+            engine.coll_isend(
+                &self.comm,
+                &raw const ANSWERS[usize::from(yes)],
+                1,
+                origin,
+                ANSWER,
+                Mode::Standard,
+            )
+        }
     }
 
     fn serves(&self, addr: u64, len: u64) -> bool {
@@ -263,7 +281,9 @@ impl Service {
                 let yes = answer(true)?;
                 let from = core::ptr::with_exposed_provenance(addr as usize);
                 // SAFETY: the bytes lie in memory that this rank has put into the window, which stays until the window is freed.
-                let data = unsafe { engine.coll_isend(&self.comm, from, len as usize, origin, READ) }?;
+                let data = unsafe {
+                    engine.coll_isend(&self.comm, from, len as usize, origin, READ, Mode::Standard)
+                }?;
                 Ok(State::Answering(vec![yes, data]))
             }
             Some(Ask::Write { addr, len }) if self.serves(addr, len) => {

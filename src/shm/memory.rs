@@ -400,9 +400,10 @@ const MOST_SPARE: u32 = 1024;
 pub(super) fn shape_of(ranks: u32, usable_cpus: u32, overrides: &Overrides) -> JobShape {
     let Geometry { ranks, cells, bulk, .. } = Geometry::with(ranks, overrides);
     let heap = overrides.number(VariableId::SharedHeap).unwrap_or_else(usual_heap);
+    let said = overrides.number(VariableId::UsableCpus).and_then(|cpus| u32::try_from(cpus).ok());
     let shape = JobShape {
         ranks,
-        usable_cpus,
+        usable_cpus: said.unwrap_or(usable_cpus),
         ring_cells: cells,
         ring_bulk: bulk,
         sender_fences: true,

@@ -221,6 +221,9 @@ table! {
     ConnectTimeout => "connect_timeout", Job, Local, Always, UserBasic,
         Domain::Number(|_| (0, NEVER)), |_| 180,
         "seconds that MPI_Comm_connect waits for MPI_Comm_accept at most, if the info key timeout does not say; 0: for ever";
+    UsableCpus => "usable_cpus", Job, AllEqual, BeforeJob, TunerBasic,
+        Domain::Number(|_| (1, 1 << 20)), |shape| u64::from(shape.usable_cpus),
+        "CPUs that the job may use, as the library counts them: whether ranks outnumber them decides how they wait and which algorithms they take";
     BindTo => "bind_to", Job, Readonly, Never, UserBasic,
         Domain::Text, |_| 0,
         "what the launcher binds ranks to, as its option --bind-to; empty: an equal share of the cores if ranks do not outnumber them";

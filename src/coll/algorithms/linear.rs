@@ -23,6 +23,7 @@ pub async fn gather<'a, T: Transport>(
     root: usize,
 ) -> Result<()> {
     let rank = transport.rank();
+    transport.sends_one_of_many();
     if rank != root {
         return match send {
             Some(send) => transport.send(root, &send.packed()?).await,
@@ -54,6 +55,7 @@ pub async fn scatter<'a, T: Transport>(
     }
     let packed = others(transport).map(|to| Ok((to, pieces(to).packed()?))).collect::<Result<Vec<_>>>()?;
     let sends: Vec<(usize, &[u8])> = packed.iter().map(|(to, bytes)| (*to, &**bytes)).collect();
+    transport.sends_one_of_many();
     transport.exchange_all(&sends, &mut []).await?;
     recv.map_or(Ok(()), |recv| copy(pieces(rank), &recv))
 }

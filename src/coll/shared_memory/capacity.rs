@@ -17,10 +17,13 @@ const MESSAGES: usize = 512 << 10;
 /// Bytes up to which reductions of two members of which each has a result of its own are rounds.
 const SHOWN: usize = 64 << 10;
 
-/// Bytes of a block from which a scatter among more than two members that have a CPU each is rounds. The root of a shorter one sends messages: each member goes on when it has its own, and
+/// How much longer than other data a slice must be to be reduced in one step: members meet more often.
+const SLICES: usize = 4;
+
+/// Bytes of a block from which a scatter among more than two members that have a CPU each is rounds, or one step: as many as a message has at most that goes in fragments. The root of a shorter one sends messages: each member goes on when it has its own, and
 /// the root need not wait for the slowest. (Sixteen ranks, one scatter of 2 KiB: its members have it after 7.0 microseconds in rounds, after 4.4 by messages; one
 /// behind the other: 6.3 and 1.8. A gather stays in rounds: its root has all after 5 microseconds, by messages after 10.)
-const SCATTERED: usize = 32 << 10;
+const SCATTERED: usize = 64 << 10;
 
 /// Bytes of a block up to which members that have a CPU each do not copy it out of one member's memory, or into it, all at once: the kernel counts the users of every page, and
 /// these counts go from CPU to CPU. (Eight ranks, 256 KiB: a scatter takes 97 microseconds, by messages 36. A broadcast, whose readers use the same pages, takes 177, through the bulk
@@ -77,6 +80,33 @@ impl TeamCapacity<'_> {
             _ => (PAYLOAD, direct_from),
         };
         bytes > above && bytes < below && !asked_for
+    }
+
+    /// Returns whether the members copy `bytes` bytes, of which each knows, in one step, as far as is known.
+    pub(in crate::coll) fn copies_in_one_step(&self, bytes: usize) -> bool {
+        self.direct && bytes >= self.config.coll_direct_from()
+    }
+
+    /// Returns the bytes by which blocks of an allgather are judged for that. Where ranks outnumber CPUs, longer ones take the bulk, in which each is written once for all, unless somebody has
+    /// set the control variable.
+    pub(in crate::coll) fn judged_of_allgather(&self, block: usize) -> usize {
+        let once_for_all = self.is_one_step_by_default() && self.config.shape().is_oversubscribed();
+        if once_for_all { block / 4 } else { block }
+    }
+
+    /// Returns the bytes by which operands of `len` bytes are judged for that: a slice, if they fit into the bulk; what does not (`fits`) would go by messages, and several times.
+    pub(in crate::coll) fn judged_of_reduction(&self, len: usize, fits: bool) -> usize {
+        let shape = self.config.shape();
+        // Where the bulk is filled past the cache, what is copied in one step is long anyway.
+        let times = if shape.streams && !shape.is_oversubscribed() { 1 } else { SLICES };
+        if fits { len / self.size / times } else { len }
+    }
+
+    /// Returns the bytes by which a reduction is judged whose results one member wants, or all: 0 where ranks outnumber CPUs, because operands in the bulk are in the cache of who reduces them, and
+    /// between two members.
+    pub(in crate::coll) fn judged_of_reduction_in_slices(&self, len: usize) -> usize {
+        let rounds = self.size == 2 || self.config.shape().is_oversubscribed();
+        if rounds { 0 } else { self.judged_of_reduction(len, true) }
     }
 
     /// As [`Self::may_serve`], for data that one member has for the others or they for it.

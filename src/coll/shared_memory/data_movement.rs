@@ -1,13 +1,14 @@
 //! Collectives that move data, as sequences of rounds. Each returns `Ok(false)`, at all members and before anything has happened, for a
 //! case that it does not serve.
 
-use super::{Hold, OperationKey, Place, TeamGuard, Width, show};
+use super::{Hold, OperationKey, Place, TeamGuard, Wanted, Width, show};
 use crate::arch::copy_slice;
 use crate::error::Result;
 use crate::events::Collective;
 use crate::ring::Room;
 use crate::team::PAYLOAD;
 use core::cmp::Ordering;
+use core::ops::Range;
 
 impl<H: Hold> TeamGuard<'_, H> {
     /// Returns when all members have called it.
@@ -92,7 +93,7 @@ impl<H: Hold> TeamGuard<'_, H> {
                     what,
                     (len, Width::One),
                     |to, _| show(&own[at..][..len], to),
-                    0..size,
+                    Wanted::All,
                     |from, bytes, _| {
                         let theirs = match from.cmp(&rank) {
                             Ordering::Less => &mut before[from * block..],
@@ -112,14 +113,24 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
     }
 
-    /// Fills `all`, which consists of a block for each member, that of member `r` before byte `ends[r]`, of which the caller's own is filled in. One round, if the longest fits;
-    /// but two members exchange messages, so that who has less need not wait until the other has written all.
+    /// Fills `all`, which consists of a block for each member, that of member `r` before byte `ends[r]`, of which the caller's own is filled in. Long ones are copied in one step, others in one round, if the
+    /// longest fits; but two members exchange messages, so that who has less need not wait until the other has written all.
     ///
     /// # Errors
     /// As for [`Self::bcast`].
     pub async fn allgatherv(&mut self, all: &mut [u8], ends: &[usize]) -> Result<bool> {
         let (rank, size) = (self.rank(), self.size());
         let range = |r: usize| if r == 0 { 0..ends[0] } else { ends[r - 1]..ends[r] };
+        let (begin, end, total) = (range(rank).start, range(rank).end, all.len());
+        let direct = size > 2 && self.allgathers_directly(total / size).await?;
+        let (before, rest) = all.split_at_mut(begin);
+        let (own, behind) = rest.split_at_mut(end - begin);
+        if direct {
+            let place = |from: usize, fill: &mut dyn FnMut(&mut [u8]) -> Result<()>| {
+                fill(beside(before, (end, behind), range(from)))
+            };
+            return self.allgatherv_direct(own, total, place).await.map(|()| true);
+        }
         let longest = (0..size).map(|r| range(r).len()).max().unwrap_or_default();
         if longest > PAYLOAD
             && (size == 2
@@ -128,23 +139,17 @@ impl<H: Hold> TeamGuard<'_, H> {
         {
             return Ok(false);
         }
-        let what = OperationKey::new(Collective::Allgather, 0, all.len());
-        let (begin, end) = (range(rank).start, range(rank).end);
-        let (before, rest) = all.split_at_mut(begin);
-        let (own, behind) = rest.split_at_mut(end - begin);
+        let what = OperationKey::new(Collective::Allgather, 0, total);
         self.among_all(
             what,
             (longest, Width::One),
             |to, _| show(own, &mut to.part(0, own.len())),
-            0..size,
+            Wanted::All,
             |from, bytes, _| {
-                let theirs = range(from);
-                let to = match from.cmp(&rank) {
-                    Ordering::Less => &mut before[theirs.clone()],
-                    Ordering::Equal => return Ok(()),
-                    Ordering::Greater => &mut behind[theirs.start - end..theirs.end - end],
-                };
-                copy_slice(&bytes[..theirs.len()], to);
+                if from != rank {
+                    let to = beside(before, (end, behind), range(from));
+                    copy_slice(&bytes[..to.len()], to);
+                }
                 Ok(())
             },
         )
@@ -171,7 +176,7 @@ impl<H: Hold> TeamGuard<'_, H> {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Gather, root, block);
-        let wanted = if self.rank() == root { 0..self.size() } else { 0..0 };
+        let wanted = if self.rank() == root { Wanted::All } else { Wanted::None };
         let (own, each) = (|to: &mut Room<'_>, _| own(to), |from, bytes: &[u8], _| each(from, bytes));
         self.among_all(what, (block, Width::One), own, wanted, each).await.map(|()| true)
     }
@@ -250,7 +255,7 @@ impl<H: Hold> TeamGuard<'_, H> {
                             read(peer, at, &mut to.part(place * stride, len));
                         });
                     },
-                    0..size,
+                    Wanted::All,
                     |from, bytes, seats| {
                         if from != rank {
                             let place = if few { in_slot(from, rank) } else { seats.of(rank) };
@@ -266,6 +271,19 @@ impl<H: Hold> TeamGuard<'_, H> {
                 return Ok(true);
             }
         }
+    }
+}
+
+/// The bytes `range` of what `before` is the beginning of and `behind`, from byte `end` on, the end.
+fn beside<'r>(
+    before: &'r mut [u8],
+    (end, behind): (usize, &'r mut [u8]),
+    range: Range<usize>,
+) -> &'r mut [u8] {
+    if range.end <= before.len() {
+        &mut before[range]
+    } else {
+        &mut behind[range.start - end..range.end - end]
     }
 }
 

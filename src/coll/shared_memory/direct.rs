@@ -26,11 +26,11 @@ use crate::events::Collective;
 use core::mem::swap;
 use core::ops::Range;
 
-/// Bytes of operands that are read and reduced at a time: they stay in the second cache.
+/// Bytes of operands of a member that are read and reduced at a time.
 const BLOCK: usize = 64 << 10;
 
-/// How much longer than other data a slice must be to be reduced so: members meet more often.
-const SLICES: usize = 4;
+/// Bytes of all members' operands that are: they stay in the second cache.
+const ROOM: usize = 512 << 10;
 
 /// Bytes of a broadcast from which the root writes a share of it: less is not worth a system call for each of the others.
 const SHARE: usize = 4096;
@@ -108,12 +108,10 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         Ok(!self.capacity().avoids_one_step(operation, bytes) && self.is_direct(bytes).await?)
     }
 
-    /// As [`Self::is_direct`], for the blocks of an allgather. Where ranks outnumber CPUs, longer ones take the bulk, in which each is written once for all, unless somebody has set the
-    /// control variable.
+    /// As [`Self::is_direct`], for the blocks of an allgather.
     pub async fn allgathers_directly(&mut self, block: usize) -> Result<bool> {
-        let once_for_all =
-            self.capacity().is_one_step_by_default() && self.engine.config().shape().is_oversubscribed();
-        self.is_direct(if once_for_all { block / 4 } else { block }).await
+        let judged = self.capacity().judged_of_allgather(block);
+        self.is_direct(judged).await
     }
 
     /// Each member tries the memory of the next.
@@ -238,6 +236,24 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await
     }
 
+    /// An allgather of blocks of different lengths, `total` bytes together: each reads the others', which may lie elsewhere at every member, into what `place` gives. The members
+    /// know that it is done in one step.
+    ///
+    /// # Errors
+    /// As for [`Self::allgather_direct`], and those of `place`.
+    pub async fn allgatherv_direct(
+        &mut self,
+        own: &[u8],
+        total: usize,
+        mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let what = OperationKey::new(Collective::Allgather, 0, total);
+        let exposed = self.expose(what, [own.as_ptr(); RUNS], own.len()).await?;
+        let mut read = |from: usize| place(from, &mut |room| exposed.read(from, SEND, 0, room));
+        let done = self.others().try_for_each(&mut read);
+        self.meet(done).await
+    }
+
     /// A gather of blocks of equal length, for which every member calls this: the others write their blocks into `all`, where the root has one run of bytes for
     /// them; else it reads them, each into what `place` gives. The root's own block is `own`, or in its place already: if that is empty, or if there is no `all`.
     ///
@@ -330,19 +346,56 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 
     /// The bytes of the caller's slice of `len` bytes in elements of `unit` bytes.
-    fn slice_of(&self, member: usize, len: usize, unit: usize) -> Range<usize> {
+    pub(super) fn slice_of(&self, member: usize, len: usize, unit: usize) -> Range<usize> {
         let cut = |slice: usize| len / unit * slice / self.size() * unit;
         cut(member)..cut(member + 1)
     }
 
     /// Whether operands of `len` bytes are reduced in slices of which each member reads one of all others.
     pub(super) async fn reduces_directly(&mut self, len: usize) -> Result<bool> {
-        let shape = self.engine.config().shape();
-        // Where the bulk is filled past the cache, what is copied in one step is long anyway.
-        let times = if shape.streams && !shape.is_oversubscribed() { 1 } else { SLICES };
-        // What does not fit would go by messages, and several times.
         let fits = len <= self.room_among_all(Width::One);
-        self.is_direct(if fits { len / self.size() / times } else { len }).await
+        let judged = self.capacity().judged_of_reduction(len, fits);
+        self.is_direct(judged).await
+    }
+
+    /// A reduction whose results `root` wants, or, if there is none, all: each member reduces a slice of all operands, and writes the results to who wants them. `false` if it is not done in
+    /// one step.
+    ///
+    /// # Errors
+    /// Those of waiting, of the kernel and of the operation.
+    pub(super) async fn reduce_direct<K: ReductionKernel>(
+        &mut self,
+        what: OperationKey,
+        operands: Operands,
+        root: Option<usize>,
+        kernel: &K,
+    ) -> Result<bool> {
+        let Operands { own, out, len, unit } = operands;
+        let judged = self.capacity().judged_of_reduction_in_slices(len);
+        if !self.is_direct(judged).await? {
+            return Ok(false);
+        }
+        let (rank, size) = (self.rank(), self.size());
+        let mine = self.slice_of(rank, len, unit);
+        let block = self.block_of(unit).min(mine.len()).max(unit);
+        let mut room = Scratch::of(block * size)?;
+        // A slice is used by one member alone, so its results may overwrite the operands.
+        let exposed = self.expose(what, [own, out.cast_const()], len).await?;
+        let wants = |member: &usize| root.is_none_or(|root| root == *member);
+        let done = mine.clone().step_by(block).try_for_each(|at| {
+            let results =
+                self.reduce_block(&exposed, &operands, at..mine.end.min(at + block), &mut room, kernel)?;
+            if wants(&rank) {
+                operands.store_from(at, results);
+            }
+            self.others().filter(wants).try_for_each(|to| exposed.write(to, RECV, at, results))
+        });
+        self.meet(done).await.map(|()| true)
+    }
+
+    /// Bytes of whole elements that are reduced at a time.
+    fn block_of(&self, unit: usize) -> usize {
+        (BLOCK.min(ROOM / self.size()) / unit).max(1) * unit
     }
 
     /// A reduce-scatter: member m gets the bytes `range(m)` of the results, in an `out` that is as long. `false` if it is not done in one step.
@@ -355,7 +408,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         range: impl Fn(usize) -> Range<usize>,
         kernel: &K,
     ) -> Result<bool> {
-        let Operands { own, out, len, .. } = operands;
+        let Operands { own, out, len, unit } = operands;
         if !self.reduces_directly(len).await? {
             return Ok(false);
         }
@@ -365,11 +418,17 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         // In place, results would overwrite operands that others read.
         let apart = operands.is_apart(bytes);
         let mut kept = Scratch::of(if apart { 0 } else { bytes })?;
+        let block = self.block_of(unit);
+        let mut room = Scratch::of(block.min(bytes) * self.size())?;
         let to = if apart { out } else { kept.as_mut_ptr() };
         let exposed = self.expose(what, [own; RUNS], len).await?;
         // SAFETY: `to` has room for the caller's range: it is ours, or `out`, which can be written and is no operand's (`Operands::new`).
         let results = unsafe { core::slice::from_raw_parts_mut(to, bytes) };
-        let done = self.reduce_range(&exposed, &operands, mine, results, kernel);
+        let done = results.chunks_mut(block).zip(mine.step_by(block)).try_for_each(|(to, at)| {
+            let reduced = self.reduce_block(&exposed, &operands, at..at + to.len(), &mut room, kernel)?;
+            copy_slice(reduced, to);
+            Ok(())
+        });
         self.meet(done).await?;
         if !apart {
             // SAFETY: `out` has room for the caller's range (`Operands::new`), and all have met.
@@ -444,30 +503,22 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         Ok(())
     }
 
-    /// Reduces the bytes `range` of all members' operands, block by block, from the highest rank down.
-    fn reduce_range<K: ReductionKernel>(
+    /// Reduces the bytes `range` of all members' operands in `room`, which has as many for each member. It reads them beginning behind the caller, and reduces them in rank order.
+    fn reduce_block<'r, K: ReductionKernel>(
         &self,
         exposed: &Exposed<'_>,
         operands: &Operands,
         range: Range<usize>,
-        results: &mut [u8],
+        room: &'r mut [u8],
         kernel: &K,
-    ) -> Result<()> {
-        let block = (BLOCK / operands.unit).max(1) * operands.unit;
-        let mut left = Scratch::of(block.min(range.len()))?;
-        for (acc, at) in results.chunks_mut(block).zip(range.step_by(block)) {
-            let len = acc.len();
-            self.fetch(exposed, operands, self.size() - 1, at, acc)?;
-            for member in (0..self.size() - 1).rev() {
-                if member == self.rank() {
-                    kernel.reduce(operands.part(at, len), acc)?;
-                } else {
-                    exposed.read(member, SEND, at, &mut left[..len])?;
-                    kernel.reduce(&left[..len], acc)?;
-                }
-            }
+    ) -> Result<&'r [u8]> {
+        let (rank, size, at, len) = (self.rank(), self.size(), range.start, range.len());
+        for member in self.others().chain([rank]) {
+            self.fetch(exposed, operands, member, at, &mut room[member * len..][..len])?;
         }
-        Ok(())
+        let (below, acc) = room[..size * len].split_at_mut((size - 1) * len);
+        (0..size - 1).rev().try_for_each(|member| kernel.reduce(&below[member * len..][..len], acc))?;
+        Ok(acc)
     }
 }
 

@@ -39,7 +39,6 @@ use crate::team::{
     Arrived, Condition, CorruptWord, MappedSegment, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
 };
 use core::future::Future;
-use core::ops::Range;
 
 /// How often a word is polled, where every rank has a CPU, before the caller waits as for a message: about as long as members
 /// that run in step are apart.
@@ -302,14 +301,14 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         copied
     }
 
-    /// Moves members' data among them: each writes `len` bytes, and is shown those of the members that it wants, from the highest down. `len` is at most
-    /// [`Self::room_among_all`], with the same `width`.
+    /// Moves members' data among them: each writes `len` bytes, and is shown those of the members that it wants. `len` is at most [`Self::room_among_all`], with
+    /// the same `width`.
     pub(super) async fn among_all(
         &mut self,
         what: OperationKey,
         (len, width): (usize, Width),
         write: impl FnOnce(&mut Room<'_>, Seats),
-        wanted: Range<usize>,
+        wanted: Wanted,
         mut each: impl FnMut(usize, &[u8], Seats) -> Result<()>,
     ) -> Result<()> {
         wait!(self, self.begin()?);
@@ -327,15 +326,16 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         });
         self.arrive(|_| {})?;
         let mut result = Ok(());
-        let others = wanted.clone().any(|member| member != rank);
-        if others && self.arrival == RoundArrival::Count || wanted.len() == size {
+        let wants_others = wanted.members(rank, size).any(|member| member != rank);
+        // A long one is read while others still write theirs.
+        let one_by_one = self.arrival == RoundArrival::Flags && part.is_some();
+        if wants_others && !one_by_one {
             wait!(self, self.completion());
-        } else if others {
-            for member in wanted.clone() {
+        }
+        for member in wanted.members(rank, size) {
+            if one_by_one {
                 wait!(self, Condition::Published(member));
             }
-        }
-        for member in wanted.rev() {
             let shown = self.read_slot(member, what, |payload| match part {
                 None => each(member, &payload[..len], seats),
                 Some(part) => {
@@ -488,6 +488,32 @@ pub(super) enum Place<'p> {
     Room(&'p mut Room<'p>),
     /// Another member's.
     Bytes(&'p [u8]),
+}
+
+/// Whose data a member wants in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// No member's.
+    None,
+    /// Every member's. The caller begins behind itself: one member's cache gives its lines to one reader as fast as to all together.
+    All,
+    /// That of the first so many members, in the order in which operands are reduced: from the highest down.
+    FromTheHighest(usize),
+}
+
+impl Wanted {
+    /// The members whose data `rank`, one of `size`, wants, in the order in which it reads them.
+    fn members(self, rank: usize, size: usize) -> impl Iterator<Item = usize> {
+        let count = match self {
+            Self::None => 0,
+            Self::All => size,
+            Self::FromTheHighest(count) => count,
+        };
+        (0..count).map(move |step| match self {
+            Self::FromTheHighest(_) => count - 1 - step,
+            _ => (rank + 1 + step) % size,
+        })
+    }
 }
 
 /// How many parts of the bulk a round takes.

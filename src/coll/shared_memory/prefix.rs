@@ -1,8 +1,8 @@
 //! Reductions of which members get different results, as one round: each member sees all operands, and reduces what it needs.
 
 use super::reduction::SlotRoom;
-use super::{Hold, Operands, OperationKey, TeamGuard, Width};
-use crate::arch::copy_run;
+use super::{Hold, Operands, OperationKey, Readers, TeamGuard, Wanted, Width};
+use crate::arch::{copy_run, copy_slice};
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
 use crate::events::Collective;
@@ -62,6 +62,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.scan_direct(operands, inclusive, kernel).await? {
             return Ok(true);
         }
+        if self.size() > 2 {
+            return self.scan_in_slices(what, operands, inclusive, kernel).await;
+        }
         self.reduce_shown(what, operands, 0..operands.len, members, kernel).await
     }
 
@@ -104,6 +107,69 @@ impl<H: Hold> TeamGuard<'_, H> {
         reduced
     }
 
+    /// A scan of operands that fit into no slot, in two rounds: in the first all show theirs, and each reduces a slice of them, where they lie; then a member's share holds its result, or
+    /// in an exclusive scan that of the next one. `false` if there is no room for them.
+    ///
+    /// A slice of the shares is read and written by one member alone, once the first round is complete; others read it when the second is complete.
+    async fn scan_in_slices<K: ReductionKernel>(
+        &mut self,
+        what: OperationKey,
+        operands: Operands,
+        inclusive: bool,
+        kernel: &K,
+    ) -> Result<bool> {
+        let Operands { own, out, len, unit } = operands;
+        if len > self.room_among_all(Width::One) || !self.has_room_among_all((len, Width::One)).await? {
+            return Ok(false);
+        }
+        let (rank, size, apart) = (self.rank(), self.size(), self.reads_apart());
+        let mine = self.slice_of(rank, len, unit);
+        let width = mine.len();
+        let mut theirs = Scratch::of(if apart { width * size } else { 0 })?;
+        let stride = (self.rounds().storage().part_bytes() / size) & !63;
+        let copy = self.copy_of_operands();
+        wait!(self, self.begin()?);
+        let part = self.part(Readers::NextRound, true).await?;
+        // SAFETY: bulk rule 1: the part is free and this round's, the share is the caller's and has room for `len` bytes; the operands can be read (`Operands::new`).
+        unsafe { copy(own, part.add(rank * stride), len) };
+        self.write_slot(what, |_| {});
+        self.arrive(|_| {})?;
+        wait!(self, self.completion());
+        self.agree(what).map_err(|error| self.fail_with(error))?;
+        // SAFETY: the round is complete, so all shares are written; the slice of each, which is `width` bytes from there on, is the caller's alone.
+        let shown = |member: usize| unsafe {
+            core::slice::from_raw_parts_mut(part.add(member * stride + mine.start), width)
+        };
+        let mut reduced = Ok(());
+        if apart {
+            let others = (1..=size).map(|step| (rank + step) % size);
+            others.clone().for_each(|m| copy_slice(shown(m), &mut theirs[m * width..][..width]));
+            for member in 1..size {
+                let (below, rest) = theirs.split_at_mut(member * width);
+                let left = &below[(member - 1) * width..];
+                reduced = reduced.and_then(|()| kernel.reduce(left, &mut rest[..width]));
+            }
+            others.for_each(|m| copy_slice(&theirs[m * width..][..width], shown(m)));
+        } else {
+            for member in 1..size {
+                reduced = reduced.and_then(|()| kernel.reduce(shown(member - 1), shown(member)));
+            }
+        }
+        self.leave();
+        wait!(self, self.begin()?);
+        self.write_slot(what, |_| {});
+        self.arrive(|_| {})?;
+        let share = if inclusive { Some(rank) } else { rank.checked_sub(1) };
+        if let Some(share) = share {
+            wait!(self, self.completion());
+            // SAFETY: the round is complete, so the share holds results, which nobody writes before the caller has arrived again; `out` can be written
+            // (`Operands::new`) and is as long.
+            unsafe { copy_run(part.add(share * stride), out, len) };
+        }
+        self.leave();
+        reduced.map_err(|error| self.fail_with(error)).map(|()| true)
+    }
+
     /// As [`Self::reduce_few`], of operands that fit into no slot. `false` if there is no room for them.
     async fn reduce_shown<K: ReductionKernel>(
         &mut self,
@@ -118,8 +184,31 @@ impl<H: Hold> TeamGuard<'_, H> {
             return Ok(false);
         }
         let copy = self.copy_of_operands();
+        if self.reads_apart() && members == self.size() && range.len() < len {
+            let part = range.len();
+            let mut theirs = Scratch::of(part * members)?;
+            self.among_all(
+                what,
+                (len, Width::One),
+                // SAFETY: the operands can be read, and `to` is memory of the team's and as long.
+                |to, _| unsafe { copy(operands.own, to.as_mut_ptr(), len) },
+                if part == 0 { Wanted::None } else { Wanted::All },
+                |from, bytes, _| {
+                    copy_slice(&bytes[range.clone()], &mut theirs[from * part..][..part]);
+                    Ok(())
+                },
+            )
+            .await?;
+            let (below, result) = theirs.split_at_mut(part * (members - 1));
+            (0..members - 1)
+                .rev()
+                .try_for_each(|member| kernel.reduce(&below[member * part..][..part], result))?;
+            // SAFETY: `out` can be written (`Operands::new`) and is as long as the range.
+            unsafe { copy_run(result.as_ptr(), operands.out, part) };
+            return Ok(true);
+        }
         let mut reduced: Option<Scratch> = None;
-        let wanted = if range.is_empty() { 0..0 } else { 0..members };
+        let wanted = if range.is_empty() { Wanted::None } else { Wanted::FromTheHighest(members) };
         self.among_all(
             what,
             (len, Width::One),

@@ -15,7 +15,7 @@
 
 use super::{Hold, OperationKey, Readers, Seats, TeamGuard};
 use crate::arch::{copy_for_others, copy_run};
-use crate::coll::ReductionKernel;
+use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
 use crate::events::Collective;
 use crate::team::{PAYLOAD, RoundArrival};
@@ -25,8 +25,11 @@ use core::ops::Range;
 /// Bytes of operands that are reduced at a time: they stay in the nearest cache for all members' turns.
 const BLOCK: usize = 8 << 10;
 
-/// Bytes of each member up to which another round costs more than one member that reduces everything.
+/// Bytes of each member up to which another round costs more than one member that reduces everything, where each round costs a switch of every rank.
 const ALONE: usize = 8 << 10;
+
+/// The same, of all other members together, where each has a CPU.
+const ALONE_OF_ALL: usize = 8 << 10;
 
 /// Bytes of each of two members from which each reduces one half: the copies and reads that are saved are worth another round.
 const HALVED: usize = 256 << 10;
@@ -156,6 +159,20 @@ impl<H: Hold> TeamGuard<'_, H> {
         if oversubscribed || self.seats().change() { copy_run } else { copy_for_others }
     }
 
+    /// Whether members copy all operands that they reduce, each beginning behind itself, and reduce the copies: in rank order, all would read one member's at a time, whose cache gives its lines to
+    /// one reader as fast as to all together. Members that share CPUs do not read at the same time.
+    pub(super) fn reads_apart(&self) -> bool {
+        self.size() > 2 && !self.engine.config().shape().is_oversubscribed()
+    }
+
+    /// Whether one member had better reduce all operands of `len` bytes than each a slice, which takes another round.
+    fn is_for_one(&self, len: usize) -> bool {
+        match self.engine.config().shape().is_oversubscribed() {
+            true => len <= ALONE,
+            false => len * (self.size() - 1) <= ALONE_OF_ALL,
+        }
+    }
+
     /// Reduces every rank's operands into the result of `root`; the others' place for a result is not used. `false` if the team cannot
     /// do so, before anything has happened.
     ///
@@ -175,7 +192,10 @@ impl<H: Hold> TeamGuard<'_, H> {
             return Ok(false);
         }
         if len > PAYLOAD {
-            let alone = len <= ALONE || self.size() == 2;
+            if self.reduce_direct(key, operands, Some(root), kernel).await? {
+                return Ok(true);
+            }
+            let alone = self.is_for_one(len) || self.size() == 2;
             let reducer = if alone { Reducer::EachForItself } else { Reducer::AllInSlices };
             return self.reduce_bulk(key, reducer, operands, kernel).await;
         }
@@ -201,11 +221,14 @@ impl<H: Hold> TeamGuard<'_, H> {
         let len = operands.len;
         let key = OperationKey::new(Collective::Allreduce, 0, len);
         if len > PAYLOAD {
+            if self.reduce_direct(key, operands, None, kernel).await? {
+                return Ok(true);
+            }
             let reducer = match self.arrival {
-                RoundArrival::Flags if len <= ALONE || (self.size() == 2 && len < HALVED) => {
+                RoundArrival::Flags if self.is_for_one(len) || (self.size() == 2 && len < HALVED) => {
                     Reducer::EachForItself
                 }
-                RoundArrival::Count if len <= ALONE => Reducer::Last,
+                RoundArrival::Count if self.is_for_one(len) => Reducer::Last,
                 _ => Reducer::AllInSlices,
             };
             return self.reduce_bulk(key, reducer, operands, kernel).await;
@@ -257,7 +280,7 @@ impl<H: Hold> TeamGuard<'_, H> {
     }
 
     /// Checks that all members, which have arrived, are in the same operation.
-    fn agree(&mut self, key: OperationKey) -> Result<()> {
+    pub(super) fn agree(&mut self, key: OperationKey) -> Result<()> {
         (0..self.size()).try_for_each(|member| self.read_slot(member, key, |_| ()))
     }
 
@@ -282,9 +305,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
         let stride = (self.rounds().storage().part_bytes() / shares) & !63;
         let (rank, size) = (self.rank(), self.size());
-        let (copy, seats) = (self.copy_of_operands(), self.seats());
+        let (copy, seats, apart) = (self.copy_of_operands(), self.seats(), self.reads_apart());
         let mut division =
-            Division { operands, stride, rank, size, copy, part: core::ptr::null_mut(), seats };
+            Division { operands, stride, rank, size, copy, part: core::ptr::null_mut(), seats, apart };
         let only = total <= most;
         let mut result = Ok(());
         let mut before = None;
@@ -425,6 +448,8 @@ struct Division {
     part: *mut u8,
     /// Who has which share of it.
     seats: Seats,
+    /// [`TeamGuard::reads_apart`].
+    apart: bool,
 }
 
 impl Division {
@@ -483,7 +508,7 @@ impl Division {
             };
         }
         if block > BLOCK {
-            let mut room = crate::coll::Scratch::of(block)?;
+            let mut room = Scratch::of(block)?;
             // SAFETY: room for a block, of our own.
             return unsafe { self.blocks(piece, range, block, |_| room.as_mut_ptr(), kernel) };
         }
@@ -503,13 +528,27 @@ impl Division {
         mut place: impl FnMut(usize) -> *mut u8,
         kernel: &K,
     ) -> Result<()> {
+        let room = block.min(range.len());
+        let mut kept = Scratch::of(if self.apart { room * self.size } else { 0 })?;
         for from in range.clone().step_by(block) {
             let len = block.min(range.end - from);
+            let shown = |member: usize| {
+                self.part.wrapping_add(self.seats.of(member) * self.stride + from).cast_const()
+            };
+            if self.apart {
+                for member in (1..self.size).map(|step| (self.rank + step) % self.size) {
+                    // SAFETY: bulk rule 2; a member has `len` bytes from there on, and the memory is ours.
+                    unsafe { copy_run(shown(member), kept[member * room..][..len].as_mut_ptr(), len) };
+                }
+            }
             let operand = |member: usize| {
-                let theirs = self.part.wrapping_add(self.seats.of(member) * self.stride).cast_const();
-                let first = if member == self.rank { self.operands.own.wrapping_add(at) } else { theirs };
+                if member != self.rank && self.apart {
+                    return &kept[member * room..][..len];
+                }
+                let own = self.operands.own.wrapping_add(at + from);
+                let first = if member == self.rank { own } else { shown(member) };
                 // SAFETY: bulk rule 2; the caller's own operands can be read (`Operands::new`).
-                unsafe { core::slice::from_raw_parts(first.add(from), len) }
+                unsafe { core::slice::from_raw_parts(first, len) }
             };
             let place = place(from);
             // SAFETY: `place` has room for `len` bytes, which are written before they are borrowed.
@@ -528,7 +567,7 @@ impl Division {
         Ok(())
     }
 
-    /// Copies the results of a piece, but for `mine`, from a part.
+    /// Copies the results of a piece, but for `mine`, from a part; first those behind it, so that not all begin with one member's.
     ///
     /// # Safety
     /// Bulk rule 3 allows to read the results; there is an `out`.
@@ -537,8 +576,8 @@ impl Division {
         let to = self.operands.out.wrapping_add(at);
         // SAFETY: bulk rule 3; results are at most a stride long, and `out` can be written (`Operands::new`).
         unsafe {
-            copy_run(results, to, mine.start);
             copy_run(results.add(mine.end), to.add(mine.end), len - mine.end);
+            copy_run(results, to, mine.start);
         }
     }
 }

@@ -2,19 +2,19 @@
 
 use super::{
     Purpose, ReceiveUnderWay, Transport, WITHIN, algorithm_for, are_oversubscribed, check_length,
-    expected_capacity, join_team, trouble,
+    expected_capacity, join_team, mode_of_one_of_many, trouble,
 };
 use crate::coll::NumberedCall;
 use crate::coll::create::{self, Name};
 use crate::coll::selection::arrival;
 use crate::coll::shared_memory::{BlockingTeam, Description, Locked, TeamCapacity, TeamGuard};
 use crate::comm::{Comm, Group};
-use crate::engine::Engine;
+use crate::engine::{Engine, Mode};
 use crate::error::{Error, Result};
 use crate::events::Collective;
 use crate::p2p::Request;
 use crate::team::{Membership, RoundArrival};
-use core::cell::OnceCell;
+use core::cell::{Cell, OnceCell};
 use core::future::Future;
 
 /// Bytes up to which a message is received when its turn has come, and no receive is posted before.
@@ -29,6 +29,8 @@ pub struct BlockingTransport<'a> {
     /// Whether all members of the communicator are in the operation.
     all: bool,
     failure: OnceCell<Error>,
+    /// The mode of what is sent.
+    send_mode: Cell<Mode>,
 }
 
 /// Returns the team of `comm` for an operation of all its members, if the caller has joined it in an earlier one. Callers need no
@@ -60,7 +62,14 @@ impl<'a> BlockingTransport<'a> {
     /// Makes a transport for messages among some of the peers, with a tag of its own.
     #[must_use]
     pub fn tagged(engine: &'a Engine, comm: &'a Comm, tag: i32) -> Self {
-        Self { engine, comm, tag, all: false, failure: trouble(engine, comm, tag) }
+        Self {
+            engine,
+            comm,
+            tag,
+            all: false,
+            failure: trouble(engine, comm, tag),
+            send_mode: Cell::new(Mode::Standard),
+        }
     }
 
     /// Runs a collective over this transport.
@@ -102,7 +111,14 @@ impl<'a> BlockingTransport<'a> {
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
         // SAFETY: `finish_send` waits before the borrow of `bytes` ends.
         self.note(unsafe {
-            self.engine.coll_isend(self.comm, bytes.as_ptr(), bytes.len(), to as i32, self.tag)
+            self.engine.coll_isend(
+                self.comm,
+                bytes.as_ptr(),
+                bytes.len(),
+                to as i32,
+                self.tag,
+                self.send_mode.get(),
+            )
         })
     }
 
@@ -123,7 +139,14 @@ impl<'a> BlockingTransport<'a> {
     fn send_now(&self, to: usize, bytes: &[u8]) {
         // SAFETY: borrowed until the call returns.
         self.note(unsafe {
-            self.engine.coll_send(self.comm, bytes.as_ptr(), bytes.len(), to as i32, self.tag)
+            self.engine.coll_send(
+                self.comm,
+                bytes.as_ptr(),
+                bytes.len(),
+                to as i32,
+                self.tag,
+                self.send_mode.get(),
+            )
         });
     }
 }
@@ -166,6 +189,9 @@ impl Transport for BlockingTransport<'_> {
     }
     fn requested(&self, operation: Collective) -> u64 {
         algorithm_for(self.engine, self.comm, operation)
+    }
+    fn sends_one_of_many(&self) {
+        self.send_mode.set(mode_of_one_of_many(self.engine, self.comm));
     }
     fn is_oversubscribed(&self) -> bool {
         are_oversubscribed(self.engine, self.comm)

@@ -20,7 +20,7 @@ pub use subset::Subset;
 use super::selection::requested;
 use super::shared_memory::{Hold, TeamCapacity, TeamGuard};
 use crate::comm::Comm;
-use crate::engine::Engine;
+use crate::engine::{Engine, Mode};
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
 use crate::p2p::Request;
@@ -83,6 +83,8 @@ pub trait Transport {
     fn is_oversubscribed(&self) -> bool {
         false
     }
+    /// Says that the messages of this operation, among more than two ranks, go from one rank to all others, or from them to it: who has a CPU each had better not copy out of its memory, or into it, at once.
+    fn sends_one_of_many(&self) {}
     /// Returns whether callers wait for an operation, or poll it, or start it again and again.
     fn mode(&self) -> CollMode {
         CollMode::Blocking
@@ -204,6 +206,12 @@ async fn join_team<T: Transport>(
     }))
 }
 
+/// The mode of messages that go from one member to all others, or from them to it.
+fn mode_of_one_of_many(engine: &Engine, comm: &Comm) -> Mode {
+    let each_has_a_cpu = comm.peers().size() > 2 && !are_oversubscribed(engine, comm);
+    if each_has_a_cpu { Mode::OneOfMany } else { Mode::Standard }
+}
+
 /// Which algorithm over messages is asked for. Members of several jobs may have been asked for different ones, and take none of these.
 fn algorithm_for(engine: &Engine, comm: &Comm, operation: Collective) -> u64 {
     if engine.has_guests(comm.group().iter()) { AUTO } else { requested(engine.config(), operation) }
@@ -215,7 +223,7 @@ fn are_oversubscribed(engine: &Engine, comm: &Comm) -> bool {
 }
 
 /// What the team of `comm` will have room for, if it gets one.
-fn expected_capacity<'a>(engine: &'a Engine, comm: &Comm) -> Option<TeamCapacity<'a>> {
+pub(in crate::coll) fn expected_capacity<'a>(engine: &'a Engine, comm: &Comm) -> Option<TeamCapacity<'a>> {
     let config = engine.config();
     let part_bytes = engine.job().layout().collective_segment_layout().part as usize;
     // A collective segment is memory of one job.

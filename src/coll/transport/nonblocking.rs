@@ -2,18 +2,18 @@
 
 use super::{
     ReceiveUnderWay, Transport, algorithm_for, are_oversubscribed, check_length, expected_capacity,
-    join_team, trouble,
+    join_team, mode_of_one_of_many, trouble,
 };
 use crate::coll::nonblocking::TeamUse;
 use crate::coll::selection::arrival;
 use crate::coll::shared_memory::{InTurn, TeamCapacity, TeamGuard};
 use crate::comm::Comm;
-use crate::engine::Engine;
+use crate::engine::{Engine, Mode};
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
 use crate::p2p::{MessageStatus, Request};
 use crate::team::{BackgroundTeam, Membership, RoundArrival};
-use core::cell::OnceCell;
+use core::cell::{Cell, OnceCell};
 use core::future::poll_fn;
 use core::task::Poll;
 
@@ -41,6 +41,8 @@ pub struct NonblockingTransport<'a> {
     /// The team that may serve it.
     team: Option<&'a BackgroundTeam>,
     failure: OnceCell<Error>,
+    /// The mode of what is sent.
+    send_mode: Cell<Mode>,
 }
 
 /// Returns `team`, of the members of `comm`, for an operation in the background, if the caller has joined it in an earlier one and no operation has it.
@@ -71,7 +73,15 @@ impl<'a> NonblockingTransport<'a> {
         };
         let tag = FIRST_TAG + 2 * number as i32;
         let team = team.team(comm).filter(|_| !comm.is_inter());
-        Self { engine, comm, tag, mode, team, failure: trouble(engine, comm, tag) }
+        Self {
+            engine,
+            comm,
+            tag,
+            mode,
+            team,
+            failure: trouble(engine, comm, tag),
+            send_mode: Cell::new(Mode::Standard),
+        }
     }
 
     /// For the part of it that is within the caller's own group of an intercommunicator.
@@ -111,7 +121,14 @@ impl<'a> NonblockingTransport<'a> {
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
         // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked, as `Transport` demands of all that drive it.
         self.note(unsafe {
-            self.engine.coll_isend(self.comm, bytes.as_ptr(), bytes.len(), to as i32, self.tag)
+            self.engine.coll_isend(
+                self.comm,
+                bytes.as_ptr(),
+                bytes.len(),
+                to as i32,
+                self.tag,
+                self.send_mode.get(),
+            )
         })
     }
 
@@ -155,6 +172,9 @@ impl Transport for NonblockingTransport<'_> {
     }
     fn requested(&self, operation: Collective) -> u64 {
         algorithm_for(self.engine, self.comm, operation)
+    }
+    fn sends_one_of_many(&self) {
+        self.send_mode.set(mode_of_one_of_many(self.engine, self.comm));
     }
     fn is_oversubscribed(&self) -> bool {
         are_oversubscribed(self.engine, self.comm)

@@ -30,6 +30,9 @@ impl<T: Transport> Transport for Subset<'_, T> {
     fn requested(&self, operation: Collective) -> u64 {
         self.transport.requested(operation)
     }
+    fn sends_one_of_many(&self) {
+        self.transport.sends_one_of_many();
+    }
     fn is_oversubscribed(&self) -> bool {
         self.transport.is_oversubscribed()
     }

@@ -42,10 +42,16 @@ impl CopyPolicy {
         let shape = config.shape();
         shape.streams
             && !shape.is_oversubscribed()
-            && config.copy() == CopyChoice::Auto
-            && matches!(config.source(VariableId::CopyReadFrom), ValueSource::Default)
+            && self.is_left_to_us(engine)
             && (sends || !self.sends_itself())
             && 2 * engine.peers[peer as usize].bytes_of_blocks(!sends) >= bytes
+    }
+
+    /// Returns whether nobody has said how messages are copied.
+    pub fn is_left_to_us(&self, engine: &Engine) -> bool {
+        let config = &engine.config;
+        config.copy() == CopyChoice::Auto
+            && matches!(config.source(VariableId::CopyReadFrom), ValueSource::Default)
     }
 
     /// Whether the receiver takes a message out of the ring, though it could copy it in one step: also where the kernel would copy it at a tenth of its speed.

@@ -151,6 +151,7 @@ pub fn gatherv<'a, P: Performer<'a>>(
     if rank != root {
         let own = Piece::of(send)?;
         return performer.by_messages(Purpose::Gather, what, async move |transport: &P::Transport| {
+            transport.sends_one_of_many();
             // SAFETY: argument rule 3: the caller sends this.
             transport.send(root, unsafe { own.data() }).await
         });
@@ -185,6 +186,7 @@ pub fn scatterv<'a, P: Performer<'a>>(
         pieces[root].copy_to(Piece::of(recv)?)?;
     }
     performer.by_messages(Purpose::Scatter, what, async move |transport: &P::Transport| {
+        transport.sends_one_of_many();
         // SAFETY: argument rule 3: the root has these pieces.
         unsafe { exchange(transport, others(&pieces, root), core::iter::empty()) }.await
     })

@@ -35,7 +35,7 @@ impl FastPath {
     }
 }
 
-/// Starts of an operation that go by messages, before it has a team of its own: making one takes as long as tens of operations.
+/// Starts of an operation that go by messages, before it has a team of its own: memory for its data takes as long as tens of operations.
 const BY_MESSAGES: usize = 32;
 
 /// Whether an operation has a team once it has been started several times. All members get the same answer.
@@ -66,6 +66,8 @@ struct PersistentTask {
     number: SequenceNumber,
     /// Its own team, if it is to have one.
     team: TeamUse,
+    /// How many starts go by messages before.
+    by_messages: usize,
     started: Mutex<Started>,
 }
 
@@ -114,7 +116,7 @@ impl Task for PersistentTask {
             return Err(Error::Request("it is active; it can be started again when it is complete"));
         }
         started.times += 1;
-        let team = if started.times > BY_MESSAGES { &self.team } else { &TeamUse::None };
+        let team = if started.times > self.by_messages { &self.team } else { &TeamUse::None };
         let start = Start { comm: &self.comm, call: &self.call, number: self.number, team };
         let fast = self.fast.as_ref().and_then(|FastPath(perform)| perform(InBackground::Again(start)));
         let begun = fast.unwrap_or_else(|| self.begin(engine, team.clone()));
@@ -150,11 +152,12 @@ pub(crate) fn prepare(
     let call = Arc::new(call(&comm)?);
     let number = SequenceNumber::Persistent(comm.next_in_background());
     let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
-    let oversubscribed = engine()?.config().shape().is_oversubscribed();
-    let has_team = has_team(&call, oversubscribed);
+    let engine = engine()?;
+    let has_team = has_team(&call, engine.config().shape().is_oversubscribed());
+    let by_messages = if call.needs_no_bulk(engine, &comm) { 0 } else { BY_MESSAGES };
     let team = if has_team { TeamUse::Own(Arc::default()) } else { TeamUse::None };
     let started = Mutex::default();
-    let task = PersistentTask { comm, call, fast, number, team, started };
+    let task = PersistentTask { comm, call, fast, number, team, by_messages, started };
     let handle = insert_task(Box::new(task))?;
     if let Some((comm, call)) = checked {
         check_calls::compare(&comm, &call);

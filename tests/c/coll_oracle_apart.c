@@ -1,0 +1,6 @@
+/* As coll_oracle.c, with a CPU for each rank, as far as the library knows.
+ * RANKS: 3 5
+ * ENV: PERUSAL_USABLE_CPUS=64
+ * EXPECT: all agree
+ */
+#include "coll_oracle.c"
