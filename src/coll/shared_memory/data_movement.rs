@@ -122,7 +122,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         let (rank, size) = (self.rank(), self.size());
         let range = |r: usize| if r == 0 { 0..ends[0] } else { ends[r - 1]..ends[r] };
         let (begin, end, total) = (range(rank).start, range(rank).end, all.len());
-        let direct = size > 2 && self.allgathers_directly(total / size).await?;
+        let longest = (0..size).map(|r| range(r).len()).max().unwrap_or_default();
+        let direct = longest > PAYLOAD && size > 2 && self.allgathers_directly(total / size).await?;
         let (before, rest) = all.split_at_mut(begin);
         let (own, behind) = rest.split_at_mut(end - begin);
         if direct {
@@ -131,7 +132,6 @@ impl<H: Hold> TeamGuard<'_, H> {
             };
             return self.allgatherv_direct(own, total, place).await.map(|()| true);
         }
-        let longest = (0..size).map(|r| range(r).len()).max().unwrap_or_default();
         if longest > PAYLOAD
             && (size == 2
                 || longest > self.room_among_all(Width::One)

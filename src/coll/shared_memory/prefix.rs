@@ -9,6 +9,9 @@ use crate::events::Collective;
 use crate::team::{Condition, PAYLOAD, RoundArrival};
 use core::ops::Range;
 
+/// Bytes of all members' operands of a scan up to which another round costs more than what each reads besides a slice.
+const FOR_EACH: usize = 32 << 10;
+
 impl<H: Hold> TeamGuard<'_, H> {
     /// Reduces every member's operands, and gives member m the bytes `range(m)` of the results, in an `out` that is as long. `false` if the team cannot do so,
     /// before anything has happened.
@@ -62,7 +65,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.scan_direct(operands, inclusive, kernel).await? {
             return Ok(true);
         }
-        if self.size() > 2 {
+        if self.size() > 2 && operands.len * self.size() > FOR_EACH {
             return self.scan_in_slices(what, operands, inclusive, kernel).await;
         }
         self.reduce_shown(what, operands, 0..operands.len, members, kernel).await
@@ -122,7 +125,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if len > self.room_among_all(Width::One) || !self.has_room_among_all((len, Width::One)).await? {
             return Ok(false);
         }
-        let (rank, size, apart) = (self.rank(), self.size(), self.reads_apart());
+        let (rank, size, apart) = (self.rank(), self.size(), self.reads_apart(len));
         let mine = self.slice_of(rank, len, unit);
         let width = mine.len();
         let mut theirs = Scratch::of(if apart { width * size } else { 0 })?;
@@ -184,7 +187,7 @@ impl<H: Hold> TeamGuard<'_, H> {
             return Ok(false);
         }
         let copy = self.copy_of_operands();
-        if self.reads_apart() && members == self.size() && range.len() < len {
+        if self.reads_apart(len) && members == self.size() && range.len() < len {
             let part = range.len();
             let mut theirs = Scratch::of(part * members)?;
             self.among_all(

@@ -34,6 +34,9 @@ const ALONE_OF_ALL: usize = 8 << 10;
 /// Bytes of each of two members from which each reduces one half: the copies and reads that are saved are worth another round.
 const HALVED: usize = 256 << 10;
 
+/// Bytes of operands from which a copy of them pays: as many as a temporary buffer has that is kept.
+const APART_FROM: usize = 32 << 10;
+
 /// Room for a slot's payload, on a boundary that suits every type.
 #[repr(align(16))]
 pub(super) struct SlotRoom(MaybeUninit<[u8; PAYLOAD]>);
@@ -159,10 +162,10 @@ impl<H: Hold> TeamGuard<'_, H> {
         if oversubscribed || self.seats().change() { copy_run } else { copy_for_others }
     }
 
-    /// Whether members copy all operands that they reduce, each beginning behind itself, and reduce the copies: in rank order, all would read one member's at a time, whose cache gives its lines to
-    /// one reader as fast as to all together. Members that share CPUs do not read at the same time.
-    pub(super) fn reads_apart(&self) -> bool {
-        self.size() > 2 && !self.engine.config().shape().is_oversubscribed()
+    /// Whether members copy the `bytes` bytes of operands that they reduce, each beginning behind itself, and reduce the copies: in rank order, all would read one member's at a time, whose cache
+    /// gives its lines to one reader as fast as to all together. Members that share CPUs do not read at the same time.
+    pub(super) fn reads_apart(&self, bytes: usize) -> bool {
+        self.size() > 2 && bytes >= APART_FROM && !self.engine.config().shape().is_oversubscribed()
     }
 
     /// Whether one member had better reduce all operands of `len` bytes than each a slice, which takes another round.
@@ -305,7 +308,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
         let stride = (self.rounds().storage().part_bytes() / shares) & !63;
         let (rank, size) = (self.rank(), self.size());
-        let (copy, seats, apart) = (self.copy_of_operands(), self.seats(), self.reads_apart());
+        let (copy, seats, apart) = (self.copy_of_operands(), self.seats(), self.reads_apart(total));
         let mut division =
             Division { operands, stride, rank, size, copy, part: core::ptr::null_mut(), seats, apart };
         let only = total <= most;
