@@ -220,3 +220,18 @@ fn a_deadlock_of_two_jobs_is_proved_where_nobody_else_has_met_them() {
     let scene = Scene::new(&own, [&other, &third]);
     assert!(!scene.is_closed(), "a process that can end the guest's wait, and is not here");
 }
+
+#[test]
+fn the_page_has_every_key_and_kind() {
+    let page = include_str!("../../../../docs/deadlocks.md");
+    let quoted = |source: &'static str| source.split('"').skip(1).step_by(2);
+    let keys = include_str!("report.rs").lines().filter_map(|line| line.trim_start().strip_prefix('"'));
+    let keys: Vec<&str> = keys.filter_map(|line| line.split_once("\":")).map(|(key, _)| key).collect();
+    let kinds = quoted(include_str!("cause.rs")).filter(|text| {
+        text.contains('-') && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_lowercase())
+    });
+    let kinds: Vec<&str> = kinds.collect();
+    assert!(keys.len() > 30 && kinds.len() > 15, "{keys:?} {kinds:?}");
+    let missing = keys.into_iter().chain(kinds).filter(|name| !page.contains(&format!("`{name}`")));
+    assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
+}
