@@ -20,6 +20,9 @@ const SHOWN: usize = 64 << 10;
 /// How much longer than other data a slice must be to be reduced in one step: members meet more often.
 const SLICES: usize = 4;
 
+/// The same, of a reduction whose results others want, which they would fetch from the bulk.
+const SLICES_FOR_ALL: usize = 2;
+
 /// Bytes of a block from which a scatter among more than two members that have a CPU each is rounds, or one step: as many as a message has at most that goes in fragments. The root of a shorter one sends messages: each member goes on when it has its own, and
 /// the root need not wait for the slowest. (Sixteen ranks, one scatter of 2 KiB: its members have it after 7.0 microseconds in rounds, after 4.4 by messages; one
 /// behind the other: 6.3 and 1.8. A gather stays in rounds: its root has all after 5 microseconds, by messages after 10.)
@@ -96,17 +99,22 @@ impl TeamCapacity<'_> {
 
     /// Returns the bytes by which operands of `len` bytes are judged for that: a slice, if they fit into the bulk; what does not (`fits`) would go by messages, and several times.
     pub(in crate::coll) fn judged_of_reduction(&self, len: usize, fits: bool) -> usize {
+        if fits { self.slice_in_one_step(len, SLICES) } else { len }
+    }
+
+    /// Returns how long a slice of `len` bytes is, in data that is not reduced and of which `times` as much is as long.
+    fn slice_in_one_step(&self, len: usize, times: usize) -> usize {
         let shape = self.config.shape();
         // Where the bulk is filled past the cache, what is copied in one step is long anyway.
-        let times = if shape.streams && !shape.is_oversubscribed() { 1 } else { SLICES };
-        if fits { len / self.size / times } else { len }
+        let times = if shape.streams && !shape.is_oversubscribed() { 1 } else { times };
+        len / self.size / times
     }
 
     /// Returns the bytes by which a reduction is judged whose results one member wants, or all: 0 where ranks outnumber CPUs, because operands in the bulk are in the cache of who reduces them, and
     /// between two members.
     pub(in crate::coll) fn judged_of_reduction_in_slices(&self, len: usize) -> usize {
         let rounds = self.size == 2 || self.config.shape().is_oversubscribed();
-        if rounds { 0 } else { self.judged_of_reduction(len, true) }
+        if rounds { 0 } else { self.slice_in_one_step(len, SLICES_FOR_ALL) }
     }
 
     /// As [`Self::may_serve`], for data that one member has for the others or they for it.
