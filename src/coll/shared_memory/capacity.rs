@@ -28,6 +28,9 @@ const SLICES_FOR_ALL: usize = 2;
 /// behind the other: 6.3 and 1.8. A gather stays in rounds: its root has all after 5 microseconds, by messages after 10.)
 const SCATTERED: usize = 64 << 10;
 
+/// Bytes of a block from which a gather that is not copied in one step is messages, though it would fit into the bulk: of these, too, there is one copy.
+const GATHERED: usize = 128 << 10;
+
 /// Bytes of a block up to which members that have a CPU each do not copy it out of one member's memory, or into it, all at once: the kernel counts the users of every page, and
 /// these counts go from CPU to CPU. (Eight ranks, 256 KiB: a scatter takes 97 microseconds, by messages 36. A broadcast, whose readers use the same pages, takes 177, through the bulk
 /// 42, and of 1 MiB 705 and 145.)
@@ -74,6 +77,9 @@ impl TeamCapacity<'_> {
         let direct_from = self.config.coll_direct_from();
         let (above, below) = match operation {
             Collective::Scatter if self.size > 2 && !shape.is_oversubscribed() => (PAYLOAD, SCATTERED),
+            Collective::Gather if self.size > 2 && self.avoids_one_step(operation, bytes) => {
+                (GATHERED - 1, CONTENDED)
+            }
             _ if self.size != 2 => (PAYLOAD, 0),
             Collective::ReduceScatter | Collective::Scan | Collective::Exscan => {
                 (SHOWN, if streams { usize::MAX } else { 0 })
@@ -208,6 +214,12 @@ mod tests {
             assert_eq!(by_messages(Collective::Scatter, 3, 3, bytes), goes, "{bytes}");
             assert!(!by_messages(Collective::Scatter, 3, 2, bytes), "{bytes}, oversubscribed");
             assert!(!by_messages(Collective::Gather, 3, 3, bytes), "{bytes}, gather");
+        }
+        for (bytes, goes) in
+            [(GATHERED - 1, false), (GATHERED, true), (CONTENDED - 1, true), (CONTENDED, false)]
+        {
+            assert_eq!(by_messages(Collective::Gather, 3, 3, bytes), goes, "{bytes}, gather");
+            assert!(!by_messages(Collective::Gather, 3, 2, bytes), "{bytes}, gather, oversubscribed");
         }
     }
 
