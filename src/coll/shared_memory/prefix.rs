@@ -144,17 +144,19 @@ impl<H: Hold> TeamGuard<'_, H> {
             core::slice::from_raw_parts_mut(part.add(member * stride + mine.start), width)
         };
         let mut reduced = Ok(());
+        // Of fewer elements than members, some have none.
+        let behind = 1..if width == 0 { 1 } else { size };
         if apart {
             let others = (1..=size).map(|step| (rank + step) % size);
             others.clone().for_each(|m| copy_slice(shown(m), &mut theirs[m * width..][..width]));
-            for member in 1..size {
+            for member in behind {
                 let (below, rest) = theirs.split_at_mut(member * width);
                 let left = &below[(member - 1) * width..];
                 reduced = reduced.and_then(|()| kernel.reduce(left, &mut rest[..width]));
             }
             others.for_each(|m| copy_slice(&theirs[m * width..][..width], shown(m)));
         } else {
-            for member in 1..size {
+            for member in behind {
                 reduced = reduced.and_then(|()| kernel.reduce(shown(member - 1), shown(member)));
             }
         }
@@ -188,27 +190,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
         let copy = self.copy_of_operands();
         if self.reads_apart(len) && members == self.size() && range.len() < len {
-            let part = range.len();
-            let mut theirs = Scratch::of(part * members)?;
-            self.among_all(
-                what,
-                (len, Width::One),
-                // SAFETY: the operands can be read, and `to` is memory of the team's and as long.
-                |to, _| unsafe { copy(operands.own, to.as_mut_ptr(), len) },
-                if part == 0 { Wanted::None } else { Wanted::All },
-                |from, bytes, _| {
-                    copy_slice(&bytes[range.clone()], &mut theirs[from * part..][..part]);
-                    Ok(())
-                },
-            )
-            .await?;
-            let (below, result) = theirs.split_at_mut(part * (members - 1));
-            (0..members - 1)
-                .rev()
-                .try_for_each(|member| kernel.reduce(&below[member * part..][..part], result))?;
-            // SAFETY: `out` can be written (`Operands::new`) and is as long as the range.
-            unsafe { copy_run(result.as_ptr(), operands.out, part) };
-            return Ok(true);
+            return self.reduce_copies(what, operands, range, kernel).await.map(|()| true);
         }
         let mut reduced: Option<Scratch> = None;
         let wanted = if range.is_empty() { Wanted::None } else { Wanted::FromTheHighest(members) };
@@ -233,5 +215,38 @@ impl<H: Hold> TeamGuard<'_, H> {
             unsafe { copy_run(result.as_ptr(), operands.out, result.len()) };
         }
         Ok(true)
+    }
+
+    /// As [`Self::reduce_shown`], for all members' operands, of which there is room for: each copies the bytes `range` of them, and reduces the copies.
+    async fn reduce_copies<K: ReductionKernel>(
+        &mut self,
+        what: OperationKey,
+        operands: Operands,
+        range: Range<usize>,
+        kernel: &K,
+    ) -> Result<()> {
+        let (len, size, copy) = (operands.len, self.size(), self.copy_of_operands());
+        let part = range.len();
+        let mut theirs = Scratch::of(part * size)?;
+        self.among_all(
+            what,
+            (len, Width::One),
+            // SAFETY: the operands can be read, and `to` is memory of the team's and as long.
+            |to, _| unsafe { copy(operands.own, to.as_mut_ptr(), len) },
+            if part == 0 { Wanted::None } else { Wanted::All },
+            |from, bytes, _| {
+                copy_slice(&bytes[range.clone()], &mut theirs[from * part..][..part]);
+                Ok(())
+            },
+        )
+        .await?;
+        if part == 0 {
+            return Ok(());
+        }
+        let (below, result) = theirs.split_at_mut(part * (size - 1));
+        (0..size - 1).rev().try_for_each(|member| kernel.reduce(&below[member * part..][..part], result))?;
+        // SAFETY: `out` can be written (`Operands::new`) and is as long as the range.
+        unsafe { copy_run(result.as_ptr(), operands.out, part) };
+        Ok(())
     }
 }
