@@ -37,7 +37,7 @@ const GATHERED: usize = 128 << 10;
 const CONTENDED: usize = 1 << 20;
 
 /// Bytes of all blocks together from which that holds: fewer are copied before many members meet.
-const CONTENDED_IN_ALL: usize = 256 << 10;
+const CONTENDED_IN_ALL: usize = 128 << 10;
 
 /// What a team has room for.
 #[derive(Clone, Copy)]
