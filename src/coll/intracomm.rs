@@ -171,7 +171,7 @@ pub async fn allgather<'a, T: Transport>(
             fill(&mut landing)?;
             landing.land()
         };
-        team.allgatherv_direct(&own.packed()?, end, place).await?;
+        team.allgatherv_direct(&own.packed()?, (ends[rank] - begin(rank), end), place).await?;
         return send.map_or(Ok(()), |send| copy(send, &pieces(rank)));
     }
     // A caller whose own piece is too small takes part nevertheless: the others would wait for it.

@@ -130,7 +130,7 @@ impl<H: Hold> TeamGuard<'_, H> {
             let place = |from: usize, fill: &mut dyn FnMut(&mut [u8]) -> Result<()>| {
                 fill(beside(before, (end, behind), range(from)))
             };
-            return self.allgatherv_direct(own, total, place).await.map(|()| true);
+            return self.allgatherv_direct(own, (end - begin, total), place).await.map(|()| true);
         }
         if longest > PAYLOAD
             && (size == 2

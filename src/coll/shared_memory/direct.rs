@@ -236,7 +236,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await
     }
 
-    /// An allgather of blocks of different lengths, `total` bytes together: each reads the others', which may lie elsewhere at every member, into what `place` gives. The members
+    /// An allgather of blocks of different lengths, `total` bytes together, of which the caller's has `block`, if `own` is so long: each reads the others', which may lie elsewhere at every member, into what `place` gives. The members
     /// know that it is done in one step.
     ///
     /// # Errors
@@ -244,11 +244,15 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     pub async fn allgatherv_direct(
         &mut self,
         own: &[u8],
-        total: usize,
+        (block, total): (usize, usize),
         mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         let what = OperationKey::new(Collective::Allgather, 0, total);
         let exposed = self.expose(what, [own.as_ptr(); RUNS], own.len()).await?;
+        if own.len() != block {
+            let error = Error::Truncate { sent: own.len() as u64, room: block as u64 };
+            return Err(self.fail_with(error));
+        }
         let mut read = |from: usize| place(from, &mut |room| exposed.read(from, SEND, 0, room));
         let done = self.others().try_for_each(&mut read);
         self.meet(done).await
@@ -372,7 +376,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     ) -> Result<bool> {
         let Operands { own, out, len, unit } = operands;
         let judged = self.capacity().judged_of_reduction_in_slices(len);
-        if !self.is_direct(judged).await? {
+        if !self.has_room_for_blocks(unit) || !self.is_direct(judged).await? {
             return Ok(false);
         }
         let (rank, size) = (self.rank(), self.size());
@@ -393,6 +397,11 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await.map(|()| true)
     }
 
+    /// Whether a block of each member has room for an element of `unit` bytes.
+    fn has_room_for_blocks(&self, unit: usize) -> bool {
+        unit <= ROOM / self.size()
+    }
+
     /// Bytes of whole elements that are reduced at a time.
     fn block_of(&self, unit: usize) -> usize {
         (BLOCK.min(ROOM / self.size()) / unit).max(1) * unit
@@ -409,7 +418,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         kernel: &K,
     ) -> Result<bool> {
         let Operands { own, out, len, unit } = operands;
-        if !self.reduces_directly(len).await? {
+        if !self.has_room_for_blocks(unit) || !self.reduces_directly(len).await? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::ReduceScatter, 0, len);
