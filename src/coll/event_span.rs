@@ -200,8 +200,8 @@ impl CollectiveOp {
             Self::Alltoall(_, recv) => team.serves_alltoall(recv.bytes(0)),
             Self::Allgather(_, recv) if !matches!(recv.form, Form::Even(..)) => {
                 let longest = (0..team.size).map(|r| recv.bytes(r)).max().unwrap_or_default();
-                let all: usize = (0..team.size).map(|r| recv.bytes(r)).sum();
-                match all == longest * team.size {
+                let all = (0..team.size).fold(0_usize, |all, r| all.saturating_add(recv.bytes(r)));
+                match (0..team.size).all(|r| recv.bytes(r) == longest) {
                     true => team.may_serve(longest, longest),
                     false => {
                         team.may_serve(longest, all / team.size) && (team.size > 2 || longest <= PAYLOAD)

@@ -23,7 +23,7 @@ const SLICES: usize = 4;
 /// The same, of a reduction whose results others want, which they would fetch from the bulk.
 const SLICES_FOR_ALL: usize = 2;
 
-/// Bytes of a block from which a scatter among more than two members that have a CPU each is rounds, or one step: as many as a message has at most that goes in fragments. The root of a shorter one sends messages: each member goes on when it has its own, and
+/// Bytes of a block from which a scatter among more than two members that have a CPU each is rounds, or one step: as many as its messages have from which they leave the rings. The root of a shorter one sends messages: each member goes on when it has its own, and
 /// the root need not wait for the slowest. (Sixteen ranks, one scatter of 2 KiB: its members have it after 7.0 microseconds in rounds, after 4.4 by messages; one
 /// behind the other: 6.3 and 1.8. A gather stays in rounds: its root has all after 5 microseconds, by messages after 10.)
 const SCATTERED: usize = 64 << 10;
@@ -108,7 +108,7 @@ impl TeamCapacity<'_> {
         if fits { self.slice_in_one_step(len, SLICES) } else { len }
     }
 
-    /// Returns how long a slice of `len` bytes is, in data that is not reduced and of which `times` as much is as long.
+    /// Returns the bytes by which a member's slice of `len` bytes of operands is judged: it must be `times` as long as what is only moved.
     fn slice_in_one_step(&self, len: usize, times: usize) -> usize {
         let shape = self.config.shape();
         // Where the bulk is filled past the cache, what is copied in one step is long anyway.

@@ -65,7 +65,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.scan_direct(operands, inclusive, kernel).await? {
             return Ok(true);
         }
-        if self.size() > 2 && operands.len * self.size() > FOR_EACH {
+        if self.size() > 2 && operands.len.saturating_mul(self.size()) > FOR_EACH {
             return self.scan_in_slices(what, operands, inclusive, kernel).await;
         }
         self.reduce_shown(what, operands, 0..operands.len, members, kernel).await

@@ -172,7 +172,7 @@ impl<H: Hold> TeamGuard<'_, H> {
     fn is_for_one(&self, len: usize) -> bool {
         match self.engine.config().shape().is_oversubscribed() {
             true => len <= ALONE,
-            false => len * (self.size() - 1) <= ALONE_OF_ALL,
+            false => len.saturating_mul(self.size() - 1) <= ALONE_OF_ALL,
         }
     }
 

@@ -109,16 +109,10 @@ impl<'a> BlockingTransport<'a> {
     }
 
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
+        let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: `finish_send` waits before the borrow of `bytes` ends.
         self.note(unsafe {
-            self.engine.coll_isend(
-                self.comm,
-                bytes.as_ptr(),
-                bytes.len(),
-                to as i32,
-                self.tag,
-                self.send_mode.get(),
-            )
+            self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, self.send_mode.get())
         })
     }
 
@@ -137,16 +131,10 @@ impl<'a> BlockingTransport<'a> {
     }
 
     fn send_now(&self, to: usize, bytes: &[u8]) {
+        let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: borrowed until the call returns.
         self.note(unsafe {
-            self.engine.coll_send(
-                self.comm,
-                bytes.as_ptr(),
-                bytes.len(),
-                to as i32,
-                self.tag,
-                self.send_mode.get(),
-            )
+            self.engine.coll_send(self.comm, from, len, to as i32, self.tag, self.send_mode.get())
         });
     }
 }

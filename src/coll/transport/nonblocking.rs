@@ -119,16 +119,10 @@ impl<'a> NonblockingTransport<'a> {
     }
 
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
+        let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked, as `Transport` demands of all that drive it.
         self.note(unsafe {
-            self.engine.coll_isend(
-                self.comm,
-                bytes.as_ptr(),
-                bytes.len(),
-                to as i32,
-                self.tag,
-                self.send_mode.get(),
-            )
+            self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, self.send_mode.get())
         })
     }
 
