@@ -205,6 +205,11 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "rank 1 waits in MPI_Wait for its partitioned send to rank 0, tag 7, on 'MPI_COMM_WORLD', of which partition 3 (of 4) was never ready",
     ),
     (
+        "partition-not-ready-of-all",
+        "2",
+        "rank 1 waits in MPI_Waitall for its partitioned send to rank 0, tag 7, on 'MPI_COMM_WORLD', of which partitions 1 and 3 (of 4) were never ready",
+    ),
+    (
         "partitions-as-message",
         "2",
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 7 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Wait (tag 7 on 'MPI_COMM_WORLD') for rank 0",

@@ -299,6 +299,18 @@ static void run(const char *mistake, const char *argument)
             MPI_Start(&request);
         }
         MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "partition-not-ready-of-all")) {
+        int parts[2][4] = {{0}};
+        MPI_Request requests[3];
+        MPI_Irecv(&value, 1, MPI_INT, 1 - rank, 3, world, &requests[0]);
+        MPI_Precv_init(parts[0], 4, 1, MPI_INT, 1 - rank, 7, world, MPI_INFO_NULL, &requests[1]);
+        MPI_Psend_init(parts[1], 4, 1, MPI_INT, 1 - rank, 7, world, MPI_INFO_NULL, &requests[2]);
+        MPI_Startall(2, requests + 1);
+        for (int i = 0; i < 4; i++) {
+            if (rank == 0 || i % 2 == 0) MPI_Pready(i, requests[2]);
+        }
+        MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+        MPI_Send(&value, 1, MPI_INT, 1 - rank, 3, world);
     } else if (is(mistake, "partitions-as-message")) {
         MPI_Request request;
         if (rank == 1) {

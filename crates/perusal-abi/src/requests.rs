@@ -271,6 +271,17 @@ impl Named {
         }
     }
 
+    /// Whether its own rank holds it up: a partitioned send that has been started, and some partition of it is not ready.
+    #[must_use]
+    pub fn is_held_up(&self) -> bool {
+        match self {
+            Self::Task(task) => {
+                task.is_active() && task.partitioned().is_some_and(PartitionedTask::is_held_up)
+            }
+            Self::Null | Self::Message(_) => false,
+        }
+    }
+
     /// Whether its handle stays after its completion.
     fn persists(&self) -> bool {
         match self {

@@ -11,6 +11,7 @@ use crate::p2p::MessageStatus;
 use crate::part::{PartitionedReceive, PartitionedSend, Partitions};
 use crate::process::engine;
 use crate::requests::{Task, TaskObject, insert_task, task};
+use crate::shm::telemetry::Waiting;
 use crate::types::MPI_Request;
 use core::ffi::c_int;
 use std::sync::Arc;
@@ -31,6 +32,11 @@ impl PartitionedTask {
             Half::Send(send) => send.awaited(),
             Half::Receive(receive) => receive.awaited(),
         }
+    }
+
+    /// Whether it is a send of which some partition is not ready; the peer is then not MPI_PROC_NULL.
+    pub fn is_held_up(&self) -> bool {
+        matches!(self.awaited(), Some(Awaited::Message { kind: Waiting::Partitions, .. }))
     }
 
     /// What a report may say of a wait for it.

@@ -329,7 +329,9 @@ fn waitall_slow(engine: &Engine, handles: &mut [MPI_Request], statuses: Statuses
     let taken = if fast_path_is_open() { 0 } else { waitall_in_turn::<true>(engine, handles, statuses) };
     let (handles, statuses) = (&mut handles[taken..], statuses.behind(taken));
     let named = find_all(engine, handles)?;
-    for one in &named {
+    // What the caller itself holds up comes first: a wait for another request would hide it from a report of a hang.
+    let held_up = named.iter().filter(|one| one.is_held_up());
+    for one in held_up.chain(&named) {
         match one {
             Named::Message(message) if !message.is_over() => {
                 engine.wait_complete(*message).inspect_err(|error| one.blame(engine, error))?;
