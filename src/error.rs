@@ -43,6 +43,12 @@ pub enum Error {
     /// A tag is out of range (MPI_ERR_TAG).
     #[error("tag is {0}; it must be 0 to MPI_TAG_UB, or MPI_ANY_TAG for a receive")]
     Tag(i32),
+    /// A receive that takes no wildcard has one (MPI_ERR_TAG, MPI_ERR_RANK).
+    #[error("a partitioned receive takes no wildcard: name its source and its tag (MPI 5.0, section 4.2.1)")]
+    Wildcard {
+        /// Whether it is the tag, and not the source.
+        is_tag: bool,
+    },
     /// A communicator is not one, or does not have the operation (MPI_ERR_COMM).
     #[error("invalid communicator: {0}")]
     Comm(&'static str),
@@ -202,7 +208,7 @@ pub enum Error {
     #[error("{0} does not fit into the argument's type; use the _c form of the function")]
     TooLarge(&'static str),
     /// A call before initialisation or after finalisation (MPI_ERR_OTHER).
-    #[error("{0} called before MPI_Init or after MPI_Finalize")]
+    #[error("{0} called before MPI_Init or after MPI_Finalize, and without a session")]
     NotInitialized(&'static str),
     /// A call from inside an event callback (MPI_ERR_OTHER; PERUSE 2.0 §5.1.2).
     #[error("an event callback may call PERUSE and local enquiries only (PERUSE 2.0, section 5.1.2)")]
@@ -309,9 +315,9 @@ impl Error {
             E::Buffer(_) | E::BsendSpace { .. } => abi::MPI_ERR_BUFFER,
             E::Count(_) | E::CountTooLarge(_) => abi::MPI_ERR_COUNT,
             E::Type(_) => abi::MPI_ERR_TYPE,
-            E::Tag(_) => abi::MPI_ERR_TAG,
+            E::Tag(_) | E::Wildcard { is_tag: true } => abi::MPI_ERR_TAG,
             E::Comm(_) => abi::MPI_ERR_COMM,
-            E::Rank { .. } | E::RankTwice(_) => abi::MPI_ERR_RANK,
+            E::Rank { .. } | E::RankTwice(_) | E::Wildcard { .. } => abi::MPI_ERR_RANK,
             E::Root { .. } => abi::MPI_ERR_ROOT,
             E::Request(_) => abi::MPI_ERR_REQUEST,
             E::Group(_) => abi::MPI_ERR_GROUP,

@@ -11,12 +11,13 @@ use crate::sync::Ordering;
 use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 
-/// Clears the hazard pointer at the end of a dispatch, also where the fatal hook unwinds.
+/// Clears the hazard pointer at the end of a dispatch, and forgets the event's time, also where the fatal hook unwinds.
 struct DispatchScope<'a>(&'a HazardRecord);
 
 impl Drop for DispatchScope<'_> {
     #[inline(always)]
     fn drop(&mut self) {
+        self.0.set_when(0);
         self.0.clear();
     }
 }

@@ -30,9 +30,8 @@ pub(crate) struct HazardRecord {
     pub(super) delivered: AtomicU64,
     /// What the listener in `slot` calls a tool's function about, if the listener leaves that here. Here and below: the owner's alone.
     subject: AtomicPtr<c_void>,
-    /// What a tool's function has asked for once, and `delivered` at that time: the memo is good for that call alone.
-    memo: AtomicU64,
-    memo_in: AtomicU64,
+    /// When the event of the present dispatch was observed, in ticks; 0 if nobody has read the clock yet.
+    when: AtomicU64,
     /// What is delivered at a safe point, where other callbacks may run meanwhile.
     instance: AtomicPtr<c_void>,
     /// Scopes of foreign code that no dispatch has called, inside of each other or of a dispatch.
@@ -54,8 +53,7 @@ impl HazardRecord {
                 slot: AtomicUsize::new(0),
                 delivered: AtomicU64::new(0),
                 subject: AtomicPtr::new(core::ptr::null_mut()),
-                memo: AtomicU64::new(0),
-                memo_in: AtomicU64::new(u64::MAX),
+                when: AtomicU64::new(0),
                 instance: AtomicPtr::new(core::ptr::null_mut()),
                 scopes: AtomicU32::new(0),
                 refused_at: AtomicU32::new(0),
@@ -149,16 +147,16 @@ impl HazardRecord {
         self.subject.load(Ordering::Relaxed)
     }
 
-    /// What [`Self::set_memo`] left during the present call of a function; 0 if nothing.
-    pub(crate) fn memo(&self) -> u64 {
-        let now = self.memo_in.load(Ordering::Relaxed) == self.delivered.load(Ordering::Relaxed);
-        if now { self.memo.load(Ordering::Relaxed) } else { 0 }
+    /// What [`Self::set_when`] left in the present dispatch; 0 if nothing.
+    #[inline(always)]
+    pub(crate) fn when(&self) -> u64 {
+        self.when.load(Ordering::Relaxed)
     }
 
-    /// Leaves something to be found for the rest of the present call of a function.
-    pub(crate) fn set_memo(&self, memo: u64) {
-        self.memo.store(memo, Ordering::Relaxed);
-        self.memo_in.store(self.delivered.load(Ordering::Relaxed), Ordering::Relaxed);
+    /// Leaves the time of the event for the other listeners of this dispatch.
+    #[inline(always)]
+    pub(crate) fn set_when(&self, ticks: u64) {
+        self.when.store(ticks, Ordering::Relaxed);
     }
 
     /// What [`Self::set_instance`] left.

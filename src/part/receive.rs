@@ -268,7 +268,7 @@ impl PartitionedReceive {
     /// Lets go of the request (MPI_Request_free).
     pub fn free(&self, engine: &Engine) {
         if let Some((_, channel)) = &self.peer
-            && !self.is_active()
+            && (!self.is_active() || self.is_over())
         {
             channel.leave(Heap::of(engine.job()));
         }

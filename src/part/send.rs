@@ -49,6 +49,9 @@ pub struct PartitionedSend {
     events: RequestEvents,
 }
 
+/// A partition is marked twice.
+const MARKED: Error = Error::Arg("the partition has been marked as ready since the request was started");
+
 impl PartitionedSend {
     /// Makes an inactive request. `dest` and `tag` have been checked.
     ///
@@ -143,18 +146,28 @@ impl PartitionedSend {
         Ok(())
     }
 
+    /// Whether [`Self::ready`] takes this partition.
+    ///
+    /// # Errors
+    /// As [`Self::ready`].
+    pub fn check_unready(&self, partition: usize) -> Result<()> {
+        let mark = self.marks.get(partition).ok_or(Error::Arg("the send has no partition of that number"))?;
+        if !self.is_active() {
+            return Err(Error::Request("it is not active: start it before its partitions are ready"));
+        }
+        if mark.has_stepped(self.round()) { Err(MARKED) } else { Ok(()) }
+    }
+
     /// Partition `partition` is ready (MPI_Pready): it is sent at once if the receiver is ready for it, else as soon as that is.
     ///
     /// # Errors
     /// [`Error::Request`] if the request is not active; [`Error::Arg`] for a partition that there is not, or that was ready already.
     pub fn ready(self: &Arc<Self>, engine: &Engine, partition: usize) -> Result<()> {
-        let mark = self.marks.get(partition).ok_or(Error::Arg("the send has no partition of that number"))?;
-        if !self.is_active() {
-            return Err(Error::Request("it is not active: start it before its partitions are ready"));
-        }
+        self.check_unready(partition)?;
+        let mark = &self.marks[partition];
         let round = self.round();
         if !mark.step(round) {
-            return Err(Error::Arg("the partition has been marked as ready since the request was started"));
+            return Err(MARKED);
         }
         self.events.ready(engine, &self.buffer, partition);
         if self.world.is_none() {
@@ -295,7 +308,7 @@ impl PartitionedSend {
     /// Lets go of the request (MPI_Request_free). Its memory stays if the receiver may still answer.
     pub fn free(self: &Arc<Self>, engine: &Engine) {
         match self.joined(engine) {
-            Some(Ok(channel)) if !self.is_active() => channel.leave(self.heap(engine)),
+            Some(Ok(channel)) if !self.is_active() || self.is_over() => channel.leave(self.heap(engine)),
             None if self.world.is_some() => core::mem::forget(self.clone()),
             _ => {}
         }

@@ -20,6 +20,13 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "bcast-of-root-alone",
+        true,
+        &[
+            "the ranks call different collective operations as no. 2 on 'MPI_COMM_WORLD': rank 0 MPI_Bcast (root 0, 1 × MPI_INT), rank 1 MPI_Finalize",
+        ],
+    ),
+    (
         "send-never-completed",
         true,
         &[

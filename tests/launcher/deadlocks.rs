@@ -271,6 +271,11 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Wait (MPI_Ibarrier no. 1 on 'MPI_COMM_WORLD') for rank 0",
     ),
     (
+        "ibarrier-and-finalize",
+        "2",
+        "rank 1 waits in MPI_Wait (MPI_Ibarrier no. 1 on 'MPI_COMM_WORLD') for rank 0, which is in MPI_Finalize already",
+    ),
+    (
         "sendrecv-partner",
         "3",
         "rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; there is one from rank 2",

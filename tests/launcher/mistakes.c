@@ -407,6 +407,12 @@ static void run(const char *mistake, const char *argument)
         MPI_Ibarrier(world, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         if (rank == 1) send(0, 3, world);
+    } else if (is(mistake, "ibarrier-and-finalize")) {
+        MPI_Request request;
+        if (rank == 1) {
+            MPI_Ibarrier(world, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
     } else if (is(mistake, "sendrecv-partner")) {
         int from = rank == 0 ? next : before;
         MPI_Sendrecv_replace(&value, 1, MPI_INT, next, 7, from, 7, world, MPI_STATUS_IGNORE);

@@ -409,6 +409,11 @@ static void left_after_death(void) {
 }
 
 /* Nothing is wrong with this one: everything is there once, completed and freed. */
+static void bcast_of_root_alone(void) {
+    int value = 0;
+    if (rank == 0) MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+}
+
 static void clean(void) {
     sent_in_types_that_fit();
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -526,6 +531,7 @@ struct mistake {
     {"making-functions-differ", making_functions_differ},
     {"hints-differ", hints_differ},
     {"left-after-death", left_after_death},
+    {"bcast-of-root-alone", bcast_of_root_alone},
     {"clean", clean},
 };
 

@@ -28,7 +28,12 @@ pub trait Task: Send + Sync {
     /// What the operation says.
     fn cancel(&self, engine: &Engine) -> Result<()>;
     /// MPI_Request_free: no call will ask for the outcome.
-    fn free(&self, engine: &Engine);
+    ///
+    /// # Errors
+    /// Why it cannot be freed at present.
+    fn free(&self, _: &Engine) -> Result<()> {
+        Ok(())
+    }
     /// What its errors are raised on, if that is not what the function that waits for it says.
     fn raises_on(&self) -> Option<ErrorSource> {
         None
@@ -219,7 +224,6 @@ impl Task for Over {
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("the operation is complete"))
     }
-    fn free(&self, _: &Engine) {}
 }
 
 /// The handle of a request for an operation that is over and has succeeded.

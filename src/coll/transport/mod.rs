@@ -118,6 +118,8 @@ pub enum Purpose {
     Scan,
     /// Making communicators.
     Create,
+    /// What the library says of the program when it ends.
+    Report,
 }
 
 impl Purpose {
@@ -135,7 +137,7 @@ impl Purpose {
             Self::Allreduce => Collective::Allreduce,
             Self::ReduceScatter => Collective::ReduceScatter,
             Self::Scan => Collective::Scan,
-            Self::Create => return None,
+            Self::Create | Self::Report => return None,
         })
     }
 }

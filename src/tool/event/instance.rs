@@ -4,9 +4,32 @@ use super::source;
 use super::types::ToolEventType;
 use crate::arch::clock;
 use crate::events::{Event, EventPayload, EventRecord, HazardRecord, Spec, current_subject, this_thread};
+use crate::sync::{AtomicBool, Ordering};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
+
+/// Whether a tool has asked for times: from then on the clock is read before an event's first function is called.
+static TIMES: AtomicBool = AtomicBool::new(false);
+
+/// A tool asks for times.
+pub fn expect_times() {
+    // Relaxed: whoever finds it unset yet reads the clock when a function asks.
+    TIMES.store(true, Ordering::Relaxed);
+}
+
+/// When the event of the present dispatch was observed: the same for all its listeners.
+#[inline(always)]
+pub(super) fn observed(hazard: &HazardRecord) -> u64 {
+    match hazard.when() {
+        0 => {
+            let now = clock::ticks();
+            hazard.set_when(now);
+            now
+        }
+        when => when,
+    }
+}
 
 /// An event that waits in a buffer: all of an [`EventRecord`] that elements show.
 #[derive(Debug, Clone, Copy)]
@@ -23,12 +46,12 @@ pub struct QueuedEvent {
 const _: () = assert!(size_of::<QueuedEvent>() + size_of::<u64>() <= 120);
 
 impl QueuedEvent {
-    /// What happens now.
+    /// What was observed at `when`, in ticks.
     #[inline]
     #[must_use]
-    pub fn of(record: &EventRecord<'_>) -> QueuedEvent {
+    pub fn of(record: &EventRecord<'_>, when: u64) -> QueuedEvent {
         QueuedEvent {
-            when: clock::ticks(),
+            when,
             event: record.event,
             context: record.context,
             id: record.id,
@@ -88,10 +111,12 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// When it was observed, in ticks of the clock. For an event that is delivered at once, when this is first asked.
+    /// When it was observed, in ticks of the clock. Of an event that is delivered at once, if no tool has asked for times before
+    /// ([`expect_times`]), when this is first asked.
     #[must_use]
     pub fn when(&self) -> u64 {
         if self.when.get() == 0 {
+            expect_times();
             self.when.set(clock::ticks());
         }
         self.when.get()
@@ -134,6 +159,10 @@ impl<'a> InstanceStack<'a> {
 #[inline(always)]
 pub(super) fn of_immediate(hazard: &HazardRecord, record: &EventRecord<'_>) -> *mut c_void {
     let what = ptr::from_ref(record).cast::<c_void>();
+    // Relaxed: as in `expect_times`.
+    if TIMES.load(Ordering::Relaxed) {
+        observed(hazard);
+    }
     hazard.set_subject(what);
     what.cast_mut()
 }
@@ -179,9 +208,9 @@ pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Op
     // SAFETY: the reference is used only inside `with`, which returns before the tool's callback on this thread does.
     if let Some((event_type, record)) = unsafe { immediate(hazard, handle.addr()) } {
         let instance = Instance::now(event_type, record);
-        instance.when.set(hazard.memo());
+        instance.when.set(hazard.when());
         let found = with(&instance);
-        hazard.set_memo(instance.when.get());
+        hazard.set_when(instance.when.get());
         return Some(found);
     }
     // SAFETY: the reference is used only inside `with`, which returns before the tool's callback on this thread does.
@@ -207,7 +236,7 @@ pub fn read<R>(
 mod tests {
     use super::*;
     use crate::events::{EventSet, Listener, Registry};
-    use crate::sync::{AtomicUsize, Ordering};
+    use crate::sync::AtomicUsize;
     use crate::tool::event::types;
     use core::ptr::NonNull;
     use std::sync::Arc;
@@ -328,7 +357,7 @@ mod tests {
             for payload in payloads {
                 let record =
                     EventRecord { payload, context: 8, ..EventRecord::new(event_type.event, -7, &spec) };
-                let queued = QueuedEvent::of(&record);
+                let queued = QueuedEvent::of(&record, clock::ticks());
                 let (mut direct, mut kept) = ([0_u8; 128], [0_u8; 128]);
                 assert!(event_type.extent() <= direct.len());
                 // SAFETY: both are as long as the extent.

@@ -69,12 +69,12 @@ pub(super) struct BufferedListener {
 impl Listener for BufferedListener {
     // Out of line: to call a tool's function at once needs less of the stack.
     #[inline(never)]
-    fn deliver(&self, record: &EventRecord<'_>, _: &HazardRecord) {
+    fn deliver(&self, record: &EventRecord<'_>, hazard: &HazardRecord) {
         let event_type = self.of.0.event_type;
         if event_type.has_filter() && !event_type.accepts(record) {
             return;
         }
-        if !self.into.push(QueuedEvent::of(record)) {
+        if !self.into.push(QueuedEvent::of(record, instance::observed(hazard))) {
             delivery::note_drop();
         }
         delivery::something_waits();

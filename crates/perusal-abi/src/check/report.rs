@@ -1,7 +1,8 @@
 //! What was found, and how it is said: mistakes at once, what was left undone in MPI_Finalize, where ranks that say the same say it together.
 
 use super::{ON, STATE, State, WATCH, with};
-use crate::coll::call::{CallRoot, CollectiveOp, Elements, Form, Pieces};
+use crate::coll::call::{CallRoot, CollectiveOp, Elements, Form, Pieces, Transports};
+use crate::coll::{self, BlockingTransport, Purpose};
 use crate::collective;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
@@ -182,11 +183,13 @@ pub fn finish_alone(engine: &'static Engine) {
 
 /// Says what the ranks of `world` have left undone.
 pub fn finish_together(engine: &'static Engine, world: &Comm) {
+    // MPI_Finalize is collective over all ranks (MPI 5.0 §11.2.2).
+    super::collectives::compare_on_comm(world, "arguments", "");
     stop();
     // What was sent before has come when all have met twice.
     let met = (0..2).try_for_each(|_| {
         engine.send_backlog()?;
-        collective::run(world, |_| Ok(CollectiveOp::Barrier))
+        perform(engine, world, &CollectiveOp::Barrier)
     });
     let own = match met.and_then(|()| engine.take_what_has_come()) {
         Ok(()) => left(engine),
@@ -201,7 +204,7 @@ pub fn finish_together(engine: &'static Engine, world: &Comm) {
     };
     let text = own.join("\n");
     close();
-    match gather(world, text.as_bytes()) {
+    match gather(engine, world, text.as_bytes()) {
         Ok(texts) => print(texts),
         Err(_) => print(vec![(engine.rank(), own)]),
     }
@@ -209,19 +212,26 @@ pub fn finish_together(engine: &'static Engine, world: &Comm) {
 
 type Texts = Vec<(u32, Vec<String>)>;
 
+/// Performs an operation of the report's own, by messages that no call of the program's can match.
+fn perform(engine: &Engine, world: &Comm, call: &CollectiveOp) -> Result<()> {
+    let transport = BlockingTransport::tagged(engine, world, Purpose::Report as i32);
+    let transports = Transports::Intracomm(transport);
+    // SAFETY: the caller's buffers are valid until the future has been run to its end.
+    let result = coll::run(unsafe { call.perform(&transports, world) });
+    collective::check(&transports).and(result)
+}
+
 /// The sentences of all ranks, at the first; nothing at the others.
-fn gather(world: &Comm, text: &[u8]) -> Result<Texts> {
+fn gather(engine: &Engine, world: &Comm, text: &[u8]) -> Result<Texts> {
     let root = CallRoot::Intracomm(0);
     let byte = Datatype::predefined(crate::abi::MPI_BYTE).ok_or(Error::Type("MPI_BYTE"))?;
     let is_root = world.rank() == 0;
     let ranks = world.size() as usize;
     let mut length = text.len().to_ne_bytes();
     let mut lengths = vec![0_u8; length.len() * ranks];
-    collective::run(world, |_| {
-        let own = Elements::new(length.as_mut_ptr(), length.len(), byte.clone())?;
-        let all = Pieces::new(lengths.as_mut_ptr(), Form::Even(length.len(), byte.clone()), ranks)?;
-        Ok(CollectiveOp::Gather(Some(own), is_root.then_some(all), root, true))
-    })?;
+    let mine = Elements::new(length.as_mut_ptr(), length.len(), byte.clone())?;
+    let all = Pieces::new(lengths.as_mut_ptr(), Form::Even(length.len(), byte.clone()), ranks)?;
+    perform(engine, world, &CollectiveOp::Gather(Some(mine), is_root.then_some(all), root, true))?;
     let lengths: Vec<usize> =
         lengths.as_chunks().0.iter().map(|length| usize::from_ne_bytes(*length)).collect();
     let mut places = vec![];
@@ -234,12 +244,9 @@ fn gather(world: &Comm, text: &[u8]) -> Result<Texts> {
     texts.try_reserve_exact(sum).map_err(|_| Error::NoMem("no memory for the report of mistakes".into()))?;
     texts.resize(sum, 0_u8);
     let mut own = text.to_vec();
-    collective::run(world, |_| {
-        let own = Elements::new(own.as_mut_ptr(), own.len(), byte.clone())?;
-        let form = Form::Varied(lengths.clone(), places.clone(), byte);
-        let all = Pieces::new(texts.as_mut_ptr(), form, ranks)?;
-        Ok(CollectiveOp::Gather(Some(own), is_root.then_some(all), root, false))
-    })?;
+    let mine = Elements::new(own.as_mut_ptr(), own.len(), byte.clone())?;
+    let all = Pieces::new(texts.as_mut_ptr(), Form::Varied(lengths.clone(), places.clone(), byte), ranks)?;
+    perform(engine, world, &CollectiveOp::Gather(Some(mine), is_root.then_some(all), root, false))?;
     if !is_root {
         return Ok(vec![]);
     }

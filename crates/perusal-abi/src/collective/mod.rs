@@ -93,6 +93,10 @@ pub(crate) fn run(comm: &Comm, call: impl FnOnce(&Comm) -> Result<CollectiveOp>)
     check(&transports).and(result)
 }
 
+/// MPI 5.0 §6.12: MPI_Request_free is not for collective operations that are under way.
+const UNDER_WAY: Error =
+    Error::Request("a collective operation that is under way cannot be freed; wait for it first");
+
 /// A nonblocking operation, as its request knows it.
 struct NonblockingTask(Arc<NonblockingOperation>);
 
@@ -109,7 +113,9 @@ impl Task for NonblockingTask {
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("a nonblocking collective cannot be cancelled"))
     }
-    fn free(&self, _: &Engine) {}
+    fn free(&self, _: &Engine) -> Result<()> {
+        if self.0.is_over() { Ok(()) } else { Err(UNDER_WAY) }
+    }
     fn collective(&self) -> Option<(u32, Outline)> {
         let (comm, outline) = self.0.described();
         Some((comm.context, *outline))

@@ -1,7 +1,7 @@
 //! Persistent collectives: an operation that is prepared once, and performed whenever it is started.
 
 use super::performer::{InBackground, Start};
-use super::{Begun, begin_work, check_calls, ended, performed};
+use super::{Begun, UNDER_WAY, begin_work, check_calls, ended, performed};
 use crate::boundary::ErrorSource;
 use crate::coll::call::CollectiveOp;
 use crate::coll::nonblocking::TeamUse;
@@ -96,7 +96,9 @@ impl Task for PersistentTask {
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("a collective operation cannot be cancelled"))
     }
-    fn free(&self, _: &Engine) {}
+    fn free(&self, engine: &Engine) -> Result<()> {
+        if self.poll(engine)? { Ok(()) } else { Err(UNDER_WAY) }
+    }
     fn raises_on(&self) -> Option<ErrorSource> {
         Some(ErrorSource::Comm(self.comm.handle()))
     }

@@ -54,7 +54,6 @@ impl Task for Flush {
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("a flush of a buffer cannot be cancelled"))
     }
-    fn free(&self, _: &Engine) {}
     fn raises_on(&self) -> Option<ErrorSource> {
         self.raises_on.map(ErrorSource::Comm)
     }

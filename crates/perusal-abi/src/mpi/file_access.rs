@@ -231,7 +231,6 @@ impl Task for AccessTask {
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("an access to a file cannot be cancelled"))
     }
-    fn free(&self, _: &Engine) {}
     fn raises_on(&self) -> Option<ErrorSource> {
         Some(ErrorSource::File(self.file))
     }

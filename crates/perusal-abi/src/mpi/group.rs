@@ -63,7 +63,8 @@ pub fn size(group: Arc<Group>) -> Result<u32> {
 
 /// MPI_Group_rank: MPI_UNDEFINED for a process that is no member.
 pub fn rank(group: Arc<Group>) -> Result<OrUndefined> {
-    Ok(OrUndefined(group.rank_of(comms::world()?.rank()).map(i64::from)))
+    let world = comms::world()?;
+    Ok(OrUndefined(group.rank_of(world.group().world_rank(world.rank())).map(i64::from)))
 }
 
 /// MPI_Group_translate_ranks.

@@ -1,5 +1,6 @@
 //! Partitioned messages (MPI 5.0 §4.2).
 
+use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG};
 use crate::arguments::Buffer;
 use crate::boundary::ErrorSource;
 use crate::comm::Comm;
@@ -64,11 +65,18 @@ impl Task for PartitionedTask {
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("a partitioned message cannot be cancelled"))
     }
-    fn free(&self, engine: &Engine) {
+    fn free(&self, engine: &Engine) -> Result<()> {
+        // MPI 5.0 §4.2.1. One that can no longer become complete may go.
+        if self.is_active() && matches!(self.poll(engine), Ok(false)) {
+            return Err(Error::Request(
+                "a partitioned message that is under way cannot be freed; wait for it first",
+            ));
+        }
         match &self.0 {
             Half::Send(send) => send.free(engine),
             Half::Receive(receive) => receive.free(engine),
         }
+        Ok(())
     }
     fn raises_on(&self) -> Option<ErrorSource> {
         Some(ErrorSource::Comm(self.1))
@@ -113,7 +121,7 @@ pub fn send_init(
     insert_task(Box::new(PartitionedTask(Half::Send(send), handle)))
 }
 
-/// MPI_Precv_init. There are no wildcards (MPI 5.0 §4.2.1).
+/// MPI_Precv_init.
 pub fn recv_init(
     number: c_int,
     each: Buffer<'_>,
@@ -122,6 +130,9 @@ pub fn recv_init(
     comm: Arc<Comm>,
     _: Info,
 ) -> Result<MPI_Request> {
+    if source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG {
+        return Err(Error::Wildcard { is_tag: tag == MPI_ANY_TAG });
+    }
     send_peer(&comm, source, tag)?;
     let handle = comm.handle();
     let receive = PartitionedReceive::new(engine()?, comm, partitions(number, each)?, source, tag)?;
@@ -134,13 +145,16 @@ fn with<R>(request: MPI_Request, what: impl FnOnce(&'static Engine, &Half) -> Re
     what(engine()?, &half.ok_or(Error::Request("no partitioned request"))?.0)
 }
 
-fn ready_ones(request: MPI_Request, mut partitions: impl Iterator<Item = c_int>) -> Result<()> {
+/// Marks partitions as ready; none, if one of them cannot be.
+fn ready_ones(request: MPI_Request, partitions: impl Iterator<Item = c_int> + Clone) -> Result<()> {
     with(request, |engine, half| {
         let Half::Send(send) = half else {
             return Err(Error::Request("it is a receive, whose partitions arrive: see MPI_Parrived"));
         };
         // A negative number is none, as a large one is.
-        partitions.try_for_each(|partition| send.ready(engine, partition as u32 as usize))
+        let mut partitions = partitions.map(|partition| partition as u32 as usize);
+        partitions.clone().try_for_each(|partition| send.check_unready(partition))?;
+        partitions.try_for_each(|partition| send.ready(engine, partition))
     })
 }
 

@@ -72,10 +72,11 @@ impl Task for Generalized {
         let code = unsafe { (self.cancel)(self.extra as *mut c_void, c_int::from(self.state.is_complete())) };
         Self::result(code).map_or(Ok(()), Err)
     }
-    fn free(&self, _: &Engine) {
+    fn free(&self, _: &Engine) -> Result<()> {
         if self.state.detach() == Then::Release {
             let _ = self.free_extra();
         }
+        Ok(())
     }
     fn is_generalized(&self) -> bool {
         true
@@ -124,7 +125,7 @@ pub fn free(request: InOut<'_, MPI_Request>) -> Result<()> {
         Named::Null => return Err(Error::Request("MPI_REQUEST_NULL cannot be freed")),
         Named::Message(request) => engine()?.free_request(request),
         Named::Task(task) => {
-            task.free(engine()?);
+            task.free(engine()?)?;
             // One that its user completes later must still be found.
             if !task.is_generalized() || task.poll(engine()?)? {
                 requests::remove_task(handle);

@@ -111,13 +111,14 @@ impl Task for Combined {
         // A combined operation cannot be taken back in half: the attempt is allowed and has no effect.
         Ok(())
     }
-    fn free(&self, engine: &Engine) {
+    fn free(&self, engine: &Engine) -> Result<()> {
         if !self.sent.is_over() {
             // The message may still be read from it; a user who does not wait cannot tell when it has been.
             core::mem::forget(core::mem::take(&mut *lock(&self.bytes)));
         }
         engine.free_request(self.sent);
         engine.free_request(self.received);
+        Ok(())
     }
 }
 

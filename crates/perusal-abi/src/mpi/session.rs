@@ -102,8 +102,8 @@ fn open(hints: &Info, handler: MPI_Errhandler) -> Result<MPI_Session> {
 type Set = (&'static str, fn(&Comm) -> Group);
 
 const SETS: [Set; 2] = [
-    ("mpi://WORLD", |world| Group::run(0, world.size())),
-    ("mpi://SELF", |world| Group::run(world.rank(), 1)),
+    ("mpi://WORLD", |world| world.group().clone()),
+    ("mpi://SELF", |world| Group::run(world.group().world_rank(world.rank()), 1)),
 ];
 
 /// The group of a process set, if there is one of that name.

@@ -8,7 +8,7 @@ use crate::arguments::{Out, Room, offer};
 use crate::events::{Binding, CommEvents, EventRecord, inside_callback};
 use crate::info::Info;
 use crate::mpi::info::{hand_out, hints};
-use crate::tool::event::instance::{Instance, look, read};
+use crate::tool::event::instance::{Instance, expect_times, look, read};
 use crate::tool::event::registration::{
     DroppedFunction, EventFunction, FreeFunction, Registration, RegistrationError,
 };
@@ -283,6 +283,7 @@ pub fn source_info(
     info: Option<Out<'_, MPI_Info>>,
 ) -> Outcome {
     let of = source_of(index)?;
+    expect_times();
     if let Some(info) = info {
         info.set(hand_out(Info::new()).map_err(|_| MPI_T_ERR_MEMORY)?);
     }
@@ -297,6 +298,7 @@ pub fn source_info(
 /// MPI_T_source_get_timestamp. All sources have one clock.
 pub fn source_timestamp(index: c_int, to: Option<Out<'_, MPI_Count>>) -> Outcome {
     source_of(index)?;
+    expect_times();
     to.ok_or(MPI_T_ERR_INVALID)?.set(ticks(crate::arch::clock::ticks()));
     Ok(())
 }

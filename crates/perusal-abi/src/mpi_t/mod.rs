@@ -144,6 +144,10 @@ impl ObjectAt<'_> {
         if self.0.is_null() {
             return Err(abi::MPI_T_ERR_INVALID);
         }
+        // The handle itself, where its address must go: those of the ABI are numbers of the first page, where no process has memory.
+        if self.0.addr() < crate::limits::PAGE {
+            return Err(abi::MPI_T_ERR_INVALID_HANDLE);
+        }
         // SAFETY: argument rule 1; §14.3.2: of what is bound, the address leads to the object's handle.
         Ok(unsafe { self.0.read() })
     }

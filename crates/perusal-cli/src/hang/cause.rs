@@ -307,7 +307,8 @@ fn meets(ranks: &[RankView], awaited: &MessageAbout) -> bool {
     let is_same = |other: &MessageAbout| other.tag.is_none() && other.context == awaited.context;
     let is_collective = awaited.tag.is_none() && !awaited.context.is_multiple_of(2);
     let other = awaited.peer.and_then(|peer| ranks.get(peer as usize)?.wait());
-    is_collective && other.is_some_and(|other| under_way(other).any(is_same))
+    // What a rank awaits in MPI_Finalize has the same context.
+    is_collective && other.is_some_and(|other| !other.finalizing && under_way(other).any(is_same))
 }
 
 fn is_finalizing(rank: &RankView) -> bool {
@@ -331,7 +332,9 @@ fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
     let context = wait.wait.context;
     let is_there = |rank: &RankView| {
         rank.wait().is_some_and(|other| {
-            let has_begun = || under_way(other).any(|message| message.context == context);
+            // What a rank awaits in MPI_Finalize has the same context.
+            let has_begun =
+                || !other.finalizing && under_way(other).any(|message| message.context == context);
             other.is_collective() && other.wait.context == context
                 || wait.wait.kind == Waiting::Operation && has_begun()
         })
