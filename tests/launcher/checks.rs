@@ -27,6 +27,13 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "collective-changed",
+        true,
+        &[
+            "rank 1: the buffer of MPI_Iallreduce (1 × MPI_INT, MPI_SUM) on 'halo' was changed before it was complete; wait for it before",
+        ],
+    ),
+    (
         "send-never-completed",
         true,
         &[

@@ -414,6 +414,14 @@ static void bcast_of_root_alone(void) {
     if (rank == 0) MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
 }
 
+static void collective_changed(void) {
+    int value = rank, sum;
+    MPI_Request request;
+    MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, halo, &request);
+    if (rank == 1) value = 5;
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static void clean(void) {
     sent_in_types_that_fit();
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -532,6 +540,7 @@ struct mistake {
     {"hints-differ", hints_differ},
     {"left-after-death", left_after_death},
     {"bcast-of-root-alone", bcast_of_root_alone},
+    {"collective-changed", collective_changed},
     {"clean", clean},
 };
 

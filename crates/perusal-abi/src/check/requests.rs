@@ -244,7 +244,7 @@ fn operation_text(op: &CollectiveOp, comm: &Comm) -> Text {
 
 /// A call has made a request for a collective operation; a persistent one is not active.
 pub fn began_operation(handle: usize, comm: &Comm, op: &CollectiveOp, persistent: bool) {
-    keep(handle, (operation_text(op, comm), Kind::Message), areas_of(op, comm), (false, None), !persistent);
+    keep(handle, (operation_text(op, comm), Kind::Message), areas_of(op, comm), (true, None), !persistent);
 }
 
 /// A blocking collective operation is about to begin.
