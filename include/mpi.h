@@ -2508,42 +2508,44 @@ int PMPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp);
 
 /* Fortran's handles, for programs that pass them on: not in the library, which has the conversions to and from int. Who has such functions
  * of his own defines PERUSAL_NO_FORTRAN_HANDLES before this header. */
-#if !defined(PERUSAL_NO_FORTRAN_HANDLES) && (defined(__cplusplus) || __STDC_VERSION__ >= 199901L)
+#ifndef PERUSAL_NO_FORTRAN_HANDLES
 typedef int MPI_Fint;
-static inline MPI_Fint MPI_Comm_c2f(MPI_Comm handle) { return MPI_Comm_toint(handle); }
-static inline MPI_Comm MPI_Comm_f2c(MPI_Fint handle) { return MPI_Comm_fromint(handle); }
-static inline MPI_Fint MPI_Errhandler_c2f(MPI_Errhandler handle) { return MPI_Errhandler_toint(handle); }
-static inline MPI_Errhandler MPI_Errhandler_f2c(MPI_Fint handle) { return MPI_Errhandler_fromint(handle); }
-static inline MPI_Fint MPI_File_c2f(MPI_File handle) { return MPI_File_toint(handle); }
-static inline MPI_File MPI_File_f2c(MPI_Fint handle) { return MPI_File_fromint(handle); }
-static inline MPI_Fint MPI_Group_c2f(MPI_Group handle) { return MPI_Group_toint(handle); }
-static inline MPI_Group MPI_Group_f2c(MPI_Fint handle) { return MPI_Group_fromint(handle); }
-static inline MPI_Fint MPI_Info_c2f(MPI_Info handle) { return MPI_Info_toint(handle); }
-static inline MPI_Info MPI_Info_f2c(MPI_Fint handle) { return MPI_Info_fromint(handle); }
-static inline MPI_Fint MPI_Message_c2f(MPI_Message handle) { return MPI_Message_toint(handle); }
-static inline MPI_Message MPI_Message_f2c(MPI_Fint handle) { return MPI_Message_fromint(handle); }
-static inline MPI_Fint MPI_Op_c2f(MPI_Op handle) { return MPI_Op_toint(handle); }
-static inline MPI_Op MPI_Op_f2c(MPI_Fint handle) { return MPI_Op_fromint(handle); }
-static inline MPI_Fint MPI_Request_c2f(MPI_Request handle) { return MPI_Request_toint(handle); }
-static inline MPI_Request MPI_Request_f2c(MPI_Fint handle) { return MPI_Request_fromint(handle); }
-static inline MPI_Fint MPI_Session_c2f(MPI_Session handle) { return MPI_Session_toint(handle); }
-static inline MPI_Session MPI_Session_f2c(MPI_Fint handle) { return MPI_Session_fromint(handle); }
-static inline MPI_Fint MPI_Type_c2f(MPI_Datatype handle) { return MPI_Type_toint(handle); }
-static inline MPI_Datatype MPI_Type_f2c(MPI_Fint handle) { return MPI_Type_fromint(handle); }
-static inline MPI_Fint MPI_Win_c2f(MPI_Win handle) { return MPI_Win_toint(handle); }
-static inline MPI_Win MPI_Win_f2c(MPI_Fint handle) { return MPI_Win_fromint(handle); }
-static inline int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) {
+static __inline__ MPI_Fint MPI_Comm_c2f(MPI_Comm handle) { return MPI_Comm_toint(handle); }
+static __inline__ MPI_Comm MPI_Comm_f2c(MPI_Fint handle) { return MPI_Comm_fromint(handle); }
+static __inline__ MPI_Fint MPI_Errhandler_c2f(MPI_Errhandler handle) { return MPI_Errhandler_toint(handle); }
+static __inline__ MPI_Errhandler MPI_Errhandler_f2c(MPI_Fint handle) { return MPI_Errhandler_fromint(handle); }
+static __inline__ MPI_Fint MPI_File_c2f(MPI_File handle) { return MPI_File_toint(handle); }
+static __inline__ MPI_File MPI_File_f2c(MPI_Fint handle) { return MPI_File_fromint(handle); }
+static __inline__ MPI_Fint MPI_Group_c2f(MPI_Group handle) { return MPI_Group_toint(handle); }
+static __inline__ MPI_Group MPI_Group_f2c(MPI_Fint handle) { return MPI_Group_fromint(handle); }
+static __inline__ MPI_Fint MPI_Info_c2f(MPI_Info handle) { return MPI_Info_toint(handle); }
+static __inline__ MPI_Info MPI_Info_f2c(MPI_Fint handle) { return MPI_Info_fromint(handle); }
+static __inline__ MPI_Fint MPI_Message_c2f(MPI_Message handle) { return MPI_Message_toint(handle); }
+static __inline__ MPI_Message MPI_Message_f2c(MPI_Fint handle) { return MPI_Message_fromint(handle); }
+static __inline__ MPI_Fint MPI_Op_c2f(MPI_Op handle) { return MPI_Op_toint(handle); }
+static __inline__ MPI_Op MPI_Op_f2c(MPI_Fint handle) { return MPI_Op_fromint(handle); }
+static __inline__ MPI_Fint MPI_Request_c2f(MPI_Request handle) { return MPI_Request_toint(handle); }
+static __inline__ MPI_Request MPI_Request_f2c(MPI_Fint handle) { return MPI_Request_fromint(handle); }
+static __inline__ MPI_Fint MPI_Session_c2f(MPI_Session handle) { return MPI_Session_toint(handle); }
+static __inline__ MPI_Session MPI_Session_f2c(MPI_Fint handle) { return MPI_Session_fromint(handle); }
+static __inline__ MPI_Fint MPI_Type_c2f(MPI_Datatype handle) { return MPI_Type_toint(handle); }
+static __inline__ MPI_Datatype MPI_Type_f2c(MPI_Fint handle) { return MPI_Type_fromint(handle); }
+static __inline__ MPI_Fint MPI_Win_c2f(MPI_Win handle) { return MPI_Win_toint(handle); }
+static __inline__ MPI_Win MPI_Win_f2c(MPI_Fint handle) { return MPI_Win_fromint(handle); }
+static __inline__ int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) {
+    int i;
     f_status[MPI_F_SOURCE] = c_status->MPI_SOURCE;
     f_status[MPI_F_TAG] = c_status->MPI_TAG;
     f_status[MPI_F_ERROR] = c_status->MPI_ERROR;
-    for (int i = 3; i < MPI_F_STATUS_SIZE; i++) f_status[i] = c_status->MPI_internal[i - 3];
+    for (i = 3; i < MPI_F_STATUS_SIZE; i++) f_status[i] = c_status->MPI_internal[i - 3];
     return MPI_SUCCESS;
 }
-static inline int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) {
+static __inline__ int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) {
+    int i;
     c_status->MPI_SOURCE = f_status[MPI_F_SOURCE];
     c_status->MPI_TAG = f_status[MPI_F_TAG];
     c_status->MPI_ERROR = f_status[MPI_F_ERROR];
-    for (int i = 3; i < MPI_F_STATUS_SIZE; i++) c_status->MPI_internal[i - 3] = f_status[i];
+    for (i = 3; i < MPI_F_STATUS_SIZE; i++) c_status->MPI_internal[i - 3] = f_status[i];
     return MPI_SUCCESS;
 }
 #endif

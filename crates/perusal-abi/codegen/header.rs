@@ -92,8 +92,8 @@ fn fortran_handles() -> String {
     for (word, ty) in KINDS {
         writeln!(
             text,
-            "static inline MPI_Fint MPI_{word}_c2f({ty} handle) {{ return MPI_{word}_toint(handle); }}\n\
-             static inline {ty} MPI_{word}_f2c(MPI_Fint handle) {{ return MPI_{word}_fromint(handle); }}"
+            "static __inline__ MPI_Fint MPI_{word}_c2f({ty} handle) {{ return MPI_{word}_toint(handle); }}\n\
+             static __inline__ {ty} MPI_{word}_f2c(MPI_Fint handle) {{ return MPI_{word}_fromint(handle); }}"
         )
         .expect("writing to a string");
     }
@@ -221,23 +221,25 @@ typedef struct MPI_Status {
 const FORTRAN_BEGIN: &str = "
 /* Fortran's handles, for programs that pass them on: not in the library, which has the conversions to and from int. Who has such functions
  * of his own defines PERUSAL_NO_FORTRAN_HANDLES before this header. */
-#if !defined(PERUSAL_NO_FORTRAN_HANDLES) && (defined(__cplusplus) || __STDC_VERSION__ >= 199901L)
+#ifndef PERUSAL_NO_FORTRAN_HANDLES
 typedef int MPI_Fint;
 ";
 
 const FORTRAN_END: &str = "\
-static inline int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) {
+static __inline__ int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) {
+    int i;
     f_status[MPI_F_SOURCE] = c_status->MPI_SOURCE;
     f_status[MPI_F_TAG] = c_status->MPI_TAG;
     f_status[MPI_F_ERROR] = c_status->MPI_ERROR;
-    for (int i = 3; i < MPI_F_STATUS_SIZE; i++) f_status[i] = c_status->MPI_internal[i - 3];
+    for (i = 3; i < MPI_F_STATUS_SIZE; i++) f_status[i] = c_status->MPI_internal[i - 3];
     return MPI_SUCCESS;
 }
-static inline int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) {
+static __inline__ int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) {
+    int i;
     c_status->MPI_SOURCE = f_status[MPI_F_SOURCE];
     c_status->MPI_TAG = f_status[MPI_F_TAG];
     c_status->MPI_ERROR = f_status[MPI_F_ERROR];
-    for (int i = 3; i < MPI_F_STATUS_SIZE; i++) c_status->MPI_internal[i - 3] = f_status[i];
+    for (i = 3; i < MPI_F_STATUS_SIZE; i++) c_status->MPI_internal[i - 3] = f_status[i];
     return MPI_SUCCESS;
 }
 #endif

@@ -63,7 +63,10 @@ fn object(handle: MPI_Info) -> Result<Arc<Mutex<Info>>> {
     if handle == MPI_INFO_NULL {
         return Err(Error::Info("MPI_INFO_NULL"));
     }
-    TABLE.get(handle).ok_or(Error::Info("no such object; was it freed?"))
+    TABLE.get(handle).ok_or(Error::Info(match handle {
+        0 => "0 is no handle; MPI_INFO_NULL is for none",
+        _ => "no such object; was it freed?",
+    }))
 }
 
 fn read<R>(handle: MPI_Info, look: impl FnOnce(&Info) -> R) -> Result<R> {
