@@ -29,14 +29,18 @@ fn the_header_is_what_the_tables_give() {
 #[test]
 fn the_header_compiles_pedantically_as_c_and_as_cxx() {
     let dir = scratch("header");
-    for (compiler, extension, standard) in
-        [("cc", "c", "-std=c99"), ("cc", "c", "-std=c17"), ("c++", "cpp", "-std=c++11")]
-    {
+    let all = [
+        ("cc", "c", "-std=c89"),
+        ("cc", "c", "-std=c99"),
+        ("cc", "c", "-std=c17"),
+        ("c++", "cpp", "-std=c++11"),
+    ];
+    for (compiler, extension, standard) in all {
         let source = dir.join(format!("empty.{extension}"));
-        fs::write(&source, "#include <mpi.h>\n#include <mpi.h>\nint main(void) { return 0; }\n")
-            .expect("scratch");
+        let text = "#include <mpi.h>\n#include <mpi.h>\nint main(void) { return (int)MPI_Comm_c2f(MPI_COMM_NULL); }\n";
+        fs::write(&source, text).expect("scratch");
         let out = Command::new(compiler)
-            .args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I"])
+            .args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Wundef", "-Werror", "-fsyntax-only", "-I"])
             .arg(root().join("include"))
             .arg(&source)
             .output()
