@@ -139,6 +139,16 @@ impl Keyvals {
         Ok(())
     }
 
+    /// Returns the keys that have been made and not been freed.
+    #[must_use]
+    pub fn kept(&self) -> Vec<i32> {
+        let table = lock(&self.0);
+        let mut kept: Vec<i32> =
+            table.keys.iter().filter(|(_, key)| !key.freed).map(|(key, _)| *key).collect();
+        kept.sort_unstable();
+        kept
+    }
+
     /// The key's callbacks.
     fn get(&self, kind: KeyvalKind, keyval: i32) -> Result<KeyEntry> {
         lock(&self.0).find(kind, keyval).map(|key| *key)

@@ -34,6 +34,15 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "buffers-overlap",
+        true,
+        &[
+            "rank 0: MPI_Sendrecv (to rank 1, tag 4, 8 bytes; from rank 1, tag 4, 8 bytes, on 'MPI_COMM_WORLD') writes 4 bytes that it also reads, or writes twice; its buffers must not overlap",
+            "rank 1: MPI_Sendrecv (to rank 0, tag 4, 8 bytes; from rank 0, tag 4, 8 bytes, on 'MPI_COMM_WORLD') writes 4 bytes that it also reads, or writes twice; its buffers must not overlap",
+            "rank 0: MPI_Gatherv (root 0) on 'halo' writes 4 bytes that it also reads, or writes twice; its buffers must not overlap",
+        ],
+    ),
+    (
         "send-never-completed",
         true,
         &[
@@ -72,6 +81,7 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
             "ranks 0 and 1: an operation from MPI_Op_create was never freed; call MPI_Op_free",
             "ranks 0 and 1: an error handler was never freed; call MPI_Errhandler_free",
             "ranks 0 and 1: an info object was never freed; call MPI_Info_free",
+            "ranks 0 and 1: a key of attributes from MPI_Comm_create_keyval was never freed; call MPI_Comm_free_keyval or its like",
         ],
     ),
     (

@@ -81,9 +81,11 @@ static void objects_never_freed(void) {
     MPI_Op op;
     MPI_Op_create(sum, 1, &op);
     MPI_Errhandler handler;
+    int key;
     MPI_Comm_create_errhandler(on_error, &handler);
     MPI_Info info;
     MPI_Info_create(&info);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
     MPI_Win win;
     void *base;
     MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
@@ -422,6 +424,18 @@ static void collective_changed(void) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+static void buffers_overlap(void) {
+    int data[6] = {0}, zeros[2] = {0, 0}, ones[2] = {1, 1};
+    MPI_Sendrecv(data, 2, MPI_INT, 1 - rank, 4, data + 1, 2, MPI_INT, 1 - rank, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Gatherv(data, 1, MPI_INT, data + 1, ones, zeros, MPI_INT, 0, halo);
+    /* Elements of one buffer in the gaps of the other. */
+    MPI_Datatype even;
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &even);
+    MPI_Type_commit(&even);
+    MPI_Alltoall(data, 1, even, data + 1, 1, even, halo);
+    MPI_Type_free(&even);
+}
+
 static void clean(void) {
     sent_in_types_that_fit();
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -541,6 +555,7 @@ struct mistake {
     {"left-after-death", left_after_death},
     {"bcast-of-root-alone", bcast_of_root_alone},
     {"collective-changed", collective_changed},
+    {"buffers-overlap", buffers_overlap},
     {"clean", clean},
 };
 

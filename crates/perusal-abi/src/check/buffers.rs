@@ -130,6 +130,17 @@ impl Area {
     }
 }
 
+/// Bytes that two of some areas share, if one of the two is written; the first such two in the order of addresses.
+pub fn overlap(areas: &[Area]) -> usize {
+    let mut sorted: Vec<&Area> = areas.iter().collect();
+    sorted.sort_unstable_by_key(|area| area.range.start);
+    let pairs = sorted.iter().enumerate().flat_map(|(at, area)| {
+        let near = sorted[at + 1..].iter().take_while(|other| other.range.start < area.range.end);
+        near.map(move |other| area.conflict(other))
+    });
+    pairs.filter(|bytes| *bytes > 0).next().unwrap_or(0)
+}
+
 /// Areas that active operations use, by their starts.
 #[derive(Default)]
 pub struct InUse {

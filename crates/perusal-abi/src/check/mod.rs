@@ -32,8 +32,8 @@ pub use collectives::{compare, compare_call, compare_on_comm};
 pub use objects::{ObjectKind, made};
 pub use report::{comm_freed, context_freed};
 pub use requests::{
-    Half, began_exchange, began_file, began_message, began_operation, blocking_message, blocking_operation,
-    ended, freed, noted, received, seen, started,
+    Half, began_exchange, began_file, began_message, began_operation, blocking_exchange, blocking_message,
+    blocking_operation, ended, freed, noted, received, seen, started,
 };
 
 pub use types::{call_failed, cancelled, claimed};
@@ -104,8 +104,9 @@ impl Kind {
     }
 }
 
-/// Says where areas that an operation is about to use are in use.
+/// Says where areas that an operation is about to use are in use, or overlap.
 fn conflicts<T: fmt::Display>(areas: &[buffers::Area], text: impl Fn() -> T) {
+    overlaps(areas, &text);
     with(|state| {
         for area in areas {
             let Some((other, access, bytes)) = state.buffers.conflict(area) else { continue };
@@ -120,6 +121,20 @@ fn conflicts<T: fmt::Display>(areas: &[buffers::Area], text: impl Fn() -> T) {
             state.findings.say(finding);
         }
     });
+}
+
+/// Says where areas of one operation overlap, and it writes one of them.
+fn overlaps<T: fmt::Display>(areas: &[buffers::Area], text: impl Fn() -> T) {
+    let shared = buffers::overlap(areas);
+    if shared > 0 {
+        with(|state| {
+            let bytes = report::bytes(shared as u64);
+            state.findings.say(format!(
+                "{} writes {bytes} that it also reads, or writes twice; its buffers must not overlap",
+                text()
+            ));
+        });
+    }
 }
 
 /// Runs `f` on the state; nothing where calls are not checked.

@@ -1,7 +1,7 @@
 //! Handles that the program has made and never freed.
 
 use super::{function, types, with};
-use crate::mpi::{errhandler, group, info, probe};
+use crate::mpi::{attr, errhandler, group, info, probe};
 use crate::{comms, datatypes, files, windows};
 use std::collections::BTreeMap;
 
@@ -24,6 +24,8 @@ pub enum ObjectKind {
     Errhandler,
     /// Info objects.
     Info,
+    /// Keys of attributes.
+    Keyval,
     /// Messages of matched probes.
     Message,
 }
@@ -31,7 +33,7 @@ pub enum ObjectKind {
 /// Kinds, what one is called, how it is freed, and which are there.
 type Row = (ObjectKind, &'static str, &'static str, fn() -> Vec<usize>);
 
-const KINDS: [Row; 9] = [
+const KINDS: [Row; 10] = [
     (ObjectKind::Comm, "a communicator", "freed; call MPI_Comm_free", comms::made),
     (ObjectKind::Datatype, "a datatype", "freed; call MPI_Type_free", datatypes::made),
     (ObjectKind::Group, "a group", "freed; call MPI_Group_free", group::made),
@@ -40,6 +42,7 @@ const KINDS: [Row; 9] = [
     (ObjectKind::Op, "an operation", "freed; call MPI_Op_free", datatypes::ops_made),
     (ObjectKind::Errhandler, "an error handler", "freed; call MPI_Errhandler_free", errhandler::made),
     (ObjectKind::Info, "an info object", "freed; call MPI_Info_free", info::made),
+    (ObjectKind::Keyval, "a key of attributes", "freed; call MPI_Comm_free_keyval or its like", attr::made),
     (ObjectKind::Message, "a message", "received; call MPI_Mrecv", probe::made),
 ];
 

@@ -1,7 +1,7 @@
 //! Requests that are alive: what each is, whether it is active, and which memory it uses.
 
 use super::buffers::{Access, Area};
-use super::{Kind, accesses, conflicts, function, is_on, report, with};
+use super::{Kind, accesses, conflicts, function, is_on, overlaps, report, with};
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::arguments::Buffer;
 use crate::coll::call::CollectiveOp;
@@ -252,23 +252,33 @@ pub fn blocking_operation(comm: &Comm, op: &CollectiveOp) {
     conflicts(&areas_of(op, comm), || operation_text(op, comm));
 }
 
-/// A call has made a request for both halves of a combined send and receive. What is sent from a copy is not used.
-pub fn began_exchange(handle: usize, comm: &Comm, send: Option<Half<'_>>, recv: Half<'_>) {
+/// Both halves of a combined send and receive are about to begin.
+pub fn blocking_exchange(comm: &Comm, send: Half<'_>, recv: Half<'_>) {
+    overlaps(&exchange_areas(Some(send), recv), || exchange_text(comm, send, recv));
+}
+
+fn exchange_areas(send: Option<Half<'_>>, recv: Half<'_>) -> Vec<Area> {
     let area = |half: Half<'_>, access| match half.peer {
         MPI_PROC_NULL => None,
         _ => Area::of(half.buffer, access),
     };
-    let areas = send.and_then(|send| area(send, Access::Read)).into_iter().chain(area(recv, Access::Write));
+    let sent = send.and_then(|send| area(send, Access::Read));
+    sent.into_iter().chain(area(recv, Access::Write)).collect()
+}
+
+fn exchange_text(comm: &Comm, send: Half<'_>, recv: Half<'_>) -> Text {
+    let (sent, received) = (half_text(comm, send, Access::Read), half_text(comm, recv, Access::Write));
+    Text::Made(format!("{} ({sent}; {received}, on {})", function(), report::name_of(comm)))
+}
+
+/// A call has made a request for both halves of a combined send and receive. What is sent from a copy is not used.
+pub fn began_exchange(handle: usize, comm: &Comm, send: Option<Half<'_>>, recv: Half<'_>) {
     let text = match send {
-        Some(send) => {
-            let (sent, received) =
-                (half_text(comm, send, Access::Read), half_text(comm, recv, Access::Write));
-            Text::Made(format!("{} ({sent}; {received}, on {})", function(), report::name_of(comm)))
-        }
+        Some(send) => exchange_text(comm, send, recv),
         None => message_text(comm, recv.peer, recv.tag, recv.buffer, Access::Write),
     };
     let receives = receive_type(recv.buffer, Access::Write);
-    keep(handle, (text, Kind::Message), areas.collect(), (true, receives), true);
+    keep(handle, (text, Kind::Message), exchange_areas(send, recv), (true, receives), true);
 }
 
 /// One half of a combined send and receive.

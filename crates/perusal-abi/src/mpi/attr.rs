@@ -5,6 +5,7 @@
 
 use crate::abi::*;
 use crate::arguments::{InOut, Out};
+use crate::check::{self, ObjectKind};
 use crate::comm::attributes::{
     AttributeOwner, Attributes, KeyvalKind, Keyvals, OnCopy, OnDelete, Predefined,
 };
@@ -95,7 +96,17 @@ pub unsafe fn create_keyval(
     extra: *mut c_void,
 ) -> Result<c_int> {
     // SAFETY: `copy` and `delete` are the ABI's constants or callbacks that stay callable while the key is in use (MPI 5.0 §7.7.2).
-    unsafe { KEYVALS.create(kind, OnCopy::from_address(copy), OnDelete::from_address(delete), extra) }
+    let key =
+        unsafe { KEYVALS.create(kind, OnCopy::from_address(copy), OnDelete::from_address(delete), extra) };
+    if check::is_on() {
+        let _ = key.as_ref().map(|key| check::made(ObjectKind::Keyval, *key as usize));
+    }
+    key
+}
+
+/// The keys that the program has made and not freed.
+pub fn made() -> Vec<usize> {
+    KEYVALS.kept().into_iter().map(|key| key as usize).collect()
 }
 
 /// MPI_X_free_keyval.

@@ -60,6 +60,7 @@ fn run(
 ) -> Result<()> {
     if check::is_on() {
         if copy.is_none() {
+            check::blocking_exchange(comm, send.half(), recv.half());
             check::blocking_message(comm, send.peer, send.tag, &send.buf, Access::Read);
         }
         check::blocking_message(comm, recv.peer, recv.tag, &recv.buf, Access::Write);
