@@ -64,6 +64,10 @@ impl CollectiveOp {
                 used = one(send, false);
                 used.push((recv.clone(), true));
             }
+            // In place, what is sent lies where the result goes.
+            Self::ReduceScatter(send, recv, ..) if send.addr() == recv.addr() => {
+                used = vec![(send.clone(), true)]
+            }
             Self::ReduceScatter(send, recv, ..) => used = vec![(send.clone(), false), (recv.clone(), true)],
             Self::NeighbourAllgather(send, recv) => {
                 used.push((send.clone(), false));

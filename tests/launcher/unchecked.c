@@ -428,6 +428,11 @@ static void buffers_overlap(void) {
     int data[6] = {0}, zeros[2] = {0, 0}, ones[2] = {1, 1};
     MPI_Sendrecv(data, 2, MPI_INT, 1 - rank, 4, data + 1, 2, MPI_INT, 1 - rank, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Gatherv(data, 1, MPI_INT, data + 1, ones, zeros, MPI_INT, 0, halo);
+    /* In place nothing overlaps. */
+    MPI_Reduce_scatter_block(MPI_IN_PLACE, data, 2, MPI_INT, MPI_SUM, halo);
+    MPI_Request request;
+    MPI_Ireduce_scatter_block(MPI_IN_PLACE, data, 2, MPI_INT, MPI_SUM, halo, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
     /* Elements of one buffer in the gaps of the other. */
     MPI_Datatype even;
     MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &even);

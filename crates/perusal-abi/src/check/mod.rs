@@ -168,6 +168,17 @@ pub fn entered(function: &'static str) {
     types::entered();
 }
 
+/// The function that this thread has called, for [`resumed`].
+#[must_use]
+pub fn current() -> &'static str {
+    FUNCTION.get()
+}
+
+/// This thread goes on in `function`: an operation of the program's may have called others meanwhile.
+pub fn resumed(function: &'static str) {
+    FUNCTION.set(function);
+}
+
 /// The function that this thread has called, without the suffix of large counts.
 fn function() -> &'static str {
     let function = FUNCTION.get();

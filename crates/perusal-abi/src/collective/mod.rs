@@ -208,7 +208,7 @@ pub(crate) fn start(
     if check_calls::is_on() {
         check_calls::compare(&comm, &call);
     }
-    let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
+    let checked = check_calls::is_on().then(|| (comm.clone(), call.clone(), check_calls::current()));
     let number = SequenceNumber::Once(comm.next_in_background());
     let (engine, room) = (engine()?, Box::new_uninit());
     let counted = NumberedCall::count_in_background(engine, &comm);
@@ -219,7 +219,8 @@ pub(crate) fn start(
     let work = Box::into_pin(Box::write(room, work));
     // SAFETY: the work holds addresses, its transports, and what is `Send`.
     let handle = unsafe { begin(comm, work, |_| outline) }?;
-    if let Some((comm, call)) = checked {
+    if let Some((comm, call, function)) = checked {
+        check_calls::resumed(function);
         check_calls::began_operation(handle, &comm, &call, false);
     }
     Ok(handle)
