@@ -24,7 +24,7 @@ use crate::events::{
 use crate::shm::ERRHANDLER_VARIABLE;
 use crate::sync::{AtomicBool, Ordering, PublishedFlag, PublishedStage};
 use crate::tool::event::delivery;
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use core::ffi::c_int;
 use std::sync::{Once, OnceLock};
 
@@ -225,6 +225,20 @@ pub fn blame(source: Option<ErrorSource>) {
     BLAMED.set(source);
 }
 
+thread_local! {
+    /// The last error of the library's that this thread was given: its class, and what it says.
+    static LAST: RefCell<Option<(c_int, String)>> = const { RefCell::new(None) };
+}
+
+/// What the last error that this thread was given says, if it was of `class`.
+#[must_use]
+pub fn last_said(class: c_int) -> Option<String> {
+    let said = |last: &RefCell<Option<(c_int, String)>>| {
+        last.borrow().as_ref().filter(|(of, _)| *of == class).map(|(_, text)| text.clone())
+    };
+    LAST.try_with(said).ok().flatten()
+}
+
 /// Raises `error` of `function` on `source` and gives back the code that the function returns, if it returns.
 #[cold]
 pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Error) -> c_int {
@@ -232,7 +246,12 @@ pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Erro
     let mut code = error.class();
     check::call_failed(&error);
     emit_invoked(source, code);
-    match handler_of(source) {
+    let handler = handler_of(source);
+    if !matches!(handler, Handler::Fatal | Handler::Abort) && !matches!(error, Error::Code(_)) {
+        // A thread that is ending has no such place any more.
+        let _ = LAST.try_with(|last| last.replace(Some((code, sentence(function, &error)))));
+    }
+    match handler {
         Handler::Return => code,
         Handler::Fatal | Handler::Abort => end(function, &error, code),
         Handler::User(call) => {
@@ -293,9 +312,14 @@ pub fn initial() -> Handler {
 }
 
 fn end(function: &str, error: &Error, code: c_int) -> ! {
+    fatal(&sentence(function, error), code)
+}
+
+/// What an error of a function says.
+fn sentence(function: &str, error: &Error) -> String {
     let text = error.to_string();
     // Some errors are about the function itself and name it.
-    if text.starts_with(function) { fatal(&text, code) } else { fatal(&format!("{function}: {text}"), code) }
+    if text.starts_with(function) { text } else { format!("{function}: {text}") }
 }
 
 /// Ends this child of `fork`, and not the job, whose rank its parent still is.

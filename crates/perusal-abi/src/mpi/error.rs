@@ -1,5 +1,7 @@
 //! Error classes, codes and strings (MPI 5.0 §9.4, §9.5). All legal at any time.
 
+use crate::abi::MPI_MAX_ERROR_STRING;
+use crate::boundary;
 use crate::error::Result;
 use crate::errors::UserErrors;
 use core::ffi::c_int;
@@ -28,9 +30,15 @@ pub fn class(code: c_int) -> Result<c_int> {
     added().class(code)
 }
 
-/// MPI_Error_string.
+/// MPI_Error_string. Of the class of the last error that this thread was given it says what that error said, too.
 pub fn text(code: c_int) -> Result<Vec<u8>> {
-    added().text(code).map(<[u8]>::to_vec)
+    let mut text = added().text(code)?.to_vec();
+    if let Some(said) = boundary::last_said(code) {
+        let room = (MPI_MAX_ERROR_STRING as usize - 1).saturating_sub(text.len() + 2);
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(&said.as_bytes()[..said.floor_char_boundary(room)]);
+    }
+    Ok(text)
 }
 
 /// MPI_Add_error_class.

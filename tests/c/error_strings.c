@@ -1,0 +1,53 @@
+/* What MPI_Error_string says of an error that a call has just returned: the class, the function, the values.
+ * RANKS: 2
+ */
+#include "check.h"
+
+static int says(int code, const char *part)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length = -1;
+    OK(MPI_Error_string(code, text, &length));
+    SAME(length, strlen(text));
+    CHECK(length < MPI_MAX_ERROR_STRING);
+    return strstr(text, part) != NULL;
+}
+
+static void on_error(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    CHECK(says(*code, "MPI_Send: rank is 9"));
+}
+
+int main(void)
+{
+    MPI_Errhandler handler;
+    MPI_File file;
+    char name[2000];
+    int x = 0, code;
+    OK(MPI_Init(NULL, NULL));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    CHECK(!says(MPI_ERR_RANK, "MPI_Send"));
+    code = MPI_Send(&x, 1, MPI_INT, 7, 0, MPI_COMM_WORLD);
+    SAME(code, MPI_ERR_RANK);
+    CHECK(says(code, "MPI_Send: rank is 7; the communicator has"));
+    CHECK(!says(MPI_ERR_TAG, "rank is 7"));
+    code = MPI_Send(&x, 1, MPI_INT, 0, -3, MPI_COMM_WORLD);
+    CHECK(says(code, "tag is -3"));
+    CHECK(!says(MPI_ERR_RANK, "rank is 7"));
+
+    code = MPI_File_open(MPI_COMM_SELF, "/no/such/folder/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+    SAME(code, MPI_ERR_NO_SUCH_FILE);
+    CHECK(says(code, "/no/such/folder/file"));
+    memset(name, 'x', sizeof name - 1);
+    name[0] = '/', name[sizeof name - 1] = 0;
+    code = MPI_File_delete(name, MPI_INFO_NULL);
+    CHECK(code != MPI_SUCCESS && says(code, "MPI_File_delete"));
+
+    OK(MPI_Comm_create_errhandler(on_error, &handler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
+    CLASS(MPI_Send(&x, 1, MPI_INT, 9, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Finalize());
+    return verdict();
+}
