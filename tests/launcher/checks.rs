@@ -43,6 +43,13 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "put-of-another-type",
+        true,
+        &[
+            "rank 0: MPI_Put (rank 1, on window 'shelf', 8 bytes) has 2 × MPI_INT at the origin and 2 × MPI_FLOAT at the target; give both the same type",
+        ],
+    ),
+    (
         "send-never-completed",
         true,
         &[

@@ -441,6 +441,20 @@ static void buffers_overlap(void) {
     MPI_Type_free(&even);
 }
 
+static void put_of_another_type(void) {
+    int values[2] = {1, 2}, *base;
+    MPI_Win win;
+    MPI_Win_allocate(sizeof values, sizeof *values, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_set_name(win, "shelf");
+    MPI_Win_fence(0, win);
+    if (rank == 0) {
+        MPI_Put(values, 2, MPI_INT, 1, 0, 2, MPI_FLOAT, win);
+        MPI_Put(values, 8, MPI_BYTE, 0, 0, 2, MPI_INT, win);
+    }
+    MPI_Win_fence(0, win);
+    MPI_Win_free(&win);
+}
+
 static void clean(void) {
     sent_in_types_that_fit();
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -561,6 +575,7 @@ struct mistake {
     {"bcast-of-root-alone", bcast_of_root_alone},
     {"collective-changed", collective_changed},
     {"buffers-overlap", buffers_overlap},
+    {"put-of-another-type", put_of_another_type},
     {"clean", clean},
 };
 

@@ -5,6 +5,7 @@ use super::buffers::{Access, Area};
 use super::{Kind, State, conflicts, function, report, with};
 use crate::abi::MPI_PROC_NULL;
 use crate::arguments::{Buffer, Target};
+use crate::datatypes;
 use crate::files::FileObject;
 use crate::windows::WindowObject;
 use core::cell::Cell;
@@ -109,7 +110,26 @@ pub fn began_one_sided(target: &Target<'_>, buffers: &[(&Buffer<'_>, Access)]) {
     let bytes = areas.first().map_or(0, Area::bytes);
     let bytes = report::bytes(bytes as u64);
     let text = format!("{} (rank {rank}, on {}, {bytes})", function(), window_name(target.win));
+    if let Some((buffer, _)) = buffers.first() {
+        say_other_type(target, buffer, &text);
+    }
     begin(Until::Flush(target.win.context(), target.rank), &text, areas);
+}
+
+/// Says where the elements of an operation have other basic types at the target than at the origin (MPI 5.0 §12.3).
+fn say_other_type(target: &Target<'_>, buffer: &Buffer<'_>, text: &str) {
+    let there = || datatypes::any(target.datatype()).ok().zip(datatypes::any(buffer.datatype).ok());
+    let Some((theirs, own)) = there() else { return };
+    let bytes = usize::try_from(buffer.count).unwrap_or(0).saturating_mul(own.size());
+    let (Some(one), Some(other)) = (own.sequence_number(bytes), theirs.sequence_number(bytes)) else {
+        return;
+    };
+    if bytes > 0 && one != other {
+        let (own, theirs) = (own.contents_text(bytes), theirs.contents_text(bytes));
+        let finding =
+            format!("{text} has {own} at the origin and {theirs} at the target; give both the same type");
+        with(|state| state.findings.say(finding));
+    }
 }
 
 /// The request of the one-sided operation that this thread has begun last: its completion ends the operation, too.
