@@ -134,11 +134,11 @@ impl Area {
 pub fn overlap(areas: &[Area]) -> usize {
     let mut sorted: Vec<&Area> = areas.iter().collect();
     sorted.sort_unstable_by_key(|area| area.range.start);
-    let pairs = sorted.iter().enumerate().flat_map(|(at, area)| {
+    let mut pairs = sorted.iter().enumerate().flat_map(|(at, area)| {
         let near = sorted[at + 1..].iter().take_while(|other| other.range.start < area.range.end);
         near.map(move |other| area.conflict(other))
     });
-    pairs.filter(|bytes| *bytes > 0).next().unwrap_or(0)
+    pairs.find(|bytes| *bytes > 0).unwrap_or(0)
 }
 
 /// Areas that active operations use, by their starts.
