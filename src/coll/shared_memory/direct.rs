@@ -537,6 +537,10 @@ pub(in crate::coll) fn one_run<'a>(
     block: usize,
     piece: impl Fn(usize) -> InputBuffer<'a>,
 ) -> Option<&'a [u8]> {
+    if block == 0 {
+        // Of no bytes the program may give no address.
+        return Some(&[]);
+    }
     let first = piece(0).run()?;
     let follows = |r: usize| piece(r).run() == Some(first.wrapping_add(r * block));
     // SAFETY: buffer rule 1 holds for each piece, and the pieces are this run.

@@ -91,6 +91,10 @@ impl Operands {
     /// The bytes of the member's operands from byte `at` on, which nobody writes.
     pub(in crate::coll) fn part(&self, at: usize, len: usize) -> &[u8] {
         assert!(at + len <= self.len);
+        if len == 0 {
+            // Of no bytes the program may give no address.
+            return &[];
+        }
         // SAFETY: the operands can be read until the operation has returned (`Operands::new`).
         unsafe { core::slice::from_raw_parts(self.own.add(at), len) }
     }
