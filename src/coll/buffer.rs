@@ -102,7 +102,7 @@ impl<'a> InputBuffer<'a> {
     pub fn show(&self, at: usize, to: &mut Room<'_>) {
         match self.run() {
             // Of no bytes the program may give no address.
-            _ if to.len() == 0 => {}
+            _ if to.is_empty() => {}
             Some(run) => {
                 assert!(at.checked_add(to.len()).is_some_and(|end| end <= self.bytes()));
                 // SAFETY: the elements are one run of bytes, which can be read by buffer rule 1.
