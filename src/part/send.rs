@@ -4,7 +4,7 @@ use super::buffer::Partitions;
 use super::channel::{Channel, HELLO, Landing, handshake};
 use super::marks::Marks;
 use super::request_events::RequestEvents;
-use super::words::{OverRound, SentCount};
+use super::words::{Mark, OverRound, SentCount};
 use crate::comm::{Comm, lock};
 use crate::engine::{Awaited, BackgroundOperation, Data, Engine, HomeJob};
 use crate::error::{Error, Result};
@@ -151,11 +151,16 @@ impl PartitionedSend {
     /// # Errors
     /// As [`Self::ready`].
     pub fn check_unready(&self, partition: usize) -> Result<()> {
+        if self.active_mark(partition)?.has_stepped(self.round()) { Err(MARKED) } else { Ok(()) }
+    }
+
+    /// The mark of a partition of an active request.
+    fn active_mark(&self, partition: usize) -> Result<&Mark> {
         let mark = self.marks.get(partition).ok_or(Error::Arg("the send has no partition of that number"))?;
         if !self.is_active() {
             return Err(Error::Request("it is not active: start it before its partitions are ready"));
         }
-        if mark.has_stepped(self.round()) { Err(MARKED) } else { Ok(()) }
+        Ok(mark)
     }
 
     /// Partition `partition` is ready (MPI_Pready): it is sent at once if the receiver is ready for it, else as soon as that is.
@@ -163,8 +168,7 @@ impl PartitionedSend {
     /// # Errors
     /// [`Error::Request`] if the request is not active; [`Error::Arg`] for a partition that there is not, or that was ready already.
     pub fn ready(self: &Arc<Self>, engine: &Engine, partition: usize) -> Result<()> {
-        self.check_unready(partition)?;
-        let mark = &self.marks[partition];
+        let mark = self.active_mark(partition)?;
         let round = self.round();
         if !mark.step(round) {
             return Err(MARKED);

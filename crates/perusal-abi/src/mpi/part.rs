@@ -145,14 +145,25 @@ fn with<R>(request: MPI_Request, what: impl FnOnce(&'static Engine, &Half) -> Re
     what(engine()?, &half.ok_or(Error::Request("no partitioned request"))?.0)
 }
 
+fn with_send(
+    request: MPI_Request,
+    what: impl FnOnce(&'static Engine, &Arc<PartitionedSend>) -> Result<()>,
+) -> Result<()> {
+    with(request, |engine, half| match half {
+        Half::Send(send) => what(engine, send),
+        Half::Receive(_) => Err(Error::Request("it is a receive, whose partitions arrive: see MPI_Parrived")),
+    })
+}
+
+/// The place of a partition. A negative number is none, as a large one is.
+const fn place(partition: c_int) -> usize {
+    partition as u32 as usize
+}
+
 /// Marks partitions as ready; none, if one of them cannot be.
 fn ready_ones(request: MPI_Request, partitions: impl Iterator<Item = c_int> + Clone) -> Result<()> {
-    with(request, |engine, half| {
-        let Half::Send(send) = half else {
-            return Err(Error::Request("it is a receive, whose partitions arrive: see MPI_Parrived"));
-        };
-        // A negative number is none, as a large one is.
-        let mut partitions = partitions.map(|partition| partition as u32 as usize);
+    with_send(request, |engine, send| {
+        let mut partitions = partitions.map(place);
         partitions.clone().try_for_each(|partition| send.check_unready(partition))?;
         partitions.try_for_each(|partition| send.ready(engine, partition))
     })
@@ -160,7 +171,7 @@ fn ready_ones(request: MPI_Request, partitions: impl Iterator<Item = c_int> + Cl
 
 /// MPI_Pready.
 pub fn ready(partition: c_int, request: MPI_Request) -> Result<()> {
-    ready_ones(request, core::iter::once(partition))
+    with_send(request, |engine, send| send.ready(engine, place(partition)))
 }
 
 /// MPI_Pready_range: both ends belong to it.
@@ -182,7 +193,7 @@ pub fn arrived(request: MPI_Request, partition: c_int) -> Result<bool> {
         return Ok(true);
     }
     with(request, |engine, half| match half {
-        Half::Receive(receive) => receive.arrived(engine, partition as u32 as usize),
+        Half::Receive(receive) => receive.arrived(engine, place(partition)),
         Half::Send(_) => Err(Error::Request("it is a send, whose partitions do not arrive here")),
     })
 }
