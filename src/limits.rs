@@ -98,6 +98,8 @@ pub const TEAM_SLOT: usize = 256;
 pub const TEAM_PARTS: usize = 4;
 /// Most bytes of a part of a collective segment's bulk, unless a page for each member is more.
 pub const TEAM_PART: usize = 1 << 20;
+/// Most bytes of memory that the free collective segments of a job keep together: about four whole ones.
+pub const IDLE_MEMORY: u64 = 16 << 20;
 
 const _: () = assert!(TEAM_SLOT.is_multiple_of(APART) && TEAM_PART.is_multiple_of(PAGE));
 // A part is free again once the rounds between two uses of it are no longer under way.

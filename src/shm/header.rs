@@ -13,13 +13,13 @@ use crate::{Error, Result};
 /// "perusal" and the byte order.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"perusal\x01");
 /// Version of the segment's layout and protocols; ranks and launcher must have the same.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// Words for what one rank measures or chooses for the whole job.
 pub const TUNING_WORDS: usize = 32;
 
 /// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20,
-/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, places 52, places in use 56, universe 60, number of collective segments 64, abort 128, next context 256, deaths 260, threads 264, survive 268, block locks 272, signatures 280, revocations 288, agreements 292, tuning 384, collective segments 1024.
+/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, places 52, places in use 56, universe 60, number of collective segments 64, abort 128, next context 256, deaths 260, threads 264, survive 268, block locks 272, signatures 280, revocations 288, agreements 292, tuning 384, idle memory 640, collective segments 1024, their memory 2048.
 #[derive(Debug)]
 #[repr(C)]
 pub struct JobHeader {
@@ -59,9 +59,13 @@ pub struct JobHeader {
     _apart2: [u8; 88],
     /// What one rank measures or chooses for the whole job. All zero at first.
     pub tuning: [AtomicU64; TUNING_WORDS],
-    _apart3: [u8; 384],
+    /// What the free collective segments have.
+    pub(super) idle_memory: super::IdleMemory,
+    _apart3: [u8; 376],
     /// How many members each collective segment still has; 0 for a free one.
     pub(super) collective_segments: [super::SharedCount; crate::limits::COLLECTIVE_SEGMENTS],
+    /// What memory each of them has.
+    pub(super) segment_memory: [super::SegmentMemory; crate::limits::COLLECTIVE_SEGMENTS],
 }
 
 #[cfg(not(perusal_loom))]
@@ -76,6 +80,7 @@ const _: () = {
     assert!(core::mem::offset_of!(JobHeader, block_locks) == 272);
     assert!(core::mem::offset_of!(JobHeader, revocations) == 288);
     assert!(core::mem::offset_of!(JobHeader, tuning) == 384);
+    assert!(core::mem::offset_of!(JobHeader, idle_memory) == 640);
     assert!(core::mem::offset_of!(JobHeader, collective_segments) == 1024);
 };
 

@@ -47,6 +47,7 @@ pub mod shared_lock;
 pub mod telemetry;
 
 pub use collective_segments::CollectiveSegments;
+use collective_segments::{IdleMemory, SegmentMemory};
 pub use contexts::ContextIds;
 pub use failures::Failures;
 pub use header::{Abort, JobHeader};

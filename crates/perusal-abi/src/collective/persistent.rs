@@ -35,26 +35,24 @@ impl FastPath {
     }
 }
 
-/// Starts of an operation that go by messages, before it has a team of its own: memory for its data takes as long as tens of operations.
-const BY_MESSAGES: usize = 32;
+/// Starts of an operation that go by messages, before it has a team of its own: to join one takes as long as a few operations.
+const BY_MESSAGES: usize = 4;
 
-/// Whether an operation has a team once it has been started several times. All members get the same answer.
-fn has_team(call: &CollectiveOp, oversubscribed: bool) -> bool {
+/// Whether an operation has a team once it has been started several times: its form must be one in which every member knows how much the others have. All
+/// members get the same answer.
+fn has_team(call: &CollectiveOp) -> bool {
     match call {
         CollectiveOp::Barrier
+        | CollectiveOp::Bcast(..)
         | CollectiveOp::Allgather(..)
-        | CollectiveOp::Allreduce(..)
-        | CollectiveOp::ReduceScatter(..) => true,
-        CollectiveOp::Alltoall(_, pieces) => pieces.are_even(),
-        // Where ranks take turns on a CPU, one that waits for nobody gets further ahead by messages than by rounds.
-        CollectiveOp::Bcast(..)
         | CollectiveOp::Reduce(..)
+        | CollectiveOp::Allreduce(..)
+        | CollectiveOp::ReduceScatter(..)
         | CollectiveOp::Scan(..)
-        | CollectiveOp::Exscan(..) => !oversubscribed,
-        CollectiveOp::Gather(_, _, _, even) | CollectiveOp::Scatter(_, _, _, even) => {
-            *even && !oversubscribed
-        }
-        _ => false,
+        | CollectiveOp::Exscan(..) => true,
+        CollectiveOp::Gather(_, _, _, even) | CollectiveOp::Scatter(_, _, _, even) => *even,
+        CollectiveOp::Alltoall(_, pieces) => pieces.are_even(),
+        CollectiveOp::NeighbourAllgather(..) | CollectiveOp::NeighbourAlltoall(..) => false,
     }
 }
 
@@ -155,9 +153,8 @@ pub(crate) fn prepare(
     let number = SequenceNumber::Persistent(comm.next_in_background());
     let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
     let engine = engine()?;
-    let has_team = has_team(&call, engine.config().shape().is_oversubscribed());
     let by_messages = if call.needs_no_bulk(engine, &comm) { 0 } else { BY_MESSAGES };
-    let team = if has_team { TeamUse::Own(Arc::default()) } else { TeamUse::None };
+    let team = if has_team(&call) { TeamUse::Own(Arc::default()) } else { TeamUse::None };
     let started = Mutex::default();
     let task = PersistentTask { comm, call, fast, number, team, by_messages, started };
     let handle = insert_task(Box::new(task))?;
