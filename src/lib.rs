@@ -14,6 +14,7 @@ mod arch;
 mod sync;
 
 mod abi;
+mod errhandler;
 pub mod error;
 mod handles;
 mod info;
@@ -82,7 +83,7 @@ pub mod internals {
         )*};
     }
     open! {
-        abi arch coll comm datatype doorbell engine error events handles heap info limits matching p2p
+        abi arch coll comm datatype doorbell engine errhandler error events handles heap info limits matching p2p
         #[cfg(feature = "placement")] placement
         part protocol request ring rma shm sync team tool
         #[cfg(not(perusal_loom))] dynamic

@@ -46,8 +46,8 @@ pub struct Comm {
     neighbours: OnceLock<(Vec<i32>, Vec<i32>)>,
     /// What users cached on it.
     pub attributes: Attributes,
-    /// What happens to errors of functions on it.
-    pub errhandler: ErrhandlerSlot,
+    /// What happens to errors of functions on it, and of its requests, which may outlive it.
+    pub errhandler: Arc<ErrhandlerSlot>,
 }
 
 /// The numbers of a communicator's agreements ([`crate::shm::failures`]): those that this rank has begun, and those whose decision it has seen.
@@ -119,7 +119,7 @@ impl Comm {
             topology: None,
             neighbours: OnceLock::new(),
             attributes: Attributes::default(),
-            errhandler: ErrhandlerSlot::default(),
+            errhandler: Arc::default(),
         }
     }
 

@@ -6,7 +6,6 @@
 
 pub mod attributes;
 mod communicator;
-pub mod errhandler;
 mod events;
 mod group;
 pub mod links;
@@ -15,10 +14,11 @@ pub mod topology;
 
 pub use attributes::{Attributes, Keyvals, Predefined};
 pub use communicator::Comm;
-pub use errhandler::{Errhandler, ErrhandlerSlot};
 pub use group::{Group, OfSession, Similarity};
 pub use links::Link;
 pub use topology::Topology;
+
+pub use crate::errhandler::{Errhandler, ErrhandlerSlot};
 
 use crate::sync::{Mutex, MutexGuard};
 

@@ -20,6 +20,7 @@ impl Engine {
         user_ref.reopen();
         own_ref.reopen();
         user_ref.observe(comm.events.clone());
+        user_ref.set_errhandler(comm.errhandler.clone());
         self.mark(user_ref);
         if let Some(session) = comm.group().session() {
             user_ref.set_session_buffers(&session.buffers);

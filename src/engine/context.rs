@@ -3,6 +3,7 @@
 use super::attached_buffer::Buffers;
 use super::message_events::ArrivalNumbers;
 use super::operation::Ref;
+use crate::errhandler::{Errhandler, ErrhandlerSlot};
 use crate::events::{CommEvents, Event, EventPayload, Gate, Spec};
 use crate::limits::CONTEXTS;
 use crate::matching::{PostedQueue, UnexpectedQueue};
@@ -147,6 +148,17 @@ pub struct MatchContext {
     buffers: Buffers,
     /// That of its session, if it comes from one.
     session_buffers: OnceLock<Buffers>,
+    /// The communicator's error handler, which its requests need when it has been freed.
+    errhandler: OnceLock<Arc<ErrhandlerSlot>>,
+}
+
+/// A communicator on which an error is raised.
+#[derive(Debug, Clone)]
+pub struct RaisingComm {
+    /// Its handle, which names it no more if it has been freed.
+    pub handle: usize,
+    /// Its error handler.
+    pub errhandler: Option<Errhandler>,
 }
 
 impl core::fmt::Debug for MatchContext {
@@ -175,6 +187,7 @@ impl MatchContext {
             acknowledged: AtomicU32::new(0),
             buffers: Buffers::default(),
             session_buffers: OnceLock::new(),
+            errhandler: OnceLock::new(),
         }
     }
 
@@ -186,6 +199,17 @@ impl MatchContext {
     /// Tells it the attached buffer of the communicator's session.
     pub(crate) fn set_session_buffers(&self, buffers: &Buffers) {
         let _ = self.session_buffers.set(buffers.clone());
+    }
+
+    /// Tells it the communicator's error handler.
+    pub(crate) fn set_errhandler(&self, errhandler: Arc<ErrhandlerSlot>) {
+        let _ = self.errhandler.set(errhandler);
+    }
+
+    /// The communicator, as what an error of a request is raised on: it lives until its requests are over (MPI 5.0 §7.4.3).
+    pub(crate) fn raises_on(&self) -> RaisingComm {
+        let errhandler = self.errhandler.get().map(|slot| slot.get());
+        RaisingComm { handle: self.handle(), errhandler }
     }
 
     /// Which buffer a buffered send takes: that of the communicator if one is attached, else that of its session, else `process`, the

@@ -51,7 +51,7 @@ pub use background::BackgroundOperation;
 use background::BackgroundOperations;
 pub(crate) use buffer::Data;
 pub use buffer::Run;
-pub use context::{MatchContext, MatchContexts};
+pub use context::{MatchContext, MatchContexts, RaisingComm};
 pub(crate) use context::{Payload, Queues, Rts, UnexpectedMessage};
 use core_migration::CoreMigration;
 pub use current_call::{CallAbout, describing};

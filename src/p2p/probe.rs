@@ -3,7 +3,7 @@
 use super::args::RecvBuf;
 use crate::arch::clock::now;
 use crate::comm::Comm;
-use crate::engine::{Data, Engine, MatchContext, Ref, RequestOperation, UnexpectedMessage};
+use crate::engine::{Data, Engine, MatchContext, RaisingComm, Ref, RequestOperation, UnexpectedMessage};
 use crate::error::Result;
 use crate::matching::Envelope;
 use crate::protocol::pattern;
@@ -31,10 +31,10 @@ impl Message {
         status(&self.envelope, &self.arrived)
     }
 
-    /// The handle of its communicator.
-    pub fn comm(&self) -> usize {
+    /// Its communicator, as what errors of its receive are raised on.
+    pub fn raises_on(&self) -> RaisingComm {
         // SAFETY: the message counts as pending on the context, which therefore exists.
-        unsafe { self.context.as_ref() }.handle()
+        unsafe { self.context.as_ref() }.raises_on()
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::arch::clock::now;
 use crate::engine::message_events::request_event;
 use crate::engine::specialization::{Observation, Observed, Unobserved};
-use crate::engine::{Engine, Ref, RequestOperation};
+use crate::engine::{Engine, RaisingComm, Ref, RequestOperation};
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::request::{MessageStatus, Then};
@@ -154,9 +154,9 @@ impl Engine {
         (outcome(body.status.get(), error.as_ref()), error)
     }
 
-    /// The handle of the communicator that the error of a complete request is raised on; `None` if it did not fail.
+    /// The communicator that the error of a complete request is raised on; `None` if it did not fail.
     #[inline]
-    pub fn failed_on(&self, request: Ref) -> Option<usize> {
+    pub fn failed_on(&self, request: Ref) -> Option<RaisingComm> {
         debug_assert!(request.is_over());
         // SAFETY: request rule 2: complete, so it is its user's.
         let body = unsafe { request.body() };
@@ -164,15 +164,15 @@ impl Engine {
             return None;
         }
         // SAFETY: the request counts as pending on the context.
-        body.context.get().map(|context| unsafe { context.as_ref() }.handle())
+        body.context.get().map(|context| unsafe { context.as_ref() }.raises_on())
     }
 
-    /// The handle of the communicator of a request that its user has and that is active.
-    pub fn comm_of(&self, request: Ref) -> Option<usize> {
+    /// The communicator of a request that its user has and that is active.
+    pub fn comm_of(&self, request: Ref) -> Option<RaisingComm> {
         // SAFETY: request rule 2: the context of an active request does not change.
         let context = unsafe { request.body() }.context.get();
         // SAFETY: the request counts as pending on the context.
-        context.map(|context| unsafe { context.as_ref() }.handle())
+        context.map(|context| unsafe { context.as_ref() }.raises_on())
     }
 
     /// Takes the outcome of a complete request: its user is notified. The slot goes back, or a persistent request

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("the processor", &["arch"]),
     ("atomics, cells, futexes", &["sync"]),
-    ("constants, capacities, errors, handles", &["abi", "limits", "error", "info", "handles"]),
+    ("constants, capacities, errors, handles", &["abi", "limits", "error", "errhandler", "info", "handles"]),
     ("control variables", &["variables"]),
     ("leaves", &["datatype", "doorbell", "ring", "matching", "events"]),
     ("the job's memory, requests", &["shm", "heap", "placement", "request", "team"]),

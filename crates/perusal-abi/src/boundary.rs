@@ -16,6 +16,8 @@
 
 use crate::abi;
 use crate::check;
+use crate::comm::{Comm, Errhandler, ErrhandlerSlot};
+use crate::engine::RaisingComm;
 use crate::error::{Error, Result};
 use crate::events::{
     Event, EventPayload, EventRecord, Spec, fast_path_is_open, inside_callback, inside_peruse_callback,
@@ -214,15 +216,61 @@ fn refused() -> Error {
     if inside_peruse_callback() { Error::InsideCallback } else { Error::InsideToolCallback }
 }
 
-thread_local! {
-    /// What the request that has just failed is on.
-    static BLAMED: Cell<Option<ErrorSource>> = const { Cell::new(None) };
+impl From<Errhandler> for Handler {
+    fn from(handler: Errhandler) -> Self {
+        match handler {
+            Errhandler::Fatal => Self::Fatal,
+            Errhandler::Abort => Self::Abort,
+            Errhandler::Return => Self::Return,
+            Errhandler::User(user) => Self::User(user.function),
+        }
+    }
 }
 
-/// The error that this call is about to raise is that of a request on `source`: it is raised there, whatever the function says.
+/// What the error of a request is raised on.
+#[derive(Debug, Clone, Copy)]
+pub struct RaisedOn {
+    source: ErrorSource,
+    /// The error handler of a communicator, whose handle names it no more if it was freed before the request was over (MPI 5.0 §7.4.3). `None`: that
+    /// which the source has.
+    handler: Option<Handler>,
+}
+
+impl From<ErrorSource> for RaisedOn {
+    fn from(source: ErrorSource) -> Self {
+        Self { source, handler: None }
+    }
+}
+
+impl From<RaisingComm> for RaisedOn {
+    fn from(comm: RaisingComm) -> Self {
+        Self { source: ErrorSource::Comm(comm.handle), handler: comm.errhandler.map(Handler::from) }
+    }
+}
+
+impl From<&Comm> for RaisedOn {
+    fn from(comm: &Comm) -> Self {
+        Self::comm(comm.handle(), &comm.errhandler)
+    }
+}
+
+impl RaisedOn {
+    /// The communicator of `handle`, which has its error handler in `slot`.
+    #[must_use]
+    pub fn comm(handle: usize, slot: &ErrhandlerSlot) -> Self {
+        Self { source: ErrorSource::Comm(handle), handler: Some(slot.get().into()) }
+    }
+}
+
+thread_local! {
+    /// What the request that has just failed is on.
+    static BLAMED: Cell<Option<RaisedOn>> = const { Cell::new(None) };
+}
+
+/// The error that this call is about to raise is that of a request: it is raised on what the request is on, whatever the function says.
 #[cold]
-pub fn blame(source: Option<ErrorSource>) {
-    BLAMED.set(source);
+pub fn blame(on: Option<RaisedOn>) {
+    BLAMED.set(on);
 }
 
 thread_local! {
@@ -242,11 +290,11 @@ pub fn last_said(class: c_int) -> Option<String> {
 /// Raises `error` of `function` on `source` and gives back the code that the function returns, if it returns.
 #[cold]
 pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Error) -> c_int {
-    let source = BLAMED.take().unwrap_or_else(|| source.into());
+    let RaisedOn { source, handler } = BLAMED.take().unwrap_or_else(|| RaisedOn::from(source.into()));
     let mut code = error.class();
     check::call_failed(&error);
     emit_invoked(source, code);
-    let handler = handler_of(source);
+    let handler = handler.unwrap_or_else(|| handler_of(source));
     if !matches!(handler, Handler::Fatal | Handler::Abort) && !matches!(error, Error::Code(_)) {
         // A thread that is ending has no such place any more.
         let _ = LAST.try_with(|last| last.replace(Some((code, sentence(function, &error)))));

@@ -23,8 +23,8 @@
 //! safe Rust. What a message *is*, the engine knows.
 
 pub(crate) use perusal::internals::{
-    abi, arch, coll, comm, datatype, dynamic, engine, error, events, handles, heap, info, io, limits, p2p,
-    part, request, rma, shm, sync, team, tool, trace, variables,
+    abi, arch, coll, comm, datatype, dynamic, engine, errhandler, error, events, handles, heap, info, io,
+    limits, p2p, part, request, rma, shm, sync, team, tool, trace, variables,
 };
 pub(crate) use perusal::{Error, Result};
 

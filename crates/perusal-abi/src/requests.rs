@@ -1,6 +1,6 @@
 //! Requests by handle: the engine's own, and operations that are made of several or are the user's.
 
-use super::boundary::{self, ErrorSource};
+use super::boundary::{self, RaisedOn};
 use super::check;
 use super::mpi::part::PartitionedTask;
 use crate::abi;
@@ -35,7 +35,7 @@ pub trait Task: Send + Sync {
         Ok(())
     }
     /// What its errors are raised on, if that is not what the function that waits for it says.
-    fn raises_on(&self) -> Option<ErrorSource> {
+    fn raises_on(&self) -> Option<RaisedOn> {
         None
     }
     /// The context of its communicator and what it is, if it is a collective operation that has begun.
@@ -323,7 +323,7 @@ impl Named {
         }
         boundary::blame(match self {
             Self::Null => None,
-            Self::Message(request) => engine.comm_of(*request).map(ErrorSource::Comm),
+            Self::Message(request) => engine.comm_of(*request).map(RaisedOn::from),
             Self::Task(task) => task.raises_on(),
         });
     }
@@ -348,7 +348,7 @@ impl Named {
                     *handle = abi::MPI_REQUEST_NULL;
                 }
                 if let Some(comm) = engine.failed_on(*request) {
-                    boundary::blame(Some(ErrorSource::Comm(comm)));
+                    boundary::blame(Some(comm.into()));
                 }
                 engine.take_outcome(*request)
             }

@@ -38,13 +38,13 @@ pub type MPI_User_function = crate::datatype::op::UserFunction;
 /// A callback, see its namesake in the engine.
 pub type MPI_User_function_c = crate::datatype::op::UserFunctionC;
 /// A callback that handles errors.
-pub type MPI_Comm_errhandler_function = crate::comm::errhandler::ErrhandlerFn;
+pub type MPI_Comm_errhandler_function = crate::errhandler::ErrhandlerFn;
 /// A callback that handles errors.
-pub type MPI_Win_errhandler_function = crate::comm::errhandler::ErrhandlerFn;
+pub type MPI_Win_errhandler_function = crate::errhandler::ErrhandlerFn;
 /// A callback that handles errors.
-pub type MPI_File_errhandler_function = crate::comm::errhandler::ErrhandlerFn;
+pub type MPI_File_errhandler_function = crate::errhandler::ErrhandlerFn;
 /// A callback that handles errors.
-pub type MPI_Session_errhandler_function = crate::comm::errhandler::ErrhandlerFn;
+pub type MPI_Session_errhandler_function = crate::errhandler::ErrhandlerFn;
 /// `int (void *extra_state, MPI_Status *status)`.
 pub type MPI_Grequest_query_function = unsafe extern "C" fn(*mut c_void, *mut MPI_Status) -> c_int;
 /// `int (void *extra_state)`.

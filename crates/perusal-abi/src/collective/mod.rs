@@ -10,7 +10,7 @@ pub(crate) mod fast_pieces;
 mod performer;
 mod persistent;
 
-use super::boundary::ErrorSource;
+use super::boundary::RaisedOn;
 use super::check as check_calls;
 use super::process::engine;
 use super::requests::{Task, insert_task, over};
@@ -107,8 +107,8 @@ impl Task for NonblockingTask {
     fn outcome(&self, _: &Engine, _: bool) -> (MessageStatus, Option<Error>) {
         ended(self.0.error())
     }
-    fn raises_on(&self) -> Option<ErrorSource> {
-        Some(ErrorSource::Comm(self.0.described().0.handle()))
+    fn raises_on(&self) -> Option<RaisedOn> {
+        Some(RaisedOn::from(self.0.described().0))
     }
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("a nonblocking collective cannot be cancelled"))

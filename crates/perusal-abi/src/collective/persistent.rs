@@ -2,7 +2,7 @@
 
 use super::performer::{InBackground, Start};
 use super::{Begun, UNDER_WAY, begin_work, check_calls, ended, performed};
-use crate::boundary::ErrorSource;
+use crate::boundary::RaisedOn;
 use crate::coll::call::CollectiveOp;
 use crate::coll::nonblocking::TeamUse;
 use crate::coll::{NumberedCall, Outline, SequenceNumber};
@@ -97,8 +97,8 @@ impl Task for PersistentTask {
     fn free(&self, engine: &Engine) -> Result<()> {
         if self.poll(engine)? { Ok(()) } else { Err(UNDER_WAY) }
     }
-    fn raises_on(&self) -> Option<ErrorSource> {
-        Some(ErrorSource::Comm(self.comm.handle()))
+    fn raises_on(&self) -> Option<RaisedOn> {
+        Some(RaisedOn::from(&*self.comm))
     }
     fn collective(&self) -> Option<(u32, Outline)> {
         let started = lock(&self.started);

@@ -3,7 +3,7 @@
 use super::session::Session;
 use crate::abi::{MPI_BUFFER_AUTOMATIC, MPI_SUCCESS};
 use crate::arguments::Fitting;
-use crate::boundary::ErrorSource;
+use crate::boundary::{ErrorSource, RaisedOn};
 use crate::comm::Comm;
 use crate::engine::{Buffers, Engine};
 use crate::error::{Error, Result};
@@ -54,8 +54,8 @@ impl Task for Flush {
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("a flush of a buffer cannot be cancelled"))
     }
-    fn raises_on(&self) -> Option<ErrorSource> {
-        self.raises_on.map(ErrorSource::Comm)
+    fn raises_on(&self) -> Option<RaisedOn> {
+        self.raises_on.map(|comm| ErrorSource::Comm(comm).into())
     }
 }
 

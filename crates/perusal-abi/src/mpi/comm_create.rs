@@ -11,10 +11,11 @@ use crate::coll::{
     BlockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Subset, Transport, run, user_tag,
 };
 use crate::collective::{background, begin, blocking, check, check_nonblocking};
-use crate::comm::{Attributes, Comm, Group, Link, Topology, attributes, errhandler as handlers};
+use crate::comm::{Attributes, Comm, Group, Link, Topology, attributes};
 use crate::comms;
 use crate::dynamic::Introductions;
 use crate::engine::{Engine, describing};
+use crate::errhandler::ErrhandlerKind;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::info::Info;
@@ -373,7 +374,7 @@ pub fn create_from_group(
     hints: Info,
     handler: MPI_Errhandler,
 ) -> Result<MPI_Comm> {
-    let handler = errhandler::find(handler, handlers::ErrhandlerKind::Comm)?;
+    let handler = errhandler::find(handler, ErrhandlerKind::Comm)?;
     let group = (*group::find(group)?).clone();
     let of_all = group.size() == comms::world()?.size();
     let handle = admitted(group_among(comms::world()?, group, string_tag(tag))?, comms::world()?)?;
@@ -411,7 +412,7 @@ pub fn intercomm_from_groups(
     hints: Info,
     handler: MPI_Errhandler,
 ) -> Result<MPI_Comm> {
-    let handler = errhandler::find(handler, handlers::ErrhandlerKind::Comm)?;
+    let handler = errhandler::find(handler, ErrhandlerKind::Comm)?;
     let local = group::find(local)?;
     let agreed = connected_groups(&local, leader, (remote, remote_leader), string_tag(tag))?;
     let handle = admit(agreed, None, comms::world()?)?;

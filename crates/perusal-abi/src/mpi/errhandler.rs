@@ -7,10 +7,10 @@ use super::session::{self, Session};
 use crate::abi::*;
 use crate::arguments::InOut;
 use crate::boundary::{self, ErrorSource, Handler};
-pub use crate::comm::errhandler::ErrhandlerKind;
-use crate::comm::errhandler::{Errhandler, ErrhandlerFn, ErrhandlerSlot, UserErrhandler};
 use crate::comm::{Comm, lock};
 use crate::comms;
+pub use crate::errhandler::ErrhandlerKind;
+use crate::errhandler::{Errhandler, ErrhandlerFn, ErrhandlerSlot, UserErrhandler};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::handles::{HandleKind, HandleTable};
@@ -70,21 +70,12 @@ pub fn handler_of(source: ErrorSource) -> Handler {
         ErrorSource::NewComm(handler) => return of_new(handler, ErrhandlerKind::Comm),
         ErrorSource::NewSession(handler) => return of_new(handler, ErrhandlerKind::Session),
     };
-    answer(found)
+    found.into()
 }
 
 /// The answer of the handler that a new object of `kind` was to have; that of errors at no object if there is none.
 fn of_new(handler: MPI_Errhandler, kind: ErrhandlerKind) -> Handler {
-    answer(find(handler, kind).unwrap_or_else(|_| of_nothing()))
-}
-
-fn answer(found: Errhandler) -> Handler {
-    match found {
-        Errhandler::Fatal => Handler::Fatal,
-        Errhandler::Abort => Handler::Abort,
-        Errhandler::Return => Handler::Return,
-        Errhandler::User(user) => Handler::User(user.function),
-    }
+    find(handler, kind).unwrap_or_else(|_| of_nothing()).into()
 }
 
 /// The error handler of `handle`, which objects of `kind` may have.

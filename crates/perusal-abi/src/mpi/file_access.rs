@@ -2,7 +2,7 @@
 
 use crate::abi::MPI_SUCCESS;
 use crate::arguments::{Buffer, StatusOut};
-use crate::boundary::ErrorSource;
+use crate::boundary::{ErrorSource, RaisedOn};
 use crate::check::{self, Access};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -231,8 +231,8 @@ impl Task for AccessTask {
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("an access to a file cannot be cancelled"))
     }
-    fn raises_on(&self) -> Option<ErrorSource> {
-        Some(ErrorSource::File(self.file))
+    fn raises_on(&self) -> Option<RaisedOn> {
+        Some(ErrorSource::File(self.file).into())
     }
 }
 

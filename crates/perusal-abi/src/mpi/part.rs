@@ -2,7 +2,7 @@
 
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG};
 use crate::arguments::Buffer;
-use crate::boundary::ErrorSource;
+use crate::boundary::RaisedOn;
 use crate::comm::Comm;
 use crate::engine::{Awaited, CallAbout, Engine};
 use crate::error::{Error, Result};
@@ -23,8 +23,8 @@ enum Half {
     Receive(Arc<PartitionedReceive>),
 }
 
-/// The same with the handle of its communicator.
-pub struct PartitionedTask(Half, usize);
+/// The same with its communicator.
+pub struct PartitionedTask(Half, Arc<Comm>);
 
 impl PartitionedTask {
     /// What a wait for it is for.
@@ -78,8 +78,8 @@ impl Task for PartitionedTask {
         }
         Ok(())
     }
-    fn raises_on(&self) -> Option<ErrorSource> {
-        Some(ErrorSource::Comm(self.1))
+    fn raises_on(&self) -> Option<RaisedOn> {
+        Some(RaisedOn::from(&*self.1))
     }
     fn is_persistent(&self) -> bool {
         true
@@ -116,9 +116,8 @@ pub fn send_init(
     _: Info,
 ) -> Result<MPI_Request> {
     send_peer(&comm, dest, tag)?;
-    let handle = comm.handle();
-    let send = PartitionedSend::new(engine()?, comm, partitions(number, each)?, dest, tag)?;
-    insert_task(Box::new(PartitionedTask(Half::Send(send), handle)))
+    let send = PartitionedSend::new(engine()?, comm.clone(), partitions(number, each)?, dest, tag)?;
+    insert_task(Box::new(PartitionedTask(Half::Send(send), comm)))
 }
 
 /// MPI_Precv_init.
@@ -134,9 +133,8 @@ pub fn recv_init(
         return Err(Error::Wildcard { is_tag: tag == MPI_ANY_TAG });
     }
     send_peer(&comm, source, tag)?;
-    let handle = comm.handle();
-    let receive = PartitionedReceive::new(engine()?, comm, partitions(number, each)?, source, tag)?;
-    insert_task(Box::new(PartitionedTask(Half::Receive(receive), handle)))
+    let receive = PartitionedReceive::new(engine()?, comm.clone(), partitions(number, each)?, source, tag)?;
+    insert_task(Box::new(PartitionedTask(Half::Receive(receive), comm)))
 }
 
 fn with<R>(request: MPI_Request, what: impl FnOnce(&'static Engine, &Half) -> Result<R>) -> Result<R> {

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::arguments::{Buffer, InOut, Out, StatusOut};
-use crate::boundary::{self, ErrorSource};
+use crate::boundary::{self, RaisedOn};
 use crate::check;
 use crate::comm::Comm;
 use crate::comms;
@@ -61,10 +61,10 @@ fn start(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<Option<Requ
 }
 
 /// The communicator of a message that is there: errors of its receive are raised on it (MPI 5.0 §9.3).
-fn comm_of(handle: MPI_Message) -> Option<ErrorSource> {
+fn comm_of(handle: MPI_Message) -> Option<RaisedOn> {
     let slot = MESSAGES.get(handle)?;
     let message = slot.lock().unwrap_or_else(PoisonError::into_inner);
-    message.as_ref().map(|message| ErrorSource::Comm(message.comm()))
+    message.as_ref().map(|message| message.raises_on().into())
 }
 
 /// MPI_Mrecv.
@@ -76,7 +76,7 @@ pub fn mrecv(buf: Buffer<'_>, message: InOut<'_, MPI_Message>, status: StatusOut
     let engine = engine()?;
     engine.wait_complete(request)?;
     if let Some(comm) = engine.failed_on(request) {
-        boundary::blame(Some(ErrorSource::Comm(comm)));
+        boundary::blame(Some(comm.into()));
     }
     let (got, error) = engine.take_outcome(request);
     status.set(&got);

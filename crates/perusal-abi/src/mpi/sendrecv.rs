@@ -1,9 +1,10 @@
 //! Combined send and receive; buffers of buffered sends (MPI 5.0 §3.10, §3.6).
 
 use crate::arguments::{Buffer, StatusOut};
+use crate::boundary::RaisedOn;
 use crate::check::{self, Access, Half};
 use crate::coll::Scratch;
-use crate::comm::{Comm, lock};
+use crate::comm::{Comm, ErrhandlerSlot, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::messages::{contents, recv_buf, recv_peer, send_buf, send_peer};
@@ -11,8 +12,9 @@ use crate::p2p::{MessageStatus, Mode, Request};
 use crate::process::engine;
 use crate::requests::{Task, insert_task};
 use crate::sync::Mutex;
-use crate::types::MPI_Request;
+use crate::types::{MPI_Comm, MPI_Request};
 use core::ffi::c_int;
+use std::sync::Arc;
 
 /// One half of a combined send and receive: a buffer, and who is at the other end.
 pub struct End<'a> {
@@ -96,6 +98,8 @@ struct Combined {
     received: Request,
     /// A copy of what is sent, if it is received into the same buffer.
     bytes: Mutex<Scratch>,
+    /// What its errors are raised on: the handle of its communicator, and the error handler there.
+    comm: (MPI_Comm, Arc<ErrhandlerSlot>),
 }
 
 impl Task for Combined {
@@ -107,6 +111,9 @@ impl Task for Combined {
         let (_, failed) = of(self.sent);
         let (status, error) = of(self.received);
         (status, error.or(failed))
+    }
+    fn raises_on(&self) -> Option<RaisedOn> {
+        Some(RaisedOn::comm(self.comm.0, &self.comm.1))
     }
     fn cancel(&self, _: &Engine) -> Result<()> {
         // A combined operation cannot be taken back in half: the attempt is allowed and has no effect.
@@ -128,7 +135,8 @@ fn start_task(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<Scratch>
     let (sent, received) = start(send, recv, comm, copy.as_ref())?;
     let copied = copy.is_some();
     // The copy's bytes do not move with it.
-    let task = Combined { sent, received, bytes: Mutex::new(copy.unwrap_or_default()) };
+    let bytes = Mutex::new(copy.unwrap_or_default());
+    let task = Combined { sent, received, bytes, comm: (comm.handle(), comm.errhandler.clone()) };
     let handle = insert_task(Box::new(task))?;
     if check::is_on() {
         let sent = (!copied).then(|| send.half());

@@ -1,9 +1,9 @@
 //! What happens to an error: the predefined answers and the user's (MPI 5.0 §9.3).
 
-use super::lock;
 use crate::abi;
 use crate::error::{Error, Result};
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, MutexGuard};
+use std::sync::PoisonError;
 
 /// What kind of object an error handler is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,12 +94,16 @@ impl ErrhandlerSlot {
     /// The present one.
     #[must_use]
     pub fn get(&self) -> Errhandler {
-        lock(&self.0).clone()
+        self.lock().clone()
     }
 
     /// Puts `handler` in and gives back the one before.
     pub fn replace(&self, handler: Errhandler) -> Errhandler {
-        core::mem::replace(&mut lock(&self.0), handler)
+        core::mem::replace(&mut self.lock(), handler)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Errhandler> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
