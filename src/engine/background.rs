@@ -28,12 +28,20 @@ pub trait BackgroundOperation: Send + Sync {
     }
 }
 
+/// What is left of an operation that its user has freed, until a message that belongs to it has come or gone.
+pub trait PutAside: Send + Sync {
+    /// Returns whether it is over, and then has given back what it held; it is asked no more after that.
+    fn is_over(&self, engine: &Engine) -> bool;
+}
+
 /// The operations of an engine that are not over.
 #[derive(Default)]
 pub(crate) struct BackgroundOperations {
     /// Length of the list, so that progress without any operation takes no lock.
     count: AtomicUsize,
     list: Mutex<Vec<Arc<dyn BackgroundOperation>>>,
+    /// What nobody waits for. It is asked when more is put aside, not by progress, which it would slow down.
+    aside: Mutex<Vec<Box<dyn PutAside>>>,
 }
 
 impl BackgroundOperations {
@@ -116,6 +124,13 @@ impl Progress<'_> {
     /// Starts an operation in the background: see [`BackgroundOperation`].
     pub fn start_background(self, operation: Arc<dyn BackgroundOperation>) {
         self.engine.background.start(self.engine, operation);
+    }
+
+    /// Keeps what is left of a freed operation until it is over, as is seen when something more is put aside.
+    pub fn put_aside(self, operation: Box<dyn PutAside>) {
+        let mut aside = self.engine.background.aside.lock().unwrap_or_else(PoisonError::into_inner);
+        aside.push(operation);
+        aside.retain(|operation| !operation.is_over(self.engine));
     }
 
     /// Advances the operations in the background. Returns whether one of them ended.

@@ -47,8 +47,8 @@ mod word_wait;
 
 use crate::variables::{Config, Overrides};
 pub use attached_buffer::{Buffers, Reservation};
-pub use background::BackgroundOperation;
 use background::BackgroundOperations;
+pub use background::{BackgroundOperation, PutAside};
 pub(crate) use buffer::Data;
 pub use buffer::Run;
 pub use context::{MatchContext, MatchContexts, RaisingComm};

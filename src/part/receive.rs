@@ -6,13 +6,14 @@ use super::marks::Marks;
 use super::request_events::RequestEvents;
 use super::words::OverRound;
 use crate::comm::Comm;
-use crate::engine::{Awaited, BackgroundOperation, Data, Engine, Mode};
+use crate::engine::{Awaited, BackgroundOperation, Data, Engine, Mode, PutAside};
 use crate::error::{Error, Result};
 use crate::events::Operation;
 use crate::heap::Heap;
-use crate::p2p::MessageStatus;
+use crate::p2p::{MessageStatus, Request};
 use crate::shm::telemetry::Waiting;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Ordering};
+use core::ptr::NonNull;
 
 /// A persistent receive in partitions (MPI_Precv_init).
 #[derive(Debug)]
@@ -57,18 +58,17 @@ impl PartitionedReceive {
                 marks = Marks::new(buffer.number)?;
                 channel.words().clear(1);
             }
-            // To this rank itself, or to one whose ring is full, the message is not sent yet: then the few bytes stay.
-            let hello = Box::into_raw(Box::new(hello));
-            let data = Data::bytes(hello.cast(), HELLO);
+            let hello = NonNull::from(Box::leak(Box::new(hello)));
+            let data = Data::bytes(hello.as_ptr().cast(), HELLO);
             let (context, tag) = handshake(&comm, tag);
             let request = engine.prepare_send(context, &comm, data, source, tag, Mode::Standard)?;
             engine.start_send(request, Mode::Standard)?;
+            let announcement = Announcement { request, hello };
             if request.is_over() {
-                engine.take_outcome(request).1.map_or(Ok(()), Err)?;
-                // SAFETY: the send, which alone knew of it, is over.
-                drop(unsafe { Box::from_raw(hello) });
+                announcement.end(engine)?;
             } else {
-                engine.free_request(request);
+                // To this rank itself, or to one whose ring is full.
+                engine.progress().put_aside(Box::new(announcement));
             }
             peer = Some((world, channel));
         }
@@ -271,6 +271,41 @@ impl PartitionedReceive {
             && (!self.is_active() || self.is_over())
         {
             channel.leave(Heap::of(engine.job()));
+        }
+    }
+}
+
+/// The message for the sender on its way.
+struct Announcement {
+    request: Request,
+    /// The message, in a box of its own.
+    hello: NonNull<[u8; HELLO]>,
+}
+
+// SAFETY: the bytes do not change after they have been written, and only the send reads them until it is over.
+unsafe impl Send for Announcement {}
+// SAFETY: a shared reference gives nothing of it away.
+unsafe impl Sync for Announcement {}
+
+impl Announcement {
+    /// Ends the send, which is over.
+    ///
+    /// # Errors
+    /// That of the send.
+    fn end(&self, engine: &Engine) -> Result<()> {
+        let (_, error) = engine.take_outcome(self.request);
+        // SAFETY: leaked from a box in `PartitionedReceive::new`; the send, which alone knew of it, is over, and its outcome is taken once.
+        drop(unsafe { Box::from_raw(self.hello.as_ptr()) });
+        error.map_or(Ok(()), Err)
+    }
+}
+
+impl PutAside for Announcement {
+    fn is_over(&self, engine: &Engine) -> bool {
+        // Of a send that fails the receive learns by the death of its sender.
+        self.request.is_over() && {
+            let _ = self.end(engine);
+            true
         }
     }
 }

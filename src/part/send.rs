@@ -6,7 +6,7 @@ use super::marks::Marks;
 use super::request_events::RequestEvents;
 use super::words::{Mark, OverRound, SentCount};
 use crate::comm::{Comm, lock};
-use crate::engine::{Awaited, BackgroundOperation, Data, Engine, HomeJob};
+use crate::engine::{Awaited, BackgroundOperation, Data, Engine, HomeJob, PutAside};
 use crate::error::{Error, Result};
 use crate::events::Operation;
 use crate::heap::Heap;
@@ -309,13 +309,31 @@ impl PartitionedSend {
         engine.check_probe(self.events.comm.p2p(), self.world)
     }
 
-    /// Lets go of the request (MPI_Request_free). Its memory stays if the receiver may still answer.
+    /// Lets go of the request (MPI_Request_free). If the receiver has not answered yet, the request waits aside for that: the answer must not go to the
+    /// next send with this tag, and the memory that it names must be given back.
     pub fn free(self: &Arc<Self>, engine: &Engine) {
-        match self.joined(engine) {
-            Some(Ok(channel)) if !self.is_active() || self.is_over() => channel.leave(self.heap(engine)),
-            None if self.world.is_some() => core::mem::forget(self.clone()),
-            _ => {}
+        if !self.leave(engine) {
+            engine.progress().put_aside(Box::new(Freed(self.clone())));
         }
+    }
+
+    /// Leaves the channel, if nothing is under way in it. False if the receiver may still answer.
+    fn leave(&self, engine: &Engine) -> bool {
+        match self.joined(engine) {
+            None => return self.world.is_none(),
+            Some(Ok(channel)) if !self.is_active() || self.is_over() => channel.leave(self.heap(engine)),
+            Some(_) => {}
+        }
+        true
+    }
+}
+
+/// A send that was freed before its receiver answered.
+struct Freed(Arc<PartitionedSend>);
+
+impl PutAside for Freed {
+    fn is_over(&self, engine: &Engine) -> bool {
+        self.0.leave(engine)
     }
 }
 
