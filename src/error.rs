@@ -86,6 +86,11 @@ pub enum Error {
     /// Dimensions of a grid make no sense (MPI_ERR_DIMS).
     #[error("invalid dimensions: {0}")]
     Dims(&'static str),
+    /// A partitioned message has no partition (MPI_ERR_ARG).
+    #[error(
+        "the number of partitions is {0}; a partitioned message has at least one (MPI 5.0, section 4.2.1)"
+    )]
+    Partitions(i32),
     /// Another argument is invalid (MPI_ERR_ARG).
     #[error("invalid argument: {0}")]
     Arg(&'static str),
@@ -324,7 +329,7 @@ impl Error {
             E::Op(_) => abi::MPI_ERR_OP,
             E::Topology(_) => abi::MPI_ERR_TOPOLOGY,
             E::Dims(_) => abi::MPI_ERR_DIMS,
-            E::Arg(_) => abi::MPI_ERR_ARG,
+            E::Arg(_) | E::Partitions(_) => abi::MPI_ERR_ARG,
             E::Truncate { .. } => abi::MPI_ERR_TRUNCATE,
             E::Info(_) => abi::MPI_ERR_INFO,
             E::InfoKey(_) => abi::MPI_ERR_INFO_KEY,

@@ -28,11 +28,11 @@ impl Partitions {
     /// Describes `number` partitions of `count` elements each, from `addr` on. `handle` is the datatype's.
     ///
     /// # Errors
-    /// [`Error::Arg`] for a negative number; [`Error::CountTooLarge`] for more than the address space holds; [`Error::NoMem`].
+    /// [`Error::Partitions`] for a number below 1; [`Error::CountTooLarge`] for more than the address space holds; [`Error::NoMem`].
     pub fn new(addr: *mut u8, number: i32, count: usize, datatype: &Datatype, handle: usize) -> Result<Self> {
         let user = (addr, count, handle);
         let number =
-            usize::try_from(number).map_err(|_| Error::Arg("the number of partitions is negative"))?;
+            usize::try_from(number).ok().filter(|number| *number > 0).ok_or(Error::Partitions(number))?;
         let all = count.checked_mul(number).ok_or(Error::CountTooLarge(count))?;
         let (each, bytes) = (datatype.bytes_of(count)?, datatype.bytes_of(all)?);
         let run = bytes == 0 || datatype.is_contiguous();

@@ -140,8 +140,6 @@ impl PartitionedSend {
         if self.world.is_none() {
             self.events.complete(engine, &self.buffer, round, false);
             self.over.end(round);
-        } else if self.marks.is_empty() {
-            self.put_off(engine, round);
         }
         Ok(())
     }
@@ -352,9 +350,6 @@ impl BackgroundOperation for PartitionedSend {
         let Some(channel) = self.clear(engine, round) else { return false };
         // SeqCst: "partition put off" edge, pairs with the fence in `put_off`.
         fence(Ordering::SeqCst);
-        if self.marks.is_empty() {
-            self.end(engine, &channel, round);
-        }
         for (partition, mark) in self.marks.iter().enumerate() {
             if mark.is_ready(round) {
                 self.transfer(engine, &channel, partition, round);

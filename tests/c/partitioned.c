@@ -180,8 +180,8 @@ static void unusual(void)
         CLASS(class, MPI_ERR_NO_MEM);
     }
     CLASS(MPI_Precv_init(room, INT_MAX, 1, MPI_CHAR, before, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &receive), MPI_ERR_NO_MEM);
-    /* Nothing: no partitions, and empty ones. */
-    for (int parts = 0; parts < 3; parts += 2) {
+    /* Nothing: empty partitions. */
+    for (int parts = 1; parts < 4; parts += 2) {
         OK(MPI_Psend_init(data, parts, 0, MPI_INT, next, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &send));
         OK(MPI_Precv_init(room, 3, 0, MPI_INT, before, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &receive));
         for (int round = 0; round < 2; round++) {
@@ -217,6 +217,7 @@ static void unusual(void)
     }
     /* Misuse. */
     CLASS(MPI_Psend_init(data, -1, 1, MPI_INT, next, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &send), MPI_ERR_ARG);
+    CLASS(MPI_Psend_init(data, 0, 1, MPI_INT, next, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &send), MPI_ERR_ARG);
     CLASS(MPI_Psend_init(data, 1, -1, MPI_INT, next, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &send), MPI_ERR_COUNT);
     CLASS(MPI_Psend_init(NULL, 1, 1, MPI_INT, next, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &send), MPI_ERR_BUFFER);
     CLASS(MPI_Psend_init(data, 1, 1, MPI_INT, size, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &send), MPI_ERR_RANK);

@@ -1,13 +1,13 @@
-/* Partitioned messages without partitions, at one side or at both, and of partitions without elements: they have rounds as others do.
+/* Partitions without elements, at one side or at both: their messages have rounds as others do. A message without partitions is an error.
  * RANKS: 2
  */
 #include "check.h"
 
-enum { ROUNDS = 5, SHAPES = 5 };
+enum { ROUNDS = 5, SHAPES = 3 };
 static int rank;
 
 /* Partitions and elements of each: what is sent, and what is received. */
-static const int shapes[SHAPES][4] = {{0, 5, 0, 5}, {0, 5, 4, 0}, {4, 0, 0, 7}, {3, 0, 5, 0}, {0, 0, 0, 0}};
+static const int shapes[SHAPES][4] = {{3, 0, 5, 0}, {1, 0, 1, 0}, {4, 0, 4, 7}};
 
 static void begin(MPI_Request request, int partitions) {
     OK(MPI_Start(&request));
@@ -63,6 +63,20 @@ static void with_itself(const int *shape) {
     OK(MPI_Request_free(&receive));
 }
 
+/* MPI 5.0, section 4.2.1: the number of partitions is above zero. */
+static void without_partitions(void) {
+    static const int numbers[] = {0, -1};
+    MPI_Request request = MPI_REQUEST_NULL;
+    char data[8];
+    for (int i = 0; i < 2; i++) {
+        for (int peer = 0; peer < 2; peer++) {
+            int other = peer == 0 ? 0 : MPI_PROC_NULL;
+            CLASS(MPI_Psend_init(data, numbers[i], 1, MPI_CHAR, other, 4, MPI_COMM_SELF, MPI_INFO_NULL, &request), MPI_ERR_ARG);
+            CLASS(MPI_Precv_init(data, numbers[i], 1, MPI_CHAR, other, 4, MPI_COMM_SELF, MPI_INFO_NULL, &request), MPI_ERR_ARG);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     MPI_Datatype sparse;
     OK(MPI_Init(&argc, &argv));
@@ -75,6 +89,7 @@ int main(int argc, char **argv) {
         between_two(shapes[i], sparse);
         with_itself(shapes[i]);
     }
+    without_partitions();
     OK(MPI_Type_free(&sparse));
     OK(MPI_Finalize());
     return verdict();
