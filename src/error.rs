@@ -60,6 +60,22 @@ pub enum Error {
         /// The size of the communicator.
         size: i32,
     },
+    /// The window has no such rank (MPI_ERR_RANK).
+    #[error("rank is {rank}; the window has {}", ranks_of(*size))]
+    WinRank {
+        /// The rank that was given.
+        rank: i32,
+        /// The size of the window's group.
+        size: i32,
+    },
+    /// The group has no such rank (MPI_ERR_RANK).
+    #[error("rank is {rank}; the group has {}", ranks_of(*size))]
+    GroupRank {
+        /// The rank that was given.
+        rank: i32,
+        /// The size of the group.
+        size: i32,
+    },
     /// A list of ranks names one twice (MPI_ERR_RANK).
     #[error("rank {0} stands twice in the list; each may stand there once")]
     RankTwice(i32),
@@ -94,6 +110,9 @@ pub enum Error {
     /// Another argument is invalid (MPI_ERR_ARG).
     #[error("invalid argument: {0}")]
     Arg(&'static str),
+    /// Another argument has a value that is invalid (MPI_ERR_ARG).
+    #[error("invalid argument: {0}")]
+    Value(String),
     /// A message is larger than the buffer of its receive (MPI_ERR_TRUNCATE). The message is lost.
     #[error(
         "message of {sent} bytes does not fit into a receive buffer of {room} bytes; probe for its size first, or receive into more"
@@ -322,14 +341,18 @@ impl Error {
             E::Type(_) => abi::MPI_ERR_TYPE,
             E::Tag(_) | E::Wildcard { is_tag: true } => abi::MPI_ERR_TAG,
             E::Comm(_) => abi::MPI_ERR_COMM,
-            E::Rank { .. } | E::RankTwice(_) | E::Wildcard { .. } => abi::MPI_ERR_RANK,
+            E::Rank { .. }
+            | E::WinRank { .. }
+            | E::GroupRank { .. }
+            | E::RankTwice(_)
+            | E::Wildcard { .. } => abi::MPI_ERR_RANK,
             E::Root { .. } => abi::MPI_ERR_ROOT,
             E::Request(_) => abi::MPI_ERR_REQUEST,
             E::Group(_) => abi::MPI_ERR_GROUP,
             E::Op(_) => abi::MPI_ERR_OP,
             E::Topology(_) => abi::MPI_ERR_TOPOLOGY,
             E::Dims(_) => abi::MPI_ERR_DIMS,
-            E::Arg(_) | E::Partitions(_) => abi::MPI_ERR_ARG,
+            E::Arg(_) | E::Value(_) | E::Partitions(_) => abi::MPI_ERR_ARG,
             E::Truncate { .. } => abi::MPI_ERR_TRUNCATE,
             E::Info(_) => abi::MPI_ERR_INFO,
             E::InfoKey(_) => abi::MPI_ERR_INFO_KEY,

@@ -1,6 +1,6 @@
 //! Operations on the memory of a window, all of them atomic for each number of an element.
 
-use super::address::rank;
+use super::address::window_rank;
 use super::collective::{Reduction, input, output};
 use super::element::{Element, datatype};
 use super::threading::{Single, Threading};
@@ -41,12 +41,12 @@ impl<E: Element, T: Threading> Access<'_, E, T> {
     fn target(&self, target: usize, at: usize, count: usize) -> Result<Target<'static>> {
         let size = self.window.size();
         if self.only.is_some_and(|only| only != target) {
-            rank(target, size)?;
+            window_rank(target, size)?;
             return Err(Error::RmaSync("the lock is of another rank's memory"));
         }
         let disp = i64::try_from(at).unwrap_or(i64::MAX);
         let count = count.checked_mul(E::COUNT).ok_or(Error::CountTooLarge(count))?;
-        Ok(Target { rank: rank(target, size)?, disp, count, datatype: datatype::<E>() })
+        Ok(Target { rank: window_rank(target, size)?, disp, count, datatype: datatype::<E>() })
     }
 
     fn update(&self, op: &Op, data: &[E], target: usize, at: usize) -> Result<()> {
@@ -57,7 +57,7 @@ impl<E: Element, T: Threading> Access<'_, E, T> {
     /// Stores `data` from element `at` of rank `target` on (MPI_Accumulate with MPI_REPLACE).
     ///
     /// # Errors
-    /// [`Error::RmaRange`] beyond the target's memory; [`Error::RmaSync`] for a rank that the epoch is not for; [`Error::Rank`],
+    /// [`Error::RmaRange`] beyond the target's memory; [`Error::RmaSync`] for a rank that the epoch is not for; [`Error::WinRank`],
     /// [`Error::RankFailed`].
     pub fn put(&self, data: &[E], target: usize, at: usize) -> Result<()> {
         self.update(&predefined(MPI_REPLACE)?, data, target, at)

@@ -58,6 +58,14 @@ pub(super) fn rank(rank: usize, size: usize) -> Result<i32> {
     }
 }
 
+/// As [`rank`], of a window.
+pub(super) fn window_rank(of_window: usize, size: usize) -> Result<i32> {
+    rank(of_window, size).map_err(|error| match error {
+        Error::Rank { rank, size } => Error::WinRank { rank, size },
+        error => error,
+    })
+}
+
 /// Returns `tag`, if a message can have it.
 pub(super) fn tag(tag: i32) -> Result<i32> {
     if tag < 0 { Err(Error::Tag(tag)) } else { Ok(tag) }

@@ -10,7 +10,7 @@
 //!   until the job ends.
 
 use super::access::Access;
-use super::address::rank;
+use super::address::window_rank;
 use super::communicator::Communicator;
 use super::element::Element;
 use super::threading::{Single, Threading};
@@ -187,14 +187,14 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     /// Returns how many elements rank `target` has.
     ///
     /// # Errors
-    /// [`Error::Rank`].
+    /// [`Error::WinRank`].
     pub fn len_of(&self, target: usize) -> Result<usize> {
         self.part(target).map(|(_, len)| len)
     }
 
     /// Where the elements of rank `target` lie, and how many they are.
     pub(super) fn part(&self, target: usize) -> Result<(NonNull<E>, usize)> {
-        let part = self.inner()?.shared_part(Some(rank(target, self.size())?))?;
+        let part = self.inner()?.shared_part(Some(window_rank(target, self.size())?))?;
         let part = part.ok_or_else(|| Error::Intern("allocated memory that is not mapped".into()))?;
         let address = core::ptr::with_exposed_provenance_mut::<E>(part.addr);
         let address = NonNull::new(address).filter(|address| address.is_aligned());
@@ -206,7 +206,7 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     /// dropped. They lie in shared memory, so that loads and stores are all it takes.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] if the caller has locked that rank, or is in another epoch, or is exposed and locks itself; [`Error::Rank`],
+    /// [`Error::RmaSync`] if the caller has locked that rank, or is in another epoch, or is exposed and locks itself; [`Error::WinRank`],
     /// [`Error::RankFailed`].
     ///
     /// ```
@@ -237,7 +237,7 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     /// # Errors
     /// As [`lock`](Self::lock).
     pub fn lock_shared(&self, target: usize) -> Result<Shared<'_, E, T>> {
-        rank(target, self.size())?;
+        window_rank(target, self.size())?;
         self.perform(|window, engine| window.lock(engine, LockKind::Shared, target as i32, NO))?;
         Ok(Shared { access: Access { window: self, only: Some(target) } })
     }
@@ -292,7 +292,7 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     }
 
     fn group(&self, ranks: &[usize]) -> Result<Group> {
-        let listed = ranks.iter().map(|&r| rank(r, self.size())).collect::<Result<Vec<i32>>>()?;
+        let listed = ranks.iter().map(|&r| window_rank(r, self.size())).collect::<Result<Vec<i32>>>()?;
         self.inner()?.group().incl(&listed)
     }
 
@@ -300,7 +300,7 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     /// [`Exposed::wait`] returns when all of them have completed.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] if the caller is exposed, or holds its own elements; [`Error::Rank`] and [`Error::RankTwice`] for a wrong list;
+    /// [`Error::RmaSync`] if the caller is exposed, or holds its own elements; [`Error::WinRank`] and [`Error::RankTwice`] for a wrong list;
     /// [`Error::RankFailed`].
     ///
     /// ```
@@ -339,7 +339,7 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     /// (MPI_Win_start).
     ///
     /// # Errors
-    /// [`Error::RmaSync`] within another epoch; [`Error::Rank`] and [`Error::RankTwice`] for a wrong list; [`Error::RankFailed`].
+    /// [`Error::RmaSync`] within another epoch; [`Error::WinRank`] and [`Error::RankTwice`] for a wrong list; [`Error::RankFailed`].
     pub fn start(&self, targets: &[usize]) -> Result<Started<'_, E, T>> {
         let group = self.group(targets)?;
         self.perform(|window, engine| window.start(engine, &group))?;

@@ -285,7 +285,7 @@ impl Window {
     ///
     /// # Errors
     /// [`Error::RmaSync`] if this rank is locked already, within an epoch of another kind, or where hints say that there are no locks;
-    /// [`Error::Rank`]; [`Error::RankFailed`].
+    /// [`Error::WinRank`]; [`Error::RankFailed`].
     pub fn lock(&self, engine: &Engine, kind: LockKind, rank: i32, assert: Assert) -> Result<()> {
         let rank = self.member(rank)?;
         self.check_lockable()?;
@@ -313,7 +313,7 @@ impl Window {
     /// MPI_Win_unlock.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] if this member has not locked the rank; [`Error::Rank`]; those of progress.
+    /// [`Error::RmaSync`] if this member has not locked the rank; [`Error::WinRank`]; those of progress.
     pub fn unlock(&self, engine: &Engine, rank: i32) -> Result<()> {
         let rank = self.member(rank)?;
         let hold = self.epochs.check_unlock(rank)?;
@@ -379,7 +379,7 @@ impl Window {
     /// so that only the processor's store buffer is left.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] where no lock is held; [`Error::Rank`].
+    /// [`Error::RmaSync`] where no lock is held; [`Error::WinRank`].
     pub fn flush(&self, engine: &Engine, rank: Option<i32>) -> Result<()> {
         let rank = rank.map(|rank| self.member(rank)).transpose()?;
         self.epochs.check_passive(rank)?;
@@ -399,7 +399,7 @@ impl Window {
     /// Checks that a request-based operation may be called for `rank`: a lock is held.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] where none is; [`Error::Rank`].
+    /// [`Error::RmaSync`] where none is; [`Error::WinRank`].
     pub fn check_passive(&self, rank: i32) -> Result<()> {
         let rank = self.member(rank)?;
         self.epochs.check_passive(Some(rank))

@@ -216,7 +216,7 @@ impl Window {
     /// (MPI_Win_shared_query with MPI_PROC_NULL). `Ok(None)`: its memory is not mapped here.
     ///
     /// # Errors
-    /// [`Error::Rank`].
+    /// [`Error::WinRank`].
     pub fn shared_part(&self, rank: Option<i32>) -> Result<Option<SharedPart>> {
         let rank = match rank {
             Some(rank) => self.member(rank)?,
@@ -301,9 +301,10 @@ impl Window {
     /// The member of that rank.
     ///
     /// # Errors
-    /// [`Error::Rank`] if there is none.
+    /// [`Error::WinRank`] if there is none.
     pub(super) fn member(&self, rank: i32) -> Result<u32> {
-        self.comm.check_peer(rank).map(|()| rank as u32)
+        let size = self.comm.peers().size() as i32;
+        self.comm.check_peer(rank).map(|()| rank as u32).map_err(|_| Error::WinRank { rank, size })
     }
 
     /// Its own communicator.
@@ -341,7 +342,7 @@ impl Window {
     /// MPI_Put.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] outside of an epoch; [`Error::RmaRange`] beyond the target's memory; [`Error::Rank`]; [`Error::Truncate`] if the
+    /// [`Error::RmaSync`] outside of an epoch; [`Error::RmaRange`] beyond the target's memory; [`Error::WinRank`]; [`Error::Truncate`] if the
     /// origin's elements are more than the target's; those of the kernel where the memory is private.
     pub fn put(&self, engine: &Engine, origin: InputBuffer<'_>, target: Target<'_>) -> Result<()> {
         let elements = self.elements(engine, target)?;

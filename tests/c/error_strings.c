@@ -36,6 +36,29 @@ int main(void)
     CHECK(says(code, "tag is -3"));
     CHECK(!says(MPI_ERR_RANK, "rank is 7"));
 
+    /* An error names the object that it is about, and the value. */
+    MPI_Win win;
+    MPI_Aint size;
+    void *base;
+    int unit, rank = 6;
+    MPI_Group all, some;
+    MPI_Comm comm;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    code = MPI_Group_incl(all, 1, &rank, &some);
+    CHECK(code == MPI_ERR_RANK && says(code, "rank is 6; the group has"));
+    OK(MPI_Group_free(&all));
+    code = MPI_Comm_split_type(MPI_COMM_WORLD, 12345, 0, MPI_INFO_NULL, &comm);
+    CHECK(code == MPI_ERR_ARG && says(code, "split_type is 12345"));
+    code = MPI_Comm_split(MPI_COMM_WORLD, -7, 0, &comm);
+    CHECK(code == MPI_ERR_ARG && says(code, "the color is -7"));
+    OK(MPI_Win_allocate_shared(sizeof(int), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    code = MPI_Win_shared_query(win, 5, &size, &unit, &base);
+    CHECK(code == MPI_ERR_RANK && says(code, "rank is 5; the window has"));
+    code = MPI_Win_lock(MPI_LOCK_SHARED, 4, 0, win);
+    CHECK(code == MPI_ERR_RANK && says(code, "rank is 4; the window has"));
+    OK(MPI_Win_free(&win));
+
     code = MPI_File_open(MPI_COMM_SELF, "/no/such/folder/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     SAME(code, MPI_ERR_NO_SUCH_FILE);
     CHECK(says(code, "/no/such/folder/file"));

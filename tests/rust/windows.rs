@@ -91,11 +91,11 @@ fn what_is_wrong_is_an_error_and_nothing_is_moved() {
     run_threads(2, |world| {
         let mut window = world.window::<f64>(3)?;
         assert_eq!((window.len_of(1)?, window.size()), (3, 2));
-        assert!(matches!(window.len_of(2), Err(Error::Rank { .. })));
+        assert!(matches!(window.len_of(2), Err(Error::WinRank { .. })));
         let all = window.lock_all()?;
         assert!(matches!(all.put(&[1.0; 2], 1, 2), Err(Error::RmaRange { .. })));
         assert!(matches!(all.put(&[1.0], 1, usize::MAX), Err(Error::RmaRange { .. })));
-        assert!(matches!(all.put(&[1.0], 7, 0), Err(Error::Rank { .. })));
+        assert!(matches!(all.put(&[1.0], 7, 0), Err(Error::WinRank { .. })));
         assert!(matches!(all.accumulate(Xor, &[1.0], 1, 0), Err(Error::Op(_))));
         assert!(matches!(all.compare_and_swap(0.0, 1.0, 1, 0), Err(Error::Type(_))));
         assert!(matches!(all.get_accumulate(Sum, &[1.0], &mut [], 1, 0), Err(Error::Buffer(_))));

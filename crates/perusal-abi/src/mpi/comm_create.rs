@@ -187,7 +187,10 @@ fn shared_color(split_type: c_int, hints: &Info) -> Result<Option<c_int>> {
             hints.get("mpi_hw_resource_type")?.is_some_and(|kind| kind == b"mpi_shared_memory")
         }
         MPI_COMM_TYPE_HW_UNGUIDED | MPI_UNDEFINED => false,
-        _ => return Err(Error::Arg("split_type is none of MPI_COMM_TYPE_… nor MPI_UNDEFINED")),
+        other => {
+            let what = format!("split_type is {other}, which is none of MPI_COMM_TYPE_… nor MPI_UNDEFINED");
+            return Err(Error::Value(what));
+        }
     };
     Ok(whole.then_some(0))
 }
@@ -338,7 +341,7 @@ pub fn idup(comm: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Request)> {
 /// MPI_Comm_split.
 pub fn split_comm(parent: Arc<Comm>, color: c_int, key: c_int) -> Result<MPI_Comm> {
     if color < 0 && color != MPI_UNDEFINED {
-        return Err(Error::Arg("a color is negative"));
+        return Err(Error::Value(format!("the color is {color}; it must be 0 or more, or MPI_UNDEFINED")));
     }
     making(&parent, ANY, || {
         admitted(split_by(&parent, (color != MPI_UNDEFINED).then_some(color), key)?, &parent)

@@ -67,6 +67,14 @@ pub fn rank(group: Arc<Group>) -> Result<OrUndefined> {
     Ok(OrUndefined(group.rank_of(world.group().world_rank(world.rank())).map(i64::from)))
 }
 
+/// A rank that a group does not have is its own mistake, not a communicator's.
+fn of_group<T>(result: Result<T>) -> Result<T> {
+    result.map_err(|error| match error {
+        Error::Rank { rank, size } => Error::GroupRank { rank, size },
+        error => error,
+    })
+}
+
 /// MPI_Group_translate_ranks.
 pub fn translate(
     from: Arc<Group>,
@@ -75,7 +83,7 @@ pub fn translate(
     translated: Room<'_, c_int>,
 ) -> Result<()> {
     for (at, rank) in ranks.iter().enumerate() {
-        translated.set(at, from.translate(*rank, &to)?);
+        translated.set(at, of_group(from.translate(*rank, &to))?);
     }
     Ok(())
 }
@@ -112,22 +120,22 @@ pub fn difference(a: Arc<Group>, b: Arc<Group>) -> Result<Group> {
 
 /// MPI_Group_incl.
 pub fn incl(group: Arc<Group>, ranks: &[c_int]) -> Result<Group> {
-    group.incl(ranks)
+    of_group(group.incl(ranks))
 }
 
 /// MPI_Group_excl.
 pub fn excl(group: Arc<Group>, ranks: &[c_int]) -> Result<Group> {
-    group.excl(ranks)
+    of_group(group.excl(ranks))
 }
 
 /// MPI_Group_range_incl.
 pub fn range_incl(group: Arc<Group>, ranges: &[[c_int; 3]]) -> Result<Group> {
-    group.range_incl(ranges)
+    of_group(group.range_incl(ranges))
 }
 
 /// MPI_Group_range_excl.
 pub fn range_excl(group: Arc<Group>, ranges: &[[c_int; 3]]) -> Result<Group> {
-    group.range_excl(ranges)
+    of_group(group.range_excl(ranges))
 }
 
 /// MPI_Group_free. MPI_GROUP_EMPTY may be freed, as every MPI allows, and stays.
