@@ -151,6 +151,7 @@ static void refuse(void) {
     SAME(write_int("copy_engine", -1), MPI_T_ERR_INVALID);
     SAME(write_number("ring_cells", 512), MPI_T_ERR_CVAR_SET_NEVER);
     SAME(write_int("sender_fences", 1), MPI_T_ERR_CVAR_SET_NEVER);
+    SAME(write_int("sender_fences", -1), MPI_T_ERR_CVAR_SET_NEVER);
 }
 
 int main(int argc, char **argv) {

@@ -47,7 +47,7 @@ static void each(int initialised) {
         SAME(index, i);
         /* rma_counters.c has those of windows. */
         if ((bind == MPI_T_BIND_MPI_COMM && !initialised) || bind == MPI_T_BIND_MPI_WIN) {
-            SAME(MPI_T_pvar_handle_alloc(session, i, &comm, &handle, &count), MPI_T_ERR_INVALID);
+            SAME(MPI_T_pvar_handle_alloc(session, i, &comm, &handle, &count), MPI_T_ERR_INVALID_HANDLE);
             continue;
         }
         OK(MPI_T_pvar_handle_alloc(session, i, &comm, &handle, &count));
@@ -113,7 +113,7 @@ static void refuse(void) {
     OK(MPI_T_pvar_get_index("comm_size", MPI_T_PVAR_CLASS_SIZE, &index));
     MPI_Comm nothing = MPI_COMM_NULL;
     SAME(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count), MPI_T_ERR_INVALID);
-    SAME(MPI_T_pvar_handle_alloc(session, index, &nothing, &handle, &count), MPI_T_ERR_INVALID);
+    SAME(MPI_T_pvar_handle_alloc(session, index, &nothing, &handle, &count), MPI_T_ERR_INVALID_HANDLE);
 
     /* A handle belongs to its session. */
     OK(MPI_T_pvar_session_create(&other));

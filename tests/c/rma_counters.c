@@ -139,7 +139,7 @@ int main(int argc, char **argv)
     SAME(MPI_T_pvar_read(session, handle, &index), MPI_T_ERR_INVALID_HANDLE);
     OK(MPI_T_pvar_handle_free(session, &handle));
     OK(MPI_T_pvar_get_index("window_reach", MPI_T_PVAR_CLASS_STATE, &index));
-    SAME(MPI_T_pvar_handle_alloc(session, index, &gone, &handle, &count), MPI_T_ERR_INVALID);
+    SAME(MPI_T_pvar_handle_alloc(session, index, &gone, &handle, &count), MPI_T_ERR_INVALID_HANDLE);
     OK(MPI_Win_free(&private));
     OK(MPI_T_pvar_session_free(&session));
     OK(MPI_Finalize());

@@ -123,7 +123,8 @@ pub fn write(handle: usize, from: ValueAt<'_>) -> Outcome {
     // SAFETY: the tool gives a value of the datatype that MPI_T_cvar_get_info says, which is that of `datatype` here.
     let number = unsafe {
         match variable.domain {
-            Domain::Choice(_) => u64::try_from(from.read::<c_int>()).map_err(|_| MPI_T_ERR_INVALID)?,
+            // A negative number is no choice; whether the variable may be set at all counts first.
+            Domain::Choice(_) => u64::try_from(from.read::<c_int>()).unwrap_or(u64::MAX),
             Domain::Number(_) | Domain::PowerOfTwo(..) => from.read::<c_ulong>(),
             // Nobody can change a text.
             Domain::Text => 0,

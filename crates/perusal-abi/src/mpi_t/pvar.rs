@@ -78,7 +78,7 @@ fn bound_to(pvar: &Pvar, object: &ObjectAt<'_>) -> Outcome<usize> {
         Binding::File => files::get(handle).map(drop),
         _ => comms::get(handle).map(drop),
     };
-    found.map(|()| handle).map_err(|_| MPI_T_ERR_INVALID)
+    found.map(|()| handle).map_err(|_| MPI_T_ERR_INVALID_HANDLE)
 }
 
 /// MPI_T_pvar_get_num.
