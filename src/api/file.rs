@@ -178,7 +178,7 @@ impl<T: Threading> Communicator<T> {
     /// Opens a file (MPI_File_open). All ranks call it, with the same options and a name of the same file.
     ///
     /// # Errors
-    /// [`Error::AccessMode`] for options that contradict each other, [`Error::NotSame`], [`Error::File`]: at every rank if one has any. Then
+    /// [`Error::AccessMode`] for options that contradict each other, [`Error::File`]: at every rank if one has any. Then
     /// no file is left that this call has made. [`Error::RankFailed`].
     pub fn open_file(&self, name: impl AsRef<Path>, options: FileOptions) -> Result<File<'_, T>> {
         self.member.close_dropped();
@@ -263,7 +263,7 @@ impl<T: Threading> File<'_, T> {
     /// with the same type of elements. All positions are 0 afterwards.
     ///
     /// # Errors
-    /// [`Error::Arg`], [`Error::Type`] at every rank if one has any; [`Error::NotSame`]; [`Error::RankFailed`].
+    /// [`Error::File`], [`Error::Arg`], [`Error::Type`] at every rank if one has any; [`Error::RankFailed`].
     pub fn set_view(&mut self, begin: u64, pattern: &FilePattern) -> Result<()> {
         self.perform(|file, engine| {
             let FilePattern { filetype, etype, .. } = pattern.clone();
@@ -277,8 +277,8 @@ impl<T: Threading> File<'_, T> {
     /// Fills `to` with elements from `at` on (MPI_File_read_at).
     ///
     /// # Errors
-    /// [`Error::File`]: what the system says; [`Error::Type`] for elements of another type than the view's, unless that is of bytes, or no whole
-    /// number of its elements; [`Error::Arg`] beyond the largest offset.
+    /// [`Error::File`]: what the system says, no whole number of the view's elements, or an offset beyond the largest one; [`Error::Type`] for elements
+    /// of another type than the view's, unless that is of bytes.
     pub fn read_at<E: Element>(&self, at: u64, to: &mut [E]) -> Result<usize> {
         self.alone::<E>(Direction::Read, Start::At(offset(at)?), &room(to))
     }
@@ -401,7 +401,7 @@ impl<T: Threading> File<'_, T> {
     /// Begins to read `len` elements from `at` on, while the caller goes on (MPI_File_iread_at).
     ///
     /// # Errors
-    /// [`Error::Arg`], [`Error::NoMem`]; those of the access itself come with its end.
+    /// [`Error::File`], [`Error::Arg`], [`Error::NoMem`]; those of the access itself come with its end.
     pub fn begin_read_at<E: Element>(&self, at: u64, len: usize) -> Result<PendingFile<E>> {
         self.begin(Direction::Read, at, zeroed(len)?)
     }
@@ -425,7 +425,7 @@ impl<T: Threading> File<'_, T> {
     /// Moves the position that all ranks share to element `at` (MPI_File_seek_shared). All ranks call it.
     ///
     /// # Errors
-    /// [`Error::NotSame`], [`Error::Arg`], [`Error::RankFailed`].
+    /// [`Error::File`], [`Error::Arg`], [`Error::RankFailed`].
     pub fn seek_shared(&self, at: u64) -> Result<()> {
         self.perform(|file, engine| file.seek_shared(engine, offset(at)?, Whence::Set))
     }
@@ -449,7 +449,7 @@ impl<T: Threading> File<'_, T> {
     /// Makes the file `bytes` long (MPI_File_set_size). All ranks call it.
     ///
     /// # Errors
-    /// [`Error::File`], [`Error::NotSame`], [`Error::Arg`]; [`Error::RankFailed`].
+    /// [`Error::File`], [`Error::RankFailed`].
     pub fn set_size(&self, bytes: u64) -> Result<()> {
         self.perform(|file, engine| file.set_size(engine, offset(bytes)?))
     }
@@ -457,7 +457,7 @@ impl<T: Threading> File<'_, T> {
     /// Makes each access of a rank a whole to those of others, also of other jobs, or no longer (MPI_File_set_atomicity). All ranks call it.
     ///
     /// # Errors
-    /// [`Error::NotSame`]; [`Error::RankFailed`].
+    /// [`Error::File`] if they differ; [`Error::RankFailed`].
     pub fn set_atomic(&self, atomic: bool) -> Result<()> {
         self.perform(|file, engine| file.set_atomic(engine, atomic))
     }

@@ -3,7 +3,7 @@
 use super::access::{Access, Direction, Elements, Transfer};
 use super::file::{File, Start};
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::events::{Event, FileMode};
 
 impl File {
@@ -65,14 +65,14 @@ impl File {
         let all = self.exchange(engine, [etypes])?;
         let sum = all.iter().try_fold(0_i64, |sum, [etypes]| sum.checked_add(*etypes));
         let taken = match self.comm.rank() {
-            0 => sum.and_then(|sum| self.shared().ok()?.take(sum).ok()).unwrap_or(-1),
+            0 => sum.and_then(|sum| self.shared().ok()?.take(sum)).unwrap_or(-1),
             _ => 0,
         };
         let base = self.exchange(engine, [taken])?[0][0];
         let (access, _) = own?;
         if base < 0 {
             self.shared()?;
-            return Err(Error::Arg("the shared file pointer would go beyond the largest offset"));
+            return Err(self.pointer_too_far());
         }
         let before: i64 = all[..self.comm.rank() as usize].iter().map(|[etypes]| *etypes).sum();
         let at = access.view.position(base + before)?;

@@ -8,6 +8,7 @@ use super::pointer::SharedPointer;
 use super::system::{Descriptor, errno_of, number_of};
 use super::two_phase::{Filled, SharedBuffer};
 use super::view::View;
+use crate::abi;
 use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, barrier};
 use crate::comm::{Comm, ErrhandlerSlot, Group, Link, lock};
 use crate::datatype::Datatype;
@@ -38,6 +39,8 @@ pub enum Whence {
     /// The end of the file.
     End,
 }
+
+const SEQUENTIAL: &str = "it was opened with MPI_MODE_SEQUENTIAL; use the shared file pointer";
 
 /// An access that was begun and not ended (MPI 5.0 §14.4.5).
 #[derive(Debug)]
@@ -84,12 +87,13 @@ impl File {
         if !hints::maps(&info) {
             descriptor.never_map();
         }
+        let name = descriptor.name().to_string().into();
         Self {
             comm,
             link,
             descriptor,
             mode,
-            view: Mutex::new(Arc::new(View::of_bytes())),
+            view: Mutex::new(Arc::new(View::of_bytes(name))),
             position: Mutex::new(0),
             shared,
             atomic: AtomicBool::new(false),
@@ -201,11 +205,11 @@ impl File {
     /// Makes accesses atomic, or no longer; all members call it (MPI_File_set_atomicity).
     ///
     /// # Errors
-    /// [`Error::NotSame`]; those of the messages.
+    /// [`Error::File`] if they differ; those of the messages.
     pub fn set_atomic(&self, engine: &Engine, atomic: bool) -> Result<()> {
         let all = self.exchange(engine, [i64::from(atomic)])?;
         if all.iter().any(|[other]| (*other != 0) != atomic) {
-            return Err(Error::NotSame("the atomicity of a file"));
+            return Err(self.differ("the atomicities"));
         }
         // Relaxed: the exchange has ordered it.
         self.atomic.store(atomic, Ordering::Relaxed);
@@ -224,35 +228,30 @@ impl File {
             return Err(self.read_only());
         }
         if self.mode.is_sequential() {
-            return Err(Error::FileOperation("it was opened with MPI_MODE_SEQUENTIAL"));
+            return Err(self.impossible(
+                "the size of a file that was opened with MPI_MODE_SEQUENTIAL cannot be changed",
+            ));
         }
         let all = self.exchange(engine, [value])?;
         if all.iter().any(|[other]| *other != value) {
-            return Err(Error::NotSame(differs));
+            return Err(self.differ(differs));
         }
         if value < 0 {
-            return Err(Error::Arg("the size of a file is negative"));
+            let what = format!("the size is {value}; it must not be negative");
+            return Err(self.refused(abi::MPI_ERR_ARG, what));
         }
         let errno = if self.comm.rank() == 0 { change(&self.descriptor).err() } else { None };
         let errno = errno_of(self.exchange(engine, [number_of(errno)])?[0][0]);
         errno.map_or(Ok(()), |errno| Err(self.descriptor.failure(doing, errno)))
     }
 
-    fn read_only(&self) -> Error {
-        Error::File {
-            class: crate::abi::MPI_ERR_READ_ONLY,
-            path: self.descriptor.name().to_string(),
-            what: "it was opened with MPI_MODE_RDONLY".into(),
-        }
-    }
-
     /// Makes the file `size` bytes long; all members call it (MPI_File_set_size).
     ///
     /// # Errors
-    /// [`Error::File`], [`Error::NotSame`], [`Error::Arg`]; those of the messages.
+    /// [`Error::File`]; those of the messages.
     pub fn set_size(&self, engine: &Engine, size: i64) -> Result<()> {
         *lock(&self.filled) = Filled::default();
-        self.changed_by_first(engine, (size, "the size of a file"), "changing the size", |file| {
+        self.changed_by_first(engine, (size, "the sizes"), "changing the size", |file| {
             file.set_size(size as u64)
         })
     }
@@ -262,7 +261,7 @@ impl File {
     /// # Errors
     /// As for [`set_size`](Self::set_size).
     pub fn preallocate(&self, engine: &Engine, size: i64) -> Result<()> {
-        self.changed_by_first(engine, (size, "the size of a file"), "allocating space", |file| {
+        self.changed_by_first(engine, (size, "the sizes"), "allocating space", |file| {
             file.preallocate(size as u64)
         })
     }
@@ -270,7 +269,7 @@ impl File {
     /// Sets the view; all members call it, each with a view of its own (MPI_File_set_view).
     ///
     /// # Errors
-    /// That of `view`, at every member if any has one; [`Error::NotSame`] for etypes or representations that differ.
+    /// That of `view`, at every member if any has one; [`Error::File`] for etypes or representations that differ.
     pub fn set_view(&self, engine: &Engine, view: Result<View>, asked: &Info) -> Result<()> {
         let own = view.as_ref().map_or([0, 0, 0], |view| {
             let name = view.representation.name().bytes();
@@ -280,10 +279,11 @@ impl File {
         let all = self.exchange(engine, own)?;
         let view = view?;
         if all.iter().any(|[good, ..]| *good == 0) {
-            return Err(Error::Arg("another rank gave an invalid view"));
+            let what = "another rank gave an invalid view; its own error says what is wrong";
+            return Err(self.refused(abi::MPI_ERR_ARG, what));
         }
         if all.iter().any(|other| *other != own) {
-            return Err(Error::NotSame("the etypes or the data representations of a view"));
+            return Err(self.differ("the etypes or the data representations of a view"));
         }
         *lock(&self.view) = Arc::new(view);
         *lock(&self.position) = 0;
@@ -314,7 +314,8 @@ impl File {
             None => return Err(Error::Disp("MPI_DISPLACEMENT_CURRENT is for MPI_MODE_SEQUENTIAL")),
         };
         let representation = super::Representation::named(representation)?;
-        View::new(disp, etype, filetype, representation, self.mode.writes())
+        let file = self.descriptor.name().to_string().into();
+        View::new(file, disp, etype, filetype, representation, self.mode.writes())
     }
 
     pub(super) fn shared(&self) -> Result<&SharedPointer> {
@@ -327,11 +328,9 @@ impl File {
 
     fn check_direction(&self, direction: Direction) -> Result<()> {
         match direction {
-            Direction::Read if !self.mode.reads() => Err(Error::File {
-                class: crate::abi::MPI_ERR_ACCESS,
-                path: self.descriptor.name().to_string(),
-                what: "it was opened with MPI_MODE_WRONLY".into(),
-            }),
+            Direction::Read if !self.mode.reads() => {
+                Err(self.refused(abi::MPI_ERR_ACCESS, "it was opened with MPI_MODE_WRONLY"))
+            }
             Direction::Write if !self.mode.writes() => Err(self.read_only()),
             _ => Ok(()),
         }
@@ -339,9 +338,7 @@ impl File {
 
     fn check_start(&self, start: Start) -> Result<()> {
         if self.mode.is_sequential() && start != Start::Shared {
-            return Err(Error::FileOperation(
-                "it was opened with MPI_MODE_SEQUENTIAL; use the shared file pointer",
-            ));
+            return Err(self.impossible(SEQUENTIAL));
         }
         Ok(())
     }
@@ -367,7 +364,7 @@ impl File {
             Start::Shared => {
                 let access = self.access(direction, view.clone(), 0, elements)?;
                 self.access_event(Event::FilePointerBegin);
-                let at = self.shared()?.take(etypes(&access)?)?;
+                let at = self.shared()?.take(etypes(&access)?).ok_or_else(|| self.pointer_too_far())?;
                 self.access_event(Event::FilePointerEnd);
                 let at = view.position(at)?;
                 view.check(at, access.bytes)?;
@@ -426,11 +423,11 @@ impl File {
     /// Keeps the outcome of a split collective access until it is ended.
     ///
     /// # Errors
-    /// [`Error::FileOperation`] if another one has not been ended.
+    /// [`Error::File`] if another one has not been ended.
     pub fn begin_split(&self, name: &'static str, perform: impl FnOnce() -> Transfer) -> Result<()> {
         let mut split = lock(&self.split);
-        if split.is_some() {
-            return Err(Error::FileOperation("a split collective access has been begun and not been ended"));
+        if let Some(begun) = &*split {
+            return Err(self.unended(begun.name));
         }
         *split = Some(Split { name, outcome: perform() });
         Ok(())
@@ -439,22 +436,29 @@ impl File {
     /// Ends the split collective access of that name.
     ///
     /// # Errors
-    /// [`Error::FileOperation`] if none has been begun, or another one.
+    /// [`Error::File`] if none has been begun, or another one.
     pub fn end_split(&self, name: &'static str) -> Result<Transfer> {
         let mut split = lock(&self.split);
         match split.take() {
             Some(begun) if begun.name == name => Ok(begun.outcome),
             other => {
+                let begun = other.as_ref().map_or("none is under way".to_owned(), |other| {
+                    format!("the one under way ends with MPI_File_{}_end", other.name)
+                });
                 *split = other;
-                Err(Error::FileOperation("no split collective access of this kind has been begun"))
+                Err(self.impossible(&format!(
+                    "no split collective access that MPI_File_{name}_end ends has been begun; {begun}"
+                )))
             }
         }
     }
 
-    /// Whether a split collective access has been begun and not been ended.
-    #[must_use]
-    pub fn is_split(&self) -> bool {
-        lock(&self.split).is_some()
+    /// Checks that no split collective access is under way.
+    ///
+    /// # Errors
+    /// [`Error::File`] if one has been begun and not been ended.
+    pub fn check_not_split(&self) -> Result<()> {
+        lock(&self.split).as_ref().map_or(Ok(()), |begun| Err(self.unended(begun.name)))
     }
 
     fn target(&self, offset: i64, whence: Whence, current: i64) -> Result<i64> {
@@ -463,15 +467,18 @@ impl File {
             Whence::Current => current,
             Whence::End => self.view().end_of_file(self.size()?)?,
         };
-        let at = from.checked_add(offset).filter(|at| *at >= 0);
-        let at = at.ok_or(Error::Arg("the file pointer would be negative, or too large"))?;
+        let at = from.checked_add(offset).filter(|at| *at >= 0).ok_or_else(|| {
+            let what =
+                format!("the file pointer would stand at etype {from} and {offset} more, which is no offset");
+            self.refused(abi::MPI_ERR_ARG, what)
+        })?;
         self.view().position(at).map(|_| at)
     }
 
     /// Moves the individual file pointer (MPI_File_seek).
     ///
     /// # Errors
-    /// [`Error::Arg`] if it would be negative; [`Error::FileOperation`] for a sequential file.
+    /// [`Error::File`] if it would be negative, and for a sequential file.
     pub fn seek(&self, offset: i64, whence: Whence) -> Result<()> {
         self.check_start(Start::Individual)?;
         let mut position = lock(&self.position);
@@ -482,17 +489,19 @@ impl File {
     /// Moves the shared file pointer; all members call it with the same arguments (MPI_File_seek_shared).
     ///
     /// # Errors
-    /// As for [`seek`](Self::seek); [`Error::NotSame`]; those of the messages.
+    /// As for [`seek`](Self::seek), and if they differ; those of the messages.
     pub fn seek_shared(&self, engine: &Engine, offset: i64, whence: Whence) -> Result<()> {
         let shared = self.shared()?;
         self.check_start(Start::Shared)?;
         let own = [offset, whence as i64];
         let all = self.exchange(engine, own)?;
         if all.iter().any(|other| *other != own) {
-            return Err(Error::NotSame("the offset of a seek"));
+            return Err(self.differ("the offsets, or what they count from,"));
         }
         if self.mode.is_sequential() {
-            return Err(Error::FileOperation("it was opened with MPI_MODE_SEQUENTIAL"));
+            return Err(self.impossible(
+                "the pointer of a file that was opened with MPI_MODE_SEQUENTIAL cannot be moved",
+            ));
         }
         let at = self.target(offset, whence, shared.get());
         // Nobody moves the pointer before everybody has looked at it.
@@ -507,7 +516,7 @@ impl File {
     /// The individual file pointer.
     ///
     /// # Errors
-    /// [`Error::FileOperation`] for a sequential file.
+    /// [`Error::File`] for a sequential file.
     pub fn position(&self) -> Result<i64> {
         self.check_start(Start::Individual)?;
         Ok(*lock(&self.position))
@@ -519,7 +528,9 @@ impl File {
     /// [`Error::NoMem`] if there is none.
     pub fn shared_position(&self) -> Result<i64> {
         if self.mode.is_sequential() {
-            return Err(Error::FileOperation("it was opened with MPI_MODE_SEQUENTIAL"));
+            return Err(self.impossible(
+                "the pointer of a file that was opened with MPI_MODE_SEQUENTIAL cannot be asked",
+            ));
         }
         Ok(self.shared()?.get())
     }
@@ -527,7 +538,7 @@ impl File {
     /// The offset in the file, in bytes, of etype `offset` of the view (MPI_File_get_byte_offset).
     ///
     /// # Errors
-    /// [`Error::Arg`] if it is negative or too large; [`Error::FileOperation`] for a sequential file.
+    /// [`Error::File`] if it is negative or too large, and for a sequential file.
     pub fn byte_offset(&self, offset: i64) -> Result<i64> {
         self.check_start(Start::Individual)?;
         self.view().offset_of_etype(offset)

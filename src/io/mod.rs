@@ -20,6 +20,7 @@
 //! | `background` | accesses that go on while their caller does something else |
 //! | `range_lock` | the locks of atomic mode |
 //! | `hints` | hints that are known |
+//! | `refusals` | errors of calls that a file does not allow |
 //! | `system` | system calls on a file, and what their errors mean |
 
 mod access;
@@ -33,6 +34,7 @@ mod mode;
 mod open;
 mod pointer;
 mod range_lock;
+mod refusals;
 mod representation;
 mod system;
 mod two_phase;

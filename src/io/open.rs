@@ -5,6 +5,7 @@ use super::hints;
 use super::mode::Mode;
 use super::pointer::{Place, SharedPointer};
 use super::system::{self, Descriptor, Name, errno_of, number_of};
+use crate::abi;
 use crate::coll::new_context;
 use crate::comm::{Comm, Link, lock};
 use crate::engine::Engine;
@@ -53,7 +54,7 @@ impl File {
     /// Opens a file; all members of `parent` call this (MPI_File_open). Nothing is left of one that cannot be opened by all.
     ///
     /// # Errors
-    /// [`Error::AccessMode`], [`Error::NotSame`], [`Error::File`], at every member if any has one; [`Error::Comm`] for an intercommunicator; those of
+    /// [`Error::AccessMode`], [`Error::File`], at every member if any has one; [`Error::Comm`] for an intercommunicator; those of
     /// the messages.
     pub fn open(
         engine: &Engine,
@@ -82,10 +83,16 @@ impl File {
         let all = exchange(engine, &comm, [i64::from(bits), i64::from(arguments.is_ok())])?;
         let (mode, name) = arguments?;
         if all.iter().any(|[other, _]| *other != i64::from(bits)) {
-            return Err(Error::NotSame("the access mode of a file"));
+            return Err(name.refused(
+                abi::MPI_ERR_NOT_SAME,
+                "the access modes differ between the ranks; give the same everywhere",
+            ));
         }
         if all.iter().any(|[_, good]| *good == 0) {
-            return Err(Error::Arg("another rank gave an invalid name of a file"));
+            return Err(name.refused(
+                abi::MPI_ERR_ARG,
+                "another rank gave an invalid name or mode; its own error says what is wrong",
+            ));
         }
         let info = hints::at_open(asked);
         let home = engine.home_of(comm.group().world_rank(0));
@@ -157,8 +164,7 @@ impl File {
     /// What all members do before they close the file: with MPI_MODE_DELETE_ON_CLOSE it is deleted (MPI_File_close).
     ///
     /// # Errors
-    /// [`Error::FileOperation`] within a split collective access, and then nothing has changed; [`Error::File`] if it cannot be deleted, and those of
-    /// the messages: then it is closed all the same.
+    /// [`Error::File`] if it cannot be deleted, and those of the messages: then it is closed all the same.
     pub fn close(&self, engine: &Engine) -> Result<()> {
         self.barrier(engine)?;
         if !self.mode.deletes_on_close() {

@@ -1,7 +1,6 @@
 //! File pointers: an individual one of each rank, and one that all members of a file share. Both count etypes of the view.
 
 use crate::engine::{Engine, HomeJob};
-use crate::error::{Error, Result};
 use crate::heap::{Extent, Heap};
 use crate::limits::LINE;
 use crate::sync::{AtomicI64, Ordering};
@@ -49,12 +48,10 @@ impl SharedPointer {
         unsafe { self.word.as_ref() }
     }
 
-    /// Takes the next `etypes` etypes: where they begin.
-    pub fn take(&self, etypes: i64) -> Result<i64> {
+    /// Takes the next `etypes` etypes: where they begin. `None` if they would end beyond the largest offset.
+    pub fn take(&self, etypes: i64) -> Option<i64> {
         // Relaxed, both: a count; the bytes that it is about are the kernel's.
-        self.word()
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |at| at.checked_add(etypes))
-            .map_err(|_| Error::Arg("the shared file pointer would go beyond the largest offset"))
+        self.word().fetch_update(Ordering::Relaxed, Ordering::Relaxed, |at| at.checked_add(etypes)).ok()
     }
 
     /// Where it stands.

@@ -54,6 +54,11 @@ impl Name {
         &self.0
     }
 
+    /// The error of what is not done with the file.
+    pub fn refused(&self, class: i32, what: impl Into<String>) -> Error {
+        Error::File { class, path: self.to_string(), what: what.into() }
+    }
+
     /// The error of doing something with the file.
     pub fn failure(&self, doing: &str, errno: Errno) -> Error {
         let mut what = format!("{doing}: {}", std::io::Error::from(errno));

@@ -7,10 +7,13 @@ use super::representation::Representation;
 use crate::abi;
 use crate::datatype::{Datatype, LayoutOrder};
 use crate::error::{Error, Result};
+use crate::sync::Arc;
 
 /// A view of a file.
 #[derive(Debug, Clone)]
 pub struct View {
+    /// The file's name, for errors.
+    file: Arc<str>,
     /// Where the first tile begins, in bytes.
     pub disp: u64,
     /// The elementary type, as the program gave it.
@@ -25,15 +28,14 @@ pub struct View {
     layout: Datatype,
 }
 
-const TOO_FAR: Error = Error::Arg("the access would go beyond the largest offset of a file");
-
 impl View {
     /// What a file has when it is opened: a stream of bytes.
     #[must_use]
-    pub fn of_bytes() -> Self {
+    pub fn of_bytes(file: Arc<str>) -> Self {
         let byte = Datatype::predefined_ref(abi::MPI_BYTE).cloned();
         let byte = byte.unwrap_or_else(|| unreachable!("MPI_BYTE is predefined"));
         Self {
+            file,
             disp: 0,
             etype: byte.clone(),
             filetype: byte.clone(),
@@ -43,49 +45,81 @@ impl View {
         }
     }
 
-    /// Checks the parts of a view. `writes`: whether the file may be written.
+    /// Checks the parts of a view of `file`. `writes`: whether the file may be written.
     ///
     /// # Errors
-    /// [`Error::Arg`] for a negative displacement; [`Error::Type`] for types that cannot be those of a view; those of a program's representation.
+    /// [`Error::File`] for a negative displacement, and for types that cannot be those of a view; those of a program's representation.
     pub fn new(
+        file: Arc<str>,
         disp: i64,
         etype: Datatype,
         filetype: Datatype,
         representation: Representation,
         writes: bool,
     ) -> Result<Self> {
-        let disp = u64::try_from(disp).map_err(|_| Error::Arg("the displacement of a view is negative"))?;
+        let wrong = |class, what| refused(&file, class, what);
+        let negative = |_| {
+            wrong(abi::MPI_ERR_ARG, format!("the displacement of a view is {disp}; it must not be negative"))
+        };
+        let disp = u64::try_from(disp).map_err(negative)?;
         let (unit, layout) = (representation.file_layout(&etype)?, representation.file_layout(&filetype)?);
         for (datatype, is_etype) in [(&unit, true), (&layout, false)] {
-            check_layout(datatype, is_etype, writes)?;
+            check_layout(&file, datatype, is_etype, writes)?;
         }
         if unit.size() == 0 {
-            return Err(Error::Type("the etype of a view has no data"));
+            let what = "the etype of a view has no data; give one with at least one byte";
+            return Err(wrong(abi::MPI_ERR_TYPE, what.into()));
         }
         if !layout.size().is_multiple_of(unit.size()) {
-            return Err(Error::Type(
-                "the filetype of a view is not made of its etype: their sizes do not fit",
-            ));
+            let what = format!(
+                "the filetype of a view has {} bytes, which are no whole number of its etype's {}; make it of the etype",
+                layout.size(),
+                unit.size()
+            );
+            return Err(wrong(abi::MPI_ERR_TYPE, what));
         }
-        Ok(Self { disp, etype, filetype, representation, unit: unit.size() as u64, layout })
+        Ok(Self { file, disp, etype, filetype, representation, unit: unit.size() as u64, layout })
     }
 
     /// The position in the stream that is `offset` etypes behind its beginning.
     ///
     /// # Errors
-    /// [`Error::Arg`] if it is negative or too large.
+    /// [`Error::File`] if it is negative or too large.
     pub fn position(&self, offset: i64) -> Result<u64> {
-        let offset = u64::try_from(offset).map_err(|_| Error::Arg("an offset in a file is negative"))?;
-        offset.checked_mul(self.unit).filter(|at| i64::try_from(*at).is_ok()).ok_or(TOO_FAR)
+        let negative = |_| {
+            let what = format!("the offset is {offset}; offsets count the view's etypes from 0 on");
+            self.refused(abi::MPI_ERR_ARG, what)
+        };
+        let etype = u64::try_from(offset).map_err(negative)?;
+        etype.checked_mul(self.unit).filter(|at| i64::try_from(*at).is_ok()).ok_or_else(|| {
+            let what = format!("etype {offset} of {} bytes lies {BEYOND}", self.unit);
+            self.refused(abi::MPI_ERR_ARG, what)
+        })
+    }
+
+    #[cold]
+    fn refused(&self, class: i32, what: String) -> Error {
+        refused(&self.file, class, what)
+    }
+
+    /// The error of an access of `bytes` bytes from position `at` on that offsets cannot tell.
+    #[cold]
+    fn too_far(&self, at: u64, bytes: u64) -> Error {
+        let what = format!("an access of {bytes} bytes at byte {at} of the view's data goes {BEYOND}");
+        self.refused(abi::MPI_ERR_ARG, what)
     }
 
     /// Etypes that so many bytes are.
     ///
     /// # Errors
-    /// [`Error::Type`] if they are no whole number of etypes.
+    /// [`Error::File`] if they are no whole number of etypes.
     pub fn etypes(&self, bytes: u64) -> Result<i64> {
         if !bytes.is_multiple_of(self.unit) {
-            return Err(Error::Type("the elements of the buffer are no whole number of the view's etypes"));
+            let what = format!(
+                "the {bytes} bytes of the buffer are no whole number of the view's etypes of {} bytes; change the count or the type",
+                self.unit
+            );
+            return Err(self.refused(abi::MPI_ERR_TYPE, what));
         }
         Ok((bytes / self.unit) as i64)
     }
@@ -93,20 +127,23 @@ impl View {
     /// Checks that `bytes` bytes from position `at` on have offsets in a file.
     ///
     /// # Errors
-    /// [`Error::Arg`] if they do not; [`Error::Type`] if the filetype has no data.
+    /// [`Error::File`] if they do not, or the filetype has no data.
     pub fn check(&self, at: u64, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
         let size = self.layout.size() as u64;
         if size == 0 {
-            return Err(Error::Type("the filetype of the view has no data"));
+            let what = format!(
+                "the filetype of the view has no data, so that {bytes} bytes have no place; set another view, or access nothing"
+            );
+            return Err(self.refused(abi::MPI_ERR_TYPE, what));
         }
-        let last = at.checked_add(bytes - 1).ok_or(TOO_FAR)?;
+        let last = at.checked_add(bytes - 1).ok_or_else(|| self.too_far(at, bytes))?;
         let end = self.layout.true_lb().saturating_add(self.layout.true_extent()) as u64;
         let tile = (last / size).checked_mul(self.layout.extent() as u64);
         let end = tile.and_then(|tile| tile.checked_add(end)?.checked_add(self.disp));
-        end.filter(|end| i64::try_from(*end).is_ok()).map(drop).ok_or(TOO_FAR)
+        end.filter(|end| i64::try_from(*end).is_ok()).map(drop).ok_or_else(|| self.too_far(at, bytes))
     }
 
     /// Whether the stream is one run in the file.
@@ -181,18 +218,24 @@ impl View {
     /// The end of a file of `size` bytes: the offset of the first etype of the view that starts behind its last byte (MPI 5.0 §14.1.1).
     ///
     /// # Errors
-    /// [`Error::Arg`] if no etype does, or its offset is too large.
+    /// [`Error::File`] if no etype does, or its offset is too large.
     pub fn end_of_file(&self, size: u64) -> Result<i64> {
         let data = self.layout.size() as u64;
         let Some(beyond) = size.checked_sub(self.disp).filter(|beyond| *beyond > 0 && data > 0) else {
             return Ok(0);
+        };
+        let no_end = || {
+            let what = format!(
+                "no etype of the view starts behind the file's {size} bytes at an offset that there is"
+            );
+            self.refused(abi::MPI_ERR_ARG, what)
         };
         // Etypes of a tile start in ascending order; tiles may interleave. So the first tile whose last etype starts behind the end has it.
         let (extent, each) = (self.layout.extent() as u64, data / self.unit);
         let start = |etype: u64| self.layout.displacement((etype * self.unit) as usize) as u64;
         let tile = match beyond.checked_sub(start(each - 1)) {
             None | Some(0) => 0,
-            Some(_) if extent == 0 => return Err(TOO_FAR),
+            Some(_) if extent == 0 => return Err(no_end()),
             Some(missing) => missing.div_ceil(extent),
         };
         let (mut low, mut high) = (0, each - 1);
@@ -205,12 +248,23 @@ impl View {
             }
         }
         let etype = tile.checked_mul(each).and_then(|before| before.checked_add(low));
-        etype.and_then(|etype| i64::try_from(etype).ok()).ok_or(TOO_FAR)
+        etype.and_then(|etype| i64::try_from(etype).ok()).ok_or_else(no_end)
     }
 }
 
-fn check_layout(datatype: &Datatype, is_etype: bool, writes: bool) -> Result<()> {
-    let say = |etype, filetype| Err(Error::Type(if is_etype { etype } else { filetype }));
+/// The end of a text about an offset that is too large.
+const BEYOND: &str = "beyond the largest offset of a file, 2^63 - 1";
+
+#[cold]
+fn refused(file: &str, class: i32, what: String) -> Error {
+    Error::File { class, path: file.into(), what }
+}
+
+fn check_layout(file: &str, datatype: &Datatype, is_etype: bool, writes: bool) -> Result<()> {
+    let say = |etype: &str, filetype: &str| {
+        let what = if is_etype { etype } else { filetype };
+        Err(refused(file, abi::MPI_ERR_TYPE, what.into()))
+    };
     if datatype.size() > 0 && datatype.true_lb() < 0 || datatype.extent() < 0 {
         return say(
             "the etype of a view has a negative displacement or extent",
@@ -299,8 +353,15 @@ mod tests {
         ];
         for (etype, filetype) in views {
             for disp in [0, 7] {
-                let view =
-                    View::new(disp, etype.clone(), filetype.clone(), Representation::Native, false).unwrap();
+                let view = View::new(
+                    "a file".into(),
+                    disp,
+                    etype.clone(),
+                    filetype.clone(),
+                    Representation::Native,
+                    false,
+                )
+                .unwrap();
                 for size in 0..300 {
                     let wanted = (0..).find(|etype| view.offset_of_etype(*etype).unwrap() as u64 >= size);
                     assert_eq!(view.end_of_file(size).ok(), wanted, "{filetype:?}, {disp}: {size}");
@@ -308,7 +369,7 @@ mod tests {
             }
         }
         let (etype, filetype) = types(&[3], &byte, 0);
-        let view = View::new(0, etype, filetype, Representation::Native, false).unwrap();
+        let view = View::new("a file".into(), 0, etype, filetype, Representation::Native, false).unwrap();
         assert!(view.end_of_file(3).unwrap() == 0 && view.end_of_file(4).is_err());
     }
 
@@ -318,7 +379,8 @@ mod tests {
         let scattered = Datatype::hindexed_block(1, &[1, 9], &byte).unwrap();
         for extent in [1, 10, 12] {
             let filetype = Datatype::resized(&scattered, 0, extent).unwrap();
-            let view = View::new(5, byte.clone(), filetype, Representation::Native, false).unwrap();
+            let view =
+                View::new("a file".into(), 5, byte.clone(), filetype, Representation::Native, false).unwrap();
             for (at, bytes) in (0..6).flat_map(|at| (1..6).map(move |bytes| (at, bytes))) {
                 let (start, end) = view.span(at, bytes).unwrap();
                 let runs: Vec<_> = view.runs(at, bytes).collect();

@@ -35,9 +35,7 @@ pub fn open(comm: &Comm, name: &[u8], mode: c_int, hints: Info) -> Result<MPI_Fi
 pub fn close(fh: InOut<'_, MPI_File>) -> Result<()> {
     let (engine, handle) = (engine()?, fh.get());
     let object = files::get(handle)?;
-    if object.file().is_split() {
-        return Err(Error::FileOperation("a split collective access has not been ended"));
-    }
+    object.file().check_not_split()?;
     if check::is_on() {
         compare_function(&object);
         check::context_freed(object.file().context());
