@@ -1,9 +1,11 @@
 //! Point-to-point messages of the library's own: for collectives, on the communicator's collective context. No events.
 
+use crate::arch::clock::now;
 use crate::comm::Comm;
 use crate::engine::{Data, Engine, Mode, Ref};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::p2p::MessageStatus;
+use crate::shm::telemetry::{Wait, Waiting};
 
 impl Engine {
     /// Sends `bytes` bytes to rank `dest` of the peers.
@@ -99,6 +101,48 @@ impl Engine {
                 let _ = self.cancel(request);
             }
         })
+    }
+
+    /// Waits for such a message of any length and receives it, unless `instead` gives something first, which it is asked for whenever something has
+    /// happened.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    pub fn coll_take_unless<T>(
+        &self,
+        comm: &Comm,
+        source: i32,
+        tag: i32,
+        mut instead: impl FnMut() -> Option<T>,
+    ) -> Result<Result<T, Vec<u8>>> {
+        let context = comm.collective();
+        let peer = Some(comm.world_rank_of(source));
+        let why = || Wait { kind: Waiting::Collective, peer, tag: None, context: context.id(), since: now() };
+        let (mut given, mut arrived) = (None, None);
+        self.progress().wait_until(
+            || Some(why()),
+            || {
+                if given.is_none() && arrived.is_none() {
+                    given = instead();
+                    arrived = if given.is_none() { self.take_unexpected(context, source, tag) } else { None };
+                }
+                given.is_some() || arrived.is_some()
+            },
+        )?;
+        let (envelope, message) = match (given, arrived) {
+            (Some(given), _) => return Ok(Ok(given)),
+            (None, Some(arrived)) => arrived,
+            (None, None) => return Err(Error::Intern("a wait has ended without a message".into())),
+        };
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(message.bytes())?;
+        bytes.resize(message.bytes(), 0);
+        let room = Data::bytes(bytes.as_mut_ptr(), bytes.len());
+        let request = self.prepare_recv(context, comm, room, source, tag)?;
+        self.start_matched(request, &envelope, message)?;
+        self.finish_coll_recv(request)?;
+        Ok(Err(bytes))
     }
 
     /// Starts such a receive.

@@ -1,6 +1,6 @@
 //! Making and freeing communicators (MPI 5.0 §7.4.2, §7.4.3, §7.6.2).
 
-use super::{attr, errhandler, group, memory_kinds};
+use super::{attr, errhandler, group, memory_kinds, string_tags};
 use crate::abi::*;
 use crate::arguments::InOut;
 use crate::check as check_calls;
@@ -210,22 +210,19 @@ pub(super) fn only_within(comm: &Comm) -> Result<()> {
     if comm.is_inter() { Err(Error::Comm("an intercommunicator")) } else { Ok(()) }
 }
 
-fn group_among(comm: &Comm, group: Group, tag: c_int) -> Result<Option<Agreed>> {
+/// `tag` is asked with the ranks of the group in `comm`.
+fn group_among(
+    comm: &Comm,
+    group: Group,
+    tag: impl FnOnce(&Engine, &[usize]) -> Result<c_int>,
+) -> Result<Option<Agreed>> {
     let ranks = ranks_in(comm, &group)?;
     if !ranks.contains(&(comm.rank() as usize)) {
         return Ok(None);
     }
     let engine = engine()?;
-    let transport = BlockingTransport::tagged(engine, comm, tag);
+    let transport = BlockingTransport::tagged(engine, comm, tag(engine, &ranks)?);
     transport.run(among(&transport, engine, group, &ranks)).map(Some)
-}
-
-/// The tag of MPI_Comm_create_from_group: a number made of the string (FNV-1a), above those of all purposes. Two strings may
-/// have the same; that matters only to calls at the same time with members in common.
-fn string_tag(text: &[u8]) -> c_int {
-    let hash =
-        text.iter().fold(0x811c_9dc5_u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    (1 << 30) | (hash >> 2) as c_int
 }
 
 /// MPI_Intercomm_create. A leader that cannot begin sends its group that error.
@@ -264,14 +261,12 @@ fn connected(
 
 /// MPI_Intercomm_create_from_groups: as MPI_Intercomm_create, with the world to talk in and a string for a tag. Only the
 /// leader has `remote`, and there the rank of the other leader.
-fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), tag: c_int) -> Result<Agreed> {
+fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), text: &[u8]) -> Result<Agreed> {
     let (world, engine) = (comms::world()?, engine()?);
     let leader = group.checked(leader)?;
     let ranks = ranks_in(world, group)?;
     let own = group.rank_of(world.group().world_rank(world.rank()));
     let own = own.ok_or(Error::Group("the caller is not a member of the local group"))?;
-    let to_world = BlockingTransport::tagged(engine, world, tag);
-    let transport = Subset { transport: &to_world, ranks: &ranks, rank: own as usize };
     let peer = if own == leader {
         let (others, rank) = (group::find(remote.0), remote.1);
         Some(others.and_then(|others| {
@@ -284,6 +279,23 @@ fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), ta
     } else {
         None
     };
+    let tag = match peer {
+        None => string_tags::introduced(engine, world, text, ranks[leader as usize])?,
+        Some(ref peer) => {
+            let here = world.rank() as usize;
+            // Of the two leaders the one with the lower rank chooses the tag.
+            let tag = match *peer {
+                Ok(other) if other < here => string_tags::introduced(engine, world, text, other)?,
+                _ => string_tags::fresh(world),
+            };
+            let to_other = peer.as_ref().ok().copied().filter(|other| *other > here);
+            let members = ranks.iter().copied().filter(|rank| *rank != here);
+            string_tags::introduce(engine, world, (text, tag), to_other.into_iter().chain(members))?;
+            tag
+        }
+    };
+    let to_world = BlockingTransport::tagged(engine, world, tag);
+    let transport = Subset { transport: &to_world, ranks: &ranks, rank: own as usize };
     let agree =
         |peer| to_world.run(connect(&transport, &Introductions(engine), group, leader as usize, peer));
     match peer {
@@ -367,7 +379,7 @@ pub fn create_group(parent: Arc<Comm>, group: MPI_Group, tag: c_int) -> Result<M
         return Err(Error::Tag(tag));
     }
     let group = (*group::find(group)?).clone();
-    admitted(group_among(&parent, group, user_tag(tag, false))?, &parent)
+    admitted(group_among(&parent, group, |_, _| Ok(user_tag(tag, false)))?, &parent)
 }
 
 /// MPI_Comm_create_from_group.
@@ -379,8 +391,10 @@ pub fn create_from_group(
 ) -> Result<MPI_Comm> {
     let handler = errhandler::find(handler, ErrhandlerKind::Comm)?;
     let group = (*group::find(group)?).clone();
-    let of_all = group.size() == comms::world()?.size();
-    let handle = admitted(group_among(comms::world()?, group, string_tag(tag))?, comms::world()?)?;
+    let world = comms::world()?;
+    let of_all = group.size() == world.size();
+    let agreed = group_among(world, group, |engine, ranks| string_tags::agree(engine, world, tag, ranks))?;
+    let handle = admitted(agreed, world)?;
     if of_all {
         process::all_have_met()?;
     }
@@ -417,7 +431,7 @@ pub fn intercomm_from_groups(
 ) -> Result<MPI_Comm> {
     let handler = errhandler::find(handler, ErrhandlerKind::Comm)?;
     let local = group::find(local)?;
-    let agreed = connected_groups(&local, leader, (remote, remote_leader), string_tag(tag))?;
+    let agreed = connected_groups(&local, leader, (remote, remote_leader), tag)?;
     let handle = admit(agreed, None, comms::world()?)?;
     let new = comms::get(handle)?;
     new.set_info(&hints);

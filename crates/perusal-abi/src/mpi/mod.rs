@@ -30,6 +30,7 @@ pub mod sendrecv;
 pub mod session;
 mod spawn_events;
 pub mod status;
+mod string_tags;
 pub mod topo;
 pub mod type_contents;
 pub mod type_create;

@@ -1,0 +1,105 @@
+//! Tags that are strings (MPI_Comm_create_from_group, MPI_Intercomm_create_from_groups).
+//!
+//! The tag of a message is a number. So the processes of such a call agree on one first: one of them takes a number that none of its other calls has at
+//! present, and introduces the call to the others by a message with the number and the string. That message has a tag that is made of the string, which two
+//! strings may have in common; whoever receives it compares the string, and leaves an introduction to another call to the thread that makes that call.
+
+use crate::coll::{BlockingTransport, Transport, run};
+use crate::comm::{Comm, lock};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::sync::{AtomicU32, Mutex, Ordering};
+use core::ffi::c_int;
+
+/// An introduction that came to a thread in another call.
+struct Introduction {
+    /// The rank in MPI_COMM_WORLD that sent it.
+    from: usize,
+    text: Vec<u8>,
+    tag: c_int,
+}
+
+/// The oldest come first.
+static STRAYS: Mutex<Vec<Introduction>> = Mutex::new(Vec::new());
+
+/// What the calls of a process have taken for their tags.
+static TAKEN: AtomicU32 = AtomicU32::new(0);
+
+/// Tags of calls: above those of all purposes, below those of introductions.
+const CALLS: u32 = 1 << 29;
+/// Of these 29 bits, the ones that count the calls of a process; the others are its rank.
+const COUNT_BITS: u32 = 15;
+
+/// The tag of the introductions to calls with string `text`: a number made of it (FNV-1a).
+fn of_introduction(text: &[u8]) -> c_int {
+    let hash =
+        text.iter().fold(0x811c_9dc5_u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    (1 << 30) | (hash >> 2) as c_int
+}
+
+/// A tag that no other call which this process introduces has at the same time.
+pub fn fresh(world: &Comm) -> c_int {
+    // Relaxed: a counter; a number comes again when tens of thousands of calls have been made since.
+    let count = TAKEN.fetch_add(1, Ordering::Relaxed) & ((1 << COUNT_BITS) - 1);
+    (CALLS | ((world.rank() << COUNT_BITS | count) & (CALLS - 1))) as c_int
+}
+
+/// Introduces the call with string `text`, whose tag is `tag`, to the ranks `to` of `world`.
+///
+/// # Errors
+/// The first failure of a message; the others have been sent all the same.
+pub fn introduce(
+    engine: &Engine,
+    world: &Comm,
+    (text, tag): (&[u8], c_int),
+    to: impl IntoIterator<Item = usize>,
+) -> Result<()> {
+    let transport = BlockingTransport::tagged(engine, world, of_introduction(text));
+    let message = [&tag.to_ne_bytes()[..], text].concat();
+    for rank in to {
+        run(transport.send(rank, &message))?;
+    }
+    transport.check()
+}
+
+/// Waits until rank `from` of `world` introduces the call with string `text`; the call's tag.
+///
+/// # Errors
+/// What makes waiting pointless.
+pub fn introduced(engine: &Engine, world: &Comm, text: &[u8], from: usize) -> Result<c_int> {
+    let stray = || {
+        let mut strays = lock(&STRAYS);
+        let at = strays.iter().position(|stray| stray.from == from && stray.text == text)?;
+        Some(strays.remove(at).tag)
+    };
+    loop {
+        let message = match engine.coll_take_unless(world, from as i32, of_introduction(text), stray)? {
+            Ok(tag) => return Ok(tag),
+            Err(message) => message,
+        };
+        let (tag, came) = message
+            .split_first_chunk()
+            .map(|(tag, came)| (c_int::from_ne_bytes(*tag), came))
+            .ok_or_else(|| Error::Intern("an introduction to a call is too short".into()))?;
+        if came == text {
+            return Ok(tag);
+        }
+        lock(&STRAYS).push(Introduction { from, text: came.to_vec(), tag });
+        engine.progress().something_happened();
+    }
+}
+
+/// The tag of a call with string `text` among the ranks `ranks` of `world`, of which the caller is one and the first one introduces it.
+///
+/// # Errors
+/// As for [`introduce`] and [`introduced`].
+pub fn agree(engine: &Engine, world: &Comm, text: &[u8], ranks: &[usize]) -> Result<c_int> {
+    let own = world.rank() as usize;
+    let first = ranks.first().copied().unwrap_or(own);
+    if first != own {
+        return introduced(engine, world, text, first);
+    }
+    let tag = fresh(world);
+    introduce(engine, world, (text, tag), ranks.iter().copied().filter(|rank| *rank != own))?;
+    Ok(tag)
+}
