@@ -14,6 +14,9 @@ pub const JOB_ID_VARIABLE: &str = "PERUSAL_JOB_ID";
 /// Variable with the number of the program that a rank runs (MPI_APPNUM).
 const APP_VARIABLE: &str = "PERUSAL_APPNUM";
 
+/// Variable with the number of processes that were asked for of that program (`maxprocs` in MPI_INFO_ENV).
+const PROCESSES_VARIABLE: &str = "PERUSAL_MAXPROCS";
+
 /// One variable as the command line names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VariableChange {
@@ -88,6 +91,7 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(O
         shm::KINDS_VARIABLE,
         JOB_ID_VARIABLE,
         APP_VARIABLE,
+        PROCESSES_VARIABLE,
         LOCAL_RANK_VARIABLE,
         LOCAL_SIZE_VARIABLE,
         PATH_VARIABLE,
@@ -127,6 +131,8 @@ pub struct RankIdentity<'a> {
     pub spawned: Option<Spawned>,
     /// Which of the job's programs it runs.
     pub app: usize,
+    /// How many processes of that program were asked for.
+    pub processes: u32,
     /// The job's trace, if there is one.
     pub trace: Option<&'a Path>,
 }
@@ -152,6 +158,7 @@ impl RankIdentity<'_> {
             (shm::LAUNCHER_VARIABLE, self.launcher.to_string()),
             (JOB_ID_VARIABLE, format!("{:016x}", self.job_id)),
             (APP_VARIABLE, self.app.to_string()),
+            (PROCESSES_VARIABLE, self.processes.to_string()),
             (LOCAL_RANK_VARIABLE, self.rank.to_string()),
             (LOCAL_SIZE_VARIABLE, self.size.to_string()),
         ];
@@ -228,6 +235,7 @@ mod tests {
             size: 8,
             spawned,
             app: 1,
+            processes: 5,
             trace,
         };
         let variables = identity.environment();
@@ -240,6 +248,7 @@ mod tests {
         assert!(variables.contains(&c"PERUSAL_RANK=3".to_owned()));
         assert!(variables.contains(&c"PERUSAL_JOB_ID=00000000000000ab".to_owned()));
         assert!(variables.contains(&c"PERUSAL_APPNUM=1".to_owned()));
+        assert!(variables.contains(&c"PERUSAL_MAXPROCS=5".to_owned()));
         assert!(variables.contains(&c"PERUSAL_TRACE=/t".to_owned()));
     }
 }

@@ -172,6 +172,7 @@ impl Starter<'_> {
                     size: supervisor.memory().size(),
                     spawned: None,
                     app: number,
+                    processes: app.count,
                     trace: self.plan.trace.as_ref().map(|trace| trace.path.as_path()),
                 };
                 let started = supervisor.starter().start(&NewProcess {

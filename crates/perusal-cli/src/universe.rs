@@ -205,7 +205,7 @@ impl Supervisor<'_> {
 
     fn start_world(&mut self, chosen: &[Chosen<'_>], count: u32, spawned: Spawned) -> Result<(), String> {
         let mut rank = 0;
-        for (app, Chosen { count: of_program, argv, env, wdir, .. }) in chosen.iter().enumerate() {
+        for (app, Chosen { program, count: of_program, argv, env, wdir }) in chosen.iter().enumerate() {
             for _ in 0..*of_program {
                 let identity = RankIdentity {
                     job_id: self.universe.job_id,
@@ -216,6 +216,7 @@ impl Supervisor<'_> {
                     size: count,
                     spawned: Some(spawned),
                     app,
+                    processes: program.counts[0],
                     trace: None,
                 };
                 let wdir = (!wdir.is_empty()).then_some(wdir);

@@ -39,7 +39,7 @@ pub fn note_environment() {
     STARTED.get_or_init(environment);
 }
 
-/// How this process was started, as far as the system tells: `command`, `argv`, `wdir`, `host`, `arch`; and the kinds of memory that were asked for.
+/// How this process was started, as far as the system and the launcher tell: `command`, `argv`, `maxprocs`, `wdir`, `host`, `arch`; and the kinds of memory that were asked for.
 #[must_use]
 pub fn environment() -> Info {
     let mut info = Info::new();
@@ -47,6 +47,7 @@ pub fn environment() -> Info {
     let facts = [
         ("command", arguments.next()),
         ("argv", Some(arguments.collect::<Vec<_>>().join(" "))),
+        ("maxprocs", std::env::var("PERUSAL_MAXPROCS").ok()),
         ("wdir", std::env::current_dir().ok().map(|d| d.to_string_lossy().into_owned())),
         ("host", Some(super::env::host_name())),
         ("arch", Some(std::env::consts::ARCH.to_owned())),
