@@ -3,6 +3,7 @@
 use super::call::{CollectiveOp, Form};
 use crate::events::{CollMode, Collective};
 use crate::shm::telemetry::CollectiveAbout;
+use core::fmt;
 
 /// The arguments of a collective call, and whether it is one that a request stands for.
 #[derive(Debug, Clone, Copy)]
@@ -45,10 +46,8 @@ impl Outline {
     /// Returns what people want to know of the call.
     #[must_use]
     pub fn about(&self) -> CollectiveAbout {
-        let data = self.data.map_or_else(String::new, |Amount { count, name, size }| match name {
-            "" => format!("{count} × a type of {size} bytes"),
-            name => format!("{count} × {name}"),
-        });
+        let data =
+            self.data.map_or_else(String::new, |Amount { count, name, size }| elements(count, name, size));
         CollectiveAbout {
             function: self.function.name(),
             number: self.number,
@@ -58,6 +57,26 @@ impl Outline {
             op: self.op.to_owned(),
         }
     }
+}
+
+/// "4 × MPI_INT", or, of a type without a name, its bytes.
+fn elements(count: impl fmt::Display, name: &str, size: usize) -> String {
+    match name {
+        "" => format!("{count} × a type of {size} bytes"),
+        name => format!("{count} × {name}"),
+    }
+}
+
+/// A list of lengths, for people: all of a short one; of a long one the first, how many they are, and their sum.
+fn list(lengths: &[usize]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<String> = lengths.iter().take(SHOWN).map(usize::to_string).collect();
+    let shown = shown.join(", ");
+    if lengths.len() <= SHOWN {
+        return format!("[{shown}]");
+    }
+    let sum = lengths.iter().fold(0, |sum: usize, length| sum.saturating_add(*length));
+    format!("[{shown}, …: {} lengths, together {sum}]", lengths.len())
 }
 
 impl Function {
@@ -92,6 +111,24 @@ impl CollectiveOp {
             data: self.amount(),
             op: self.reduction_name(),
         }
+    }
+
+    /// Returns what people compare of the call with those of other members: as [`Outline::about`], with the list of lengths that all must give alike.
+    #[must_use]
+    pub fn about_with_lists(&self) -> CollectiveAbout {
+        let mut about = self.outline(0).about();
+        let lists = match self {
+            Self::Allgather(_, pieces) => match &pieces.form {
+                Form::Varied(counts, _, datatype) => Some((counts, datatype)),
+                _ => None,
+            },
+            Self::ReduceScatter(operands, _, counts, _) => Some((counts, operands.datatype())),
+            _ => None,
+        };
+        if let Some((counts, datatype)) = lists {
+            about.data = elements(list(counts), datatype.initial_name(), datatype.size());
+        }
+        about
     }
 
     /// Outlines the call, for which a request stands.
@@ -129,5 +166,13 @@ mod tests {
         assert_eq!(name(CollMode::Persistent).function, "MPI_Barrier_init");
         assert_eq!((name(CollMode::Nonblocking).number, name(CollMode::Nonblocking).data.as_str()), (3, ""));
         assert_eq!(CollectiveOp::Barrier.outline(3).about().function, "");
+    }
+
+    #[test]
+    fn a_long_list_of_lengths_is_shortened() {
+        assert_eq!(elements(list(&[2, 3]), "MPI_INT", 4), "[2, 3] × MPI_INT");
+        assert_eq!(list(&[1; 8]), "[1, 1, 1, 1, 1, 1, 1, 1]");
+        assert_eq!(list(&[2; 9]), "[2, 2, 2, 2, 2, 2, 2, 2, …: 9 lengths, together 18]");
+        assert_eq!(elements(list(&[]), "", 12), "[] × a type of 12 bytes");
     }
 }

@@ -161,6 +161,20 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "lists-differ",
+        false,
+        &[
+            "the lists of lengths of MPI_Allgatherv no. 2 on 'MPI_COMM_WORLD' differ: rank 0 [1, 1] × MPI_INT; rank 1 [1, 2] × MPI_INT",
+        ],
+    ),
+    (
+        "scattered-lists-differ",
+        false,
+        &[
+            "the lists of lengths of MPI_Reduce_scatter no. 1 on 'halo' differ: rank 0 [2, 2] × MPI_INT, MPI_SUM; rank 1 [1, 3] × MPI_INT, MPI_SUM",
+        ],
+    ),
+    (
         "received-twice",
         true,
         &[
@@ -265,20 +279,21 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
     ),
 ];
 
-/// Compiles a program.
-fn compiled(source: &str) -> PathBuf {
-    let program = scratch("launcher/checks").join(Path::new(source).file_stem().expect("a file has a name"));
+/// Compiles a program, which has the name of its first source.
+fn compiled(sources: &[&str]) -> PathBuf {
+    let name = Path::new(sources[0]).file_stem().expect("a file has a name");
+    let program = scratch("launcher/checks").join(name);
     let mut compiler = Command::new(dist().join("bin/mpicc"));
     compiler.args(["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
-    compiler.arg(root().join(source)).arg("-lm");
+    compiler.args(sources.iter().map(|source| root().join(source))).arg("-lm");
     assert!(compiler.status().expect("the wrapper runs").success(), "{compiler:?}");
     program
 }
 
-/// The program of `tests/launcher/unchecked.c`.
+/// The program whose main function is in `tests/launcher/unchecked.c`.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| compiled("tests/launcher/unchecked.c"))
+    PROGRAM.get_or_init(|| compiled(&["tests/launcher/unchecked.c", "tests/launcher/unchecked_pieces.c"]))
 }
 
 fn run(options: &[&str], program: &Path, arguments: &[&str]) -> Ended {
@@ -321,7 +336,7 @@ fn nothing_is_said_of_a_program_without_mistakes_or_where_nobody_asks() {
         assert_eq!((ended.code(), ended.err.as_str()), (0, ""), "{ranks}");
     }
     for example in ["examples/heat.c", "examples/pingpong.c"] {
-        let ended = run(&["-n", "2", "--check"], &compiled(example), &[]);
+        let ended = run(&["-n", "2", "--check"], &compiled(&[example]), &[]);
         assert_eq!((ended.code(), said(&ended)), (0, vec![]), "{example}: {ended:?}");
     }
     let ended = run(&["-n", "2"], program(), &["objects-never-freed"]);

@@ -1,14 +1,14 @@
 /* Programs with a mistake each that no error and no hang shows: tests/launcher/checks.rs says what `mpiexec --check` says of them. The argument
  * names the mistake. */
-#include <mpi.h>
+#include "unchecked.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int rank, size;
+int rank, size;
+MPI_Comm halo;
 static const char *path = "checked-file";
-static MPI_Comm halo;
 
 static void bystander(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
@@ -213,18 +213,6 @@ static void functions_differ(void) {
     else
         MPI_Iallgather(&value, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-}
-
-static void long_lengths_differ(void) {
-    static int value[100000];
-    MPI_Request request;
-    MPI_Ibcast(value, 100000 - rank, MPI_INT, 0, MPI_COMM_WORLD, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-}
-
-static void counts_differ(void) {
-    int send[4] = {0}, recv[4], counts[2] = {2, 2}, more[2] = {1, 1}, displs[2] = {0, 2};
-    MPI_Alltoallv(send, rank ? more : counts, displs, MPI_INT, recv, counts, displs, MPI_INT, MPI_COMM_WORLD);
 }
 
 static void received_twice(void) {
@@ -557,6 +545,8 @@ struct mistake {
     {"functions-differ", functions_differ},
     {"long-lengths-differ", long_lengths_differ},
     {"counts-differ", counts_differ},
+    {"lists-differ", lists_differ},
+    {"scattered-lists-differ", scattered_lists_differ},
     {"received-twice", received_twice},
     {"sent-and-received", sent_and_received},
     {"changed", changed},

@@ -36,7 +36,7 @@ impl Calls {
 /// Compares a collective call that is about to begin with those of the other members.
 pub fn compare(comm: &Comm, op: &CollectiveOp) {
     let signature = op.signature(function(), comm);
-    meet(comm, signature, &|| op.outline(0).about().to_string(), "arguments", || report::name_of(comm));
+    meet(comm, signature, &|| op.about_with_lists().to_string(), "arguments", || report::name_of(comm));
 }
 
 /// Compares a collective call on a communicator that moves no data of the program's: `about` has in words what all members must give alike, which
