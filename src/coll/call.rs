@@ -158,8 +158,13 @@ impl Pieces {
     /// Returns the bytes of the packed piece of rank (or neighbour) `r`.
     #[must_use]
     pub fn bytes(&self, r: usize) -> usize {
+        self.data(r).0
+    }
+
+    /// Returns the bytes of the packed piece of rank (or neighbour) `r`, and the type of its elements.
+    pub(super) fn data(&self, r: usize) -> (usize, &Datatype) {
         let (_, count, datatype) = self.place(r);
-        count * datatype.size()
+        (count * datatype.size(), datatype)
     }
 
     /// # Safety

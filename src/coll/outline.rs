@@ -113,7 +113,8 @@ impl CollectiveOp {
         }
     }
 
-    /// Returns what people compare of the call with those of other members: as [`Outline::about`], with the list of lengths that all must give alike.
+    /// Returns what people compare of the call with those of other members: as [`Outline::about`], with the list of lengths that all must give alike,
+    /// and the contents of types without a name.
     #[must_use]
     pub fn about_with_lists(&self) -> CollectiveAbout {
         let mut about = self.outline(0).about();
@@ -127,6 +128,8 @@ impl CollectiveOp {
         };
         if let Some((counts, datatype)) = lists {
             about.data = elements(list(counts), datatype.initial_name(), datatype.size());
+        } else if let Some(contents) = self.contents_without_name() {
+            about.data = contents;
         }
         about
     }

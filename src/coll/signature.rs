@@ -6,7 +6,9 @@ use super::intercomm::IntercommRoot;
 use super::outline::Amount;
 use crate::abi;
 use crate::comm::Comm;
-use crate::datatype::{Datatype, kind_of};
+use crate::datatype::Datatype;
+use core::iter::Sum;
+use core::ops::{Add, Sub};
 
 /// Numbers of a signature that must be equal at all members.
 pub const FIELDS: usize = 7;
@@ -14,11 +16,46 @@ pub const FIELDS: usize = 7;
 /// What must be equal at all members, and what must add up to nothing over all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Signature {
-    /// The function, the root, the operation, bytes, class of their type, lengths for each rank, other arguments. 0 in the class and the last one
-    /// stands for any.
+    /// The function, the root, the operation, bytes, lengths for each rank, the type, other arguments. 0 in the last two stands for any.
     pub fields: [u64; FIELDS],
-    /// What the caller sends to each member less what it expects of each, every length mixed with who sends it to whom.
-    pub balance: u64,
+    /// What the caller sends to each member less what it expects of each.
+    pub balance: Balance,
+}
+
+/// What is sent less what is expected, every transfer mixed with who sends it to whom: over all members nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// Of lengths.
+    pub lengths: u64,
+    /// Of types that stand for no others.
+    pub types: u64,
+    /// Whether there is a type that may stand for others: then nobody knows what types should add up to.
+    pub has_any: bool,
+}
+
+impl Add for Balance {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            lengths: self.lengths.wrapping_add(other.lengths),
+            types: self.types.wrapping_add(other.types),
+            has_any: self.has_any || other.has_any,
+        }
+    }
+}
+
+impl Sub for Balance {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        let less = Self { lengths: other.lengths.wrapping_neg(), types: other.types.wrapping_neg(), ..other };
+        self.add(less)
+    }
+}
+
+impl Sum for Balance {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Self::add)
+    }
 }
 
 /// In which argument two calls differ.
@@ -46,14 +83,14 @@ impl Signature {
     #[must_use]
     pub fn of_call(function: &str, about: &str) -> Self {
         let arguments = if about.is_empty() { 0 } else { text_number(about) | 1 };
-        Self { fields: [text_number(function), 0, 0, 0, 0, 0, arguments], balance: 0 }
+        Self { fields: [text_number(function), 0, 0, 0, 0, 0, arguments], balance: Balance::default() }
     }
 
     /// Returns the first argument in which two calls differ, if there is one.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Option<Difference> {
         use Difference::{Arguments, Function, Length, Lengths, Op, Root, Type};
-        let kinds = [Function, Root, Op, Length, Type, Lengths, Arguments];
+        let kinds = [Function, Root, Op, Length, Lengths, Type, Arguments];
         (0..FIELDS).zip(kinds).find_map(|(at, kind)| {
             let (own, other) = (self.fields[at], other.fields[at]);
             let is_any = matches!(kind, Type | Arguments) && (own == 0 || other == 0);
@@ -83,9 +120,9 @@ fn op(op: &TypedOp) -> (u64, &'static str) {
     found.map_or((1, "an operation of the program's"), |(handle, name)| (*handle as u64, name))
 }
 
-/// A number for the class and size of the elements; 0 for what may stand for others: bytes, packed data, and mixtures.
-fn class(datatype: &Datatype) -> u64 {
-    datatype.uniform().and_then(kind_of).unwrap_or(0)
+/// A number for the basic types of so many bytes, one after the other; 0 if one of them may stand for others, or there is none.
+fn types(bytes: usize, datatype: &Datatype) -> u64 {
+    datatype.sequence_number(bytes).unwrap_or(0)
 }
 
 fn mix(number: u64) -> u64 {
@@ -93,9 +130,25 @@ fn mix(number: u64) -> u64 {
     (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-/// A number for "`from` sends `to` so many bytes". Nothing is sent alike by all.
-fn transfer(from: u32, to: u32, bytes: usize) -> u64 {
-    if bytes == 0 { 0 } else { mix(mix(u64::from(from) << 32 | u64::from(to)) ^ bytes as u64) }
+/// So many bytes of elements of a type.
+type Data<'a> = (usize, &'a Datatype);
+
+fn data_of(elements: &Elements) -> Data<'_> {
+    (elements.bytes(), elements.datatype())
+}
+
+/// Numbers for "`from` sends `to` these elements". Nothing is sent alike by all.
+fn transfer(from: u32, to: u32, (bytes, datatype): Data<'_>) -> Balance {
+    if bytes == 0 {
+        return Balance::default();
+    }
+    let pair = mix(u64::from(from) << 32 | u64::from(to));
+    let number = types(bytes, datatype);
+    Balance {
+        lengths: mix(pair ^ bytes as u64),
+        types: if number == 0 { 0 } else { mix(pair ^ number) },
+        has_any: number == 0,
+    }
 }
 
 fn text_number(text: &str) -> u64 {
@@ -123,11 +176,11 @@ impl<'a> Even<'a> {
         }
     }
 
-    fn numbers(&self) -> (u64, u64) {
+    fn data(&self) -> Option<Data<'a>> {
         match self {
-            Self::Elements(elements) => (elements.bytes() as u64, class(elements.datatype())),
-            Self::Piece(count, datatype) => (count.wrapping_mul(datatype.size()) as u64, class(datatype)),
-            Self::None => (0, 0),
+            Self::Elements(elements) => Some(data_of(elements)),
+            Self::Piece(count, datatype) => Some((count.wrapping_mul(datatype.size()), datatype)),
+            Self::None => None,
         }
     }
 
@@ -186,6 +239,12 @@ impl CollectiveOp {
         self.even().amount()
     }
 
+    /// What elements consist of whose type has no name, if that is the same for all ranks.
+    pub(super) fn contents_without_name(&self) -> Option<String> {
+        let (bytes, datatype) = self.even().data()?;
+        datatype.initial_name().is_empty().then(|| datatype.contents_text(bytes))
+    }
+
     /// The name of the operation of a reduction; empty for others.
     pub(super) fn reduction_name(&self) -> &'static str {
         self.reduction().map_or("", |typed| op(typed).1)
@@ -196,88 +255,87 @@ impl CollectiveOp {
     pub fn signature(&self, function: &str, comm: &Comm) -> Signature {
         let function = text_number(function);
         if comm.is_inter() {
-            return Signature { fields: [function, 0, 0, 0, 0, 0, 0], balance: 0 };
+            return Signature { fields: [function, 0, 0, 0, 0, 0, 0], balance: Balance::default() };
         }
         let root = self.root().map_or(0, |root| u64::from(root) + 1);
         let op = self.reduction().map_or(0, |typed| op(typed).0);
-        let (bytes, class) = self.even().numbers();
+        let (lengths, listed) = self.lists(comm);
+        let (bytes, types) =
+            self.even().data().map_or((0, listed), |(bytes, datatype)| (bytes, types(bytes, datatype)));
         Signature {
-            fields: [function, root, op, bytes, class, self.lengths(comm), 0],
+            fields: [function, root, op, bytes as u64, lengths, types, 0],
             balance: self.balance(comm),
         }
     }
 
-    /// A number for the lengths that all members must give alike for each of them.
-    fn lengths(&self, comm: &Comm) -> u64 {
-        let all = |bytes: &dyn Fn(usize) -> usize| {
-            (0..comm.size() as usize).fold(1, |number, rank| mix(number ^ bytes(rank) as u64))
+    /// Numbers for the lengths and types that all members must give alike for each of them.
+    fn lists(&self, comm: &Comm) -> (u64, u64) {
+        let all = |number: &dyn Fn(usize) -> u64| {
+            (0..comm.size() as usize).fold(1, |all, rank| mix(all ^ number(rank)))
         };
         match self {
-            Self::Allgather(_, pieces) if !matches!(pieces.form, Form::Even(..)) => {
-                all(&|rank| pieces.bytes(rank))
+            Self::Allgather(_, pieces) if !pieces.are_even() => {
+                let piece = |rank| pieces.data(rank);
+                let is_any = |rank| piece(rank).0 > 0 && types(piece(rank).0, piece(rank).1) == 0;
+                let some_any = (0..comm.size() as usize).any(is_any);
+                let types = |rank| types(piece(rank).0, piece(rank).1);
+                (all(&|rank| piece(rank).0 as u64), if some_any { 0 } else { all(&types) })
             }
-            Self::ReduceScatter(_, _, counts, _) => all(&|rank| counts[rank]),
-            _ => 0,
+            Self::ReduceScatter(operands, _, counts, _) => {
+                (all(&|rank| counts[rank] as u64), types(operands.bytes(), operands.datatype()))
+            }
+            _ => (0, 0),
         }
     }
 
-    fn balance(&self, comm: &Comm) -> u64 {
+    fn balance(&self, comm: &Comm) -> Balance {
         let (own, all) = (comm.rank(), 0..comm.size());
-        let to_all = |pieces: &Pieces| {
-            all.clone().map(|to| transfer(own, to, pieces.bytes(to as usize))).fold(0, u64::wrapping_add)
-        };
-        let from_all = |pieces: &Pieces| {
-            all.clone()
-                .map(|from| transfer(from, own, pieces.bytes(from as usize)))
-                .fold(0, u64::wrapping_add)
-        };
-        let others = |list: &[i32], of: &dyn Fn(u32, usize) -> u64| {
+        let to_all =
+            |pieces: &Pieces| all.clone().map(|to| transfer(own, to, pieces.data(to as usize))).sum();
+        let from_all =
+            |pieces: &Pieces| all.clone().map(|from| transfer(from, own, pieces.data(from as usize))).sum();
+        let to_oneself = |data: Data<'_>| transfer(own, own, data);
+        let own_piece = |pieces: &Pieces| to_oneself(pieces.data(own as usize));
+        let others = |list: &[i32], of: &dyn Fn(u32, usize) -> Balance| -> Balance {
             let there =
                 list.iter().enumerate().filter_map(|(at, rank)| Some((u32::try_from(*rank).ok()?, at)));
-            there.map(|(rank, at)| of(rank, at)).fold(0, u64::wrapping_add)
+            there.map(|(rank, at)| of(rank, at)).sum()
         };
         match self {
             // In place nothing is sent to oneself: the root's own piece counts on both sides.
-            Self::Gather(send, pieces, root, false) => {
-                let CallRoot::Intracomm(root) = root else { return 0 };
-                let root = *root as u32;
-                let expected = pieces.as_ref().map_or(0, from_all);
-                let sent = match send {
-                    Some(send) => transfer(own, root, send.bytes()),
-                    None => {
-                        pieces.as_ref().map_or(0, |pieces| transfer(own, own, pieces.bytes(own as usize)))
-                    }
+            Self::Gather(send, pieces, CallRoot::Intracomm(root), false) => {
+                let expected = pieces.as_ref().map_or_else(Balance::default, from_all);
+                let sent = match (send, pieces) {
+                    (Some(send), _) => transfer(own, *root as u32, data_of(send)),
+                    (None, pieces) => pieces.as_ref().map_or_else(Balance::default, own_piece),
                 };
-                sent.wrapping_sub(expected)
+                sent - expected
             }
-            Self::Scatter(pieces, recv, root, false) => {
-                let CallRoot::Intracomm(root) = root else { return 0 };
-                let sent = pieces.as_ref().map_or(0, to_all);
-                let expected = match recv {
-                    Some(recv) => transfer(*root as u32, own, recv.bytes()),
-                    None => {
-                        pieces.as_ref().map_or(0, |pieces| transfer(own, own, pieces.bytes(own as usize)))
-                    }
+            Self::Scatter(pieces, recv, CallRoot::Intracomm(root), false) => {
+                let sent = pieces.as_ref().map_or_else(Balance::default, to_all);
+                let expected = match (recv, pieces) {
+                    (Some(recv), _) => transfer(*root as u32, own, data_of(recv)),
+                    (None, pieces) => pieces.as_ref().map_or_else(Balance::default, own_piece),
                 };
-                sent.wrapping_sub(expected)
+                sent - expected
             }
-            // What a member sends must be what it says that it gets of itself.
-            Self::Allgather(Some(send), pieces) => {
-                transfer(own, own, send.bytes()).wrapping_sub(transfer(own, own, pieces.bytes(own as usize)))
-            }
-            Self::Alltoall(Some(send), recv) => to_all(send).wrapping_sub(from_all(recv)),
-            Self::Alltoall(None, recv) => to_all(recv).wrapping_sub(from_all(recv)),
+            // What a member sends itself must be what it expects of itself.
+            Self::Gather(Some(one), Some(pieces), _, true)
+            | Self::Scatter(Some(pieces), Some(one), _, true)
+            | Self::Allgather(Some(one), pieces) => to_oneself(data_of(one)) - own_piece(pieces),
+            Self::Alltoall(Some(send), recv) => to_all(send) - from_all(recv),
+            Self::Alltoall(None, recv) => to_all(recv) - from_all(recv),
             Self::NeighbourAllgather(send, recv) => {
-                let sent = others(comm.destinations(), &|to, _| transfer(own, to, send.bytes()));
-                let expected = others(comm.sources(), &|from, at| transfer(from, own, recv.bytes(at)));
-                sent.wrapping_sub(expected)
+                let sent = others(comm.destinations(), &|to, _| transfer(own, to, data_of(send)));
+                let expected = others(comm.sources(), &|from, at| transfer(from, own, recv.data(at)));
+                sent - expected
             }
             Self::NeighbourAlltoall(send, recv) => {
-                let sent = others(comm.destinations(), &|to, at| transfer(own, to, send.bytes(at)));
-                let expected = others(comm.sources(), &|from, at| transfer(from, own, recv.bytes(at)));
-                sent.wrapping_sub(expected)
+                let sent = others(comm.destinations(), &|to, at| transfer(own, to, send.data(at)));
+                let expected = others(comm.sources(), &|from, at| transfer(from, own, recv.data(at)));
+                sent - expected
             }
-            _ => 0,
+            _ => Balance::default(),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! - **Signature rule 3.** A sender makes the entry of a message before it sends it, and the receiver frees it when it is matched. An entry that is
 //!   there already is of a message of a communicator that has been freed.
 
-use super::signature::{FIELDS, Signature};
+use super::signature::{Balance, FIELDS, Signature};
 use crate::error::Result;
 use crate::heap;
 use crate::limits::APART;
@@ -26,13 +26,15 @@ const TYPE: usize = 1;
 const MESSAGE_TEXT: usize = 2;
 /// Bytes of the text of a message that an entry has room for.
 pub const MESSAGE_TEXT_BYTES: usize = (MESSAGE_WORDS - MESSAGE_TEXT) * 8;
-/// Words of an entry of a call: its key, members that have come and all members, the rank that came first, the fields, the balance, and a text.
+/// Words of an entry of a call: its key, members that have come and all members, the rank that came first, the fields, the three of the balance,
+/// whether a member has differed, and a text.
 const WORDS: usize = 32;
 const ARRIVED: usize = 1;
 const FIRST: usize = 2;
 const FIELDS_AT: usize = 3;
 const BALANCE: usize = FIELDS_AT + FIELDS;
-const TEXT: usize = BALANCE + 1;
+const DIFFERED: usize = BALANCE + 3;
+const TEXT: usize = DIFFERED + 1;
 /// Bytes of a text that an entry has room for.
 pub const TEXT_BYTES: usize = (WORDS - TEXT) * 8;
 /// Where the entries of messages begin. A word behind the lock is not 0 once types are compared no more.
@@ -85,8 +87,10 @@ pub enum Meeting {
     Agrees,
     /// They differ: the other's rank in the job, its signature, and what it said.
     Differs(u32, Signature, String),
-    /// All members have come, and what they send is not what they expect of each other.
-    Unbalanced,
+    /// All members have come, and what they send is not as long as what they expect of each other.
+    LengthsUnbalanced,
+    /// All members have come, and what they send has other types than what they expect of each other.
+    TypesUnbalanced,
     /// There was no room to compare it.
     Unknown,
 }
@@ -212,24 +216,41 @@ fn begin(entry: &[AtomicU64], key: u64, call: &TableCall, text: impl FnOnce() ->
     set(&entry[ARRIVED], 1);
     set(&entry[FIRST], u64::from(call.rank));
     entry[FIELDS_AT..BALANCE].iter().zip(call.signature.fields).for_each(|(word, field)| set(word, field));
-    set(&entry[BALANCE], call.signature.balance);
+    set_balance(entry, call.signature.balance);
+    set(&entry[DIFFERED], 0);
     set_text(&entry[TEXT..], &text());
+}
+
+fn set_balance(entry: &[AtomicU64], balance: Balance) {
+    let words = [balance.lengths, balance.types, u64::from(balance.has_any)];
+    entry[BALANCE..DIFFERED].iter().zip(words).for_each(|(word, number)| set(word, number));
+}
+
+fn balance_of(entry: &[AtomicU64]) -> Balance {
+    let word = |at: usize| get(&entry[BALANCE + at]);
+    Balance { lengths: word(0), types: word(1), has_any: word(2) != 0 }
 }
 
 /// Compares a call with the one that made the entry.
 fn join(entry: &[AtomicU64], call: &TableCall) -> Meeting {
     let arrived = get(&entry[ARRIVED]).saturating_add(1);
-    let balance = get(&entry[BALANCE]).wrapping_add(call.signature.balance);
+    let balance = balance_of(entry) + call.signature.balance;
     set(&entry[ARRIVED], arrived);
-    set(&entry[BALANCE], balance);
+    set_balance(entry, balance);
     let mut fields = [0; FIELDS];
     fields.iter_mut().zip(&entry[FIELDS_AT..BALANCE]).for_each(|(field, word)| *field = get(word));
-    let other = Signature { fields, balance: 0 };
+    let other = Signature { fields, balance: Balance::default() };
     let is_last = arrived >= u64::from(call.members);
+    // A type or length that differs is said once, by whom it differs.
+    let is_weighed = is_last && get(&entry[DIFFERED]) == 0;
     let meeting = match call.signature.difference(&other) {
-        Some(_) => Meeting::Differs(get(&entry[FIRST]) as u32, other, text_of(entry[TEXT..].iter().map(get))),
-        // A type or length that differs is said once, by whom it differs.
-        None if is_last && balance != 0 => Meeting::Unbalanced,
+        Some(_) => {
+            set(&entry[DIFFERED], 1);
+            Meeting::Differs(get(&entry[FIRST]) as u32, other, text_of(entry[TEXT..].iter().map(get)))
+        }
+        None if !is_weighed => Meeting::Agrees,
+        None if balance.lengths != 0 => Meeting::LengthsUnbalanced,
+        None if balance.types != 0 && !balance.has_any => Meeting::TypesUnbalanced,
         None => Meeting::Agrees,
     };
     if is_last {
@@ -262,7 +283,7 @@ mod tests {
     use super::*;
 
     fn call(rank: u32, number: u32, fields: [u64; FIELDS]) -> TableCall {
-        let signature = Signature { fields, balance: 0 };
+        let signature = Signature { fields, balance: Balance::default() };
         TableCall { context: 4, number, members: 3, rank, signature }
     }
 
@@ -286,7 +307,7 @@ mod tests {
         for number in 1..40 {
             assert_eq!(table.meet(&call(1, number, same), said), Meeting::Agrees);
             let differs = table.meet(&call(2, number, [1, 9, 3, 4, 5, 6, 7]), said);
-            let first = Signature { fields: same, balance: 0 };
+            let first = Signature { fields: same, balance: Balance::default() };
             assert_eq!(differs, Meeting::Differs(0, first, "root 0".into()));
             assert_eq!(
                 table.meet(&call(2, number, [7; FIELDS]), said),
@@ -297,17 +318,24 @@ mod tests {
     }
 
     #[test]
-    fn lengths_must_add_up_once_all_have_come() {
+    fn lengths_and_types_must_add_up_once_all_have_come() {
         let (_job, table) = table();
-        for (last, expected) in [(7, Meeting::Unbalanced), (8, Meeting::Agrees)] {
-            for balance in [0, 0_u64.wrapping_sub(8)] {
-                let mut call = call(0, 1, [0; FIELDS]);
+        let sent = |lengths, types, has_any| Balance { lengths, types, has_any };
+        let less = |number: u64| number.wrapping_neg();
+        for (last, expected) in [
+            (sent(7, 3, false), Meeting::LengthsUnbalanced),
+            (sent(8, 4, false), Meeting::TypesUnbalanced),
+            (sent(8, 4, true), Meeting::Agrees),
+            (sent(8, 3, false), Meeting::Agrees),
+        ] {
+            for (rank, balance) in
+                [sent(0, 0, false), sent(less(8), less(3), false), last].into_iter().enumerate()
+            {
+                let mut call = call(rank as u32, 1, [0; FIELDS]);
                 call.signature.balance = balance;
-                assert_eq!(table.meet(&call, said), Meeting::Agrees);
+                let expected = if rank == 2 { expected.clone() } else { Meeting::Agrees };
+                assert_eq!(table.meet(&call, said), expected);
             }
-            let mut call = call(2, 1, [0; FIELDS]);
-            call.signature.balance = last;
-            assert_eq!(table.meet(&call, said), expected);
         }
     }
 
@@ -338,8 +366,9 @@ mod tests {
 
     #[test]
     fn a_type_that_may_stand_for_any_differs_from_none() {
-        let with_class = |class| Signature { fields: [1, 1, 1, 8, class, 0, 0], balance: 0 };
-        assert_eq!(with_class(0).difference(&with_class(5)), None);
-        assert!(with_class(4).difference(&with_class(5)).is_some());
+        let with_type =
+            |number| Signature { fields: [1, 1, 1, 8, 0, number, 0], balance: Balance::default() };
+        assert_eq!(with_type(0).difference(&with_type(5)), None);
+        assert!(with_type(4).difference(&with_type(5)).is_some());
     }
 }

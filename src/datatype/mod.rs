@@ -29,7 +29,6 @@ pub use array::{Distribution, Order};
 pub use basic::{Basic, BasicClass, CONTIGUOUS_SIZES, MachineType, missing_optional};
 pub use contents::{Constructor, Contents};
 pub use order::LayoutOrder;
-pub use sequence::kind_of;
 
 use body::TypeMap;
 use bounds::Bounds;

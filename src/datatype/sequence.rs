@@ -4,8 +4,7 @@ use super::{Basic, BasicClass, Datatype};
 
 /// The number of a basic type, which those of one class and size share. `None` for what may stand for others: bytes, packed data, and
 /// characters, which are often sent under another name.
-#[must_use]
-pub fn kind_of(basic: Basic) -> Option<u64> {
+fn kind_of(basic: Basic) -> Option<u64> {
     let class = match basic.class() {
         BasicClass::Integer | BasicClass::FortranInteger | BasicClass::Address => 1,
         BasicClass::Floating => 2,

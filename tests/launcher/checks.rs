@@ -175,6 +175,27 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "types-of-pieces-differ",
+        true,
+        &[
+            "MPI_Gatherv no. 1 on 'halo': what some rank sends has other types than what its receiver expects; compare the types",
+            "MPI_Scatterv no. 2 on 'halo': what some rank sends has other types than what its receiver expects; compare the types",
+            "the types of MPI_Allgatherv no. 3 on 'halo' differ: rank 0 [1, 1] × MPI_INT; rank 1 [1, 1] × MPI_FLOAT",
+            "MPI_Alltoallv no. 4 on 'halo': what some rank sends has other types than what its receiver expects; compare the types",
+            "MPI_Ialltoallw no. 5 on 'halo': what some rank sends has other types than what its receiver expects; compare the types",
+            "MPI_Alltoall no. 6 on 'halo': what some rank sends has other types than what its receiver expects; compare the types",
+            "the types of MPI_Gather no. 7 on 'halo' differ: rank 0 root 0, 1 × MPI_FLOAT; rank 1 root 0, 1 × MPI_INT",
+            "MPI_Neighbor_alltoallv no. 1 on 'graph': what some rank sends has other types than what its receiver expects; compare the types",
+        ],
+    ),
+    (
+        "mixtures-differ",
+        true,
+        &[
+            "the types of MPI_Bcast no. 1 on 'halo' differ: rank 0 root 0, 2 × {1 × MPI_FLOAT, 1 × MPI_DOUBLE}; rank 1 root 0, 2 × {1 × MPI_INT, 1 × MPI_DOUBLE}",
+        ],
+    ),
+    (
         "received-twice",
         true,
         &[

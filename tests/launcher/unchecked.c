@@ -128,7 +128,7 @@ static void received_in_another_type(void) {
     }
 }
 
-static MPI_Datatype pair_of(MPI_Datatype first, MPI_Datatype second) {
+MPI_Datatype pair_of(MPI_Datatype first, MPI_Datatype second) {
     MPI_Datatype pair, types[2] = {first, second};
     int lengths[2] = {1, 1};
     MPI_Aint at[2] = {0, 8};
@@ -445,6 +445,7 @@ static void put_of_another_type(void) {
 
 static void clean(void) {
     sent_in_types_that_fit();
+    types_of_pieces_fit();
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
     static double grid[16][16];
     MPI_Datatype column;
@@ -547,6 +548,8 @@ struct mistake {
     {"counts-differ", counts_differ},
     {"lists-differ", lists_differ},
     {"scattered-lists-differ", scattered_lists_differ},
+    {"types-of-pieces-differ", types_of_pieces_differ},
+    {"mixtures-differ", mixtures_differ},
     {"received-twice", received_twice},
     {"sent-and-received", sent_and_received},
     {"changed", changed},

@@ -7,9 +7,15 @@
 extern int rank, size;
 extern MPI_Comm halo;
 
+/* A structure of two elements. */
+MPI_Datatype pair_of(MPI_Datatype first, MPI_Datatype second);
+
 void long_lengths_differ(void);
 void counts_differ(void);
 void lists_differ(void);
 void scattered_lists_differ(void);
+void types_of_pieces_differ(void);
+void types_of_pieces_fit(void);
+void mixtures_differ(void);
 
 #endif

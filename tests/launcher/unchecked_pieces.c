@@ -1,4 +1,4 @@
-/* Collective calls whose lengths differ: mistakes of unchecked.c. */
+/* Collective calls whose lengths or types differ: mistakes of unchecked.c. */
 #include "unchecked.h"
 
 void long_lengths_differ(void) {
@@ -23,4 +23,60 @@ void lists_differ(void) {
 void scattered_lists_differ(void) {
     int own[4] = {0}, sums[4], counts[2] = {2 - rank, 2 + rank};
     MPI_Reduce_scatter(own, sums, counts, MPI_INT, MPI_SUM, halo);
+}
+
+/* One call of each function, in which rank 1 sends rank 0 another type. */
+void types_of_pieces_differ(void) {
+    static int send[4], all[4];
+    int ones[2] = {1, 1}, zeros[2] = {0, 0}, displs[2] = {0, 1}, bytes[2] = {0, 4}, sources[2] = {0, 1};
+    MPI_Datatype other = rank ? MPI_FLOAT : MPI_INT, types[2] = {other, MPI_INT}, wanted[2] = {MPI_INT, MPI_INT};
+    MPI_Request request;
+    MPI_Comm ring;
+    MPI_Gatherv(send, 1, other, all, ones, displs, MPI_INT, 0, halo);
+    MPI_Scatterv(send, ones, displs, MPI_INT, all, 1, other, 0, halo);
+    MPI_Allgatherv(send, 1, MPI_INT, all, ones, displs, other, halo);
+    MPI_Alltoallv(send, ones, displs, other, all, ones, displs, MPI_INT, halo);
+    MPI_Ialltoallw(send, ones, bytes, types, all, ones, bytes, wanted, halo, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Alltoall(send, 1, other, all, 1, MPI_INT, halo);
+    MPI_Gather(send, 1, MPI_INT, all, 1, rank ? MPI_INT : MPI_FLOAT, 0, halo);
+    MPI_Dist_graph_create_adjacent(halo, 2, sources, MPI_UNWEIGHTED, 2, sources, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &ring);
+    MPI_Comm_set_name(ring, "graph");
+    MPI_Neighbor_alltoallv(send, ones, zeros, other, all, ones, displs, MPI_INT, ring);
+    MPI_Comm_free(&ring);
+}
+
+/* Types that differ and fit: other splits of counts and types, structures and their parts, bytes, nothing. */
+void types_of_pieces_fit(void) {
+    static int send[640], all[640];
+    int ones[64], tens[64], displs[64], bytes[64], none[64];
+    MPI_Datatype ten, gap, types[64], wanted[64], pair = pair_of(MPI_INT, MPI_FLOAT), other = pair_of(MPI_INT, MPI_FLOAT);
+    MPI_Type_contiguous(10, MPI_INT, &ten);
+    MPI_Type_commit(&ten);
+    MPI_Type_vector(5, 1, 1, MPI_2INT, &gap);
+    MPI_Type_commit(&gap);
+    for (int i = 0; i < size; i++) {
+        ones[i] = 1, tens[i] = 10, displs[i] = 10 * i, bytes[i] = 40 * i, none[i] = 0;
+        types[i] = i % 2 ? ten : gap, wanted[i] = rank % 2 ? gap : ten;
+    }
+    MPI_Gatherv(send, 1, ten, all, tens, displs, MPI_INT, 0, halo);
+    MPI_Scatterv(all, tens, displs, MPI_INT, send, 1, rank % 2 ? ten : gap, 0, halo);
+    MPI_Allgatherv(send, rank % 2 ? 1 : 10, rank % 2 ? ten : MPI_INT, all, tens, displs, rank % 2 ? MPI_INT : MPI_UNSIGNED, halo);
+    MPI_Alltoallw(send, ones, bytes, types, all, ones, bytes, wanted, halo);
+    MPI_Alltoallv(send, none, displs, MPI_DOUBLE, all, none, displs, MPI_INT, halo);
+    MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_INT, all, tens, displs, MPI_INT, halo);
+    MPI_Alltoall(send, 4, MPI_BYTE, all, 4, MPI_BYTE, halo);
+    MPI_Alltoall(send, 4, rank % 2 ? MPI_BYTE : MPI_PACKED, all, 1, MPI_INT, halo);
+    MPI_Bcast(send, 1, rank % 2 ? pair : other, 0, halo);
+    MPI_Type_free(&ten);
+    MPI_Type_free(&gap);
+    MPI_Type_free(&pair);
+    MPI_Type_free(&other);
+}
+
+void mixtures_differ(void) {
+    double data[4] = {0};
+    MPI_Datatype pair = pair_of(rank ? MPI_INT : MPI_FLOAT, MPI_DOUBLE);
+    MPI_Bcast(data, 2, pair, 0, halo);
+    MPI_Type_free(&pair);
 }

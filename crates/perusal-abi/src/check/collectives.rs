@@ -78,8 +78,13 @@ fn meet(
         match meeting {
             Meeting::Agrees => {}
             Meeting::Unknown => state.collectives.unknown += 1,
-            Meeting::Unbalanced => state.findings.say_for_all(format!(
+            Meeting::LengthsUnbalanced => state.findings.say_for_all(format!(
                 "{} {}: what some rank sends is not as long as what its receiver expects; compare the counts and types",
+                function(),
+                place()
+            )),
+            Meeting::TypesUnbalanced => state.findings.say_for_all(format!(
+                "{} {}: what some rank sends has other types than what its receiver expects; compare the types",
                 function(),
                 place()
             )),
