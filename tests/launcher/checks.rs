@@ -284,6 +284,13 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "groups-differ",
+        true,
+        &[
+            "rank 0: MPI_Comm_create on 'halo' was given the group of ranks 0 and 1, and rank 1 gave another one; all members of a group must give the same one, in the same order",
+        ],
+    ),
+    (
         "hints-differ",
         true,
         &[
@@ -311,10 +318,14 @@ fn compiled(sources: &[&str]) -> PathBuf {
     program
 }
 
-/// The program whose main function is in `tests/launcher/unchecked.c`.
+/// The sources of the program that makes the mistakes.
+const SOURCES: [&str; 3] =
+    ["tests/launcher/unchecked.c", "tests/launcher/unchecked_comms.c", "tests/launcher/unchecked_pieces.c"];
+
+/// The program of [`SOURCES`].
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| compiled(&["tests/launcher/unchecked.c", "tests/launcher/unchecked_pieces.c"]))
+    PROGRAM.get_or_init(|| compiled(&SOURCES))
 }
 
 fn run(options: &[&str], program: &Path, arguments: &[&str]) -> Ended {

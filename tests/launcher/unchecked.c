@@ -355,26 +355,6 @@ static void sizes_differ(void) {
     MPI_File_close(&opened);
 }
 
-static void split_types_differ(void) {
-    MPI_Comm comm;
-    MPI_Comm_split_type(halo, rank ? MPI_COMM_TYPE_HW_UNGUIDED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm);
-    if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
-}
-
-static void grids_differ(void) {
-    int dims[2] = {1 + rank, 2 - rank}, periods[2] = {0, 1};
-    MPI_Comm comm;
-    MPI_Cart_create(halo, 2, dims, periods, 0, &comm);
-    MPI_Comm_free(&comm);
-}
-
-static void making_functions_differ(void) {
-    MPI_Comm comm;
-    if (rank == 0) MPI_Comm_dup(halo, &comm);
-    else MPI_Comm_split(halo, 0, 0, &comm);
-    MPI_Comm_free(&comm);
-}
-
 static void hints_differ(void) {
     MPI_Info info;
     MPI_Win win;
@@ -446,6 +426,7 @@ static void put_of_another_type(void) {
 static void clean(void) {
     sent_in_types_that_fit();
     types_of_pieces_fit();
+    groups_fit();
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
     static double grid[16][16];
     MPI_Datatype column;
@@ -563,6 +544,7 @@ struct mistake {
     {"split-types-differ", split_types_differ},
     {"grids-differ", grids_differ},
     {"making-functions-differ", making_functions_differ},
+    {"groups-differ", groups_differ},
     {"hints-differ", hints_differ},
     {"left-after-death", left_after_death},
     {"bcast-of-root-alone", bcast_of_root_alone},

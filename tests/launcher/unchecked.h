@@ -10,6 +10,7 @@ extern MPI_Comm halo;
 /* A structure of two elements. */
 MPI_Datatype pair_of(MPI_Datatype first, MPI_Datatype second);
 
+/* unchecked_pieces.c */
 void long_lengths_differ(void);
 void counts_differ(void);
 void lists_differ(void);
@@ -17,5 +18,12 @@ void scattered_lists_differ(void);
 void types_of_pieces_differ(void);
 void types_of_pieces_fit(void);
 void mixtures_differ(void);
+
+/* unchecked_comms.c */
+void split_types_differ(void);
+void grids_differ(void);
+void making_functions_differ(void);
+void groups_differ(void);
+void groups_fit(void);
 
 #endif

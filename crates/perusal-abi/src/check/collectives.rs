@@ -4,8 +4,9 @@ use super::{function, report, with};
 use crate::coll::call::CollectiveOp;
 use crate::coll::signature::{Difference, Signature};
 use crate::coll::signature_table::{Meeting, SignatureTable, TEXT_BYTES, TableCall};
-use crate::comm::Comm;
+use crate::comm::{Comm, Group, Similarity};
 use crate::process::engine;
+use crate::shm::roster::names;
 use std::collections::HashMap;
 
 /// Collective calls of this process.
@@ -50,6 +51,30 @@ pub fn compare_call(comm: &Comm, what: &'static str, about: &str, on: impl Fn() 
     meet(comm, Signature::of_call(function(), about), &|| about.to_owned(), what, on);
 }
 
+/// Says where members of the group that this call has given have given another one: the group that was `made` of all that they gave is then none of
+/// theirs (MPI 5.0 §7.4.2).
+pub fn compare_groups(comm: &Comm, given: &Group, made: &Group) {
+    if given.compare(made) == Similarity::Ident {
+        return;
+    }
+    let not_in = |one: &Group, other: &Group| -> Vec<u32> {
+        one.iter().filter(|member| other.rank_of(*member).is_none()).collect()
+    };
+    let mut others = [not_in(given, made), not_in(made, given)].concat();
+    others.sort_unstable();
+    let differs = match others.as_slice() {
+        [] => "a member of it gave it in another order".to_owned(),
+        others => format!("{} gave another one", names(others)),
+    };
+    let finding = format!(
+        "{} on {} was given the group of {}, and {differs}; all members of a group must give the same one, in the same order",
+        function(),
+        report::name_of(comm),
+        names(&given.iter().collect::<Vec<_>>())
+    );
+    with(|state| state.findings.say(finding));
+}
+
 fn meet(
     comm: &Comm,
     signature: Signature,
@@ -62,7 +87,7 @@ fn meet(
     if engine.has_guests(crate::coll::agreement::members(comm)) {
         return;
     }
-    let members = comm.size() + comm.remote().map_or(0, crate::comm::Group::size);
+    let members = comm.size() + comm.remote().map_or(0, Group::size);
     with(|state| {
         let number = state.collectives.numbers.entry(comm.context).or_default();
         *number += 1;

@@ -28,7 +28,7 @@ pub use accesses::{
     window_name,
 };
 pub use buffers::Access;
-pub use collectives::{compare, compare_call, compare_on_comm};
+pub use collectives::{compare, compare_call, compare_groups, compare_on_comm};
 pub use objects::{ObjectKind, made};
 pub use report::{comm_freed, context_freed};
 pub use requests::{

@@ -369,7 +369,15 @@ pub fn split_type(parent: Arc<Comm>, split_type: c_int, key: c_int, hints: Info)
 
 /// MPI_Comm_create.
 pub fn create_comm(parent: Arc<Comm>, group: Arc<Group>) -> Result<MPI_Comm> {
-    making(&parent, ANY, || admitted(create_of(&parent, &group)?, &parent))
+    making(&parent, ANY, || {
+        let agreed = create_of(&parent, &group)?;
+        if check_calls::is_on()
+            && let Some(agreed) = &agreed
+        {
+            check_calls::compare_groups(&parent, &group, &agreed.group);
+        }
+        admitted(agreed, &parent)
+    })
 }
 
 /// MPI_Comm_create_group.

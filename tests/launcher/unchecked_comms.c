@@ -1,0 +1,48 @@
+/* Communicators that are made, and operations that are prepared once and started often: mistakes of unchecked.c. */
+#include "unchecked.h"
+
+void split_types_differ(void) {
+    MPI_Comm comm;
+    MPI_Comm_split_type(halo, rank ? MPI_COMM_TYPE_HW_UNGUIDED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm);
+    if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
+}
+
+void grids_differ(void) {
+    int dims[2] = {1 + rank, 2 - rank}, periods[2] = {0, 1};
+    MPI_Comm comm;
+    MPI_Cart_create(halo, 2, dims, periods, 0, &comm);
+    MPI_Comm_free(&comm);
+}
+
+void making_functions_differ(void) {
+    MPI_Comm comm;
+    if (rank == 0) MPI_Comm_dup(halo, &comm);
+    else MPI_Comm_split(halo, 0, 0, &comm);
+    MPI_Comm_free(&comm);
+}
+
+static MPI_Group group_of(int first, int members) {
+    MPI_Group all, group;
+    MPI_Comm_group(halo, &all);
+    MPI_Group_range_incl(all, 1, &(int[1][3]){{first, first + members - 1, 1}}[0], &group);
+    MPI_Group_free(&all);
+    return group;
+}
+
+static void create(MPI_Group group) {
+    MPI_Comm comm;
+    MPI_Comm_create(halo, group, &comm);
+    if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
+    if (group != MPI_GROUP_EMPTY) MPI_Group_free(&group);
+}
+
+void groups_differ(void) { create(rank ? group_of(1, 1) : group_of(0, 2)); }
+
+/* One group of all, one of the first alone, one for each rank, none. */
+void groups_fit(void) {
+    create(group_of(0, size));
+    create(group_of(0, 1));
+    create(group_of(rank, 1));
+    create(rank ? MPI_GROUP_EMPTY : group_of(0, 1));
+    create(MPI_GROUP_EMPTY);
+}
