@@ -291,6 +291,15 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "starts-differ",
+        true,
+        &[
+            "the starts of MPI_Bcast_init no. 1 on 'halo' differ: rank 0 started 3 times; rank 1 started 2 times",
+            "the starts of MPI_Bcast_init no. 2 on 'halo' differ: rank 0 started 3 times; rank 1 started 2 times",
+            "ranks 0 and 1: the persistent request of MPI_Bcast_init (root 0, 1 × MPI_INT) on 'halo' was never freed; call MPI_Request_free",
+        ],
+    ),
+    (
         "hints-differ",
         true,
         &[

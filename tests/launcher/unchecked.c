@@ -427,6 +427,7 @@ static void clean(void) {
     sent_in_types_that_fit();
     types_of_pieces_fit();
     groups_fit();
+    starts_fit();
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
     static double grid[16][16];
     MPI_Datatype column;
@@ -545,6 +546,7 @@ struct mistake {
     {"grids-differ", grids_differ},
     {"making-functions-differ", making_functions_differ},
     {"groups-differ", groups_differ},
+    {"starts-differ", starts_differ},
     {"hints-differ", hints_differ},
     {"left-after-death", left_after_death},
     {"bcast-of-root-alone", bcast_of_root_alone},

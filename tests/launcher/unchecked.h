@@ -25,5 +25,7 @@ void grids_differ(void);
 void making_functions_differ(void);
 void groups_differ(void);
 void groups_fit(void);
+void starts_differ(void);
+void starts_fit(void);
 
 #endif

@@ -46,3 +46,35 @@ void groups_fit(void) {
     create(rank ? MPI_GROUP_EMPTY : group_of(0, 1));
     create(MPI_GROUP_EMPTY);
 }
+
+/* A broadcast, whose root goes on at once: one of rank 1 starts is missing, and of the second one, which nobody frees. */
+void starts_differ(void) {
+    static int values[2];
+    MPI_Request requests[2];
+    for (int i = 0; i < 2; i++) MPI_Bcast_init(&values[i], 1, MPI_INT, 0, halo, MPI_INFO_NULL, &requests[i]);
+    for (int round = 0; round < 3 - rank; round++) {
+        MPI_Startall(2, requests);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+    MPI_Request_free(&requests[0]);
+}
+
+/* Some free theirs before others start theirs for the last time, and after the communicator. */
+void starts_fit(void) {
+    static int value;
+    MPI_Request requests[2], never;
+    MPI_Comm comm;
+    MPI_Comm_dup(halo, &comm);
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &requests[1]);
+    MPI_Bcast_init(&value, 1, MPI_INT, size - 1, comm, MPI_INFO_NULL, &requests[0]);
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &never);
+    for (int round = 0; round < 3; round++) {
+        MPI_Startall(2, requests);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+    MPI_Start(&requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Request_free(&never);
+    MPI_Comm_free(&comm);
+    for (int i = 0; i < 2; i++) MPI_Request_free(&requests[i]);
+}

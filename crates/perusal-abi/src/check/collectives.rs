@@ -1,13 +1,15 @@
 //! Collective calls, each compared with that of the member of the communicator that has come first (MPI 5.0 §6.14).
 
-use super::{function, report, with};
+use super::{State, function, report, with};
 use crate::coll::call::CollectiveOp;
 use crate::coll::signature::{Difference, Signature};
 use crate::coll::signature_table::{Meeting, SignatureTable, TEXT_BYTES, TableCall};
 use crate::comm::{Comm, Group, Similarity};
+use crate::events::CommEvents;
 use crate::process::engine;
 use crate::shm::roster::names;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Collective calls of this process.
 #[derive(Default)]
@@ -28,16 +30,28 @@ impl Calls {
 }
 
 impl Calls {
+    /// Compares a call with that of the member that came first, of which the table keeps `text`.
+    fn meet(&mut self, call: &TableCall, text: impl FnOnce() -> String) -> Meeting {
+        let text = || {
+            let mut text = text();
+            text.truncate(text.floor_char_boundary(TEXT_BYTES));
+            text
+        };
+        let meeting = self.table().map_or(Meeting::Unknown, |table| table.meet(call, text));
+        self.unknown += u64::from(meeting == Meeting::Unknown);
+        meeting
+    }
+
     /// A communicator has been freed; another one may get its context id.
     pub fn forget(&mut self, context: u32) {
         self.numbers.remove(&context);
     }
 }
 
-/// Compares a collective call that is about to begin with those of the other members.
-pub fn compare(comm: &Comm, op: &CollectiveOp) {
+/// Compares a collective call that is about to begin with those of the other members. Returns its number, if it has one.
+pub fn compare(comm: &Comm, op: &CollectiveOp) -> Option<u32> {
     let signature = op.signature(function(), comm);
-    meet(comm, signature, &|| op.about_with_lists().to_string(), "arguments", || report::name_of(comm));
+    meet(comm, signature, &|| op.about_with_lists().to_string(), "arguments", || report::name_of(comm))
 }
 
 /// Compares a collective call on a communicator that moves no data of the program's: `about` has in words what all members must give alike, which
@@ -75,34 +89,33 @@ pub fn compare_groups(comm: &Comm, given: &Group, made: &Group) {
     with(|state| state.findings.say(finding));
 }
 
+/// Members of a communicator, those of both groups of an intercommunicator.
+fn members_of(comm: &Comm) -> u32 {
+    comm.size() + comm.remote().map_or(0, Group::size)
+}
+
 fn meet(
     comm: &Comm,
     signature: Signature,
     about: &dyn Fn() -> String,
     what: &'static str,
     on: impl Fn() -> String,
-) {
-    let Ok(engine) = engine() else { return };
+) -> Option<u32> {
+    let engine = engine().ok()?;
     // The table is memory of one job.
     if engine.has_guests(crate::coll::agreement::members(comm)) {
-        return;
+        return None;
     }
-    let members = comm.size() + comm.remote().map_or(0, Group::size);
+    let members = members_of(comm);
     with(|state| {
         let number = state.collectives.numbers.entry(comm.context).or_default();
         *number += 1;
         let (number, rank) = (*number, engine.rank());
-        let text = || {
-            let mut text = format!("{}|{}", function(), about());
-            text.truncate(text.floor_char_boundary(TEXT_BYTES));
-            text
-        };
         let call = TableCall { context: comm.context, number, members, rank, signature };
-        let meeting = state.collectives.table().map_or(Meeting::Unknown, |table| table.meet(&call, text));
+        let meeting = state.collectives.meet(&call, || format!("{}|{}", function(), about()));
         let place = || format!("no. {number} on {}", on());
         match meeting {
-            Meeting::Agrees => {}
-            Meeting::Unknown => state.collectives.unknown += 1,
+            Meeting::Agrees | Meeting::Unknown => {}
             Meeting::LengthsUnbalanced => state.findings.say_for_all(format!(
                 "{} {}: what some rank sends is not as long as what its receiver expects; compare the counts and types",
                 function(),
@@ -131,7 +144,7 @@ fn meet(
                             with_name(&both[0]),
                             with_name(&both[1])
                         ));
-                        return;
+                        return number;
                     }
                     Some(Difference::Root) => "roots",
                     Some(Difference::Op) => "operations",
@@ -145,5 +158,55 @@ fn meet(
                 state.findings.say_for_all(finding);
             }
         }
-    });
+        number
+    })
+}
+
+/// How often this rank has started a persistent operation.
+pub struct Starts {
+    /// The context of its communicator, whose members start it equally often.
+    context: u32,
+    members: u32,
+    comm: Arc<CommEvents>,
+    /// The function that made it, and its number on the communicator.
+    made: (&'static str, u32),
+    /// How often it has been started.
+    pub times: u64,
+}
+
+/// Above the numbers of calls: the number of a call with this bit is that of the starts of what it made.
+const STARTS: u32 = 1 << 31;
+
+impl Starts {
+    /// None yet, of the operation that this call has made as the `number`th on its communicator.
+    pub fn new(comm: &Comm, number: u32) -> Self {
+        let (context, members) = (comm.context, members_of(comm));
+        Self { context, members, comm: comm.events.clone(), made: (function(), number), times: 0 }
+    }
+
+    /// Compares them, which will be no more, with those of the other members (MPI 5.0 §6.13).
+    pub fn compare(&self, state: &mut State) {
+        let Ok(engine) = engine() else { return };
+        let (rank, (function, number)) = (engine.rank(), self.made);
+        let said = format!("started {} times", self.times);
+        let signature = Signature::of_call(function, &said);
+        let call = TableCall {
+            context: self.context,
+            number: number | STARTS,
+            members: self.members,
+            rank,
+            signature,
+        };
+        if let Meeting::Differs(first, other, text) = state.collectives.meet(&call, || said.clone())
+            && signature.difference(&other) == Some(Difference::Arguments)
+        {
+            let mut both = [(first, text), (rank, said)];
+            both.sort_unstable_by_key(|(rank, _)| *rank);
+            let [(one, once), (two, twice)] = both;
+            let name = report::in_quotation_marks(&self.comm.about().name);
+            state.findings.say_for_all(format!(
+                "the starts of {function} no. {number} on {name} differ: rank {one} {once}; rank {two} {twice}"
+            ));
+        }
+    }
 }

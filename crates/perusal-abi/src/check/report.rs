@@ -176,6 +176,7 @@ fn close() {
 
 /// Says what this rank has left undone.
 pub fn finish_alone(engine: &'static Engine) {
+    super::requests::compare_starts();
     let left = engine.take_what_has_come().map(|()| left(engine)).unwrap_or_default();
     close();
     print(vec![(engine.rank(), left)]);
@@ -185,6 +186,7 @@ pub fn finish_alone(engine: &'static Engine) {
 pub fn finish_together(engine: &'static Engine, world: &Comm) {
     // MPI_Finalize is collective over all ranks (MPI 5.0 §11.2.2).
     super::collectives::compare_on_comm(world, "arguments", "");
+    super::requests::compare_starts();
     stop();
     // What was sent before has come when all have met twice.
     let met = (0..2).try_for_each(|_| {

@@ -1,6 +1,7 @@
 //! Requests that are alive: what each is, whether it is active, and which memory it uses.
 
 use super::buffers::{Access, Area};
+use super::collectives::{self, Starts};
 use super::{Kind, accesses, conflicts, function, is_on, overlaps, report, with};
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::arguments::Buffer;
@@ -96,6 +97,8 @@ struct LiveRequest {
     summed: bool,
     /// The type in which it receives a message.
     receives: Option<Datatype>,
+    /// How often it has been started, if it is for a collective operation.
+    starts: Option<Starts>,
 }
 
 /// Requests that are alive, by handle.
@@ -188,7 +191,8 @@ fn keep(
     active: bool,
 ) {
     with(|state| {
-        state.requests.0.insert(handle, LiveRequest { text, kind, areas, sums: vec![], summed, receives });
+        let live = LiveRequest { text, kind, areas, sums: vec![], summed, receives, starts: None };
+        state.requests.0.insert(handle, live);
     });
     if active {
         started(handle);
@@ -242,9 +246,16 @@ fn operation_text(op: &CollectiveOp, comm: &Comm) -> Text {
     Text::Made(format!("{}{arguments} on {}", function(), report::name_of(comm)))
 }
 
-/// A call has made a request for a collective operation; a persistent one is not active.
-pub fn began_operation(handle: usize, comm: &Comm, op: &CollectiveOp, persistent: bool) {
-    keep(handle, (operation_text(op, comm), Kind::Message), areas_of(op, comm), (true, None), !persistent);
+/// A call has made a request for a collective operation, which is active.
+pub fn began_operation(handle: usize, comm: &Comm, op: &CollectiveOp) {
+    keep(handle, (operation_text(op, comm), Kind::Message), areas_of(op, comm), (true, None), true);
+}
+
+/// A call has made a persistent request for a collective operation, and is compared with those of the other members.
+pub fn began_persistent(handle: usize, comm: &Comm, op: &CollectiveOp) {
+    let starts = collectives::compare(comm, op).map(|number| Starts::new(comm, number));
+    keep(handle, (operation_text(op, comm), Kind::Message), areas_of(op, comm), (true, None), false);
+    with(|state| state.requests.0.get_mut(&handle).map(|live| live.starts = starts));
 }
 
 /// A blocking collective operation is about to begin.
@@ -309,6 +320,9 @@ pub fn started(handle: usize) {
     conflicts(&areas, || text.clone());
     with(|state| {
         let Some(live) = state.requests.0.get_mut(&handle) else { return };
+        if let Some(starts) = &mut live.starts {
+            starts.times += 1;
+        }
         live.sums = areas.iter().map(|area| if live.summed { area.sum() } else { None }).collect();
         areas.into_iter().for_each(|area| state.buffers.add(handle, area));
     });
@@ -344,7 +358,18 @@ pub fn freed(handle: usize) {
     with(|state| {
         if let Some(live) = state.requests.0.remove(&handle) {
             state.buffers.remove(handle, &live.areas);
+            if let Some(starts) = live.starts {
+                starts.compare(state);
+            }
         }
+    });
+}
+
+/// Nothing is started any more: compares how often what was never freed has been.
+pub fn compare_starts() {
+    with(|state| {
+        let all: Vec<Starts> = state.requests.0.values_mut().filter_map(|live| live.starts.take()).collect();
+        all.iter().for_each(|starts| starts.compare(state));
     });
 }
 

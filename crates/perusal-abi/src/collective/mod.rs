@@ -221,7 +221,7 @@ pub(crate) fn start(
     let handle = unsafe { begin(comm, work, |_| outline) }?;
     if let Some((comm, call, function)) = checked {
         check_calls::resumed(function);
-        check_calls::began_operation(handle, &comm, &call, false);
+        check_calls::began_operation(handle, &comm, &call);
     }
     Ok(handle)
 }

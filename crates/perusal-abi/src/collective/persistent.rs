@@ -159,8 +159,7 @@ pub(crate) fn prepare(
     let task = PersistentTask { comm, call, fast, number, team, by_messages, started };
     let handle = insert_task(Box::new(task))?;
     if let Some((comm, call)) = checked {
-        check_calls::compare(&comm, &call);
-        check_calls::began_operation(handle, &comm, &call, true);
+        check_calls::began_persistent(handle, &comm, &call);
     }
     Ok(handle)
 }
