@@ -20,10 +20,11 @@ const WAYS: usize = 8;
 const SETS: usize = 1024;
 /// Sets of entries of messages, behind those of calls.
 const MESSAGE_SETS: usize = 2 * SETS;
-/// Words of an entry of a message: its key, its type, and a text.
+/// Words of an entry of a message: its key, its type, since when it is sent in ready mode, and a text.
 const MESSAGE_WORDS: usize = 16;
 const TYPE: usize = 1;
-const MESSAGE_TEXT: usize = 2;
+const READY: usize = 2;
+const MESSAGE_TEXT: usize = 3;
 /// Bytes of the text of a message that an entry has room for.
 pub const MESSAGE_TEXT_BYTES: usize = (MESSAGE_WORDS - MESSAGE_TEXT) * 8;
 /// Words of an entry of a call: its key, members that have come and all members, the rank that came first, the fields, the three of the balance,
@@ -68,6 +69,17 @@ pub struct TableCall {
     pub rank: u32,
     /// What is compared.
     pub signature: Signature,
+}
+
+/// What a sender says of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SentMessage<T> {
+    /// The number of its type; 0 for one that may stand for others.
+    pub kind: u64,
+    /// When it was sent, in nanoseconds of CLOCK_MONOTONIC, if that was in ready mode; else 0.
+    pub ready: u64,
+    /// What is said of it.
+    pub text: T,
 }
 
 /// The text of a message, until somebody reads it.
@@ -145,9 +157,9 @@ impl SignatureTable {
         unsafe { self.base.add(STOPPED_AT).cast().as_ref() }
     }
 
-    /// Keeps the type of a message, and what is said of it, until it is matched. Returns whether there was room.
+    /// Keeps what its sender says of a message until it is matched. Returns whether there was room.
     #[must_use]
-    pub fn put(&self, key: u64, kind: u64, text: &str) -> bool {
+    pub fn put(&self, key: u64, message: SentMessage<&str>) -> bool {
         let Some(_held) = self.hold() else { return false };
         let entry = self.message_entries(key).find(|entry| get(&entry[0]) == key);
         let Some(entry) = entry.or_else(|| self.message_entries(key).find(|entry| get(&entry[0]) == 0))
@@ -155,19 +167,21 @@ impl SignatureTable {
             return false;
         };
         set(&entry[0], key);
-        set(&entry[TYPE], kind);
-        set_text(&entry[MESSAGE_TEXT..], text);
+        set(&entry[TYPE], message.kind);
+        set(&entry[READY], message.ready);
+        set_text(&entry[MESSAGE_TEXT..], message.text);
         true
     }
 
     /// Takes what [`Self::put`] has kept of a message; `None` if there is nothing.
     #[must_use]
-    pub fn take(&self, key: u64) -> Option<(u64, KeptText)> {
+    pub fn take(&self, key: u64) -> Option<SentMessage<KeptText>> {
         let _held = self.hold()?;
         let entry = self.message_entries(key).find(|entry| get(&entry[0]) == key)?;
         set(&entry[0], 0);
         let text = || KeptText(core::array::from_fn(|at| get(&entry[MESSAGE_TEXT + at])));
-        (get(self.stopped()) == 0).then(|| (get(&entry[TYPE]), text()))
+        let message = || SentMessage { kind: get(&entry[TYPE]), ready: get(&entry[READY]), text: text() };
+        (get(self.stopped()) == 0).then(message)
     }
 
     /// Compares no types of messages any more: a message that was cancelled is none of those that a receiver counts.
@@ -351,14 +365,18 @@ mod tests {
     fn the_type_of_a_message_is_there_until_it_is_taken() {
         let (_job, table) = table();
         let keys = || (1..5000_u64).map(|key| key << 40 | key);
-        let taken = |key| table.take(key).map(|(kind, text)| (kind, text.to_string()));
-        assert!(keys().all(|key| table.put(key, key ^ 7, "4 × MPI_INT")));
-        assert!(table.put(1 << 40 | 1, 9, "a later one in its place"));
-        assert_eq!(taken(1 << 40 | 1), Some((9, "a later one in its place".into())));
-        assert!(keys().skip(1).all(|key| taken(key) == Some((key ^ 7, "4 × MPI_INT".into()))));
+        let taken = |key| {
+            let taken = table.take(key)?;
+            Some((taken.kind, taken.ready, taken.text.to_string()))
+        };
+        let put = |key, kind, ready, text| table.put(key, SentMessage { kind, ready, text });
+        assert!(keys().all(|key| put(key, key ^ 7, 0, "4 × MPI_INT")));
+        assert!(put(1 << 40 | 1, 9, 5, "a later one in its place"));
+        assert_eq!(taken(1 << 40 | 1), Some((9, 5, "a later one in its place".into())));
+        assert!(keys().skip(1).all(|key| taken(key) == Some((key ^ 7, 0, "4 × MPI_INT".into()))));
         assert!(keys().all(|key| table.take(key).is_none()));
-        assert!(keys().all(|key| table.put(key, 1, "")), "there is room again");
-        let in_one_set = (0..20_u64).filter(|at| table.put((at + 1) * MESSAGE_SETS as u64, 1, "")).count();
+        assert!(keys().all(|key| put(key, 1, 0, "")), "there is room again");
+        let in_one_set = (0..20_u64).filter(|at| put((at + 1) * MESSAGE_SETS as u64, 1, 0, "")).count();
         assert!(in_one_set <= WAYS);
         table.stop_messages();
         assert_eq!(taken(MESSAGE_SETS as u64), None);

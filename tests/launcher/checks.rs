@@ -133,6 +133,15 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "ready-without-receive",
+        true,
+        &[
+            "rank 0: a message from rank 1, tag 1, on 'halo', was sent by MPI_Rsend in ready mode before its receive began; begin the receive first, or send in another mode",
+            "rank 0: a message from rank 1, tag 2, on 'halo', was sent by MPI_Start in ready mode before its receive began; begin the receive first, or send in another mode",
+            "rank 0: a message from rank 1, tag 3, on 'halo', was sent by MPI_Irsend in ready mode before its receive began; begin the receive first, or send in another mode",
+        ],
+    ),
+    (
         "operations-differ",
         true,
         &[
@@ -328,8 +337,12 @@ fn compiled(sources: &[&str]) -> PathBuf {
 }
 
 /// The sources of the program that makes the mistakes.
-const SOURCES: [&str; 3] =
-    ["tests/launcher/unchecked.c", "tests/launcher/unchecked_comms.c", "tests/launcher/unchecked_pieces.c"];
+const SOURCES: [&str; 4] = [
+    "tests/launcher/unchecked.c",
+    "tests/launcher/unchecked_comms.c",
+    "tests/launcher/unchecked_messages.c",
+    "tests/launcher/unchecked_pieces.c",
+];
 
 /// The program of [`SOURCES`].
 fn program() -> &'static Path {

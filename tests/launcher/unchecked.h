@@ -7,8 +7,13 @@
 extern int rank, size;
 extern MPI_Comm halo;
 
-/* A structure of two elements. */
+/* unchecked_messages.c: a structure of two elements. */
 MPI_Datatype pair_of(MPI_Datatype first, MPI_Datatype second);
+void received_in_another_type(void);
+void sent_in_another_type(void);
+void sent_in_types_that_fit(void);
+void ready_without_receive(void);
+void ready_with_receive(void);
 
 /* unchecked_pieces.c */
 void long_lengths_differ(void);

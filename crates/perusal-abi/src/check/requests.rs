@@ -112,6 +112,14 @@ impl Live {
         text.unwrap_or_else(|| ("an operation".into(), Kind::Message))
     }
 
+    /// The function that made the request of a message.
+    pub fn maker(&self, handle: usize) -> Option<&'static str> {
+        match &self.0.get(&handle)?.text {
+            Text::Message(call) => Some(call.function),
+            Text::Made(_) => None,
+        }
+    }
+
     /// Whether a request is for a message that is received.
     pub fn receives(&self, handle: usize) -> bool {
         self.0.get(&handle).is_some_and(|live| live.receives.is_some())

@@ -1,0 +1,150 @@
+/* Messages whose send and receive do not fit: mistakes of unchecked.c. */
+#include "unchecked.h"
+
+/* An integer that is received as a double: blocking, by a request, and by the other half of a combined operation. */
+void received_in_another_type(void) {
+    int one[3] = {1, 2, 3};
+    double as[3];
+    MPI_Request request;
+    if (rank == 1) {
+        MPI_Send(one, 1, MPI_INT, 0, 7, halo);
+        MPI_Send(one, 3, MPI_INT, 0, 8, halo);
+        MPI_Sendrecv(one, 2, MPI_INT, 0, 9, as, 1, MPI_DOUBLE, 0, 9, halo, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(as, 1, MPI_DOUBLE, 1, 7, halo, MPI_STATUS_IGNORE);
+        MPI_Irecv(as, 3, MPI_DOUBLE, 1, 8, halo, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(one, 1, MPI_INT, 1, 9, as, 1, MPI_DOUBLE, 1, 9, halo, MPI_STATUS_IGNORE);
+    }
+}
+
+MPI_Datatype pair_of(MPI_Datatype first, MPI_Datatype second) {
+    MPI_Datatype pair, types[2] = {first, second};
+    int lengths[2] = {1, 1};
+    MPI_Aint at[2] = {0, 8};
+    MPI_Type_create_struct(2, lengths, at, types, &pair);
+    MPI_Type_commit(&pair);
+    return pair;
+}
+
+/* Whole numbers of elements, of another type: unexpected, awaited, persistent, in one piece and in several, of structures, to itself. */
+void sent_in_another_type(void) {
+    static double data[4000];
+    MPI_Datatype one = pair_of(MPI_INT, MPI_DOUBLE), other = pair_of(MPI_DOUBLE, MPI_INT);
+    MPI_Request request;
+    if (rank == 1) {
+        MPI_Send(data, 2, MPI_INT, 0, 1, halo);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Ssend(data, 4000, MPI_DOUBLE, 0, 2, halo);
+        MPI_Send_init(data, 2, one, 0, 3, halo, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Recv(data, 4, MPI_FLOAT, 1, 1, halo, MPI_STATUS_IGNORE);
+        MPI_Irecv(data, 4000, MPI_INT64_T, MPI_ANY_SOURCE, 2, halo, &request);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Recv(data, 4, other, 1, MPI_ANY_TAG, halo, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(data, 1, MPI_DOUBLE, 0, 4, data + 1, 1, MPI_LONG, 0, 4, halo, MPI_STATUS_IGNORE);
+    }
+    MPI_Type_free(&one);
+    MPI_Type_free(&other);
+}
+
+/* Types that differ and fit: what a matched probe has taken is received later; structures and their parts; bytes; what is not sent. */
+void sent_in_types_that_fit(void) {
+    int value[4] = {1, 2, 3, 4};
+    float real = 1;
+    MPI_Datatype pair = pair_of(MPI_INT, MPI_INT), vector;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &vector);
+    MPI_Type_commit(&vector);
+    if (rank == 1) {
+        for (int i = 0; i < 3; i++) {
+            if (i == 1) MPI_Send(&real, 1, MPI_FLOAT, 0, 7, halo);
+            else MPI_Send(value, 1 + i, MPI_INT, 0, 7, halo);
+        }
+        MPI_Send(value, 4, MPI_INT, 0, 8, halo);
+        MPI_Send(value, 1, vector, 0, 9, halo);
+        MPI_Send(&real, 4, MPI_BYTE, 0, 9, halo);
+    } else if (rank == 0 && size > 1) {
+        MPI_Message messages[2];
+        long room[8];
+        MPI_Mprobe(1, 7, halo, &messages[0], MPI_STATUS_IGNORE);
+        MPI_Mprobe(1, 7, halo, &messages[1], MPI_STATUS_IGNORE);
+        MPI_Recv(value, 4, MPI_INT, 1, 7, halo, MPI_STATUS_IGNORE);
+        MPI_Mrecv(&real, 1, MPI_FLOAT, &messages[1], MPI_STATUS_IGNORE);
+        MPI_Mrecv(value, 4, MPI_INT, &messages[0], MPI_STATUS_IGNORE);
+        MPI_Recv(room, 2, pair, 1, 8, halo, MPI_STATUS_IGNORE);
+        MPI_Recv(room, 2, pair, 1, 9, halo, MPI_STATUS_IGNORE);
+        MPI_Recv(value, 1, MPI_INT, 1, 9, halo, MPI_STATUS_IGNORE);
+    }
+    /* One that is not sent, for there is no buffer, is none of those that are received. */
+    MPI_Comm_set_errhandler(halo, MPI_ERRORS_RETURN);
+    MPI_Bsend(&real, 1, MPI_FLOAT, rank, 5, halo);
+    MPI_Comm_set_errhandler(halo, MPI_ERRORS_ARE_FATAL);
+    MPI_Sendrecv(value, 1, MPI_INT, rank, 5, value + 1, 1, MPI_INT, rank, 5, halo, MPI_STATUS_IGNORE);
+    MPI_Type_free(&pair);
+    MPI_Type_free(&vector);
+}
+
+/* The receives begin after the sends: of a message that has come, one that has not been looked for, and one that a probe has taken. */
+void ready_without_receive(void) {
+    static int value[2];
+    volatile int *sent;
+    MPI_Win win;
+    MPI_Request request;
+    MPI_Message message;
+    MPI_Aint bytes;
+    int unit;
+    MPI_Win_allocate_shared(rank == 0 ? sizeof *sent : 0, sizeof *sent, MPI_INFO_NULL, halo, (void *)&sent, &win);
+    MPI_Win_shared_query(win, 0, &bytes, &unit, (void *)&sent);
+    if (rank == 0) *sent = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) {
+        MPI_Rsend(value, 2, MPI_INT, 0, 1, halo);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Rsend_init(value, 2, MPI_INT, 0, 2, halo, &request);
+        MPI_Start(&request);
+        *sent = 1;
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+        MPI_Irsend(value, 2, MPI_INT, 0, 3, halo, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Recv(value, 2, MPI_INT, 1, 1, halo, MPI_STATUS_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+        while (!*sent) continue;
+        MPI_Recv(value, 2, MPI_INT, MPI_ANY_SOURCE, 2, halo, MPI_STATUS_IGNORE);
+        MPI_Mprobe(1, 3, halo, &message, MPI_STATUS_IGNORE);
+        MPI_Mrecv(value, 2, MPI_INT, &message, MPI_STATUS_IGNORE);
+    }
+    MPI_Win_free(&win);
+}
+
+/* Each rank has the receives before its neighbour sends: of large messages and small, of nothing, again and again, and of its own. */
+void ready_with_receive(void) {
+    enum { MANY = 50000 };
+    static int out[MANY], in[3][MANY];
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    MPI_Request requests[5];
+    MPI_Rsend_init(out, MANY, MPI_INT, next, 2, halo, &requests[3]);
+    for (int round = 0; round < 5; round++) {
+        MPI_Irecv(in[0], 1, MPI_INT, before, 1, halo, &requests[0]);
+        MPI_Irecv(in[1], MANY, MPI_INT, MPI_ANY_SOURCE, 2, halo, &requests[1]);
+        MPI_Irecv(in[2], 0, MPI_INT, before, MPI_ANY_TAG, halo, &requests[2]);
+        MPI_Barrier(halo);
+        MPI_Rsend(out, 1, MPI_INT, next, 1, halo);
+        MPI_Start(&requests[3]);
+        MPI_Irsend(out, 0, MPI_INT, next, 3, halo, &requests[4]);
+        MPI_Waitall(5, requests, MPI_STATUSES_IGNORE);
+        MPI_Irecv(in[0], 1, MPI_INT, rank, 1, halo, &requests[0]);
+        MPI_Rsend(out, 1, MPI_INT, rank, 1, halo);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    }
+    MPI_Request_free(&requests[3]);
+}
