@@ -326,7 +326,7 @@ impl Epochs {
             return Err(wrong("an epoch of MPI_Win_post is open; end it with MPI_Win_wait"));
         }
         match self.access() {
-            // What a fence has opened, the barrier of MPI_Win_free closes.
+            // What a fence has opened, the barrier of MPI_Win_free closes; that the program should have done so, the checks of `--check` say.
             Access::Fence => Ok(()),
             _ => self.check_none(),
         }

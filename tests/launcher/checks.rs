@@ -242,6 +242,14 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "put-and-freed",
+        true,
+        &[
+            "rank 0: MPI_Get (rank 1, on window 'counters', 4 bytes) was not ended before MPI_Win_free; call MPI_Win_fence between the two",
+            "rank 0: MPI_Accumulate (rank 1, on window 'counters', 8 bytes) was not ended before MPI_Win_free; call MPI_Win_fence between the two",
+        ],
+    ),
+    (
         "requested-put-and-received",
         true,
         &[

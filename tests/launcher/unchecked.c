@@ -215,6 +215,21 @@ static void put_and_changed(void) {
     MPI_Win_free(&win);
 }
 
+static void put_and_freed(void) {
+    MPI_Win win = window();
+    static int value[2], got;
+    MPI_Win_fence(0, win);
+    MPI_Put(value, 1, MPI_INT, 0, rank, 1, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    if (rank == 0) {
+        MPI_Get(&got, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+        MPI_Accumulate(value, 2, MPI_INT, 1, 4, 2, MPI_INT, MPI_SUM, win);
+        MPI_Put(value, 0, MPI_INT, 1, 0, 0, MPI_INT, win);
+        MPI_Put(value, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, win);
+    }
+    MPI_Win_free(&win);
+}
+
 static void requested_put_and_received(void) {
     MPI_Win win = window();
     static int value, other;
@@ -451,6 +466,7 @@ struct mistake {
     {"exchange-twice", exchange_twice},
     {"got-into-twice", got_into_twice},
     {"put-and-changed", put_and_changed},
+    {"put-and-freed", put_and_freed},
     {"requested-put-and-received", requested_put_and_received},
     {"read-into-twice", read_into_twice},
     {"modes-differ", modes_differ},

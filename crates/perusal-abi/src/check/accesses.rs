@@ -162,6 +162,22 @@ pub fn flushed(win: &WindowObject, target: Option<c_int>) {
     });
 }
 
+/// A window is about to be freed: says which one-sided operations no call has ended (MPI 5.0 §12.2.5).
+pub fn window_freed(win: &WindowObject) {
+    let context = win.context();
+    with(|state| {
+        let is_of = |access: &&LiveAccess| matches!(access.until, Until::Flush(of, _) if of == context);
+        let left = state.accesses.live.values().filter(is_of).filter(|access| !access.areas.is_empty());
+        for access in left {
+            let text = &access.text;
+            state
+                .findings
+                .say(format!("{text} was not ended before MPI_Win_free; call MPI_Win_fence between the two"));
+        }
+    });
+    flushed(win, None);
+}
+
 /// A split collective access begins.
 pub fn began_split(file: &FileObject, buffer: &Buffer<'_>, access: Access) {
     let areas: Vec<Area> = Area::of(buffer, access).into_iter().collect();

@@ -25,7 +25,7 @@ mod types;
 
 pub use accesses::{
     began_one_sided, began_split, blocking_file, ended_split, file_name, flushed, one_sided_request,
-    window_name,
+    window_freed, window_name,
 };
 pub use buffers::Access;
 pub use collectives::{compare, compare_call, compare_groups, compare_on_comm};

@@ -95,7 +95,7 @@ pub fn free(win: InOut<'_, MPI_Win>) -> Result<()> {
     object.check_free()?;
     object.attributes.delete_all(attr::owner(KeyvalKind::Win, handle))?;
     if check::is_on() {
-        check::flushed(&object, None);
+        check::window_freed(&object);
         compare_function(&object);
         check::context_freed(object.context());
     }
