@@ -219,6 +219,14 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "partition-changed",
+        true,
+        &[
+            "rank 1: MPI_Recv (from rank 0, tag 8, on 'halo', 4 bytes) uses 4 bytes of the buffer that MPI_Psend_init (to rank 0, tag 7, on 'halo', 8 bytes) sends, which is not complete; wait for it before, or use another buffer",
+            "rank 1: partition 2 of MPI_Psend_init (to rank 0, tag 7, on 'halo', 8 bytes) was changed after it was ready and before the send was complete; wait for the send before",
+        ],
+    ),
+    (
         "exchange-twice",
         true,
         &[

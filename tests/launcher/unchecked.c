@@ -352,6 +352,7 @@ static void put_of_another_type(void) {
 static void clean(void) {
     sent_in_types_that_fit();
     ready_with_receive();
+    partitions_fit();
     types_of_pieces_fit();
     groups_fit();
     starts_fit();
@@ -463,6 +464,7 @@ struct mistake {
     {"received-twice", received_twice},
     {"sent-and-received", sent_and_received},
     {"changed", changed},
+    {"partition-changed", partition_changed},
     {"exchange-twice", exchange_twice},
     {"got-into-twice", got_into_twice},
     {"put-and-changed", put_and_changed},

@@ -14,6 +14,8 @@ void sent_in_another_type(void);
 void sent_in_types_that_fit(void);
 void ready_without_receive(void);
 void ready_with_receive(void);
+void partition_changed(void);
+void partitions_fit(void);
 
 /* unchecked_pieces.c */
 void long_lengths_differ(void);

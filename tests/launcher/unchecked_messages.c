@@ -148,3 +148,47 @@ void ready_with_receive(void) {
     }
     MPI_Request_free(&requests[3]);
 }
+
+enum { PARTS = 4 };
+
+static void start_parts(int parts[PARTS][2], MPI_Request *request) {
+    if (rank == 1) MPI_Psend_init(parts, PARTS, 2, MPI_INT, 0, 7, halo, MPI_INFO_NULL, request);
+    else MPI_Precv_init(parts, PARTS, 2, MPI_INT, 1, 7, halo, MPI_INFO_NULL, request);
+    MPI_Start(request);
+}
+
+/* Before it is ready a partition may change. */
+void partition_changed(void) {
+    static int parts[PARTS][2], other;
+    MPI_Request request;
+    start_parts(parts, &request);
+    if (rank == 1) {
+        MPI_Pready_range(0, 2, request);
+        parts[3][0] = 3;
+        parts[2][1] = 2;
+        MPI_Pready(3, request);
+        MPI_Recv(parts[1], 1, MPI_INT, 0, 8, halo, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Send(&other, 1, MPI_INT, 1, 8, halo);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+}
+
+void partitions_fit(void) {
+    static int parts[PARTS][2], other;
+    MPI_Request request;
+    if (size < 2 || rank > 1) return;
+    start_parts(parts, &request);
+    for (int round = 0; round < 3; round++) {
+        if (round > 0) MPI_Start(&request);
+        for (int i = 0; rank == 1 && i < PARTS; i++) {
+            MPI_Recv(parts[i], 1, MPI_INT, 0, 8, halo, MPI_STATUS_IGNORE);
+            parts[i][1] = round + i;
+            MPI_Pready_list(1, &i, request);
+        }
+        for (int i = 0; rank == 0 && i < PARTS; i++) MPI_Send(&other, 1, MPI_INT, 1, 8, halo);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Request_free(&request);
+}

@@ -79,7 +79,7 @@ fn end(state: &mut State, is_over: impl Fn(usize, Until) -> bool) {
     let over = state.accesses.live.extract_if(.., |number, access| is_over(*number, access.until));
     for (number, access) in over {
         state.buffers.remove(number, &access.areas);
-        if Area::have_changed(&access.areas, &access.sums) {
+        if Area::first_changed(&access.areas, &access.sums).is_some() {
             state.findings.say(format!(
                 "the buffer of {} was changed before it was complete; {}",
                 access.text,

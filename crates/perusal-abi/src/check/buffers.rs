@@ -62,12 +62,19 @@ impl Area {
         self.count.saturating_mul(self.datatype.size())
     }
 
-    /// Whether one of some areas holds something else than at the time of its sum, if both can be known.
-    pub fn have_changed(areas: &[Self], sums: &[Option<u64>]) -> bool {
+    /// The place of the first of some areas that holds something else than at the time of its sum, if both can be known.
+    pub fn first_changed(areas: &[Self], sums: &[Option<u64>]) -> Option<usize> {
         let is_changed = |(area, sum): (&Self, &Option<u64>)| {
             sum.is_some_and(|before| area.sum().is_some_and(|now| now != before))
         };
-        areas.iter().zip(sums).any(is_changed)
+        areas.iter().zip(sums).position(is_changed)
+    }
+
+    /// The area behind so many that lie one behind the other, of which this is the first.
+    pub fn behind(&self, areas: usize) -> Option<Self> {
+        let elements = self.count.checked_mul(areas)?;
+        let offset = self.datatype.extent().checked_mul(isize::try_from(elements).ok()?)?;
+        Self::new(self.addr.wrapping_add_signed(offset), self.count, self.datatype.clone(), self.access)
     }
 
     /// The runs of the area in order of addresses; `None` if they are too many.
@@ -215,6 +222,15 @@ mod tests {
         assert_eq!(used.conflict(&area(0x1004)), None);
         assert_eq!(used.conflict(&area(0x1010)), Some((7, Access::Write, 12)));
         assert_eq!(used.conflict(&ints(0x1010, 8, Access::Read)), Some((7, Access::Write, 8)));
+    }
+
+    #[test]
+    fn areas_lie_one_behind_the_other() {
+        let int = Datatype::predefined(MPI_INT).unwrap();
+        let wide = Datatype::resized(&int, 0, 16).unwrap();
+        let first = Area::new(0x1000, 2, wide, Access::Read).unwrap();
+        let third = first.behind(2).unwrap();
+        assert_eq!((third.addr, third.range), (0x1040, 0x1040..0x1054));
     }
 
     #[test]

@@ -32,8 +32,9 @@ pub use collectives::{compare, compare_call, compare_groups, compare_on_comm};
 pub use objects::{ObjectKind, made};
 pub use report::{comm_freed, context_freed};
 pub use requests::{
-    Half, began_exchange, began_file, began_message, began_operation, began_persistent, blocking_exchange,
-    blocking_message, blocking_operation, ended, freed, noted, received, seen, started,
+    Half, began_exchange, began_file, began_message, began_operation, began_partitioned, began_persistent,
+    blocking_exchange, blocking_message, blocking_operation, ended, freed, noted, ready, received, seen,
+    started,
 };
 
 pub use types::{call_failed, cancelled, claimed};

@@ -99,6 +99,17 @@ struct LiveRequest {
     receives: Option<Datatype>,
     /// How often it has been started, if it is for a collective operation.
     starts: Option<Starts>,
+    /// Its partitions, if it sends some: its areas are those that are ready.
+    partitions: Option<Partitions>,
+}
+
+/// The partitions of a send.
+struct Partitions {
+    /// The first one, and how many there are.
+    first: Area,
+    number: usize,
+    /// Those that are ready, in the order of their areas.
+    ready: Vec<usize>,
 }
 
 /// Requests that are alive, by handle.
@@ -199,7 +210,8 @@ fn keep(
     active: bool,
 ) {
     with(|state| {
-        let live = LiveRequest { text, kind, areas, sums: vec![], summed, receives, starts: None };
+        let (starts, partitions) = (None, None);
+        let live = LiveRequest { text, kind, areas, sums: vec![], summed, receives, starts, partitions };
         state.requests.0.insert(handle, live);
     });
     if active {
@@ -349,15 +361,64 @@ pub fn ended(handle: usize, persists: bool, bytes: Option<usize>) {
         let Some(live) = state.requests.0.get_mut(&handle) else { return };
         let sums = core::mem::take(&mut live.sums);
         state.buffers.remove(handle, &live.areas);
-        if Area::have_changed(&live.areas, &sums) {
-            let finding =
-                format!("the buffer of {} was changed before it was complete; wait for it before", live.text);
-            state.findings.say(finding);
+        if let Some(at) = Area::first_changed(&live.areas, &sums) {
+            let text = &live.text;
+            state.findings.say(match &live.partitions {
+                None => format!("the buffer of {text} was changed before it was complete; wait for it before"),
+                Some(partitions) => format!(
+                    "partition {} of {text} was changed after it was ready and before the send was complete; wait for the send before",
+                    partitions.ready[at]
+                ),
+            });
+        }
+        if let Some(partitions) = &mut live.partitions {
+            partitions.ready.clear();
+            live.areas.clear();
         }
         if !persists {
             state.requests.0.remove(&handle);
         }
         accesses::request_ended(state, handle);
+    });
+}
+
+/// A call has made a request for a send in so many partitions, the first of which lies in `buffer`.
+pub fn began_partitioned(
+    handle: usize,
+    comm: &Comm,
+    peer: c_int,
+    tag: c_int,
+    buffer: &Buffer<'_>,
+    number: usize,
+) {
+    let text = message_text(comm, peer, tag, buffer, Access::Read);
+    keep(handle, (text, Kind::Message), vec![], (true, None), false);
+    if peer != MPI_PROC_NULL
+        && let Some(first) = Area::of(buffer, Access::Read)
+    {
+        let partitions = Partitions { first, number, ready: vec![] };
+        with(|state| state.requests.0.get_mut(&handle).map(|live| live.partitions = Some(partitions)));
+    }
+}
+
+/// A partition is about to be ready, and the program leaves it alone from now on.
+pub fn ready(handle: usize, partition: usize) {
+    let area = with(|state| {
+        let live = state.requests.0.get(&handle)?;
+        let partitions = live.partitions.as_ref()?;
+        let is_new = partition < partitions.number && !partitions.ready.contains(&partition);
+        Some((partitions.first.behind(partition).filter(|_| is_new)?, live.text.clone()))
+    });
+    let Some((area, text)) = area.flatten() else { return };
+    conflicts(core::slice::from_ref(&area), || text.clone());
+    let sum = area.sum();
+    with(|state| {
+        let Some(live) = state.requests.0.get_mut(&handle) else { return };
+        let Some(partitions) = &mut live.partitions else { return };
+        partitions.ready.push(partition);
+        live.sums.push(sum);
+        live.areas.push(area.clone());
+        state.buffers.add(handle, area);
     });
 }
 
@@ -386,7 +447,7 @@ pub fn seen() {
     if is_on() {
         with(|state| {
             state.buffers.clear();
-            state.requests.0.values_mut().for_each(|live| live.sums.clear());
+            state.requests.0.values_mut().for_each(|live| live.sums.fill(None));
             state.accesses.forget_sums();
         });
     }

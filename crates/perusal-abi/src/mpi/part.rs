@@ -3,6 +3,7 @@
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG};
 use crate::arguments::Buffer;
 use crate::boundary::RaisedOn;
+use crate::check;
 use crate::comm::Comm;
 use crate::engine::{Awaited, CallAbout, Engine};
 use crate::error::{Error, Result};
@@ -117,7 +118,11 @@ pub fn send_init(
 ) -> Result<MPI_Request> {
     send_peer(&comm, dest, tag)?;
     let send = PartitionedSend::new(engine()?, comm.clone(), partitions(number, each)?, dest, tag)?;
-    insert_task(Box::new(PartitionedTask(Half::Send(send), comm)))
+    let request = insert_task(Box::new(PartitionedTask(Half::Send(send), comm.clone())))?;
+    if check::is_on() {
+        check::began_partitioned(request, &comm, dest, tag, &each, usize::try_from(number).unwrap_or(0));
+    }
+    Ok(request)
 }
 
 /// MPI_Precv_init.
@@ -158,18 +163,31 @@ const fn place(partition: c_int) -> usize {
     partition as u32 as usize
 }
 
+/// Marks a partition as ready.
+fn ready_one(
+    engine: &'static Engine,
+    request: MPI_Request,
+    send: &Arc<PartitionedSend>,
+    partition: usize,
+) -> Result<()> {
+    if check::is_on() && send.is_active() {
+        check::ready(request, partition);
+    }
+    send.ready(engine, partition)
+}
+
 /// Marks partitions as ready; none, if one of them cannot be.
 fn ready_ones(request: MPI_Request, partitions: impl Iterator<Item = c_int> + Clone) -> Result<()> {
     with_send(request, |engine, send| {
         let mut partitions = partitions.map(place);
         partitions.clone().try_for_each(|partition| send.check_unready(partition))?;
-        partitions.try_for_each(|partition| send.ready(engine, partition))
+        partitions.try_for_each(|partition| ready_one(engine, request, send, partition))
     })
 }
 
 /// MPI_Pready.
 pub fn ready(partition: c_int, request: MPI_Request) -> Result<()> {
-    with_send(request, |engine, send| send.ready(engine, place(partition)))
+    with_send(request, |engine, send| ready_one(engine, request, send, place(partition)))
 }
 
 /// MPI_Pready_range: both ends belong to it.
