@@ -204,7 +204,8 @@ impl CollectiveOp {
                 match (0..team.size).all(|r| recv.bytes(r) == longest) {
                     true => team.may_serve(longest, longest),
                     false => {
-                        team.may_serve(longest, all / team.size) && (team.size > 2 || longest <= PAYLOAD)
+                        team.may_serve(longest, team.judged_of_allgather(all / team.size))
+                            && (team.size > 2 || longest <= PAYLOAD)
                     }
                 }
             }

@@ -322,6 +322,15 @@ mod tests {
     }
 
     #[test]
+    fn where_ranks_share_cpus_what_the_ring_takes_unasked_is_not_announced() {
+        let read_from = VariableId::CopyReadFrom.variable().default;
+        for (ranks, ring_bulk, from) in [(4, 256, 65537), (8, 256, 65537), (16, 64, 32769), (64, 32, 32768)] {
+            let shape = JobShape { ranks, usable_cpus: 2, ring_bulk: ring_bulk << 10, ..HERE };
+            assert_eq!(read_from(&shape), from, "{ranks}");
+        }
+    }
+
+    #[test]
     fn a_change_is_seen_at_once_and_a_wrong_one_changes_nothing() {
         let config = Config::new(&Overrides::default(), HERE).expect("defaults");
         assert_eq!(config.spin(), Duration::from_micros(1), "oversubscribed");

@@ -107,6 +107,11 @@ fn copied_in_turn(shape: &JobShape) -> u64 {
     (TEAM_PART as u64 / u64::from(shape.ranks.max(1))).clamp(READ_IN_TURN, 2 * READ_IN_TURN)
 }
 
+/// Where ranks share CPUs, so many bytes are not announced if the ring takes them unasked: the sender would wait for the receiver's turn.
+fn read_in_turn(shape: &JobShape) -> u64 {
+    (1 + copied_in_turn(shape).min(most_fragments(shape))).max(READ_IN_TURN)
+}
+
 fn one_step(shape: &JobShape) -> u64 {
     if shape.streams { ONE_STEP_STREAMED } else { ONE_STEP }
 }
@@ -128,7 +133,7 @@ table! {
         Domain::Choice(&COPY_ENGINES), |_| 0,
         "how the large messages that this rank receives are copied; auto: once where the buffer lies in the shared heap, elsewhere by copy_read_from and copy_halves_from";
     CopyReadFrom => "copy_read_from", Copies, Local, Always, TunerBasic,
-        Domain::Number(|_| (0, NEVER)), |shape| if shape.is_oversubscribed() { READ_IN_TURN } else { one_step(shape) },
+        Domain::Number(|_| (0, NEVER)), |shape| if shape.is_oversubscribed() { read_in_turn(shape) } else { one_step(shape) },
         "bytes from which a message is announced and read by its receiver out of the sender's memory in one step, where the kernel allows that; 4294967295: never";
     CopyHalvesFrom => "copy_halves_from", Copies, Local, Always, TunerBasic,
         Domain::Number(|_| (0, NEVER)), |shape| if shape.is_oversubscribed() { NEVER } else { one_step(shape) },

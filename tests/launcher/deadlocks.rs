@@ -99,6 +99,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Waitany for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0",
     ),
     ("self-send", "1", "rank 0 waits for itself, in MPI_Ssend (tag 7 on 'MPI_COMM_WORLD')"),
+    ("self-receive", "1", "rank 0 waits for itself, in MPI_Recv (tag 7 on 'MPI_COMM_WORLD')"),
     (
         "window-lock",
         "2",

@@ -162,6 +162,8 @@ static void run(const char *mistake, const char *argument)
     } else if (is(mistake, "self-send")) {
         static char large[4 << 20];
         MPI_Ssend(large, sizeof large, MPI_CHAR, rank, 7, world);
+    } else if (is(mistake, "self-receive")) {
+        MPI_Recv(&value, 1, MPI_INT, rank, 7, world, MPI_STATUS_IGNORE);
     } else if (is(mistake, "window-lock")) {
         MPI_Win win;
         MPI_Win_create(&value, sizeof value, sizeof value, MPI_INFO_NULL, world, &win);

@@ -96,11 +96,11 @@ impl TeamCapacity<'_> {
         self.direct && bytes >= self.config.coll_direct_from()
     }
 
-    /// Returns the bytes by which blocks of an allgather are judged for that. Where ranks outnumber CPUs, longer ones take the bulk, in which each is written once for all, unless somebody has
+    /// Returns the bytes by which blocks of an allgather are judged for that: 0 where ranks outnumber CPUs, because the bulk has each block once for all, unless somebody has
     /// set the control variable.
     pub(in crate::coll) fn judged_of_allgather(&self, block: usize) -> usize {
         let once_for_all = self.is_one_step_by_default() && self.config.shape().is_oversubscribed();
-        if once_for_all { block / 4 } else { block }
+        if once_for_all { 0 } else { block }
     }
 
     /// Returns the bytes by which operands of `len` bytes are judged for that: a slice, if they fit into the bulk; what does not (`fits`) would go by messages, and several times.

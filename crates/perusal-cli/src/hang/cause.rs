@@ -504,10 +504,15 @@ fn cycle(ranks: &[RankView]) -> Option<Cause> {
     let who = names(&sorted);
     if let [alone] = round.as_slice() {
         let wait = wait_of(*alone)?;
+        let advice = if wait.wait.kind == Waiting::Receive {
+            "a rank that receives from itself must start the send first (MPI_Isend), with the same communicator and tag; or compare the rank that it names"
+        } else {
+            "a rank that sends to itself must start the receive first (MPI_Irecv), or use MPI_Sendrecv"
+        };
         return Cause::new(
             "waits-for-itself",
             format!("rank {alone} waits for itself, in {}", said(wait)),
-            "a rank that sends to itself must start the receive first (MPI_Irecv), or use MPI_Sendrecv",
+            advice,
         );
     }
     if all(Waiting::Receive) {
