@@ -1,7 +1,6 @@
 //! Collective segments: the memory in which the members of a communicator meet for collectives.
 //!
-//! One member allocates a segment at their first collective operation and sends the others its number; the memory is given back when the last
-//! member has released it.
+//! One member allocates a segment at their first collective operation and sends the others its number; it is free when the last member has released it.
 //!
 //! A freed segment keeps its memory for the next one that takes it, as long as all free ones together have less than [`IDLE_MEMORY`]: the kernel takes
 //! longer to find pages than most operations that use them.
@@ -17,7 +16,8 @@ use crate::limits::{IDLE_MEMORY, PAGE, TEAM_PARTS};
 use crate::shm::{Leaving, Memory};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// What memory a collective segment has: a part of the job's header. Any value is one that a rank may have written; it decides only what is counted.
+/// What memory a collective segment has, in the job's header. A rank may have written any value there: a wrong one is counted wrongly, or
+/// lets the job touch memory that was not reserved.
 #[derive(Debug)]
 pub(super) struct SegmentMemory(AtomicU32);
 
