@@ -239,6 +239,15 @@ static void iallreduce(void)
     wait_for(request);
 }
 
+static MPI_Request kept_bcast, kept_allreduce;
+static void start(MPI_Request *request)
+{
+    MPI_Start(request);
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+static void bcast_start(void) { start(&kept_bcast); }
+static void allreduce_start(void) { start(&kept_allreduce); }
+
 static long count_together(void (*call)(void))
 {
     go();
@@ -260,6 +269,8 @@ static long count_allreduce_block(void) { return count_together(allreduce_block)
 static long count_reduce_scatter(void) { return count_together(reduce_scatter); }
 static long count_ibcast(void) { return count_together(ibcast); }
 static long count_iallreduce(void) { return count_together(iallreduce); }
+static long count_bcast_start(void) { return count_together(bcast_start); }
+static long count_allreduce_start(void) { return count_together(allreduce_start); }
 
 /* One-sided operations at the partner, within an epoch of MPI_Win_lock_all but for the last. */
 static void put(void) { MPI_Put(out, 1, MPI_LONG, 1, 0, 1, MPI_LONG, window); }
@@ -347,6 +358,8 @@ static const struct {
     {"alltoall-128", "MPI_Alltoall(128-bytes)", count_alltoall_blocks, 1, 0, 0, alltoall_blocks},
     {"ibcast", "MPI_Ibcast+MPI_Wait", count_ibcast, 1, 0, 0, ibcast},
     {"iallreduce", "MPI_Iallreduce+MPI_Wait", count_iallreduce, 1, 0, 0, iallreduce},
+    {"bcast-start", "MPI_Start(bcast)+MPI_Wait", count_bcast_start, 1, 0, 0, bcast_start},
+    {"allreduce-start", "MPI_Start(allreduce)+MPI_Wait", count_allreduce_start, 1, 0, 0, allreduce_start},
     {"put", "MPI_Put", count_put, 1, 0, 0, NULL},
     {"get", "MPI_Get", count_get, 1, 0, 0, NULL},
     {"flush", "MPI_Win_flush", count_flush, 1, 0, 0, NULL},
@@ -422,6 +435,13 @@ static void partner(void)
     }
 }
 
+static void release(void)
+{
+    MPI_Request_free(&kept_bcast);
+    MPI_Request_free(&kept_allreduce);
+    MPI_Win_free(&window);
+}
+
 int main(int argc, char **argv)
 {
     int rank;
@@ -432,9 +452,11 @@ int main(int argc, char **argv)
     wanted = argv + 1;
     long *memory;
     MPI_Win_allocate(64, sizeof *memory, MPI_INFO_NULL, world, &memory, &window);
+    MPI_Bcast_init(in, 1, MPI_LONG, 1, world, MPI_INFO_NULL, &kept_bcast);
+    MPI_Allreduce_init(out, in, 1, MPI_LONG, MPI_SUM, world, MPI_INFO_NULL, &kept_allreduce);
     if (rank == 1) {
         partner();
-        MPI_Win_free(&window);
+        release();
         MPI_Finalize();
         return 0;
     }
@@ -446,7 +468,7 @@ int main(int argc, char **argv)
     while (!shared->attached) usleep(1000);
     if (shared->attached < 0) MPI_Abort(MPI_COMM_WORLD, 2);
     measure();
-    MPI_Win_free(&window);
+    release();
     MPI_Finalize();
     return 0;
 }

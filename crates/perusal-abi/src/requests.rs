@@ -57,6 +57,10 @@ pub trait Task: Send + Sync {
     fn start(&self, _: &'static Engine) -> Result<()> {
         Err(Error::Request("only a persistent request can be started"))
     }
+    /// Takes the outcome of a start that was over without an error when MPI_Start returned: it is inactive from then on. False if there is none.
+    fn take_at_once(&self) -> bool {
+        false
+    }
     /// The same as a partitioned request, if it is one.
     fn partitioned(&self) -> Option<&PartitionedTask> {
         None
@@ -202,6 +206,17 @@ pub fn task(handle: usize) -> Option<Arc<TaskObject>> {
     TASKS.get(handle.checked_sub(TASK_OFFSET)?)
 }
 
+/// The same without counting a reference.
+///
+/// # Safety
+/// Nobody takes the handle out of use while the result is in use: argument rule 2, for a function that was passed the handle.
+#[inline]
+#[must_use]
+pub unsafe fn peek<'a>(handle: usize) -> Option<&'a TaskObject> {
+    // SAFETY: as the caller says.
+    unsafe { TASKS.peek(handle.checked_sub(TASK_OFFSET)?) }
+}
+
 /// Takes a task's handle out of use.
 pub fn remove_task(handle: usize) {
     if OVER.get() != Some(&handle) {
@@ -245,14 +260,18 @@ pub fn over() -> Result<usize> {
     Ok(handle)
 }
 
-/// Takes the outcome of a request that [`over`] gave: its handle becomes MPI_REQUEST_NULL. `None` if it is another one.
+/// Takes the outcome of an operation that was over when its call returned: of a request that [`over`] gave, whose handle becomes MPI_REQUEST_NULL, or of
+/// a start of a persistent one. `None` if it is another request.
 #[inline]
 pub fn take_over(handle: &mut usize) -> Option<MessageStatus> {
-    if OVER.get() != Some(handle) {
-        return None;
+    if OVER.get() == Some(handle) {
+        *handle = abi::MPI_REQUEST_NULL;
+        return Some(OVER_STATUS);
     }
-    *handle = abi::MPI_REQUEST_NULL;
-    Some(OVER_STATUS)
+    // SAFETY: argument rule 2.
+    let task = unsafe { peek(*handle) }?;
+    // What is checked is taken by `Named::take`.
+    (!check::is_on() && task.take_at_once()).then_some(OVER_STATUS)
 }
 
 const OVER_STATUS: MessageStatus = MessageStatus { error: abi::MPI_SUCCESS, ..MessageStatus::EMPTY };

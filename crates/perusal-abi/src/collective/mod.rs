@@ -132,13 +132,13 @@ fn ended(error: Option<Error>) -> (MessageStatus, Option<Error>) {
 /// [`crate::engine::Progress::start_background`].
 pub(crate) type Begun = Option<Arc<NonblockingOperation>>;
 
-/// Begins work on `comm`, which may use `team`. `outline` is asked what it is if it is not over at once.
+/// Begins work on `comm`, which may use `team`. If it is not over at once, these two are asked for, to be kept, and so is `outline` what it is.
 ///
 /// # Safety
 /// As for [`NonblockingOperation::new`].
 unsafe fn begin_work(
-    comm: Arc<Comm>,
-    team: TeamUse,
+    comm: impl FnOnce() -> Arc<Comm>,
+    team: impl FnOnce() -> TeamUse,
     work: Work,
     outline: impl FnOnce(&Comm) -> Outline,
 ) -> Begun {
@@ -147,6 +147,7 @@ unsafe fn begin_work(
     if matches!(begun, Ok(None)) {
         return None;
     }
+    let (comm, team) = (comm(), team());
     let outline = outline(&comm);
     // SAFETY: `work` holds nothing that is bound to a thread, and uses no other team (`Safety`).
     Some(Arc::new(unsafe { NonblockingOperation::new(begun, comm, team, outline) }))
@@ -170,7 +171,7 @@ pub(crate) unsafe fn begin(
     outline: impl FnOnce(&Comm) -> Outline,
 ) -> Result<MPI_Request> {
     // SAFETY: as the caller's.
-    request(unsafe { begin_work(comm, TeamUse::OfComm, work, outline) })
+    request(unsafe { begin_work(|| comm, || TeamUse::OfComm, work, outline) })
 }
 
 /// The transports of nonblocking operation `number` on `comm`, which `team` may serve.

@@ -165,17 +165,13 @@ impl InBackground<'_> {
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         work: impl FnOnce(SequenceNumber) -> F,
     ) -> Option<Begun> {
-        let engine = running()?;
-        let (comm, number, team) = match self {
-            Self::Once(handle) => {
-                let comm = comms::get(handle.handle()).ok()?;
-                let number = SequenceNumber::Once(comm.next_in_background());
-                (comm, number, TeamUse::OfComm)
-            }
-            Self::Again(start) => (start.comm.clone(), start.number, start.team.clone()),
+        let (engine, comm) = (running()?, self.comm()?);
+        let number = match self {
+            Self::Once(_) => SequenceNumber::Once(comm.next_in_background()),
+            Self::Again(start) => start.number,
         };
         let work = work(number);
-        let number = NumberedCall::count_in_background(engine, &comm);
+        let number = NumberedCall::count_in_background(engine, comm);
         let work: Pin<Box<dyn Future<Output = Result<()>> + '_>> = Box::pin(work);
         // SAFETY: of what is borrowed, it holds the communicator and the team, which the operation keeps, and the program's buffers, which are valid
         // until the request is complete (argument rule 3).
@@ -187,6 +183,14 @@ impl InBackground<'_> {
                 |call| call.outline_of_request(number, CollMode::Nonblocking),
             ),
             Self::Again(start) => start.call.outline_of_request(number, CollMode::Persistent),
+        };
+        let comm = || match self {
+            Self::Once(handle) => comms::get(handle.handle()).expect("argument rule 2: nobody frees it now"),
+            Self::Again(start) => start.comm.clone(),
+        };
+        let team = || match self {
+            Self::Once(_) => TeamUse::OfComm,
+            Self::Again(start) => start.team.clone(),
         };
         // SAFETY: the work holds addresses, the team or a transport, and what is `Send`.
         Some(unsafe { begin_work(comm, team, work, outline) })

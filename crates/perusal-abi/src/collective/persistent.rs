@@ -14,7 +14,7 @@ use crate::info::Info;
 use crate::p2p::MessageStatus;
 use crate::process::engine;
 use crate::requests::{Task, insert_task};
-use crate::sync::Mutex;
+use crate::sync::{AtomicU8, AtomicUsize, Mutex, Ordering};
 use crate::types::MPI_Request;
 use std::sync::Arc;
 
@@ -66,30 +66,62 @@ struct PersistentTask {
     team: TeamUse,
     /// How many starts go by messages before.
     by_messages: usize,
-    started: Mutex<Started>,
+    /// How often it has been started: as often at all members.
+    times: AtomicUsize,
+    stage: Stage,
+    /// What has been started, if it was not over at once.
+    current: Mutex<Begun>,
 }
 
+/// How far the last start of an operation is. Relaxed throughout: the program orders the calls on one request.
 #[derive(Default)]
-struct Started {
-    /// How often it has been started: as often at all members.
-    times: usize,
-    /// Whether it has been started and not been waited for.
-    active: bool,
-    /// What has been started, unless it was over at once.
-    current: Begun,
+struct Stage(AtomicU8);
+
+impl Stage {
+    /// No start, or its outcome has been taken.
+    const INACTIVE: u8 = 0;
+    /// Started, and not over when MPI_Start returned.
+    const UNDER_WAY: u8 = 1;
+    /// Started, and over when MPI_Start returned.
+    const OVER: u8 = 2;
+
+    fn is(&self, stage: u8) -> bool {
+        self.0.load(Ordering::Relaxed) == stage
+    }
+    fn set(&self, stage: u8) {
+        self.0.store(stage, Ordering::Relaxed);
+    }
+    /// False if it is active already.
+    fn begin(&self) -> bool {
+        self.0.compare_exchange(Self::INACTIVE, Self::UNDER_WAY, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
 }
 
 impl Task for PersistentTask {
     fn poll(&self, _: &Engine) -> Result<bool> {
-        Ok(lock(&self.started).current.as_ref().is_none_or(|operation| operation.is_over()))
+        let is_over = || lock(&self.current).as_ref().is_none_or(|operation| operation.is_over());
+        Ok(!self.stage.is(Stage::UNDER_WAY) || is_over())
     }
     fn outcome(&self, _: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
-        let mut started = lock(&self.started);
-        let error = started.current.as_ref().and_then(|operation| operation.error());
+        let mut error = None;
+        if self.stage.is(Stage::UNDER_WAY) {
+            let mut current = lock(&self.current);
+            error = current.as_ref().and_then(|operation| operation.error());
+            if last {
+                *current = None;
+            }
+        }
         if last {
-            (started.active, started.current) = (false, None);
+            self.stage.set(Stage::INACTIVE);
         }
         ended(error)
+    }
+    fn take_at_once(&self) -> bool {
+        let over = self.stage.is(Stage::OVER);
+        if over {
+            self.stage.set(Stage::INACTIVE);
+        }
+        over
     }
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("a collective operation cannot be cancelled"))
@@ -101,28 +133,30 @@ impl Task for PersistentTask {
         Some(RaisedOn::from(&*self.comm))
     }
     fn collective(&self) -> Option<(u32, Outline)> {
-        let started = lock(&self.started);
-        started.current.as_ref().map(|operation| (self.comm.context, *operation.described().1))
+        let current = lock(&self.current);
+        current.as_ref().map(|operation| (self.comm.context, *operation.described().1))
     }
     fn is_persistent(&self) -> bool {
         true
     }
     fn is_active(&self) -> bool {
-        lock(&self.started).active
+        !self.stage.is(Stage::INACTIVE)
     }
     fn start(&self, engine: &'static Engine) -> Result<()> {
-        let mut started = lock(&self.started);
-        if started.active {
+        if !self.stage.begin() {
             return Err(Error::Request("it is active; it can be started again when it is complete"));
         }
-        started.times += 1;
-        let team = if started.times > self.by_messages { &self.team } else { &TeamUse::None };
+        let before = self.times.load(Ordering::Relaxed);
+        self.times.store(before + 1, Ordering::Relaxed);
+        let team = if before >= self.by_messages { &self.team } else { &TeamUse::None };
         let start = Start { comm: &self.comm, call: &self.call, number: self.number, team };
         let fast = self.fast.as_ref().and_then(|FastPath(perform)| perform(InBackground::Again(start)));
-        let begun = fast.unwrap_or_else(|| self.begin(engine, team.clone()));
-        (started.active, started.current) = (true, begun.clone());
-        if let Some(operation) = begun {
-            engine.progress().start_background(operation);
+        match fast.unwrap_or_else(|| self.begin(engine, team)) {
+            None => self.stage.set(Stage::OVER),
+            Some(operation) => {
+                *lock(&self.current) = Some(operation.clone());
+                engine.progress().start_background(operation);
+            }
         }
         Ok(())
     }
@@ -130,14 +164,19 @@ impl Task for PersistentTask {
 
 impl PersistentTask {
     /// Begins it by the complete implementation.
-    fn begin(&self, engine: &'static Engine, team: TeamUse) -> Begun {
+    fn begin(&self, engine: &'static Engine, team: &TeamUse) -> Begun {
         let number = NumberedCall::count_in_background(engine, &self.comm);
         let (comm, call) = (self.comm.clone(), self.call.clone());
         // SAFETY: argument rule 3: of a persistent operation, the buffers are valid from each start until its completion.
         let work = Box::pin(unsafe { performed(engine, comm.clone(), call, self.number, team.clone()) });
         // SAFETY: the work holds addresses, its transports, and what is `Send`, and uses no other team.
         unsafe {
-            begin_work(comm, team, work, |_| self.call.outline_of_request(number, CollMode::Persistent))
+            begin_work(
+                || comm,
+                || team.clone(),
+                work,
+                |_| self.call.outline_of_request(number, CollMode::Persistent),
+            )
         }
     }
 }
@@ -155,8 +194,8 @@ pub(crate) fn prepare(
     let engine = engine()?;
     let by_messages = if call.needs_no_bulk(engine, &comm) { 0 } else { BY_MESSAGES };
     let team = if has_team(&call) { TeamUse::Own(Arc::default()) } else { TeamUse::None };
-    let started = Mutex::default();
-    let task = PersistentTask { comm, call, fast, number, team, by_messages, started };
+    let (times, stage, current) = Default::default();
+    let task = PersistentTask { comm, call, fast, number, team, by_messages, times, stage, current };
     let handle = insert_task(Box::new(task))?;
     if let Some((comm, call)) = checked {
         check_calls::began_persistent(handle, &comm, &call);

@@ -16,10 +16,14 @@ use crate::types::{
 use core::ffi::{c_int, c_void};
 
 fn start(handle: MPI_Request) -> Result<()> {
-    let started = match requests::find(engine()?, handle)? {
-        Named::Message(request) => engine()?.start(request),
-        Named::Null => Err(Error::Request("MPI_REQUEST_NULL cannot be started")),
-        Named::Task(task) => task.start(engine()?),
+    let engine = engine()?;
+    // SAFETY: argument rule 2.
+    let started = if let Some(task) = unsafe { requests::peek(handle) } {
+        task.start(engine)
+    } else if let Named::Message(request) = requests::find(engine, handle)? {
+        engine.start(request)
+    } else {
+        Err(Error::Request("MPI_REQUEST_NULL cannot be started"))
     };
     if check::is_on() && started.is_ok() {
         check::started(handle);
