@@ -1,6 +1,7 @@
 //! One rank's view of its job.
 
 use super::cpus;
+use super::header::Abort;
 use super::inherited::{
     self, FD_VARIABLE, JobWorld, LAUNCHER_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, number,
 };
@@ -228,6 +229,12 @@ impl Job {
         self.some_stay_away.store(!all, Ordering::Relaxed);
     }
 
+    /// The call for the end of the job that concerns this rank, if there is one.
+    #[must_use]
+    pub fn abort(&self) -> Option<Abort> {
+        self.header().abort(self.places()).filter(|abort| self.roster().concerns(abort.rank, self.rank))
+    }
+
     /// Checks that a wait for `peer` (for any rank, with `None`) can still end: the job was not aborted, the peer is not dead, and the
     /// launcher, which notices deaths, is there. To be called now and then in a long wait, not for each message: it may take a
     /// system call.
@@ -235,8 +242,7 @@ impl Job {
     /// # Errors
     /// [`Error::RankFailed`] with the rank that has died or aborted; [`Error::Other`] if the launcher has ended.
     pub fn check_alive(&self, peer: Option<u32>) -> Result<()> {
-        let abort = self.header().abort(self.places());
-        if let Some(abort) = abort.filter(|abort| self.roster().concerns(abort.rank, self.rank)) {
+        if let Some(abort) = self.abort() {
             return Err(Error::RankFailed { rank: abort.rank, how: format!("it {}", abort.what()) });
         }
         if self.roster().entry(self.rank).is_refused() {
@@ -305,7 +311,6 @@ fn own_pid() -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Abort;
     use super::super::roster::Exit;
     use super::*;
 

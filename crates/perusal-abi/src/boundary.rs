@@ -290,6 +290,7 @@ pub fn last_said(class: c_int) -> Option<String> {
 /// Raises `error` of `function` on `source` and gives back the code that the function returns, if it returns.
 #[cold]
 pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Error) -> c_int {
+    super::process::await_end();
     let RaisedOn { source, handler } = BLAMED.take().unwrap_or_else(|| RaisedOn::from(source.into()));
     let mut code = error.class();
     check::call_failed(&error);

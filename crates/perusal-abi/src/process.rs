@@ -26,6 +26,7 @@ use crate::variables::{Overrides, VariableId};
 use core::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 
 /// Made once, kept to the end of the process: what is in flight may need it.
 static ENGINE: OnceLock<Process> = OnceLock::new();
@@ -262,6 +263,22 @@ pub fn finish() -> Result<()> {
     boundary::set_phase(Phase::After);
     users.publish(engine);
     Ok(())
+}
+
+/// Waits for the launcher to end this process, if a rank has called for the end of the job: the program would take the failures that follow for
+/// its own, and report them. Waits for a second in all, as a program may put the launcher's signal off, and for no longer than until a signal has been handled.
+#[cold]
+pub fn await_end() {
+    static PATIENCE: OnceLock<Instant> = OnceLock::new();
+    let ending = |engine: &&Engine| engine.job().launcher().is_some() && engine.job().abort().is_some();
+    if engine().ok().filter(ending).is_none() {
+        return;
+    }
+    let until = *PATIENCE.get_or_init(|| Instant::now() + Duration::from_secs(1));
+    let left = until.saturating_duration_since(Instant::now());
+    let left = libc::timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+    // SAFETY: reads a time that lives here; NULL asks for nothing back.
+    unsafe { libc::nanosleep(&raw const left, core::ptr::null_mut()) };
 }
 
 /// Ends the job with `code`, for the program or for an error handler; the launcher ends the other ranks.
