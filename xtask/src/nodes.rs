@@ -78,9 +78,9 @@ impl Nodes {
                 true => run(command("nsenter").args(["-t", &nodes.init, "-n", "ip"]).args(line.split(' ')))?,
             }
         }
-        // In place of ssh: options, a host, a command.
+        // In place of ssh: options, a host, a command. nsenter that forks stops with its child, and nobody continues it: here the shell forks.
         let script = format!(
-            "#!/bin/sh\nwhile case $1 in -*) ;; *) false;; esac; do shift; done\nshift\nexec nsenter -t {} -n -p -m /bin/sh -c \"$*\"\n",
+            "#!/bin/sh\nwhile case $1 in -*) ;; *) false;; esac; do shift; done\nshift\nexec nsenter -t {} -n -p -m --no-fork /bin/sh -c \"$*\nexit\"\n",
             nodes.init
         );
         write(nodes.launcher(), script)?;
@@ -111,6 +111,19 @@ impl Nodes {
             ("HYDRA_LAUNCHER_EXEC", self.launcher().display().to_string()),
             ("HYDRA_HOST_FILE", self.hosts().display().to_string()),
         ]
+    }
+
+    /// The processes of that name on the other node, as this node numbers them.
+    fn processes(&self, name: &str) -> Result<Vec<String>> {
+        let space = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/pid")).ok();
+        let there = space(&self.init);
+        let processes = std::fs::read_dir("/proc").map_err(|error| error.to_string())?;
+        let names = processes.filter_map(|one| one.ok()?.file_name().into_string().ok());
+        let is_it = |process: &String| {
+            read(format!("/proc/{process}/comm")).is_ok_and(|comm| comm.trim() == name)
+                && space(process) == there
+        };
+        Ok(names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).filter(is_it).collect())
     }
 
     fn cut(&self, is_cut: bool) -> Result {
@@ -153,6 +166,7 @@ pub fn programs(nodes: &Nodes, mpich: &Path, dist: &Path, over: &[(&str, String)
     for (name, what) in [("the link cut", "wait"), ("the link cut amid long messages", "stream")] {
         verdicts.push(link_cut(nodes, name, job(&[what]))?);
     }
+    verdicts.push(proxy_stopped(nodes, mpich)?);
     let mut run = command("timeout");
     run.args(["-s", "KILL", LIMIT]).arg(dist.join("bin/perusal")).arg("run");
     run.arg("--hosts").arg(format!("{HERE}:4,{THERE}:4")).arg("--launcher-exec").arg(nodes.launcher());
@@ -196,4 +210,49 @@ fn link_cut(nodes: &Nodes, name: &'static str, mut job: Command) -> Result<Verdi
     let status = job.wait().map_err(|error| error.to_string())?;
     let output = read(&log)?;
     Ok((name, waits(&output) && ended(&output) && !status.success(), output))
+}
+
+/// MPICH's proxy of the other node and its shell are stopped for a moment: what has started them is not left stopped, and the job ends as ever.
+fn proxy_stopped(nodes: &Nodes, mpich: &Path) -> Result<Verdict> {
+    const NAME: &str = "a proxy stopped and continued";
+    // Some are left for a while where the link was cut.
+    let others = nodes.processes("hydra_pmi_proxy")?;
+    let mut job = command("timeout");
+    job.args(["-s", "KILL", "60"]).arg(mpich.join("bin/mpiexec.hydra")).args(["-n", "2", "sleep", "3"]);
+    job.envs(nodes.environment()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let job = job.spawn().map_err(|error| error.to_string())?;
+    let start = Instant::now();
+    let proxy = loop {
+        let mut proxies = nodes.processes("hydra_pmi_proxy")?;
+        proxies.retain(|proxy| !others.contains(proxy));
+        if !proxies.is_empty() {
+            break proxies.pop();
+        }
+        if start.elapsed() > Duration::from_secs(30) {
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let parent = |process: &String| status(process, "PPid:");
+    let shell = proxy.as_ref().and_then(parent);
+    let launcher = shell.as_ref().and_then(parent);
+    for signal in ["-STOP", "-CONT"] {
+        for process in [&shell, &proxy].into_iter().flatten() {
+            run(command("kill").args([signal, process]))?;
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let states =
+        [proxy, shell, launcher].map(|process| process.and_then(|process| status(&process, "State:")));
+    let goes_on = states.iter().all(|state| state.as_ref().is_some_and(|state| !state.starts_with('T')));
+    let ended = job.wait_with_output().map_err(|error| error.to_string())?;
+    let mut output = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
+    output += &format!("the proxy, its shell, and what has started that: {states:?}\n");
+    Ok((NAME, goes_on && ended.status.success(), output))
+}
+
+/// What the kernel says of a process in the line that begins so.
+fn status(process: &str, line: &str) -> Option<String> {
+    let text = read(format!("/proc/{process}/status")).ok()?;
+    text.lines().find_map(|one| Some(one.strip_prefix(line)?.trim().to_owned()))
 }
