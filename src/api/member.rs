@@ -19,12 +19,12 @@ use crate::error::{Error, Result};
 use crate::events::{Event, EventPayload, Registry, inside_callback};
 use crate::p2p::Request;
 use crate::shm::{Abort, Job, RankState, contexts};
-use crate::sync::{Mutex, PublishedStage, ShardedLock, ShardedLockReadGuard};
+use crate::sync::{Mutex, OnceLock, PublishedStage, ShardedLock, ShardedLockReadGuard};
 use crate::trace::Recording;
 use core::any::Any;
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError, TryLockError};
 
 const RUNNING: u8 = 0;
 const BROKEN: u8 = 1;

@@ -6,12 +6,12 @@ use crate::engine::BackgroundOperation;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::shm::telemetry::{CollectiveAbout, MessageAbout, OperationAbout};
-use crate::sync::{ConditionalLock, PublishedFlag};
+use crate::sync::{ConditionalLock, OnceLock, PublishedFlag};
 use crate::team::BackgroundTeam;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A future that owns what it works on.
 pub type Work = Pin<Box<dyn Future<Output = Result<()>>>>;

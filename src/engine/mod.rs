@@ -82,9 +82,9 @@ use crate::error::{Error, Result};
 use crate::events::Registry;
 use crate::shm::telemetry::CallsMade;
 use crate::shm::{self, Job, Telemetry};
-use crate::sync::{AsymmetricFence, AtomicU64, CachePadded, ConditionalLock, Ordering};
+use crate::sync::{AsymmetricFence, AtomicU64, CachePadded, ConditionalLock, OnceLock, Ordering};
 use core::ptr::NonNull;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Says how many collective calls the program has made, but on the communicator of a context.
 pub type CallsMadeBut = fn(Option<u32>) -> Vec<CallsMade>;

@@ -13,7 +13,7 @@ mod imp {
         AtomicUsize, Ordering, compiler_fence, fence,
     };
     #[cfg(not(perusal_tsan))]
-    pub use std::sync::{Condvar, Mutex, MutexGuard, RwLock};
+    pub use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, RwLock};
     pub use std::thread::yield_now;
     pub use std::{thread, thread_local};
 
@@ -65,10 +65,10 @@ mod imp {
     pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub use loom::thread::yield_now;
     pub use loom::{thread, thread_local};
-    // No model comes by one.
-    pub use std::sync::RwLock;
     /// A word that loom does not know, and which therefore orders nothing in a model.
     pub use std::sync::atomic::AtomicUsize as UnmodelledUsize;
+    // No model comes by one.
+    pub use std::sync::{OnceLock, RwLock};
 
     /// Runs `body` in every order with `preemptions` preemptions, or as many as LOOM_MAX_PREEMPTIONS says.
     pub fn explore(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
@@ -87,7 +87,7 @@ pub use imp::*;
 mod watched;
 #[cfg(perusal_tsan)]
 pub use watched::{
-    Condvar, Mutex, MutexGuard, ReadGuard as ShardedLockReadGuard, RwLock, RwLock as ShardedLock,
+    Condvar, Mutex, MutexGuard, OnceLock, ReadGuard as ShardedLockReadGuard, RwLock, RwLock as ShardedLock,
 };
 
 #[cfg(not(any(perusal_loom, perusal_tsan)))]

@@ -2,6 +2,8 @@
 //!
 //! The standard library is compiled without the sanitizer, which therefore does not see how a thread that waited for a lock is ordered behind
 //! the one that gave it back. Each lock here has a word beside it that says so once more, in code that is compiled with the sanitizer.
+//! So has each cell that is written once: what its value owns was written before the value was there. The value itself is written and
+//! read by functions of the standard library, which `tests/thread_sanitizer.txt` names.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -145,6 +147,32 @@ impl<T> RwLock<T> {
     /// As `std::sync::RwLock::try_write`.
     pub fn try_write(&self) -> TryLockResult<WriteGuard<'_, T>> {
         Guard::attempt(self.inner.try_write(), &self.order)
+    }
+}
+
+/// `std::sync::OnceLock`.
+#[derive(Debug, Default)]
+pub struct OnceLock<T> {
+    order: Order,
+    inner: std::sync::OnceLock<T>,
+}
+
+impl<T> OnceLock<T> {
+    /// A cell without a value.
+    pub const fn new() -> Self {
+        Self { order: Order(AtomicU32::new(0)), inner: std::sync::OnceLock::new() }
+    }
+    /// As `std::sync::OnceLock::get`.
+    pub fn get(&self) -> Option<&T> {
+        let value = self.inner.get()?;
+        self.order.before();
+        Some(value)
+    }
+    /// As `std::sync::OnceLock::set`.
+    pub fn set(&self, value: T) -> Result<(), T> {
+        // Before the value is there: whoever finds it follows this.
+        self.order.after();
+        self.inner.set(value)
     }
 }
 
