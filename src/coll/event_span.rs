@@ -200,14 +200,8 @@ impl CollectiveOp {
             Self::Alltoall(_, recv) => team.serves_alltoall(recv.bytes(0)),
             Self::Allgather(_, recv) if !matches!(recv.form, Form::Even(..)) => {
                 let longest = (0..team.size).map(|r| recv.bytes(r)).max().unwrap_or_default();
-                let all = (0..team.size).fold(0_usize, |all, r| all.saturating_add(recv.bytes(r)));
-                match (0..team.size).all(|r| recv.bytes(r) == longest) {
-                    true => team.may_serve(longest, longest),
-                    false => {
-                        team.may_serve(longest, team.judged_of_allgather(all / team.size))
-                            && (team.size > 2 || longest <= PAYLOAD)
-                    }
-                }
+                let equal = (0..team.size).all(|r| recv.bytes(r) == longest);
+                equal || team.size > 2 || longest <= PAYLOAD
             }
             Self::Gather(_, pieces, ..) | Self::Scatter(pieces, ..) if pieces.is_some() => {
                 let block = pieces.as_ref().map_or(0, |pieces| pieces.bytes(0));
@@ -221,9 +215,7 @@ impl CollectiveOp {
                 let bytes = data.as_ref().or(result.as_ref()).map_or(0, Elements::bytes);
                 !team.goes_by_messages(self.operation(), bytes)
             }
-            Self::ReduceScatter(data, ..) => {
-                team.may_serve_one(self.operation(), data.bytes(), data.bytes() / team.size)
-            }
+            Self::ReduceScatter(data, ..) => !team.goes_by_messages(self.operation(), data.bytes()),
             Self::Scan(_, data, _) | Self::Exscan(_, data, _) => team.may_serve_scan(data.bytes()),
             _ => true,
         }

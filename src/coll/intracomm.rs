@@ -179,6 +179,21 @@ pub async fn allgather<'a, T: Transport>(
     if let Some(mut all) = run {
         return copied.and(gather_everywhere(transport, team, &mut all, &ends, equal.then_some(sent)).await);
     }
+    let (blocks, agreed) =
+        if equal { (Blocks::Equal(ends[0]), sent) } else { (Blocks::EndingAt(&ends), end) };
+    if let Some(team) = &mut team
+        && !(equal && team.allgathers_directly(ends[0]).await?)
+    {
+        // Into their places at once, wherever those are.
+        let own = pieces(rank).as_input();
+        let show = |at: usize, to: &mut Room<'_>| own.show(at, to);
+        if team
+            .allgather_pieces((blocks, agreed), show, |from, at, bytes| pieces(from).unpack(at, bytes))
+            .await?
+        {
+            return copied;
+        }
+    }
     let mut all = Scratch::of(end)?;
     copy_slice(&pieces(rank).as_input().packed()?, &mut all[begin(rank)..ends[rank]]);
     copied.and(gather_everywhere(transport, team, &mut all, &ends, equal.then_some(sent)).await)?;

@@ -44,6 +44,15 @@ impl Blocks<'_> {
             Self::EndingAt(ends) => (if r == 0 { 0 } else { ends[r - 1] })..ends[r],
         }
     }
+
+    /// The bytes of the longest block.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        match self {
+            Self::Equal(block) => *block,
+            Self::EndingAt(ends) => (0..ends.len()).map(|r| self.range(r).len()).max().unwrap_or_default(),
+        }
+    }
 }
 
 /// Calls the algorithm with the value `$selected`, one of the table's.

@@ -103,9 +103,15 @@ impl TeamCapacity<'_> {
         if once_for_all { 0 } else { block }
     }
 
-    /// Returns the bytes by which operands of `len` bytes are judged for that: a slice, if they fit into the bulk; what does not (`fits`) would go by messages, and several times.
-    pub(in crate::coll) fn judged_of_reduction(&self, len: usize, fits: bool) -> usize {
-        if fits { self.slice_in_one_step(len, SLICES) } else { len }
+    /// Returns the bytes by which operands of a scan are judged for that: a slice, if they fit into the bulk; what does not would go by messages, and several times.
+    pub(super) fn judged_of_scan(&self, len: usize) -> usize {
+        if len <= self.room_among_all(Width::One) { self.slice_in_one_step(len, SLICES) } else { len }
+    }
+
+    /// The same of a reduce-scatter: 0 where ranks outnumber CPUs, as for [`Self::judged_of_reduction_in_slices`], unless somebody has set the control variable.
+    pub(super) fn judged_of_reduce_scatter(&self, len: usize) -> usize {
+        let rounds = self.is_one_step_by_default() && self.config.shape().is_oversubscribed();
+        if rounds { 0 } else { self.judged_of_scan(len) }
     }
 
     /// Returns the bytes by which a member's slice of `len` bytes of operands is judged: it must be `times` as long as what is only moved.

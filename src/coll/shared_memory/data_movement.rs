@@ -3,11 +3,11 @@
 
 use super::{Hold, OperationKey, Place, TeamGuard, Wanted, Width, show};
 use crate::arch::copy_slice;
+use crate::coll::algorithms::Blocks;
 use crate::error::Result;
 use crate::events::Collective;
 use crate::ring::Room;
 use crate::team::PAYLOAD;
-use core::cmp::Ordering;
 use core::ops::Range;
 
 impl<H: Hold> TeamGuard<'_, H> {
@@ -72,89 +72,104 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// # Errors
     /// As for [`Self::bcast`].
     pub async fn allgather(&mut self, all: &mut [u8], sent: usize) -> Result<bool> {
-        let (rank, size) = (self.rank(), self.size());
-        let block = all.len() / size;
-        let what = OperationKey::new(Collective::Allgather, 0, sent);
+        let block = all.len() / self.size();
         if self.is_long(block) && self.allgathers_directly(block).await? {
             return self.allgather_direct(None, all, sent).await.map(|()| true);
         }
-        let most = 2 * self.engine.config().coll_piece();
-        let room = if block <= PAYLOAD { PAYLOAD } else { self.room_among_all(Width::One).min(most) };
-        if block > PAYLOAD && !self.has_room_among_all((room.min(block), Width::One)).await? {
-            return Ok(false);
-        }
-        let mut at = 0;
-        loop {
-            let len = room.min(block - at);
-            let (before, rest) = all.split_at_mut(rank * block);
-            let (own, behind) = rest.split_at_mut(block);
-            let done = self
-                .among_all(
-                    what,
-                    (len, Width::One),
-                    |to, _| show(&own[at..][..len], to),
-                    Wanted::All,
-                    |from, bytes, _| {
-                        let theirs = match from.cmp(&rank) {
-                            Ordering::Less => &mut before[from * block..],
-                            Ordering::Equal => return Ok(()),
-                            Ordering::Greater => &mut behind[(from - rank - 1) * block..],
-                        };
-                        copy_slice(bytes, &mut theirs[at..][..len]);
-                        Ok(())
-                    },
-                )
-                .await;
-            self.settle(done, block <= room)?;
-            at += len;
-            if at == block {
-                return Ok(true);
-            }
-        }
+        let blocks = Blocks::Equal(block);
+        let own = blocks.range(self.rank());
+        let (before, rest) = all.split_at_mut(own.start);
+        let (mine, behind) = rest.split_at_mut(block);
+        self.allgather_pieces(
+            (blocks, sent),
+            |at, to| show(&mine[at..][..to.len()], to),
+            |from, at, bytes| {
+                let room = beside(before, (own.end, behind), blocks.range(from));
+                copy_slice(bytes, &mut room[at..][..bytes.len()]);
+            },
+        )
+        .await
     }
 
-    /// Fills `all`, which consists of a block for each member, that of member `r` before byte `ends[r]`, of which the caller's own is filled in. Long ones are copied in one step, others in one round, if the
-    /// longest fits; but two members exchange messages, so that who has less need not wait until the other has written all.
+    /// Fills `all`, which consists of a block for each member, that of member `r` before byte `ends[r]`, of which the caller's own is filled in. Long ones are copied in one step.
     ///
     /// # Errors
     /// As for [`Self::bcast`].
     pub async fn allgatherv(&mut self, all: &mut [u8], ends: &[usize]) -> Result<bool> {
-        let (rank, size) = (self.rank(), self.size());
-        let range = |r: usize| if r == 0 { 0..ends[0] } else { ends[r - 1]..ends[r] };
-        let (begin, end, total) = (range(rank).start, range(rank).end, all.len());
-        let longest = (0..size).map(|r| range(r).len()).max().unwrap_or_default();
-        let direct = longest > PAYLOAD && size > 2 && self.allgathers_directly(total / size).await?;
-        let (before, rest) = all.split_at_mut(begin);
-        let (own, behind) = rest.split_at_mut(end - begin);
+        let (size, total, blocks) = (self.size(), all.len(), Blocks::EndingAt(ends));
+        let own = blocks.range(self.rank());
+        let direct = blocks.longest() > PAYLOAD && size > 2 && self.allgathers_directly(total / size).await?;
+        let (before, rest) = all.split_at_mut(own.start);
+        let (mine, behind) = rest.split_at_mut(own.len());
         if direct {
             let place = |from: usize, fill: &mut dyn FnMut(&mut [u8]) -> Result<()>| {
-                fill(beside(before, (end, behind), range(from)))
+                fill(beside(before, (own.end, behind), blocks.range(from)))
             };
-            return self.allgatherv_direct(own, (end - begin, total), place).await.map(|()| true);
+            return self.allgatherv_direct(mine, (mine.len(), total), place).await.map(|()| true);
         }
-        if longest > PAYLOAD
-            && (size == 2
-                || longest > self.room_among_all(Width::One)
-                || !self.has_room_among_all((longest, Width::One)).await?)
-        {
-            return Ok(false);
-        }
-        let what = OperationKey::new(Collective::Allgather, 0, total);
-        self.among_all(
-            what,
-            (longest, Width::One),
-            |to, _| show(own, &mut to.part(0, own.len())),
-            Wanted::All,
-            |from, bytes, _| {
-                if from != rank {
-                    let to = beside(before, (end, behind), range(from));
-                    copy_slice(&bytes[..to.len()], to);
-                }
-                Ok(())
+        self.allgather_pieces(
+            (blocks, total),
+            |at, to| show(&mine[at..][..to.len()], to),
+            |from, at, bytes| {
+                let room = beside(before, (own.end, behind), blocks.range(from));
+                copy_slice(bytes, &mut room[at..][..bytes.len()]);
             },
         )
-        .await?;
-        Ok(true)
+        .await
+    }
+
+    /// Shows each member's block to all others, in as many rounds as the longest takes: `own` shows the stretch of the caller's that begins at a byte of it, and `write` is
+    /// given a member, a byte of its block, and the stretch that begins there. `agreed` is a number that all members must give. But two members whose long blocks
+    /// differ exchange messages, so that who has less need not wait until the other has written all.
+    ///
+    /// # Errors
+    /// As for [`Self::bcast`].
+    pub async fn allgather_pieces(
+        &mut self,
+        (blocks, agreed): (Blocks<'_>, usize),
+        mut own: impl FnMut(usize, &mut Room<'_>),
+        mut write: impl FnMut(usize, usize, &[u8]),
+    ) -> Result<bool> {
+        let (rank, size) = (self.rank(), self.size());
+        let longest = blocks.longest();
+        if longest > PAYLOAD && size == 2 && matches!(blocks, Blocks::EndingAt(_)) {
+            return Ok(false);
+        }
+        let what = OperationKey::new(Collective::Allgather, 0, agreed);
+        let most = 2 * self.engine.config().coll_piece();
+        let room = if longest <= PAYLOAD { PAYLOAD } else { self.room_among_all(Width::One).min(most) };
+        if longest > PAYLOAD && !self.has_room_among_all((room.min(longest), Width::One)).await? {
+            return Ok(false);
+        }
+        let mut at = 0;
+        loop {
+            let len = room.min(longest - at);
+            // Shorter blocks may be over.
+            let stretch = |r: usize| blocks.range(r).len().saturating_sub(at).min(len);
+            let done = self
+                .among_all(
+                    what,
+                    (len, Width::One),
+                    |to, _| {
+                        if stretch(rank) > 0 {
+                            own(at, &mut to.part(0, stretch(rank)));
+                        }
+                    },
+                    Wanted::All,
+                    |from, bytes, _| {
+                        if from != rank && stretch(from) > 0 {
+                            write(from, at, &bytes[..stretch(from)]);
+                        }
+                        Ok(())
+                    },
+                )
+                .await;
+            self.settle(done, longest <= room)?;
+            at += len;
+            if at == longest {
+                return Ok(true);
+            }
+        }
     }
 
     /// Gathers blocks of `block` bytes at `root`: `own` copies the caller's, and `each` is shown those of all members there.

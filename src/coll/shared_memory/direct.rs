@@ -14,7 +14,7 @@
 //! What a member reads out of a slot is an address, which the kernel checks in the process that it belongs to: a peer that writes garbage spoils its own
 //! memory, or that of its job.
 
-use super::{Hold, Operands, OperationKey, TeamGuard, Width};
+use super::{Hold, Operands, OperationKey, TeamGuard};
 use crate::arch::{copy_run, copy_slice};
 use crate::coll::buffer::InputBuffer;
 use crate::coll::intracomm::check_block;
@@ -355,13 +355,6 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         cut(member)..cut(member + 1)
     }
 
-    /// Whether operands of `len` bytes are reduced in slices of which each member reads one of all others.
-    pub(super) async fn reduces_directly(&mut self, len: usize) -> Result<bool> {
-        let fits = len <= self.room_among_all(Width::One);
-        let judged = self.capacity().judged_of_reduction(len, fits);
-        self.is_direct(judged).await
-    }
-
     /// A reduction whose results `root` wants, or, if there is none, all: each member reduces a slice of all operands, and writes the results to who wants them. `false` if it is not done in
     /// one step.
     ///
@@ -418,7 +411,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         kernel: &K,
     ) -> Result<bool> {
         let Operands { own, out, len, unit } = operands;
-        if !self.has_room_for_blocks(unit) || !self.reduces_directly(len).await? {
+        let judged = self.capacity().judged_of_reduce_scatter(len);
+        if !self.has_room_for_blocks(unit) || !self.is_direct(judged).await? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::ReduceScatter, 0, len);
@@ -458,7 +452,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         kernel: &K,
     ) -> Result<bool> {
         let Operands { own, out, len, unit } = operands;
-        if !self.reduces_directly(len).await? {
+        let judged = self.capacity().judged_of_scan(len);
+        if !self.is_direct(judged).await? {
             return Ok(false);
         }
         let operation = if inclusive { Collective::Scan } else { Collective::Exscan };

@@ -2,7 +2,7 @@
 
 use super::reduction::SlotRoom;
 use super::{Hold, Operands, OperationKey, Readers, TeamGuard, Wanted, Width};
-use crate::arch::{copy_run, copy_slice};
+use crate::arch::{copy_for_others, copy_run, copy_slice};
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
 use crate::events::Collective;
@@ -35,8 +35,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.reduce_scatter_direct(operands, &range, kernel).await? {
             return Ok(true);
         }
-        let (range, members) = (range(self.rank()), self.size());
-        self.reduce_shown(what, operands, range, members, kernel).await
+        self.reduce_scatter_shown(what, operands, range, kernel).await
     }
 
     /// Reduces the operands of the members up to the caller into its `out`; without the caller's own, if not `inclusive`: then rank 0 gets nothing. `false` as
@@ -68,7 +67,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.size() > 2 && operands.len.saturating_mul(self.size()) > FOR_EACH {
             return self.scan_in_slices(what, operands, inclusive, kernel).await;
         }
-        self.reduce_shown(what, operands, 0..operands.len, members, kernel).await
+        self.scan_shown(what, operands, members, kernel).await
     }
 
     /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead.
@@ -175,12 +174,11 @@ impl<H: Hold> TeamGuard<'_, H> {
         reduced.map_err(|error| self.fail_with(error)).map(|()| true)
     }
 
-    /// As [`Self::reduce_few`], of operands that fit into no slot. `false` if there is no room for them.
-    async fn reduce_shown<K: ReductionKernel>(
+    /// A scan of operands that fit into no slot, in one round: each member reduces those of the first `members`. `false` if there is no room for them.
+    async fn scan_shown<K: ReductionKernel>(
         &mut self,
         what: OperationKey,
         operands: Operands,
-        range: Range<usize>,
         members: usize,
         kernel: &K,
     ) -> Result<bool> {
@@ -189,64 +187,100 @@ impl<H: Hold> TeamGuard<'_, H> {
             return Ok(false);
         }
         let copy = self.copy_of_operands();
-        if self.reads_apart(len) && members == self.size() && range.len() < len {
-            return self.reduce_copies(what, operands, range, kernel).await.map(|()| true);
-        }
         let mut reduced: Option<Scratch> = None;
-        let wanted = if range.is_empty() { Wanted::None } else { Wanted::FromTheHighest(members) };
         self.among_all(
             what,
             (len, Width::One),
             // SAFETY: the operands can be read, and `to` is memory of the team's and as long.
             |to, _| unsafe { copy(operands.own, to.as_mut_ptr(), len) },
-            wanted,
+            if len == 0 { Wanted::None } else { Wanted::FromTheHighest(members) },
             |_, bytes, _| {
-                let left = &bytes[range.clone()];
                 match &mut reduced {
-                    Some(right) => kernel.reduce(left, right)?,
-                    None => reduced = Some(Scratch::copy_of(left)?),
+                    Some(right) => kernel.reduce(bytes, right)?,
+                    None => reduced = Some(Scratch::copy_of(bytes)?),
                 }
                 Ok(())
             },
         )
         .await?;
         if let Some(result) = reduced {
-            // SAFETY: `out` can be written (`Operands::new`) and is as long as the range.
-            unsafe { copy_run(result.as_ptr(), operands.out, result.len()) };
+            operands.store_from(0, &result);
         }
         Ok(true)
     }
 
-    /// As [`Self::reduce_shown`], for all members' operands, of which there is room for: each copies the bytes `range` of them, and reduces the copies.
-    async fn reduce_copies<K: ReductionKernel>(
+    /// A reduce-scatter of operands that fit into no slot, in as many rounds as they need: in each, every member shows as many bytes of what each of the others gets, which
+    /// reduces them. `false` if there is no room for an element of each.
+    async fn reduce_scatter_shown<K: ReductionKernel>(
         &mut self,
         what: OperationKey,
         operands: Operands,
-        range: Range<usize>,
+        range: impl Fn(usize) -> Range<usize>,
         kernel: &K,
-    ) -> Result<()> {
-        let (len, size, copy) = (operands.len, self.size(), self.copy_of_operands());
-        let part = range.len();
-        let mut theirs = Scratch::of(part * size)?;
-        self.among_all(
-            what,
-            (len, Width::One),
-            // SAFETY: the operands can be read, and `to` is memory of the team's and as long.
-            |to, _| unsafe { copy(operands.own, to.as_mut_ptr(), len) },
-            if part == 0 { Wanted::None } else { Wanted::All },
-            |from, bytes, _| {
-                copy_slice(&bytes[range.clone()], &mut theirs[from * part..][..part]);
-                Ok(())
-            },
-        )
-        .await?;
-        if part == 0 {
-            return Ok(());
+    ) -> Result<bool> {
+        let (rank, size, unit) = (self.rank(), self.size(), operands.unit);
+        let longest = (0..size).map(|member| range(member).len()).max().unwrap_or_default();
+        let step = (self.room_among_all(Width::One) / size / unit * unit).min(longest);
+        if step == 0 || !self.has_room_among_all((step * size, Width::One)).await? {
+            return Ok(false);
         }
-        let (below, result) = theirs.split_at_mut(part * (size - 1));
-        (0..size - 1).rev().try_for_each(|member| kernel.reduce(&below[member * part..][..part], result))?;
-        // SAFETY: `out` can be written (`Operands::new`) and is as long as the range.
-        unsafe { copy_run(result.as_ptr(), operands.out, part) };
-        Ok(())
+        // What several rounds show is read from memory anyway.
+        let copy = if longest > step { copy_for_others } else { self.copy_of_operands() };
+        let apart = self.reads_apart(operands.len);
+        let mut theirs = Scratch::of(if apart { step * size } else { 0 })?;
+        // In place, results would overwrite operands of the rounds behind.
+        let mut results = Scratch::of(range(rank).len())?;
+        for at in (0..longest).step_by(step) {
+            // Shorter ranges may be over.
+            let stretch = |member: usize| {
+                let Range { start, end } = range(member);
+                (start + at).min(end)..(start + at + step).min(end)
+            };
+            let mine = stretch(rank);
+            let len = mine.len();
+            let acc = if len == 0 { &mut [] } else { &mut results[at..][..len] };
+            let wanted = match len {
+                0 => Wanted::None,
+                _ if apart => Wanted::All,
+                _ => Wanted::FromTheHighest(size),
+            };
+            let done = self
+                .among_all(
+                    what,
+                    (step * size, Width::One),
+                    |to, _| {
+                        for member in (0..size).filter(|&member| member != rank) {
+                            let shown = operands.part(stretch(member).start, stretch(member).len());
+                            let mut to = to.part(member * step, shown.len());
+                            // SAFETY: both are as long, and `to` is memory of the team's.
+                            unsafe { copy(shown.as_ptr(), to.as_mut_ptr(), shown.len()) };
+                        }
+                    },
+                    wanted,
+                    |from, bytes, _| {
+                        let own = || operands.part(mine.start, len);
+                        let operand = if from == rank { own() } else { &bytes[rank * step..][..len] };
+                        match from {
+                            _ if apart => copy_slice(operand, &mut theirs[from * step..][..len]),
+                            _ if from == size - 1 => copy_slice(operand, acc),
+                            _ => kernel.reduce(operand, acc)?,
+                        }
+                        Ok(())
+                    },
+                )
+                .await
+                .and_then(|()| {
+                    if !apart || len == 0 {
+                        return Ok(());
+                    }
+                    copy_slice(&theirs[(size - 1) * step..][..len], acc);
+                    (0..size - 1).rev().try_for_each(|from| kernel.reduce(&theirs[from * step..][..len], acc))
+                });
+            self.settle(done, longest <= step)?;
+        }
+        if !results.is_empty() {
+            operands.store_from(0, &results);
+        }
+        Ok(true)
     }
 }
