@@ -50,10 +50,22 @@ pub fn home(guests: &[&RankView]) -> String {
 }
 
 /// The same of several ranks.
-fn plural(doing: &str) -> String {
-    let verbs = [("waits in", "wait in"), ("has ", "have "), ("is ", "are "), ("does not", "do not")];
-    let found = verbs.iter().find_map(|(one, all)| Some(format!("{all}{}", doing.strip_prefix(one)?)));
-    found.unwrap_or_else(|| doing.to_owned())
+pub fn plural(doing: &str) -> String {
+    let verbs = [
+        ("does not wait in MPI: it ", "do not wait in MPI: they "),
+        ("waits in", "wait in"),
+        ("has ", "have "),
+        ("is ", "are "),
+        ("computes, or polls", "compute, or poll"),
+        ("sleeps in", "sleep in"),
+        ("belongs to", "belong to"),
+    ];
+    let Some((rest, all)) = verbs.iter().find_map(|(one, all)| Some((doing.strip_prefix(one)?, all))) else {
+        return doing.to_owned();
+    };
+    // What follows a pronoun has a verb of its own.
+    let rest = if all.ends_with("they ") { plural(rest) } else { rest.to_owned() };
+    format!("{all}{}", rest.replace(" and runs on", " and run on"))
 }
 
 /// What lies in the queues of a rank that waits.

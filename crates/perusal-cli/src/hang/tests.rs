@@ -135,6 +135,26 @@ fn a_process_with_further_threads_proves_nothing() {
     let _ = other.join();
 }
 
+#[test]
+fn several_ranks_are_spoken_of_in_the_plural() {
+    for (one, all) in [
+        ("waits in MPI_Barrier", "wait in MPI_Barrier"),
+        ("does not wait in MPI: it computes, or polls", "do not wait in MPI: they compute, or poll"),
+        (
+            "does not wait in MPI: it sleeps in a system call (read)",
+            "do not wait in MPI: they sleep in a system call (read)",
+        ),
+        (
+            "does not wait in MPI: it is blocked in the kernel",
+            "do not wait in MPI: they are blocked in the kernel",
+        ),
+        ("has called MPI_Finalize and runs on", "have called MPI_Finalize and run on"),
+        ("has ended: status 1", "have ended: status 1"),
+    ] {
+        assert_eq!(report::plural(one), all);
+    }
+}
+
 /// A job of `ranks` ranks with room for others.
 fn extensible(ranks: u32, launcher: i32) -> Memory {
     let universe = Universe { places: ranks + 4, size: ranks };
