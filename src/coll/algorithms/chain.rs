@@ -59,16 +59,19 @@ pub async fn exscan<T: Transport, K: ReductionKernel>(
     kernel: &K,
 ) -> Result<Option<Scratch>> {
     let (rank, size) = (transport.rank(), transport.size());
-    let mut below = None;
-    let mut acc = Scratch::copy_of(own)?;
-    if rank > 0 {
-        let mut incoming = Scratch::of(own.len())?;
-        transport.recv(rank - 1, &mut incoming).await?;
-        kernel.reduce(&incoming, &mut acc)?;
-        below = Some(incoming);
+    let is_last = rank + 1 == size;
+    if rank == 0 {
+        if !is_last {
+            transport.send(1, own).await?;
+        }
+        return Ok(None);
     }
-    if rank + 1 < size {
+    let mut below = Scratch::of(own.len())?;
+    transport.recv(rank - 1, &mut below).await?;
+    if !is_last {
+        let mut acc = Scratch::copy_of(own)?;
+        kernel.reduce(&below, &mut acc)?;
         transport.send(rank + 1, &acc).await?;
     }
-    Ok(below)
+    Ok(Some(below))
 }
