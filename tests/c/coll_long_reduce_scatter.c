@@ -20,7 +20,12 @@ static void compose(void *left, void *right, int *count, MPI_Datatype *type)
     for (int i = 0; i < *count; i++) r[i] = (map){l[i].a * r[i].a, l[i].a * r[i].b + l[i].b};
 }
 
-static int count_of(int r, int round) { return UNIT * ((r + round) % 3) + (r == round % size ? 2 * UNIT : 0); }
+static int count_of(int r, int round)
+{
+    if (round == 0) return UNIT * (2 + r % 2);
+    return UNIT * ((r + round) % 3) + (r == round % size ? 2 * UNIT : 0);
+}
+
 static map value(int r, int i, int round) { return (map){2 * (unsigned)(r + i) + 1, (unsigned)(7 * i + 3 * r + round)}; }
 
 static map expected(int i, int round)

@@ -108,10 +108,11 @@ impl TeamCapacity<'_> {
         if len <= self.room_among_all(Width::One) { self.slice_in_one_step(len, SLICES) } else { len }
     }
 
-    /// The same of a reduce-scatter: 0 where ranks outnumber CPUs, as for [`Self::judged_of_reduction_in_slices`], unless somebody has set the control variable.
-    pub(super) fn judged_of_reduce_scatter(&self, len: usize) -> usize {
+    /// The same of a reduce-scatter of which a member gets `longest` bytes at most: 0 where ranks outnumber CPUs, as for [`Self::judged_of_reduction_in_slices`], unless somebody has set the control
+    /// variable, or one member gets so much more than others that rounds would show little of what there is room for.
+    pub(super) fn judged_of_reduce_scatter(&self, len: usize, longest: usize) -> usize {
         let rounds = self.is_one_step_by_default() && self.config.shape().is_oversubscribed();
-        if rounds { 0 } else { self.judged_of_scan(len) }
+        if rounds && longest.saturating_mul(self.size) / 2 <= len { 0 } else { self.judged_of_scan(len) }
     }
 
     /// Returns the bytes by which a member's slice of `len` bytes of operands is judged: it must be `times` as long as what is only moved.

@@ -411,7 +411,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         kernel: &K,
     ) -> Result<bool> {
         let Operands { own, out, len, unit } = operands;
-        let judged = self.capacity().judged_of_reduce_scatter(len);
+        let longest = (0..self.size()).map(|member| range(member).len()).max().unwrap_or_default();
+        let judged = self.capacity().judged_of_reduce_scatter(len, longest);
         if !self.has_room_for_blocks(unit) || !self.is_direct(judged).await? {
             return Ok(false);
         }
