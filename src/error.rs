@@ -290,8 +290,13 @@ pub enum Error {
     #[error("trace: {0}")]
     Trace(String),
     /// Some of several requests failed; the statuses say which (MPI_ERR_IN_STATUS).
-    #[error("one or more requests failed; see the MPI_ERROR fields of the statuses")]
-    InStatus,
+    #[error("request {at} of the array failed, {first}; the MPI_ERROR field of each status has its error")]
+    InStatus {
+        /// Where the first one that failed stands in the program's array.
+        at: usize,
+        /// What it failed with.
+        first: Box<Error>,
+    },
     /// A request has neither failed nor completed (MPI_ERR_PENDING).
     #[error("the request is pending; wait for it or test it again")]
     Pending,
@@ -389,7 +394,7 @@ impl Error {
             | E::Segment(_)
             | E::Trace(_)
             | E::Other(_) => abi::MPI_ERR_OTHER,
-            E::InStatus => abi::MPI_ERR_IN_STATUS,
+            E::InStatus { .. } => abi::MPI_ERR_IN_STATUS,
             E::Pending => abi::MPI_ERR_PENDING,
             E::Code(code) => *code,
         }

@@ -14,42 +14,61 @@ use crate::requests::{self, Named, all_over, find, find_all, first_over, only_on
 use crate::types::MPI_Request;
 use core::ffi::c_int;
 
-/// Takes all outcomes; statuses get the error of each, and the call fails if one did (MPI 5.0 §3.7.5).
+/// The first request of an array that failed, if one did: its place, and its error.
+#[derive(Default)]
+struct FirstFailure(Option<(usize, Error)>);
+
+impl FirstFailure {
+    /// Takes the outcome of the request at `at` into account.
+    fn note(&mut self, at: usize, error: Option<Error>) {
+        if let (None, Some(error)) = (&self.0, error) {
+            self.0 = Some((at, error));
+        }
+    }
+
+    /// What a call fails with that has set a status for each request (MPI 5.0 §3.7.5).
+    fn outcome(self) -> Result<()> {
+        self.0.map_or(Ok(()), |(at, first)| Err(Error::InStatus { at, first: Box::new(first) }))
+    }
+}
+
+/// Takes all outcomes; statuses get the error of each. The first request is that at `begin` of the program's array.
 fn take_all(
     engine: &Engine,
     named: &[Named],
     handles: &mut [MPI_Request],
     statuses: Statuses<'_>,
+    begin: usize,
 ) -> Result<()> {
-    let mut failed = false;
+    let mut failure = FirstFailure::default();
     for (at, (one, handle)) in named.iter().zip(handles).enumerate() {
         let (status, error) = one.take(engine, handle);
-        failed |= error.is_some();
+        failure.note(begin + at, error);
         statuses.set(at, &status);
     }
-    if failed { Err(Error::InStatus) } else { Ok(()) }
+    failure.outcome()
 }
 
-/// Takes those that are over: how many, their indices, their statuses.
+/// Takes those that are over: how many, and what failed; their indices, their statuses.
 fn take_some(
     engine: &Engine,
     named: &[Named],
     handles: &mut [MPI_Request],
     indices: &Room<'_, c_int>,
     statuses: Statuses<'_>,
-) -> Result<(c_int, bool)> {
-    let (mut taken, mut failed) = (0, false);
+) -> Result<(c_int, FirstFailure)> {
+    let (mut taken, mut failure) = (0, FirstFailure::default());
     for (at, (one, handle)) in named.iter().zip(handles).enumerate() {
         if !one.counts() || !one.is_over(engine)? {
             continue;
         }
         let (status, error) = one.take(engine, handle);
-        failed |= error.is_some();
+        failure.note(at, error);
         statuses.set(taken, &status);
         indices.set(taken, at as c_int);
         taken += 1;
     }
-    Ok((taken as c_int, failed))
+    Ok((taken as c_int, failure))
 }
 
 /// Takes one outcome of an array.
@@ -320,13 +339,20 @@ pub fn waitall(handles: &mut [MPI_Request], statuses: Statuses<'_>) -> Result<()
     if taken == handles.len() {
         return Ok(());
     }
-    waitall_slow(engine, &mut handles[taken..], statuses.behind(taken))
+    waitall_slow(engine, handles, statuses, taken)
 }
 
 #[cold]
 #[inline(never)]
-fn waitall_slow(engine: &Engine, handles: &mut [MPI_Request], statuses: Statuses<'_>) -> Result<()> {
-    let taken = if fast_path_is_open() { 0 } else { waitall_in_turn::<true>(engine, handles, statuses) };
+fn waitall_slow(
+    engine: &Engine,
+    handles: &mut [MPI_Request],
+    statuses: Statuses<'_>,
+    mut taken: usize,
+) -> Result<()> {
+    if !fast_path_is_open() {
+        taken += waitall_in_turn::<true>(engine, &mut handles[taken..], statuses.behind(taken));
+    }
     let (handles, statuses) = (&mut handles[taken..], statuses.behind(taken));
     let named = find_all(engine, handles)?;
     // What the caller itself holds up comes first: a wait for another request would hide it from a report of a hang.
@@ -340,7 +366,7 @@ fn waitall_slow(engine: &Engine, handles: &mut [MPI_Request], statuses: Statuses
             _ => {}
         }
     }
-    take_all(engine, &named, handles, statuses)
+    take_all(engine, &named, handles, statuses, taken)
 }
 
 /// MPI_Testall.
@@ -349,7 +375,7 @@ pub fn testall(handles: &mut [MPI_Request], flag: Out<'_, c_int>, statuses: Stat
     let named = find_all(engine, handles)?;
     let over = engine.look_for(|| all_over(engine, &named))?;
     flag.put(over)?;
-    if over { take_all(engine, &named, handles, statuses) } else { Ok(()) }
+    if over { take_all(engine, &named, handles, statuses, 0) } else { Ok(()) }
 }
 
 /// MPI_Waitany.
@@ -423,9 +449,9 @@ pub fn some(
         WaitOrTest::Wait => wait_for(engine, only_one(&named), is_one_over)?,
         WaitOrTest::Test => drop(engine.look_for(is_one_over)?),
     }
-    let (taken, failed) = take_some(engine, &named, handles, &indices, statuses)?;
+    let (taken, failure) = take_some(engine, &named, handles, &indices, statuses)?;
     count.put(taken)?;
-    if failed { Err(Error::InStatus) } else { Ok(()) }
+    failure.outcome()
 }
 
 /// MPI_Request_get_status.
