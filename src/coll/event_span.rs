@@ -229,7 +229,9 @@ impl CollectiveOp {
             Self::Allgather(_, recv) if matches!(recv.form, Form::Even(..)) => {
                 team.judged_of_allgather(recv.bytes(0))
             }
-            Self::Alltoall(Some(_), recv) if matches!(recv.form, Form::Even(..)) => recv.bytes(0),
+            Self::Alltoall(Some(_), recv) if matches!(recv.form, Form::Even(..)) => {
+                team.judged_of_alltoall(recv.bytes(0))
+            }
             Self::Allreduce(_, data, _) => team.judged_of_reduction_in_slices(data.bytes()),
             _ => 0,
         };

@@ -254,7 +254,7 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
         let (rank, size, block) = (transport.rank(), transport.size(), recv(0).bytes());
         // In place, what others read would be overwritten.
         let run = send.as_ref().and_then(|send| one_run(size, block, send));
-        if send.is_some() && team.serves_directly(block).await? {
+        if send.is_some() && team.alltoalls_directly(block).await? {
             let mut packed = Scratch::of(if run.is_none() { size * block } else { 0 })?;
             if let (None, Some(send)) = (run, &send) {
                 (0..size).for_each(|r| send(r).pack(0, &mut packed[r * block..][..block]));

@@ -183,12 +183,13 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         }
     }
 
-    /// Whether data of `bytes` bytes is copied in one step. All members get the same answer.
+    /// Whether an alltoall of blocks of `block` bytes is done in one step. All members get the same answer.
     ///
     /// # Errors
     /// Those of waiting.
-    pub async fn serves_directly(&mut self, bytes: usize) -> Result<bool> {
-        self.is_direct(bytes).await
+    pub async fn alltoalls_directly(&mut self, block: usize) -> Result<bool> {
+        let judged = self.capacity().judged_of_alltoall(block);
+        self.is_direct(judged).await
     }
 
     /// The other members, beginning behind the caller, so that not all ask the same one first.
@@ -218,7 +219,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 
     /// An allgather: each writes its own block into all others' memory. The caller's own is `own`, or in `all` already: `sent` bytes, as in
-    /// [`Self::allgather`]. The members know that it is done in one step ([`Self::serves_directly`]).
+    /// [`Self::allgather`]. The members know that it is done in one step ([`Self::allgathers_directly`]).
     ///
     /// # Errors
     /// Those of waiting and of the kernel; [`Error::Other`] where members disagree about the operation.
