@@ -6,7 +6,6 @@ use crate::events::Collective;
 use crate::team::PAYLOAD;
 use crate::variables::algorithms::AUTO;
 use crate::variables::{Config, ValueSource, VariableId};
-use core::ops::RangeInclusive;
 
 /// Bytes from which a scan goes through the team though ranks outnumber CPUs: its messages would take several fragments each.
 const CHAINED_BELOW: usize = 16 << 10;
@@ -40,12 +39,12 @@ const CONTENDED: usize = 1 << 20;
 /// Bytes of all blocks together from which that holds: fewer are copied before many members meet.
 const CONTENDED_IN_ALL: usize = 128 << 10;
 
-/// Bytes of a block of an alltoall that is messages where ranks outnumber CPUs: it is long enough to be copied in one step, and short enough to lie in a ring before it is asked for. (Four
-/// ranks on two CPUs, 32 KiB: 19 to 21 microseconds, in one step 26 to 31; eight ranks, 8 KiB: 34, and 41 to 50; 64 KiB: 200 to 232, and 221 to 245.)
-const EXCHANGED: RangeInclusive<usize> = 8 << 10..=64 << 10;
+/// Bytes of a block of an alltoall from which it is messages where ranks outnumber CPUs: shorter ones take rounds.
+const EXCHANGED: usize = 8 << 10;
 
-/// Members up to which that holds: the blocks of many no longer lie in a cache all at once. (Sixteen ranks, 8 KiB: 172 to 212 microseconds, in one step 178 to 187; 32 KiB: 2,120 to 2,180, and 750 to 1,080.)
-const EXCHANGING: RangeInclusive<usize> = 3..=8;
+/// Bytes of all blocks of all members together up to which that holds: they lie in the rings all at once, and come out of the nearest caches. Longer ones are copied in one step. (Four ranks on two CPUs,
+/// 32 KiB: 19 to 21 microseconds, in one step 26 to 31; eight ranks, 8 KiB: 34, and 41 to 50; 32 KiB: 92 to 225, and 96 to 121; sixteen ranks, 32 KiB: 2,150, and 750 to 1,080.)
+const EXCHANGED_IN_ALL: usize = 512 << 10;
 
 /// What a team has room for.
 #[derive(Clone, Copy)]
@@ -166,8 +165,9 @@ impl TeamCapacity<'_> {
 
     /// Returns whether an alltoall of blocks of `block` bytes is messages, because ranks outnumber CPUs ([`EXCHANGED`]).
     fn exchanges(&self, block: usize) -> bool {
-        EXCHANGED.contains(&block)
-            && EXCHANGING.contains(&self.size)
+        block >= EXCHANGED
+            && self.size > 2
+            && block.saturating_mul(self.size).saturating_mul(self.size) <= EXCHANGED_IN_ALL
             && self.config.shape().is_oversubscribed()
             && self.is_one_step_by_default()
             && self.config.number(VariableId::CollAlltoall) == AUTO
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn few_members_that_share_cpus_exchange_messages() {
+    fn members_that_share_cpus_exchange_messages_if_all_fit_into_a_cache() {
         let exchanges = |size, usable_cpus, block| {
             let config = Config::new(&Overrides::default(), shape(size, usable_cpus)).unwrap();
             TeamCapacity { config: &config, size, part_bytes: 1 << 20, direct: true }.exchanges(block)
@@ -267,10 +267,11 @@ mod tests {
         for (size, block, does) in [
             (4, (8 << 10) - 1, false),
             (4, 8 << 10, true),
-            (4, 64 << 10, true),
-            (4, (64 << 10) + 1, false),
-            (8, 64 << 10, true),
-            (16, 16 << 10, false),
+            (4, 32 << 10, true),
+            (4, (32 << 10) + 1, false),
+            (8, 8 << 10, true),
+            (8, (8 << 10) + 1, false),
+            (16, 8 << 10, false),
             (2, 32 << 10, false),
         ] {
             assert_eq!(exchanges(size, 2, block), does, "{size} ranks, {block}");
