@@ -76,19 +76,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.is_long(block) && self.allgathers_directly(block).await? {
             return self.allgather_direct(None, all, sent).await.map(|()| true);
         }
-        let blocks = Blocks::Equal(block);
-        let own = blocks.range(self.rank());
-        let (before, rest) = all.split_at_mut(own.start);
-        let (mine, behind) = rest.split_at_mut(block);
-        self.allgather_pieces(
-            (blocks, sent),
-            |at, to| show(&mine[at..][..to.len()], to),
-            |from, at, bytes| {
-                let room = beside(before, (own.end, behind), blocks.range(from));
-                copy_slice(bytes, &mut room[at..][..bytes.len()]);
-            },
-        )
-        .await
+        self.allgather_in_pieces(all, (Blocks::Equal(block), sent)).await
     }
 
     /// Fills `all`, which consists of a block for each member, that of member `r` before byte `ends[r]`, of which the caller's own is filled in. Long ones are copied in one step.
@@ -97,21 +85,31 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// As for [`Self::bcast`].
     pub async fn allgatherv(&mut self, all: &mut [u8], ends: &[usize]) -> Result<bool> {
         let (size, total, blocks) = (self.size(), all.len(), Blocks::EndingAt(ends));
-        let own = blocks.range(self.rank());
         let direct = blocks.longest() > PAYLOAD && size > 2 && self.allgathers_directly(total / size).await?;
-        let (before, rest) = all.split_at_mut(own.start);
-        let (mine, behind) = rest.split_at_mut(own.len());
-        if direct {
-            let place = |from: usize, fill: &mut dyn FnMut(&mut [u8]) -> Result<()>| {
-                fill(beside(before, (own.end, behind), blocks.range(from)))
-            };
-            return self.allgatherv_direct(mine, (mine.len(), total), place).await.map(|()| true);
+        if !direct {
+            return self.allgather_in_pieces(all, (blocks, total)).await;
         }
+        let (before, mine, behind) = around(all, blocks.range(self.rank()));
+        let end = before.len() + mine.len();
+        let place = |from: usize, fill: &mut dyn FnMut(&mut [u8]) -> Result<()>| {
+            fill(beside(before, (end, behind), blocks.range(from)))
+        };
+        self.allgatherv_direct(mine, (mine.len(), total), place).await.map(|()| true)
+    }
+
+    /// As [`Self::allgather_pieces`], of blocks that lie one behind the other in `all`.
+    async fn allgather_in_pieces(
+        &mut self,
+        all: &mut [u8],
+        (blocks, agreed): (Blocks<'_>, usize),
+    ) -> Result<bool> {
+        let (before, mine, behind) = around(all, blocks.range(self.rank()));
+        let end = before.len() + mine.len();
         self.allgather_pieces(
-            (blocks, total),
+            (blocks, agreed),
             |at, to| show(&mine[at..][..to.len()], to),
             |from, at, bytes| {
-                let room = beside(before, (own.end, behind), blocks.range(from));
+                let room = beside(before, (end, behind), blocks.range(from));
                 copy_slice(bytes, &mut room[at..][..bytes.len()]);
             },
         )
@@ -287,6 +285,13 @@ impl<H: Hold> TeamGuard<'_, H> {
             }
         }
     }
+}
+
+/// What lies before the bytes `range`, these, and what lies behind them.
+fn around(all: &mut [u8], range: Range<usize>) -> (&mut [u8], &[u8], &mut [u8]) {
+    let (before, rest) = all.split_at_mut(range.start);
+    let (own, behind) = rest.split_at_mut(range.len());
+    (before, own, behind)
 }
 
 /// The bytes `range` of what `before` is the beginning of and `behind`, from byte `end` on, the end.

@@ -224,7 +224,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if step == 0 || !self.has_room_among_all((step * size, Width::One)).await? {
             return Ok(false);
         }
-        // What several rounds show is read from memory anyway.
+        // In the cache, several rounds take twice as long where CPUs are far from each other (docs/decisions/0043).
         let copy = if longest > step { copy_for_others } else { self.copy_of_operands() };
         let apart = self.reads_apart(operands.len);
         let mut theirs = Scratch::of(if apart { step * size } else { 0 })?;
