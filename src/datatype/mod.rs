@@ -125,6 +125,18 @@ impl Datatype {
         self.0.bounds.data.map_or(0, |(low, high)| high - low)
     }
 
+    /// The displacements of the first byte of data of `count` elements in a row, and of the byte behind the last; `None` if they are not
+    /// numbers that an address can be moved by. Both are 0 if there is no data.
+    #[must_use]
+    pub fn data_span(&self, count: usize) -> Option<(isize, isize)> {
+        if count == 0 || self.size() == 0 {
+            return Some((0, 0));
+        }
+        let steps = isize::try_from(count - 1).ok()?.checked_mul(self.extent())?;
+        let (low, high) = self.0.bounds.data?;
+        Some((low.checked_add(steps.min(0))?, high.checked_add(steps.max(0))?))
+    }
+
     /// Whether `count` elements are one run of `size * count` bytes that starts at `true_lb`.
     #[must_use]
     #[inline]

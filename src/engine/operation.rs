@@ -229,6 +229,20 @@ impl Body {
         peek(&self.layout, |layout| matches!(layout, Layout::Bytes))
     }
 
+    /// Whether some of the `len` bytes at `from` lie between the first and the last byte of the data.
+    pub(crate) fn overlaps(&self, from: *const u8, len: usize) -> bool {
+        let (addr, bytes) = (self.addr.get() as isize, self.bytes.get() as isize);
+        let (low, high) = peek(&self.layout, |layout| match layout {
+            Layout::Bytes => (0, bytes),
+            Layout::Typed(datatype) => {
+                datatype.data_span(self.count.get()).unwrap_or((isize::MIN, isize::MAX))
+            }
+        });
+        let (first, end) = (addr.saturating_add(low), addr.saturating_add(high));
+        let from = from as isize;
+        first < from.saturating_add(len as isize) && from < end
+    }
+
     /// The error that the operation has ended with.
     pub(crate) fn failure(&self) -> Option<Error> {
         peek(&self.error, |error| error.as_deref().cloned())

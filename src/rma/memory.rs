@@ -200,7 +200,8 @@ impl TargetMemory {
 
     #[cold]
     fn find_any(&self, engine: &Engine, disp: i64, count: usize, datatype: &Datatype) -> Result<Spot> {
-        let (low, high) = span(count, datatype).ok_or(Error::CountTooLarge(count))?;
+        let (low, high) = datatype.data_span(count).ok_or(Error::CountTooLarge(count))?;
+        let (low, high) = (low as i64, high as i64);
         let outside = || Error::RmaRange { disp, bytes: high.saturating_sub(low), room: self.bytes };
         let offset = i128::from(disp) * i128::from(self.unit);
         let (first, end) = (offset + i128::from(low), offset + i128::from(high));
@@ -232,15 +233,4 @@ impl TargetMemory {
         };
         Spot { reach, key: addr ^ self.salt }
     }
-}
-
-/// From where to where `count` elements of a datatype reach, in bytes from displacement 0.
-fn span(count: usize, datatype: &Datatype) -> Option<(i64, i64)> {
-    if count == 0 || datatype.size() == 0 {
-        return Some((0, 0));
-    }
-    let steps = i64::try_from(count - 1).ok()?.checked_mul(datatype.extent() as i64)?;
-    let low = (datatype.true_lb() as i64).checked_add(steps.min(0))?;
-    let high = (datatype.true_lb() as i64).checked_add(datatype.true_extent() as i64)?;
-    Some((low, high.checked_add(steps.max(0))?))
 }

@@ -349,9 +349,7 @@ impl AlignedElements {
     /// Where displacement 0 is, and how many bytes there are; `None` if they are more than the address space holds. Displacement 0 gets an
     /// aligned place, so that what is aligned in the user's buffer is aligned here.
     fn place(datatype: &Datatype, count: usize) -> Option<(isize, usize)> {
-        let steps = isize::try_from(count - 1).ok()?.checked_mul(datatype.extent())?;
-        let low = datatype.true_lb().checked_add(steps.min(0))?;
-        let high = datatype.true_lb().checked_add(datatype.true_extent())?.checked_add(steps.max(0))?;
+        let (low, high) = datatype.data_span(count)?;
         let zero = low.min(0).unsigned_abs().checked_next_multiple_of(16)?;
         let zero = isize::try_from(zero).ok()?;
         Some((zero, usize::try_from(zero.checked_add(high.max(0))?).ok()?))

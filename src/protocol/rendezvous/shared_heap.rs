@@ -7,7 +7,8 @@
 //! | the receiver's | the sender, from any layout, once the receiver has said where |
 //!
 //! What a peer says of a place is checked against the heap before it is used ([`crate::heap`], rule 3: a place inside of it is
-//! always memory); what lies there may be changed by anybody at any time, as the ring's bytes may.
+//! always memory); what lies there may be changed by anybody at any time, as the ring's bytes may. A place that overlaps our own buffer,
+//! which a window's memory may and a lie can, is not copied from, nor to: such a message goes another way.
 
 use super::Rendezvous;
 use super::{Claims, CopyEngine, Garbage, Split, emit};
@@ -49,6 +50,9 @@ fn plan(engine: &Engine, body: &Body, rts: &Rts) -> Option<CopyPlan> {
         return (own != 0).then_some(CopyPlan::Sender { own });
     }
     let from = heap.at(rts.place, total as u64)?.as_ptr().cast_const();
+    if body.overlaps(from, total) {
+        return None;
+    }
     // With several threads another one may complete the sender's part while we copy ours: two owners of one body.
     let both = own != 0 && total >= engine.config.share_from() && !engine.shared;
     Some(if both { CopyPlan::Both { from, own } } else { CopyPlan::Receiver(from) })
@@ -114,11 +118,11 @@ impl<'e> Rendezvous<'e> {
         emit(request, Event::ReqXferBegin);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
         if body.is_bytes() {
-            // SAFETY: `wanted` bytes from `from` on are in the heap (checked), which stays mapped; our buffer is valid until the
-            // request completes, and has room for them.
+            // SAFETY: `wanted` bytes from `from` on are in the heap (checked), which stays mapped, and not in our buffer (`plan`), which
+            // is valid until the request completes and has room for them.
             unsafe { copy_long(from, body.addr.get(), body.wanted.get()) };
         } else {
-            // SAFETY: `wanted` bytes from `from` on are in the heap, which stays mapped; they fit our buffer.
+            // SAFETY: `wanted` bytes from `from` on are in the heap, which stays mapped, and not in our buffer; they fit it.
             unsafe { body.unpack(0, core::slice::from_raw_parts(from, body.wanted.get())) };
         }
         self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.wanted.get());
@@ -191,13 +195,15 @@ impl<'e> Rendezvous<'e> {
             ));
         };
         body.wanted.set(end as usize);
-        if turn == 0 {
-            return self.copy_to_heap(request, remote, to.as_ptr());
+        match (turn, body.overlaps(to.as_ptr(), body.wanted.get())) {
+            (0, false) => self.copy_to_heap(request, remote, to.as_ptr()),
+            (0, true) => self.engine.answer(from, remote, Control::HeapDone { bytes: 0 }),
+            _ if place_of(heap, body, body.wanted.get()) == 0 => {
+                Err(corrupt(from, "a shared copy of a buffer outside of the shared heap".into()))
+            }
+            (_, true) => Err(corrupt(from, "a shared copy of a buffer to itself".into())),
+            (_, false) => self.copy_parts_to(request, remote, to.as_ptr(), turn),
         }
-        if place_of(heap, body, body.wanted.get()) == 0 {
-            return Err(corrupt(from, "a shared copy of a buffer outside of the shared heap".into()));
-        }
-        self.copy_parts_to(request, remote, to.as_ptr(), turn)
     }
 
     fn copy_to_heap(self, request: Ref, remote: u32, to: *mut u8) -> Result<()> {
@@ -250,7 +256,7 @@ impl<'e> Rendezvous<'e> {
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
         if body.moved.get() == 0 && bytes == 0 {
-            // It cannot map the heap.
+            // It cannot map the heap, or its buffer overlaps ours.
             return super::ring_chunks::ask(self.engine, request, false);
         }
         let missing = body.wanted.get() - body.moved.get();

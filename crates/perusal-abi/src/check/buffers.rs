@@ -50,11 +50,9 @@ impl Area {
         if count == 0 || datatype.size() == 0 {
             return None;
         }
-        let first = addr.wrapping_add_signed(datatype.true_lb());
-        let reach = datatype.extent().checked_mul(isize::try_from(count - 1).ok()?)?;
-        let start = first.checked_add_signed(reach.min(0))?;
-        let end = first.checked_add_signed(reach.max(0))?.checked_add_signed(datatype.true_extent())?;
-        Some(Self { addr, count, datatype, access, range: start..end })
+        let (low, high) = datatype.data_span(count)?;
+        let range = addr.checked_add_signed(low)?..addr.checked_add_signed(high)?;
+        Some(Self { addr, count, datatype, access, range })
     }
 
     /// Bytes of its elements, without gaps.
