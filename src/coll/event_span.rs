@@ -5,9 +5,7 @@ use super::intercomm::IntercommRoot;
 use super::pair::is_pair;
 use super::selection::{Case, by_messages};
 use super::shared_memory::TeamCapacity;
-use super::transport::expected_capacity;
 use crate::comm::Comm;
-use crate::engine::Engine;
 use crate::events::{Algorithm, CollMode, CollRoot, Collective, Event, EventPayload, EventRecord, Spec};
 use crate::team::{PAYLOAD, RoundArrival};
 
@@ -219,23 +217,6 @@ impl CollectiveOp {
             Self::Scan(_, data, _) | Self::Exscan(_, data, _) => team.may_serve_scan(data.bytes()),
             _ => true,
         }
-    }
-
-    /// Returns whether a team of `comm` copies the operation's data in one step, as far as is known, and so needs no memory for it.
-    #[must_use]
-    pub fn needs_no_bulk(&self, engine: &Engine, comm: &Comm) -> bool {
-        let Some(team) = expected_capacity(engine, comm) else { return false };
-        let judged = match self {
-            Self::Allgather(_, recv) if matches!(recv.form, Form::Even(..)) => {
-                team.judged_of_allgather(recv.bytes(0))
-            }
-            Self::Alltoall(Some(_), recv) if matches!(recv.form, Form::Even(..)) => {
-                team.judged_of_alltoall(recv.bytes(0))
-            }
-            Self::Allreduce(_, data, _) => team.judged_of_reduction_in_slices(data.bytes()),
-            _ => 0,
-        };
-        judged > 0 && team.copies_in_one_step(judged)
     }
 
     /// Returns how the operation is performed on `comm`, as far as that is known before it begins; `arrival` if the team serves it, else

@@ -1,4 +1,4 @@
-/* Persistent collectives go by messages first and get memory of their own when they have been started often. Ranks start them in different orders; more of them than there is memory for live
+/* Persistent collectives have memory of their own from their first start on. Ranks start them in different orders; more of them than there is memory for live
  * at once, and communicators made meanwhile work.
  * RANKS: 1 2 3 5
  */

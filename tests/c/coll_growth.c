@@ -148,7 +148,7 @@ static int perform(MPI_Comm comm, int operation, int form, int n, int turn, unsi
     }
 }
 
-/* A persistent operation that is started often enough to have a team of its own. */
+/* A persistent operation, which has a team of its own. */
 static int perform_often(MPI_Comm comm, int n, unsigned char *in, unsigned char *out)
 {
     MPI_Request request;

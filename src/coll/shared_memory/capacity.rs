@@ -98,11 +98,6 @@ impl TeamCapacity<'_> {
         bytes > above && bytes < below && !asked_for
     }
 
-    /// Returns whether the members copy `bytes` bytes, of which each knows, in one step, as far as is known.
-    pub(in crate::coll) fn copies_in_one_step(&self, bytes: usize) -> bool {
-        self.direct && bytes >= self.config.coll_direct_from()
-    }
-
     /// Returns the bytes by which blocks of an allgather are judged for that: 0 where ranks outnumber CPUs, because the bulk has each block once for all, unless somebody has
     /// set the control variable.
     pub(in crate::coll) fn judged_of_allgather(&self, block: usize) -> usize {

@@ -12,9 +12,8 @@ use crate::error::{Error, Result};
 use crate::events::CollMode;
 use crate::info::Info;
 use crate::p2p::MessageStatus;
-use crate::process::engine;
 use crate::requests::{Task, insert_task};
-use crate::sync::{AtomicU8, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicU8, Mutex, Ordering};
 use crate::types::MPI_Request;
 use std::sync::Arc;
 
@@ -35,11 +34,8 @@ impl FastPath {
     }
 }
 
-/// Starts of an operation that go by messages, before it has a team of its own: to join one takes as long as a few operations.
-const BY_MESSAGES: usize = 4;
-
-/// Whether an operation has a team once it has been started several times: its form must be one in which every member knows how much the others have. All
-/// members get the same answer.
+/// Whether an operation has a team of its own: its form must be one in which every member knows how much the others have. All members get the
+/// same answer.
 fn has_team(call: &CollectiveOp) -> bool {
     match call {
         CollectiveOp::Barrier
@@ -64,10 +60,6 @@ struct PersistentTask {
     number: SequenceNumber,
     /// Its own team, if it is to have one.
     team: TeamUse,
-    /// How many starts go by messages before.
-    by_messages: usize,
-    /// How often it has been started: as often at all members.
-    times: AtomicUsize,
     stage: Stage,
     /// What has been started, if it was not over at once.
     current: Mutex<Begun>,
@@ -146,12 +138,9 @@ impl Task for PersistentTask {
         if !self.stage.begin() {
             return Err(Error::Request("it is active; it can be started again when it is complete"));
         }
-        let before = self.times.load(Ordering::Relaxed);
-        self.times.store(before + 1, Ordering::Relaxed);
-        let team = if before >= self.by_messages { &self.team } else { &TeamUse::None };
-        let start = Start { comm: &self.comm, call: &self.call, number: self.number, team };
+        let start = Start { comm: &self.comm, call: &self.call, number: self.number, team: &self.team };
         let fast = self.fast.as_ref().and_then(|FastPath(perform)| perform(InBackground::Again(start)));
-        match fast.unwrap_or_else(|| self.begin(engine, team)) {
+        match fast.unwrap_or_else(|| self.begin(engine)) {
             None => self.stage.set(Stage::OVER),
             Some(operation) => {
                 *lock(&self.current) = Some(operation.clone());
@@ -164,9 +153,9 @@ impl Task for PersistentTask {
 
 impl PersistentTask {
     /// Begins it by the complete implementation.
-    fn begin(&self, engine: &'static Engine, team: &TeamUse) -> Begun {
+    fn begin(&self, engine: &'static Engine) -> Begun {
         let number = NumberedCall::count_in_background(engine, &self.comm);
-        let (comm, call) = (self.comm.clone(), self.call.clone());
+        let (comm, call, team) = (self.comm.clone(), self.call.clone(), &self.team);
         // SAFETY: argument rule 3: of a persistent operation, the buffers are valid from each start until its completion.
         let work = Box::pin(unsafe { performed(engine, comm.clone(), call, self.number, team.clone()) });
         // SAFETY: the work holds addresses, its transports, and what is `Send`, and uses no other team.
@@ -191,11 +180,9 @@ pub(crate) fn prepare(
     let call = Arc::new(call(&comm)?);
     let number = SequenceNumber::Persistent(comm.next_in_background());
     let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
-    let engine = engine()?;
-    let by_messages = if call.needs_no_bulk(engine, &comm) { 0 } else { BY_MESSAGES };
     let team = if has_team(&call) { TeamUse::Own(Arc::default()) } else { TeamUse::None };
-    let (times, stage, current) = Default::default();
-    let task = PersistentTask { comm, call, fast, number, team, by_messages, times, stage, current };
+    let (stage, current) = Default::default();
+    let task = PersistentTask { comm, call, fast, number, team, stage, current };
     let handle = insert_task(Box::new(task))?;
     if let Some((comm, call)) = checked {
         check_calls::began_persistent(handle, &comm, &call);
