@@ -33,11 +33,28 @@ impl Word for i32 {
     }
 }
 
+impl Word for bool {
+    #[inline(always)]
+    fn to_word(self) -> u32 {
+        u32::from(self)
+    }
+    #[inline(always)]
+    fn of_word(word: u32) -> Self {
+        word != 0
+    }
+}
+
 /// A small value that one thread sets while others may look at it: they see some value that it has had. It orders nothing.
 #[derive(Debug)]
 pub struct Relaxed<T> {
     word: AtomicU32,
     value: PhantomData<T>,
+}
+
+impl<T: Word + Default> Default for Relaxed<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
 }
 
 impl<T: Word> Relaxed<T> {

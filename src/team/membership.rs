@@ -1,10 +1,12 @@
 //! What a rank keeps of its team.
 
+use super::copy_times::CopyTimes;
 use super::mapped::MappedSegment;
 use super::rounds::Rounds;
 use super::storage::PARTS;
 use crate::error::Error;
 use crate::shm::Job;
+use std::sync::Arc;
 
 /// Whether a rank is a member of its communicator's team.
 #[derive(Default)]
@@ -32,6 +34,8 @@ pub struct Team {
     pub(crate) uses: u64,
     /// For each part, how many rounds must be complete before it is written again (team rule 6).
     pub(crate) free_when: [u64; PARTS],
+    /// How the member copies to each of the others; in its own place, what it has learned of copies to several at once.
+    pub(crate) copy_times: Arc<[CopyTimes]>,
     /// Why the segment cannot be used any more.
     pub(crate) failure: Option<Error>,
 }
@@ -53,6 +57,7 @@ impl Team {
             direct: None,
             uses: 0,
             free_when: [0; PARTS],
+            copy_times: (0..members).map(|_| CopyTimes::default()).collect(),
             failure: None,
         }
     }

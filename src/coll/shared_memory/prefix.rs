@@ -2,7 +2,7 @@
 
 use super::reduction::SlotRoom;
 use super::{Hold, Operands, OperationKey, Readers, TeamGuard, Wanted, Width};
-use crate::arch::{copy_for_others, copy_run, copy_slice};
+use crate::arch::{copy_run, copy_slice};
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
 use crate::events::Collective;
@@ -133,7 +133,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         wait!(self, self.begin()?);
         let part = self.part(Readers::NextRound, true).await?;
         // SAFETY: bulk rule 1: the part is free and this round's, the share is the caller's and has room for `len` bytes; the operands can be read (`Operands::new`).
-        unsafe { copy(own, part.add(rank * stride), len) };
+        unsafe { copy.copy(None, own, part.add(rank * stride), len) };
         self.write_slot(what, |_| {});
         self.arrive(|_| {})?;
         wait!(self, self.completion());
@@ -192,7 +192,7 @@ impl<H: Hold> TeamGuard<'_, H> {
             what,
             (len, Width::One),
             // SAFETY: the operands can be read, and `to` is memory of the team's and as long.
-            |to, _| unsafe { copy(operands.own, to.as_mut_ptr(), len) },
+            |to, _| unsafe { copy.copy(None, operands.own, to.as_mut_ptr(), len) },
             if len == 0 { Wanted::None } else { Wanted::FromTheHighest(members) },
             |_, bytes, _| {
                 match &mut reduced {
@@ -224,8 +224,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if step == 0 || !self.has_room_among_all((step * size, Width::One)).await? {
             return Ok(false);
         }
-        // In the cache, several rounds take twice as long where CPUs are far from each other (docs/decisions/0043).
-        let copy = if longest > step { copy_for_others } else { self.copy_of_operands() };
+        let copy = self.copy_of_operands();
         let apart = self.reads_apart(operands.len);
         let mut theirs = Scratch::of(if apart { step * size } else { 0 })?;
         // In place, results would overwrite operands of the rounds behind.
@@ -253,7 +252,7 @@ impl<H: Hold> TeamGuard<'_, H> {
                             let shown = operands.part(stretch(member).start, stretch(member).len());
                             let mut to = to.part(member * step, shown.len());
                             // SAFETY: both are as long, and `to` is memory of the team's.
-                            unsafe { copy(shown.as_ptr(), to.as_mut_ptr(), shown.len()) };
+                            unsafe { copy.copy(Some(member), shown.as_ptr(), to.as_mut_ptr(), shown.len()) };
                         }
                     },
                     wanted,

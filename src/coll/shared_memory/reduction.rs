@@ -13,17 +13,15 @@
 //! - **Bulk rule 3.** A slice of the results is written by one member: the last to arrive, or the slice's. Others read it when they know
 //!   that this member has arrived in the next round, or that it has completed this one.
 
-use super::{Hold, OperationKey, Readers, Seats, TeamGuard};
+use super::division::{CopyOperands, Division, Piece, Reducer};
+use super::{Hold, OperationKey, Readers, TeamGuard};
 use crate::arch::{copy_for_others, copy_run};
-use crate::coll::{ReductionKernel, Scratch};
+use crate::coll::ReductionKernel;
 use crate::error::Result;
 use crate::events::Collective;
 use crate::team::{PAYLOAD, RoundArrival};
 use core::mem::MaybeUninit;
 use core::ops::Range;
-
-/// Bytes of operands that are reduced at a time: they stay in the nearest cache for all members' turns.
-const BLOCK: usize = 8 << 10;
 
 /// Bytes of each member up to which another round costs more than one member that reduces everything, where each round costs a switch of every rank.
 const ALONE: usize = 8 << 10;
@@ -144,26 +142,17 @@ pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies operands to where the other members read them. Both are as long as the number says and do not overlap.
-pub(super) type CopyOperands = unsafe fn(*const u8, *mut u8, usize);
-
-/// Which member reduces the operands of a round in the bulk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reducer {
-    /// Each that wants the result, for itself.
-    EachForItself,
-    /// The last to arrive, for all.
-    Last,
-    /// Each a slice, for all that want it.
-    AllInSlices,
-}
-
 impl<H: Hold> TeamGuard<'_, H> {
-    /// How members show operands. Where ranks outnumber CPUs, who reduces them has often the same CPU, and its cache; and members that change seats ([`Seats`]) have read
+    /// How members show operands. Where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache; and members that change seats ([`Seats`]) have read
     /// the places that they write to.
     pub(super) fn copy_of_operands(&mut self) -> CopyOperands {
-        let oversubscribed = self.engine.config().shape().is_oversubscribed();
-        if oversubscribed || self.seats().change() { copy_run } else { copy_for_others }
+        if self.seats().change() {
+            CopyOperands::Alike(copy_run)
+        } else if self.engine.config().shape().is_oversubscribed() {
+            CopyOperands::Learned { rank: self.rank(), times: self.team().copy_times.clone() }
+        } else {
+            CopyOperands::Alike(copy_for_others)
+        }
     }
 
     /// Whether members copy the `bytes` bytes of operands that they reduce, each beginning behind itself, and reduce the copies: in rank order, all would read one member's at a time, whose cache
@@ -434,163 +423,4 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
         reduced
     }
-}
-
-/// A piece: where it begins and how long it is, in bytes.
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    at: usize,
-    len: usize,
-}
-
-/// How members divide the work on a piece.
-struct Division {
-    operands: Operands,
-    /// Bytes from one member's operands to the next one's.
-    stride: usize,
-    rank: usize,
-    size: usize,
-    copy: CopyOperands,
-    /// The round's part of the bulk.
-    part: *mut u8,
-    /// Who has which share of it.
-    seats: Seats,
-    /// [`TeamGuard::reads_apart`].
-    apart: bool,
-}
-
-impl Division {
-    /// Returns the slice of a piece of `len` bytes that the caller reduces where all do: whole elements.
-    fn slice_of_caller(&self, len: usize) -> Range<usize> {
-        let cut = |slice: usize| len / self.operands.unit * slice / self.size * self.operands.unit;
-        let slice = self.seats.of(self.rank);
-        cut(slice)..cut(slice + 1)
-    }
-
-    /// Puts the caller's operands where the others read them, but for those that only the caller needs.
-    ///
-    /// # Safety
-    /// Bulk rule 1: the part is the caller's round's, in which it has not arrived.
-    unsafe fn contribute(&self, Piece { at, len }: Piece, reducer: Reducer) {
-        let (to, from) = (
-            self.part.wrapping_add(self.seats.of(self.rank) * self.stride),
-            self.operands.own.wrapping_add(at),
-        );
-        let mine = if reducer == Reducer::AllInSlices { self.slice_of_caller(len) } else { 0..0 };
-        // SAFETY: bulk rule 1: the stride is the caller's to write, and `len` is at most a stride; the operands can be read
-        // (`Operands::new`).
-        unsafe {
-            (self.copy)(from, to, mine.start);
-            (self.copy)(from.add(mine.end), to.add(mine.end), len - mine.end);
-        }
-    }
-
-    /// Reduces `range` of a piece, block by block, into the results (if `shared`) and the caller's `out`, where it has one.
-    ///
-    /// # Safety
-    /// Bulk rule 2 allows to read all operands, and bulk rule 3 to write this range of the results.
-    unsafe fn reduce<K: ReductionKernel>(
-        &self,
-        piece: Piece,
-        range: Range<usize>,
-        shared: bool,
-        kernel: &K,
-    ) -> Result<()> {
-        let block = (BLOCK / self.operands.unit).max(1) * self.operands.unit;
-        if shared {
-            let results = self.part.wrapping_add(self.size * self.stride);
-            // SAFETY: results lie behind all operands, and bulk rule 3 allows to write them.
-            return unsafe { self.blocks(piece, range, block, |from| results.wrapping_add(from), kernel) };
-        }
-        if self.operands.out != self.operands.own.cast_mut() {
-            // SAFETY: `out` can be written (`Operands::new`), and holds no operands.
-            return unsafe {
-                self.blocks(
-                    piece,
-                    range,
-                    block,
-                    |from| self.operands.out.wrapping_add(piece.at + from),
-                    kernel,
-                )
-            };
-        }
-        if block > BLOCK {
-            let mut room = Scratch::of(block)?;
-            // SAFETY: room for a block, of our own.
-            return unsafe { self.blocks(piece, range, block, |_| room.as_mut_ptr(), kernel) };
-        }
-        let mut room = MaybeUninit::<Block>::uninit();
-        // SAFETY: room for a block, of our own.
-        unsafe { self.blocks(piece, range, block, |_| room.as_mut_ptr().cast(), kernel) }
-    }
-
-    /// # Safety
-    /// Bulk rule 2 allows to read all operands; `place` returns room for `block` bytes of results (less, at the end) that begin at its
-    /// argument, which holds no operands that are still needed.
-    unsafe fn blocks<K: ReductionKernel>(
-        &self,
-        Piece { at, .. }: Piece,
-        range: Range<usize>,
-        block: usize,
-        mut place: impl FnMut(usize) -> *mut u8,
-        kernel: &K,
-    ) -> Result<()> {
-        let room = block.min(range.len());
-        let mut kept = Scratch::of(if self.apart { room * self.size } else { 0 })?;
-        for from in range.clone().step_by(block) {
-            let len = block.min(range.end - from);
-            let shown = |member: usize| {
-                self.part.wrapping_add(self.seats.of(member) * self.stride + from).cast_const()
-            };
-            if self.apart {
-                for member in (1..self.size).map(|step| (self.rank + step) % self.size) {
-                    // SAFETY: bulk rule 2; a member has `len` bytes from there on, and the memory is ours.
-                    unsafe { copy_run(shown(member), kept[member * room..][..len].as_mut_ptr(), len) };
-                }
-            }
-            let operand = |member: usize| {
-                if member != self.rank && self.apart {
-                    return &kept[member * room..][..len];
-                }
-                let own = self.operands.own.wrapping_add(at + from);
-                let first = if member == self.rank { own } else { shown(member) };
-                // SAFETY: bulk rule 2; the caller's own operands can be read (`Operands::new`).
-                unsafe { core::slice::from_raw_parts(first, len) }
-            };
-            let place = place(from);
-            // SAFETY: `place` has room for `len` bytes, which are written before they are borrowed.
-            let acc = unsafe {
-                copy_run(operand(self.size - 1).as_ptr(), place, len);
-                core::slice::from_raw_parts_mut(place, len)
-            };
-            (0..self.size - 1).rev().try_for_each(|member| kernel.reduce(operand(member), acc))?;
-            let to = self.operands.out.wrapping_add(at + from);
-            if !self.operands.out.is_null() && to != place {
-                // While it is in the nearest cache. In place, these are the operands that have just been used.
-                // SAFETY: `out` is as long as `own` and can be written (`Operands::new`).
-                unsafe { copy_run(place, to, len) };
-            }
-        }
-        Ok(())
-    }
-
-    /// Copies the results of a piece, but for `mine`, from a part; first those behind it, so that not all begin with one member's.
-    ///
-    /// # Safety
-    /// Bulk rule 3 allows to read the results; there is an `out`.
-    unsafe fn fetch(&self, part: *const u8, Piece { at, len }: Piece, mine: Range<usize>) {
-        let results = part.wrapping_add(self.size * self.stride);
-        let to = self.operands.out.wrapping_add(at);
-        // SAFETY: bulk rule 3; results are at most a stride long, and `out` can be written (`Operands::new`).
-        unsafe {
-            copy_run(results.add(mine.end), to.add(mine.end), len - mine.end);
-            copy_run(results, to, mine.start);
-        }
-    }
-}
-
-/// Room for a block, on a boundary that suits every type.
-#[repr(align(64))]
-struct Block {
-    _bytes: [u8; BLOCK],
 }
