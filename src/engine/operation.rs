@@ -360,9 +360,11 @@ impl Body {
             // SAFETY: the buffer is valid from there on for as many bytes.
             Layout::Bytes => unsafe { copy_in(addr.wrapping_add(from), to) },
             Layout::Typed(datatype) => {
-                // SAFETY: the user's buffer is valid, and the bytes are within its data.
-                let packed = unsafe { datatype.pack(self.count.get(), addr, from, to) };
-                debug_assert_eq!(packed, to.len());
+                to.fill_packed(|at, to| {
+                    // SAFETY: the user's buffer is valid, and the bytes are within its data.
+                    let packed = unsafe { datatype.pack(self.count.get(), addr, from + at, to) };
+                    debug_assert_eq!(packed, to.len());
+                });
             }
         }
     }

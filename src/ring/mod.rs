@@ -29,6 +29,7 @@
 mod blocks;
 mod consumer;
 mod control;
+mod copy_times;
 mod heap;
 mod mapped;
 mod producer;
@@ -38,6 +39,7 @@ mod storage;
 pub use blocks::Blocks;
 pub use consumer::{Consumer, Polled};
 pub use control::{NOTIFIED, NOTIFY, POLLED, PROTOCOL_WORD, RingControl};
+pub use copy_times::CopyTimes;
 pub use heap::HeapRing;
 pub use mapped::MappedRing;
 pub use producer::Producer;

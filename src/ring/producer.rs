@@ -1,5 +1,6 @@
 //! The sending side: claim, fill, commit.
 
+use super::CopyTimes;
 use super::blocks::Blocks;
 use super::control::{NOTIFIED, NOTIFY, resumed};
 use super::record::{self, Header, INLINE, MAX_LEN, Room};
@@ -23,12 +24,22 @@ pub struct Producer<S> {
     head: u64,
     bulk_head: u64,
     blocks: Option<Arc<Blocks<S>>>,
+    /// How packed payloads had better be written.
+    times: CopyTimes,
 }
 
 impl<S: Storage> Producer<S> {
     /// The producer of a ring in zeroed memory.
     pub fn new(storage: S) -> Self {
-        Self { storage, tail: 0, bulk_tail: 0, head: 0, bulk_head: 0, blocks: None }
+        Self {
+            storage,
+            tail: 0,
+            bulk_tail: 0,
+            head: 0,
+            bulk_head: 0,
+            blocks: None,
+            times: CopyTimes::default(),
+        }
     }
 
     /// The producer of a ring whose last producer has retired, or that never had one.
@@ -38,7 +49,7 @@ impl<S: Storage> Producer<S> {
         let load = |word: &AtomicU64, unit| resumed(word.load(Ordering::Relaxed), unit);
         let (tail, bulk_tail) = (load(&control.producer.tail, 1), load(&control.producer.bulk_tail, LINE));
         let (head, bulk_head) = (load(&control.consumer.head, 1), load(&control.consumer.bulk_head, 1));
-        Self { storage, tail, bulk_tail, head, bulk_head, blocks: None }
+        Self { storage, tail, bulk_tail, head, bulk_head, blocks: None, times: CopyTimes::default() }
     }
 
     /// From now on payloads may lie in these blocks, which the consumer of the ring from the peer has, too.
@@ -180,7 +191,10 @@ impl<S: Storage> Producer<S> {
         ring.write_bulk(at, len, |to| {
             // SAFETY: `write_bulk` gives `len` valid bytes: `take` keeps `len` within the block, which is ours alone by block rule 1; or `place` keeps
             // `at + len` within the area, ours alone by ring rule 1: `bulk_free` found all of it behind the consumer's published head.
-            fill(&mut Room::new(unsafe { core::slice::from_raw_parts_mut(to, len) }, block.is_some()));
+            let to = unsafe { core::slice::from_raw_parts_mut(to, len) };
+            // A block has been read by this end, so a store to it waits for nobody.
+            let times = block.is_none().then_some(&self.times);
+            fill(&mut Room::new(to, block.is_some(), times));
         });
         let place = self.place();
         if prefetch {

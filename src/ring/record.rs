@@ -1,5 +1,7 @@
 //! What one cell says: the commit word and the envelope.
 
+use super::CopyTimes;
+use crate::arch;
 use crate::limits::LINE;
 pub use crate::limits::{INLINE, MAX_RECORD as MAX_LEN};
 use core::ops::{Deref, DerefMut};
@@ -46,28 +48,51 @@ pub struct Corrupt {
     pub value: u64,
 }
 
+/// Bytes of a block in which a room is filled with what is packed into it: they stay in the nearest cache.
+const BLOCK: usize = 8 << 10;
+
 /// Room for a payload.
 #[derive(Debug)]
 pub struct Room<'a> {
     bytes: &'a mut [u8],
     is_near: bool,
+    /// How the writer had better write there, if it has learned that.
+    times: Option<&'a CopyTimes>,
 }
 
 impl<'a> Room<'a> {
     #[inline(always)]
-    pub(super) fn new(bytes: &'a mut [u8], is_near: bool) -> Self {
-        Self { bytes, is_near }
+    pub(super) fn new(bytes: &'a mut [u8], is_near: bool, times: Option<&'a CopyTimes>) -> Self {
+        Self { bytes, is_near, times }
     }
 
     /// Room that no other processor has read since this one has: a store to it waits for nobody.
     #[inline(always)]
     pub fn near(bytes: &'a mut [u8]) -> Self {
-        Self { bytes, is_near: true }
+        Self { bytes, is_near: true, times: None }
     }
 
     /// `len` bytes of it, from byte `at` on.
     pub fn part(&mut self, at: usize, len: usize) -> Room<'_> {
-        Room { bytes: &mut self.bytes[at..][..len], is_near: self.is_near }
+        Room { bytes: &mut self.bytes[at..][..len], ..*self }
+    }
+
+    /// Fills the room with packed data: `pack(at, bytes)` packs `bytes`, which begin at byte `at` of it. Past the cache it goes block by block.
+    #[inline]
+    pub fn fill_packed(&mut self, pack: impl Fn(usize, &mut [u8])) {
+        let Some(times) = self.times else { return pack(0, self) };
+        times.pack(self.len(), |past| {
+            if !past {
+                return pack(0, self);
+            }
+            let mut block = [0; BLOCK];
+            for (number, to) in self.bytes.chunks_mut(BLOCK).enumerate() {
+                let packed = &mut block[..to.len()];
+                pack(number * BLOCK, packed);
+                // SAFETY: both are as long, and the block is our own.
+                unsafe { arch::copy_nontemporal(packed.as_ptr(), to.as_mut_ptr(), to.len()) };
+            }
+        });
     }
 
     /// Whether it is so; what is not known counts as no.
@@ -81,7 +106,7 @@ impl<'a> Room<'a> {
 impl<'a> From<&'a mut [u8]> for Room<'a> {
     #[inline(always)]
     fn from(bytes: &'a mut [u8]) -> Self {
-        Self { bytes, is_near: false }
+        Self { bytes, is_near: false, times: None }
     }
 }
 

@@ -1,10 +1,10 @@
 //! What a rank keeps of its team.
 
-use super::copy_times::CopyTimes;
 use super::mapped::MappedSegment;
 use super::rounds::Rounds;
 use super::storage::PARTS;
 use crate::error::Error;
+use crate::ring::CopyTimes;
 use crate::shm::Job;
 use std::sync::Arc;
 

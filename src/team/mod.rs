@@ -29,11 +29,9 @@
 //! | `storage` | the protocol's view of memory; `heap` implements it for models, `mapped` on the job segment |
 //! | `rounds` | the protocol |
 //! | `membership` | a member's state: joining and leaving |
-//! | `copy_times` | how a member copies to each of the others |
 //! | `background` | the turns of nonblocking collectives |
 
 mod background;
-mod copy_times;
 mod heap;
 mod mapped;
 mod membership;
@@ -41,7 +39,6 @@ mod rounds;
 mod storage;
 
 pub use background::BackgroundTeam;
-pub use copy_times::CopyTimes;
 pub use heap::HeapSegment;
 pub use mapped::MappedSegment;
 pub use membership::{Membership, Team};

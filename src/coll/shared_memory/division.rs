@@ -5,7 +5,7 @@ use super::reduction::Operands;
 use crate::arch::{copy_nontemporal, copy_run};
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
-use crate::team::CopyTimes;
+use crate::ring::CopyTimes;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use std::sync::Arc;

@@ -1,29 +1,31 @@
-//! How a member copies to each reader: through its cache, or past it, by how long its own copies take.
+//! How a writer writes to memory that a certain reader reads: through its cache, or past it, by how long its own writing takes.
 //!
 //! A store to a line that another core has read waits for that core's answer. Where the two share a cache the answer comes soon, and the reader finds the line in that cache; where they
-//! do not, a copy through the cache may take ten times as long as one past it, which waits for nobody. Which CPUs share a cache, nobody says on a virtual machine, and it changes while a job runs.
+//! do not, writing through the cache may take ten times as long as past it, which waits for nobody. Which CPUs share a cache, nobody says on a virtual machine, and it changes while a job runs.
 //! Where ranks outnumber CPUs, the reader may even have the writer's own CPU, and its nearest cache.
 //!
-//! So a member times a few of its copies, and of those a few that go the other way.
+//! So a writer times a little of what it writes, and of that a little that goes the other way.
 
 use crate::arch::{clock, copy_nontemporal, copy_run};
 use crate::sync::Relaxed;
 
-/// Bytes from which a copy may go past the cache.
-const LONG: usize = 4 << 10;
-/// Of so many copies one is timed.
+/// Bytes from which writing may go past the cache.
+const LONG: usize = 2 << 10;
+/// Of so many times one is timed.
 const TIMED: u32 = 4;
-/// Of so many copies one goes the other way, and is timed.
+/// Of so many times one goes the other way, and is timed.
 const OTHER_WAY: u32 = 32;
 /// How many times as long a copy through the cache takes where it had better go past: readers take two to four times as long for lines that are in no cache, so that
 /// the writer has to gain more.
-const WORTH_IT: u32 = 4;
+const COPY: u32 = 4;
+/// The same of data that is packed, which takes the writer longer in either way.
+const PACKED: u32 = 2;
 
-/// What one member has learned about its copies to one reader, or to several at once. Times are ticks for a KiB; 0: none yet.
+/// What a writer has learned about one reader, or about several that read the same. Times are ticks for a KiB; 0: none yet.
 #[derive(Debug, Default)]
 pub struct CopyTimes {
-    copies: Relaxed<u32>,
-    /// Of the last two through the cache that were timed. The less counts: a copy may have been interrupted.
+    number: Relaxed<u32>,
+    /// Of the last two through the cache that were timed. The less counts: one may have been interrupted.
     through: [Relaxed<u32>; 2],
     /// Of the last one past it.
     past: Relaxed<u32>,
@@ -31,13 +33,14 @@ pub struct CopyTimes {
 }
 
 impl CopyTimes {
-    /// What a member has learned that copies past the cache.
+    /// What a writer has learned that writes past the cache.
     #[cfg(test)]
     pub fn going_past() -> Self {
         Self { goes_past: Relaxed::new(true), ..Self::default() }
     }
 
-    /// Whether copies go past the cache at present.
+    /// Whether the writer goes past the cache at present.
+    #[must_use]
     pub fn goes_past(&self) -> bool {
         self.goes_past.get()
     }
@@ -47,28 +50,35 @@ impl CopyTimes {
     /// # Safety
     /// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
     pub unsafe fn copy(&self, from: *const u8, to: *mut u8, len: usize) {
-        let usual = self.goes_past();
-        let copy = |past: bool| {
-            // SAFETY: as the caller says.
-            unsafe { if past { copy_nontemporal(from, to, len) } else { copy_run(from, to, len) } }
-        };
+        // SAFETY: as the caller says.
+        self.choose(len, COPY, |past| unsafe {
+            if past { copy_nontemporal(from, to, len) } else { copy_run(from, to, len) }
+        });
+    }
+
+    /// Has `pack` pack `len` bytes to where the reader reads them, past the cache if it is told so.
+    pub fn pack(&self, len: usize, pack: impl FnOnce(bool)) {
+        self.choose(len, PACKED, pack);
+    }
+
+    fn choose(&self, len: usize, worth_it: u32, write: impl FnOnce(bool)) {
         if len < LONG {
-            return copy(false);
+            return write(false);
         }
-        let number = self.copies.get();
-        self.copies.set(number.wrapping_add(1));
+        let (usual, number) = (self.goes_past(), self.number.get());
+        self.number.set(number.wrapping_add(1));
         if !number.is_multiple_of(TIMED) {
-            return copy(usual);
+            return write(usual);
         }
         // The first ones touch memory that was never touched.
         let past = usual != (number % OTHER_WAY == TIMED);
         let began = clock::ticks();
-        copy(past);
-        self.took(past, len, clock::ticks() - began);
+        write(past);
+        self.took(past, len, clock::ticks() - began, worth_it);
     }
 
-    /// Takes note of a copy of `len` bytes.
-    fn took(&self, past: bool, len: usize, ticks: u64) {
+    /// Takes note of how long `len` bytes took.
+    fn took(&self, past: bool, len: usize, ticks: u64, worth_it: u32) {
         let ticks = u32::try_from((ticks << 10) / len as u64).unwrap_or(u32::MAX).max(1);
         let [last, before] = &self.through;
         if past {
@@ -78,7 +88,7 @@ impl CopyTimes {
             last.set(ticks);
         }
         let through = last.get().min(before.get());
-        self.goes_past.set(self.past.get() > 0 && through / WORTH_IT >= self.past.get());
+        self.goes_past.set(self.past.get() > 0 && through / worth_it >= self.past.get());
     }
 }
 
@@ -88,7 +98,7 @@ mod tests {
 
     fn after(copies: &[(bool, u64)]) -> bool {
         let times = CopyTimes::default();
-        copies.iter().for_each(|(past, ticks)| times.took(*past, LONG, *ticks));
+        copies.iter().for_each(|(past, ticks)| times.took(*past, LONG, *ticks, COPY));
         times.goes_past()
     }
 
