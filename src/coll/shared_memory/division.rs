@@ -75,7 +75,7 @@ pub(super) struct Division {
     pub part: *mut u8,
     /// Who has which share of it.
     pub seats: Seats,
-    /// [`TeamGuard::reads_apart`].
+    /// [`super::TeamGuard::reads_apart`].
     pub apart: bool,
 }
 

@@ -143,7 +143,7 @@ pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
 }
 
 impl<H: Hold> TeamGuard<'_, H> {
-    /// How members show operands. Where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache; and members that change seats ([`Seats`]) have read
+    /// How members show operands. Where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache; and members that change seats ([`super::Seats`]) have read
     /// the places that they write to.
     pub(super) fn copy_of_operands(&mut self) -> CopyOperands {
         if self.seats().change() {
