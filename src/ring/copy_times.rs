@@ -56,7 +56,7 @@ impl CopyTimes {
         });
     }
 
-    /// Has `pack` pack `len` bytes to where the reader reads them, past the cache if it is told so.
+    /// Has `pack` pack `len` bytes to where the reader reads them: past the cache if its argument is true.
     pub fn pack(&self, len: usize, pack: impl FnOnce(bool)) {
         self.choose(len, PACKED, pack);
     }
