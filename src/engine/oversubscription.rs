@@ -18,8 +18,10 @@ const TURN_OF_ANOTHER_RANK: u64 = 150_000;
 /// Most yields that are left out after slow ones.
 const MAX_SKIPPED: u32 = 255;
 
-/// Waits in a row that spinning did not end before it is given up.
-const VAIN: u32 = 8;
+/// Waits in a row that spinning did not end before it is given up, for each other rank on the CPU: what spinning saves is the turns that they would have.
+const VAIN: u32 = 2;
+/// The most such waits.
+const MOST_VAIN: u32 = 8;
 /// Of so many waits one then spins all the same.
 const RETRY: u32 = 32;
 
@@ -47,7 +49,12 @@ impl Oversubscription {
     /// The beginning, where `ranks_per_cpu` ranks share a CPU.
     pub fn new(ranks_per_cpu: u32) -> Self {
         let worth = if ranks_per_cpu < MANY_RANKS { 1 } else { WORTH };
-        Self { spinning: SpinHistory { worth, ..SpinHistory::default() }, ..Self::default() }
+        let patience = match ranks_per_cpu {
+            // Threads outnumber the CPUs, or a rank or two.
+            0 | 1 => MOST_VAIN,
+            ranks => (VAIN * (ranks - 1)).min(MOST_VAIN),
+        };
+        Self { spinning: SpinHistory { worth, patience, ..SpinHistory::default() }, ..Self::default() }
     }
 
     /// Whether a wait may be over before the CPU is given away: then spinning pays. Where the awaited rank never runs at the same
@@ -105,13 +112,15 @@ struct SpinHistory {
     ended: AtomicU32,
     /// How many of them show that spinning pays.
     worth: u32,
+    /// Yields in a row before which spinning did not end the wait, after which it is given up.
+    patience: u32,
 }
 
 impl SpinHistory {
     #[inline(always)]
     fn pays(&self) -> bool {
         let vain = self.vain.load(Ordering::Relaxed);
-        vain < VAIN || vain.is_multiple_of(RETRY)
+        vain < self.patience || vain.is_multiple_of(RETRY)
     }
 
     #[inline(always)]
@@ -262,7 +271,7 @@ mod tests {
                 pays
             })
             .count();
-        assert_eq!(tried, 8 + 1000_usize.div_ceil(32) - 1);
+        assert_eq!(tried, MOST_VAIN as usize + 1000_usize.div_ceil(32) - 1);
         rank.spun_well();
         assert!(rank.spinning_pays());
     }
@@ -273,11 +282,24 @@ mod tests {
             [(MANY_RANKS, WORTH - 1, false), (MANY_RANKS, WORTH, true), (MANY_RANKS - 1, 1, true)]
         {
             let rank = Oversubscription::new(ranks);
-            for _ in 0..VAIN {
+            for _ in 0..MOST_VAIN {
                 (0..ended).for_each(|_| rank.spun_well());
                 rank.spun_in_vain();
             }
             assert_eq!(rank.spinning_pays(), pays, "{ranks} {ended}");
+        }
+    }
+
+    #[test]
+    fn the_more_other_ranks_share_a_cpu_the_longer_spinning_is_tried() {
+        for (ranks, patience) in [(1, MOST_VAIN), (2, VAIN), (3, 2 * VAIN), (5, MOST_VAIN), (20, MOST_VAIN)] {
+            let rank = Oversubscription::new(ranks);
+            let tried = (0..RETRY).take_while(|_| {
+                let pays = rank.spinning_pays();
+                rank.spun_in_vain();
+                pays
+            });
+            assert_eq!(tried.count() as u32, patience, "{ranks}");
         }
     }
 
