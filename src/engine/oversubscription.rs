@@ -50,7 +50,7 @@ impl Oversubscription {
     pub fn new(ranks_per_cpu: u32) -> Self {
         let worth = if ranks_per_cpu < MANY_RANKS { 1 } else { WORTH };
         let patience = match ranks_per_cpu {
-            // Threads outnumber the CPUs, or a rank or two.
+            // Only threads outnumber the CPUs, or the ranks do by a few.
             0 | 1 => MOST_VAIN,
             ranks => (VAIN * (ranks - 1)).min(MOST_VAIN),
         };
