@@ -216,6 +216,8 @@ fn check(ty: &Datatype, naive: &Naive, r: &mut Random) {
     assert_eq!(ty.elements(), naive.basics().count());
     let count = r.below(4);
     let bytes = naive.bytes(count);
+    let span = bytes.iter().min().zip(bytes.iter().max()).map_or((0, 0), |(low, last)| (*low, last + 1));
+    assert_eq!(ty.data_span(count), Some(span));
     check_runs(ty, count, &bytes);
     check_pack(ty, count, &bytes, r);
     check_elements(ty, naive, r);

@@ -173,3 +173,21 @@ pub(super) fn place(at: u64, len: usize, capacity: usize) -> (u64, u64) {
     let start = if offset as usize + len > capacity { at - offset + capacity as u64 } else { at };
     (start, (start + len as u64).next_multiple_of(LINE as u64))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_data_fill_the_room_whatever_the_way() {
+        let byte = |at: usize| (at % 251) as u8;
+        for len in [0, 100, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 77] {
+            for times in [None, Some(CopyTimes::default()), Some(CopyTimes::going_past())] {
+                let mut bytes = vec![0; len];
+                Room::new(&mut bytes, false, times.as_ref())
+                    .fill_packed(|at, to| (at..).zip(to).for_each(|(at, to)| *to = byte(at)));
+                assert!((0..len).all(|at| bytes[at] == byte(at)), "{len} {times:?}");
+            }
+        }
+    }
+}

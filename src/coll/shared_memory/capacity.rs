@@ -100,7 +100,7 @@ impl TeamCapacity<'_> {
 
     /// Returns the bytes by which blocks of an allgather are judged for that: 0 where ranks outnumber CPUs, because the bulk has each block once for all, unless somebody has
     /// set the control variable.
-    pub(in crate::coll) fn judged_of_allgather(&self, block: usize) -> usize {
+    pub(super) fn judged_of_allgather(&self, block: usize) -> usize {
         let once_for_all = self.is_one_step_by_default() && self.config.shape().is_oversubscribed();
         if once_for_all { 0 } else { block }
     }
@@ -127,7 +127,7 @@ impl TeamCapacity<'_> {
 
     /// Returns the bytes by which a reduction is judged whose results one member wants, or all: 0 where ranks outnumber CPUs, because operands in the bulk are in the cache of who reduces them, and
     /// between two members.
-    pub(in crate::coll) fn judged_of_reduction_in_slices(&self, len: usize) -> usize {
+    pub(super) fn judged_of_reduction_in_slices(&self, len: usize) -> usize {
         let rounds = self.size == 2 || self.config.shape().is_oversubscribed();
         if rounds { 0 } else { self.slice_in_one_step(len, SLICES_FOR_ALL) }
     }
@@ -169,7 +169,7 @@ impl TeamCapacity<'_> {
     }
 
     /// Returns the bytes by which blocks of an alltoall are judged for one step: 0 where they are messages.
-    pub(in crate::coll) fn judged_of_alltoall(&self, block: usize) -> usize {
+    pub(super) fn judged_of_alltoall(&self, block: usize) -> usize {
         if self.exchanges(block) { 0 } else { block }
     }
 

@@ -14,6 +14,7 @@
 //! What a member reads out of a slot is an address, which the kernel checks in the process that it belongs to: a peer that writes garbage spoils its own
 //! memory, or that of its job.
 
+use super::division::slice;
 use super::{Hold, Operands, OperationKey, TeamGuard};
 use crate::arch::{copy_run, copy_slice};
 use crate::coll::buffer::InputBuffer;
@@ -350,10 +351,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await.map(|()| true)
     }
 
-    /// The bytes of the caller's slice of `len` bytes in elements of `unit` bytes.
+    /// The bytes of a member's slice of `len` bytes in elements of `unit` bytes.
     pub(super) fn slice_of(&self, member: usize, len: usize, unit: usize) -> Range<usize> {
-        let cut = |slice: usize| len / unit * slice / self.size() * unit;
-        cut(member)..cut(member + 1)
+        slice(member, self.size(), len, unit)
     }
 
     /// A reduction whose results `root` wants, or, if there is none, all: each member reduces a slice of all operands, and writes the results to who wants them. `false` if it is not done in

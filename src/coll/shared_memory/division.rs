@@ -56,6 +56,12 @@ pub(super) enum Reducer {
     AllInSlices,
 }
 
+/// Returns which of `len` bytes, in elements of `unit` bytes, are slice `number` of `slices`: whole elements.
+pub(super) fn slice(number: usize, slices: usize, len: usize, unit: usize) -> Range<usize> {
+    let cut = |number: usize| len / unit * number / slices * unit;
+    cut(number)..cut(number + 1)
+}
+
 /// A piece: where it begins and how long it is, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
@@ -80,16 +86,14 @@ pub(super) struct Division {
 }
 
 impl Division {
-    /// Returns the slice of a piece of `len` bytes that the caller reduces where all do: whole elements.
+    /// Returns the slice of a piece of `len` bytes that the caller reduces where all do.
     pub fn slice_of_caller(&self, len: usize) -> Range<usize> {
         self.slice_of(self.rank, len)
     }
 
     /// The same of a member.
     fn slice_of(&self, member: usize, len: usize) -> Range<usize> {
-        let cut = |slice: usize| len / self.operands.unit * slice / self.size * self.operands.unit;
-        let slice = self.seats.of(member);
-        cut(slice)..cut(slice + 1)
+        slice(self.seats.of(member), self.size, len, self.operands.unit)
     }
 
     /// Puts the caller's operands where the others read them, but for those that only the caller needs.
