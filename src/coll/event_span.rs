@@ -214,7 +214,8 @@ impl CollectiveOp {
                 !team.goes_by_messages(self.operation(), bytes)
             }
             Self::ReduceScatter(data, ..) => !team.goes_by_messages(self.operation(), data.bytes()),
-            Self::Scan(_, data, _) | Self::Exscan(_, data, _) => team.may_serve_scan(data.bytes()),
+            Self::Scan(_, data, _) => team.may_serve_scan(data.bytes(), true),
+            Self::Exscan(_, data, _) => team.may_serve_scan(data.bytes(), false),
             _ => true,
         }
     }

@@ -32,8 +32,11 @@ pub enum Mode {
     Ready,
     /// MPI_Bsend: completes locally, from the attached buffer.
     Buffered,
-    /// As `Standard`, of a collective in which one rank has a message for each of many, or from each: they had better not copy out of its memory, or into it, all at once.
-    OneOfMany,
+    /// As `Standard`, of a collective in which one rank, the root, gets a message from each of many. A short one had better not be copied into its memory while others are. Of a receive:
+    /// the sender copies all of a long one.
+    ToRoot,
+    /// The same, where the root has a message for each of many. Of a receive: the receiver copies all of a long one.
+    FromRoot,
 }
 
 /// How the elements of the user's buffer lie.
@@ -179,8 +182,8 @@ pub struct Body {
     pub source: Cell<u32>,
     /// Send or receive.
     pub operation: Relaxed<RequestOperation>,
-    /// Whether the send is synchronous.
-    pub synchronous: Cell<bool>,
+    /// The mode; of a receive [`Mode::Standard`], [`Mode::ToRoot`] or [`Mode::FromRoot`].
+    pub mode: Cell<Mode>,
     /// Whether the request survives its completion.
     pub persistent: Cell<bool>,
     /// Elements, as the user gave them.
@@ -319,7 +322,7 @@ impl Body {
         self.total.set(data.bytes);
         self.status.set(MessageStatus::EMPTY);
         self.stage.set(Stage::Idle);
-        self.synchronous.set(false);
+        self.mode.set(Mode::Standard);
     }
 
     /// As [`Self::fill`], of a slot that was given back or never used, for a run of bytes; status and stage are the caller's to set.
@@ -342,7 +345,7 @@ impl Body {
         self.tag.set(tag);
         self.source.set(source);
         self.operation.set(operation);
-        self.synchronous.set(false);
+        self.mode.set(Mode::Standard);
         self.counterpart.set(0);
         self.total.set(run.bytes);
     }
@@ -408,7 +411,7 @@ impl Default for Body {
     fn default() -> Self {
         Self {
             operation: Relaxed::new(RequestOperation::Send),
-            synchronous: Cell::new(false),
+            mode: Cell::new(Mode::Standard),
             persistent: Cell::new(false),
             template: Cell::new((0, 0, 0, Mode::Standard)),
             stage: Relaxed::new(Stage::Idle),

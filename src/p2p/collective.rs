@@ -76,6 +76,7 @@ impl Engine {
         room: usize,
         source: i32,
         tag: i32,
+        mode: Mode,
     ) -> Result<usize> {
         let context = comm.collective();
         if !context.observed() {
@@ -86,7 +87,7 @@ impl Engine {
             }
         }
         // SAFETY: the bytes are valid until the call returns, and `finish_coll_recv` leaves no receive posted.
-        let request = unsafe { self.coll_irecv(comm, addr, room, source, tag) }?;
+        let request = unsafe { self.coll_irecv(comm, addr, room, source, tag, mode) }?;
         Ok(self.finish_coll_recv(request)?.bytes as usize)
     }
 
@@ -161,8 +162,11 @@ impl Engine {
         room: usize,
         source: i32,
         tag: i32,
+        mode: Mode,
     ) -> Result<Ref> {
         let request = self.prepare_recv(comm.collective(), comm, Data::bytes(addr, room), source, tag)?;
+        // SAFETY: request rule 2: just taken, not active.
+        unsafe { request.body() }.mode.set(mode);
         self.start_recv(request)?;
         Ok(request)
     }

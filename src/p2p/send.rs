@@ -80,7 +80,7 @@ impl Engine {
         let to = (dest, comm.world_rank_of(dest));
         let request = self.prepare_run(comm, RequestOperation::Send, run, to, tag)?;
         // SAFETY: request rule 2: just taken, not active.
-        unsafe { request.body() }.synchronous.set(matches!(mode, Mode::Synchronous));
+        unsafe { request.body() }.mode.set(mode);
         self.start_send(request, mode)?;
         Ok(request)
     }
@@ -97,7 +97,7 @@ impl Engine {
     ) -> Result<Ref> {
         let request = self.prepare(context, comm, RequestOperation::Send, data, dest, tag)?;
         // SAFETY: request rule 2: just taken, not active.
-        unsafe { request.body() }.synchronous.set(mode == Mode::Synchronous);
+        unsafe { request.body() }.mode.set(mode);
         Ok(request)
     }
 

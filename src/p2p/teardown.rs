@@ -52,7 +52,7 @@ impl Engine {
             // SAFETY: no bytes.
             unsafe {
                 self.coll_send(world, core::ptr::null(), 0, to as i32, FAREWELL, Mode::Standard)?;
-                self.coll_recv(world, core::ptr::null_mut(), 0, from as i32, FAREWELL)?;
+                self.coll_recv(world, core::ptr::null_mut(), 0, from as i32, FAREWELL, Mode::Standard)?;
             }
             distance *= 2;
         }

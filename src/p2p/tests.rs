@@ -34,8 +34,10 @@ pub(crate) fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm)
                     }
                     for peer in 0..engine.size() as i32 {
                         // SAFETY: no bytes.
-                        unsafe { engine.coll_recv(&comm, core::ptr::null_mut(), 0, peer, 99) }
-                            .expect("goodbye");
+                        unsafe {
+                            engine.coll_recv(&comm, core::ptr::null_mut(), 0, peer, 99, Mode::Standard)
+                        }
+                        .expect("goodbye");
                     }
                     result
                 })

@@ -10,7 +10,7 @@ use super::record::Kind;
 use crate::engine::message_events::request_event;
 use crate::engine::payload::{copy_in, copy_in_short};
 use crate::engine::specialization::{Known, Locking, Unobserved};
-use crate::engine::{Body, Engine, MatchContext, NotificationMode, Ref, Stage, TxQueue};
+use crate::engine::{Body, Engine, MatchContext, Mode, NotificationMode, Ref, Stage, TxQueue};
 use crate::error::Result;
 use crate::events::Event;
 use crate::ring::{Consumer, Header, INLINE, MappedRing};
@@ -124,7 +124,7 @@ impl Eager<'_> {
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() };
         request_event(context, request, Event::ReqXferBegin);
-        let synchronous = body.synchronous.get();
+        let synchronous = body.mode.get() == Mode::Synchronous;
         let kind = if synchronous { Kind::EagerSynchronous } else { Kind::Eager };
         let header = header_of(kind, context, body, cancel_id(request.id(), body));
         if synchronous {

@@ -5,7 +5,7 @@ use super::deliver::Tally;
 use super::eager::{Destination, cancel_id};
 use crate::engine::message_events::request_event;
 use crate::engine::specialization::{Locked, Unobserved};
-use crate::engine::{Body, Engine, MatchContext, Payload, Ref, Stage};
+use crate::engine::{Body, Engine, MatchContext, Mode, Payload, Ref, Stage};
 use crate::events::Event;
 use crate::matching::Envelope;
 use crate::ring::Room;
@@ -137,7 +137,7 @@ impl Loopback<'_> {
     pub(crate) fn send(self, context: &MatchContext, send: Ref) {
         // SAFETY: request rule 2: activated by us, and nobody else knows it yet.
         let body = unsafe { send.body() };
-        let copied = !body.synchronous.get() && self.engine.is_eager(body.bytes.get());
+        let copied = body.mode.get() != Mode::Synchronous && self.engine.is_eager(body.bytes.get());
         let message = Arrival {
             from: self.engine.rank,
             envelope: Envelope { source: body.source.get(), tag: body.tag.get() },

@@ -32,7 +32,7 @@ pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
     let limits = [engine.config.eager_limit(), engine.config.fragments_limit()];
     let bytes = body.bytes.get();
     let in_one_step = || {
-        if mode == Mode::OneOfMany
+        if matches!(mode, Mode::ToRoot | Mode::FromRoot)
             && bytes < AT_ONCE_FROM
             && engine.protocol_state().copy.is_left_to_us(engine)
         {
@@ -56,7 +56,7 @@ fn choose(
     [eager, fragments]: [usize; 2],
     in_one_step: impl FnOnce() -> bool,
 ) -> Protocol {
-    let unasked = matches!(mode, Mode::Standard | Mode::Ready | Mode::OneOfMany);
+    let unasked = matches!(mode, Mode::Standard | Mode::Ready | Mode::ToRoot | Mode::FromRoot);
     if to_self {
         Protocol::Loopback
     } else if bytes <= eager {

@@ -132,7 +132,8 @@ impl Remote<'_> {
     #[inline(never)]
     fn receive(self, to: &mut [u8], target: i32, tag: i32) -> Result<()> {
         // SAFETY: the room is borrowed until the call returns.
-        unsafe { self.engine.coll_recv(self.comm, to.as_mut_ptr(), to.len(), target, tag) }.map(drop)
+        unsafe { self.engine.coll_recv(self.comm, to.as_mut_ptr(), to.len(), target, tag, Mode::Standard) }
+            .map(drop)
     }
 
     #[cold]
@@ -247,7 +248,9 @@ impl Service {
     fn listen(engine: &Engine, comm: &Comm) -> Result<State> {
         let mut room = vec![0; ASK];
         // SAFETY: the room stays where it is until the receive is complete (`State`).
-        let request = unsafe { engine.coll_irecv(comm, room.as_mut_ptr(), ASK, MPI_ANY_SOURCE, REQUEST) }?;
+        let request = unsafe {
+            engine.coll_irecv(comm, room.as_mut_ptr(), ASK, MPI_ANY_SOURCE, REQUEST, Mode::Standard)
+        }?;
         Ok(State::Listening(request, room))
     }
 
@@ -289,7 +292,9 @@ impl Service {
             Some(Ask::Write { addr, len }) if self.serves(addr, len) => {
                 let to = core::ptr::with_exposed_provenance_mut(addr as usize);
                 // SAFETY: as above; members synchronise what they write (MPI 5.0 §12.7).
-                let data = unsafe { engine.coll_irecv(&self.comm, to, len as usize, origin, WRITTEN) }?;
+                let data = unsafe {
+                    engine.coll_irecv(&self.comm, to, len as usize, origin, WRITTEN, Mode::Standard)
+                }?;
                 Ok(State::Receiving(vec![answer(true)?], data, origin))
             }
             _ => Ok(State::Answering(vec![answer(false)?])),

@@ -5,6 +5,7 @@ use crate::coll::buffer::{InputBuffer, Landing, OutputBuffer, copy};
 use crate::coll::intracomm::receive;
 use crate::coll::selection::Case;
 use crate::coll::{ReductionKernel, Scratch, Transport};
+use crate::engine::Mode;
 use crate::error::Result;
 
 /// Returns whether the algorithm can perform `case`.
@@ -23,7 +24,7 @@ pub async fn gather<'a, T: Transport>(
     root: usize,
 ) -> Result<()> {
     let rank = transport.rank();
-    transport.sends_one_of_many();
+    transport.set_message_mode(Mode::ToRoot);
     if rank != root {
         return match send {
             Some(send) => transport.send(root, &send.packed()?).await,
@@ -47,6 +48,7 @@ pub async fn scatter<'a, T: Transport>(
     root: usize,
 ) -> Result<()> {
     let rank = transport.rank();
+    transport.set_message_mode(Mode::FromRoot);
     if rank != root {
         return match recv {
             Some(recv) => receive(transport, root, recv).await,
@@ -55,7 +57,6 @@ pub async fn scatter<'a, T: Transport>(
     }
     let packed = others(transport).map(|to| Ok((to, pieces(to).packed()?))).collect::<Result<Vec<_>>>()?;
     let sends: Vec<(usize, &[u8])> = packed.iter().map(|(to, bytes)| (*to, &**bytes)).collect();
-    transport.sends_one_of_many();
     transport.exchange_all(&sends, &mut []).await?;
     recv.map_or(Ok(()), |recv| copy(pieces(rank), &recv))
 }

@@ -28,8 +28,12 @@ const SLICES_FOR_ALL: usize = 2;
 /// behind the other: 6.3 and 1.8. A gather stays in rounds: its root has all after 5 microseconds, by messages after 10.)
 const SCATTERED: usize = 64 << 10;
 
+/// Bytes of a block from which a gather among such members is messages, up to as many as a scatter: the root has them all as soon as through the bulk, and the others go on at once. (Eight ranks, 32 KiB: the last has
+/// done after 24 microseconds, through the bulk after 26, the mean member after 4.1 and 7.3; 8 KiB: 9.2 and 1.5, in one step 15.)
+const GATHERED: usize = 8 << 10;
+
 /// Bytes of a block from which a gather that is not copied in one step is messages, though it would fit into the bulk: of these, too, there is one copy.
-const GATHERED: usize = 128 << 10;
+const GATHERED_LONG: usize = 128 << 10;
 
 /// Bytes of a block up to which members that have a CPU each do not copy it out of one member's memory, or into it, all at once: the kernel counts the users of every page, and
 /// these counts go from CPU to CPU. (Eight ranks, 256 KiB: a scatter takes 97 microseconds, by messages 36. A broadcast, whose readers use the same pages, takes 177, through the bulk
@@ -84,8 +88,11 @@ impl TeamCapacity<'_> {
         let direct_from = self.config.coll_direct_from();
         let (above, below) = match operation {
             Collective::Scatter if self.size > 2 && !shape.is_oversubscribed() => (PAYLOAD, SCATTERED),
+            Collective::Gather if self.size > 2 && !shape.is_oversubscribed() && bytes < SCATTERED => {
+                (GATHERED - 1, if self.is_one_step_by_default() { SCATTERED } else { 0 })
+            }
             Collective::Gather if self.size > 2 && self.avoids_one_step(operation, bytes) => {
-                (GATHERED - 1, CONTENDED)
+                (GATHERED_LONG - 1, CONTENDED)
             }
             _ if self.size != 2 => (PAYLOAD, 0),
             Collective::ReduceScatter | Collective::Scan | Collective::Exscan => {
@@ -198,17 +205,21 @@ impl TeamCapacity<'_> {
         if several && oversubscribed && block * self.size > PAYLOAD { Width::Two } else { Width::One }
     }
 
-    /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead, where ranks outnumber CPUs: a rank waits for none behind it.
-    pub(super) fn chains_scan(&self, bytes: usize) -> bool {
-        self.config.shape().is_oversubscribed()
-            && bytes < CHAINED_BELOW
-            && self.config.number(VariableId::CollScan) == AUTO
+    /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead: where ranks outnumber CPUs, because a rank waits for none behind it, and from one of two members to
+    /// the other; of an exclusive one between two that is all there is to do.
+    pub(super) fn chains_scan(&self, bytes: usize, inclusive: bool) -> bool {
+        let short = bytes < CHAINED_BELOW;
+        let chains = match self.size {
+            2 => short || !inclusive,
+            _ => short && self.config.shape().is_oversubscribed(),
+        };
+        chains && self.config.number(VariableId::CollScan) == AUTO
     }
 
     /// Returns whether the team may serve a scan of `bytes` bytes.
-    pub fn may_serve_scan(&self, bytes: usize) -> bool {
+    pub fn may_serve_scan(&self, bytes: usize, inclusive: bool) -> bool {
         !self.goes_by_messages(Collective::Scan, bytes)
-            && !self.chains_scan(bytes)
+            && !self.chains_scan(bytes, inclusive)
             && self.may_serve(bytes, bytes / self.size)
     }
 }
@@ -237,17 +248,23 @@ mod tests {
     }
 
     #[test]
-    fn short_scatters_go_by_messages_where_each_of_several_ranks_has_a_cpu() {
+    fn scatters_and_gathers_go_by_messages_where_each_of_several_ranks_has_a_cpu() {
         for (bytes, goes) in
             [(PAYLOAD, false), (PAYLOAD + 1, true), (SCATTERED - 1, true), (SCATTERED, false)]
         {
             assert_eq!(by_messages(Collective::Scatter, 3, 3, bytes), goes, "{bytes}");
             assert!(!by_messages(Collective::Scatter, 3, 2, bytes), "{bytes}, oversubscribed");
-            assert!(!by_messages(Collective::Gather, 3, 3, bytes), "{bytes}, gather");
         }
-        for (bytes, goes) in
-            [(GATHERED - 1, false), (GATHERED, true), (CONTENDED - 1, true), (CONTENDED, false)]
-        {
+        for (bytes, goes) in [
+            (GATHERED - 1, false),
+            (GATHERED, true),
+            (SCATTERED - 1, true),
+            (SCATTERED, false),
+            (GATHERED_LONG - 1, false),
+            (GATHERED_LONG, true),
+            (CONTENDED - 1, true),
+            (CONTENDED, false),
+        ] {
             assert_eq!(by_messages(Collective::Gather, 3, 3, bytes), goes, "{bytes}, gather");
             assert!(!by_messages(Collective::Gather, 3, 2, bytes), "{bytes}, gather, oversubscribed");
         }
@@ -271,6 +288,22 @@ mod tests {
         ] {
             assert_eq!(exchanges(size, 2, block), does, "{size} ranks, {block}");
             assert!(!exchanges(size, 16, block), "{size} ranks that have a CPU each, {block}");
+        }
+    }
+
+    #[test]
+    fn scans_go_along_a_chain_where_nobody_waits_longer_for_it() {
+        let chains = |size, usable_cpus, bytes, inclusive| {
+            let config = Config::new(&Overrides::default(), shape(size, usable_cpus)).unwrap();
+            TeamCapacity { config: &config, size, part_bytes: 1 << 20, direct: true }
+                .chains_scan(bytes, inclusive)
+        };
+        for usable_cpus in [1, 16] {
+            assert!(chains(2, usable_cpus, CHAINED_BELOW - 1, true));
+            assert!(!chains(2, usable_cpus, CHAINED_BELOW, true));
+            assert!(chains(2, usable_cpus, 1 << 30, false), "one message is all there is to do");
+            assert_eq!(chains(3, usable_cpus, CHAINED_BELOW - 1, false), usable_cpus == 1);
+            assert!(!chains(3, usable_cpus, CHAINED_BELOW, false));
         }
     }
 

@@ -49,7 +49,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         inclusive: bool,
         kernel: &K,
     ) -> Result<bool> {
-        if self.chains_scan(operands.len) {
+        if self.chains_scan(operands.len, inclusive) {
             return Ok(false);
         }
         let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
@@ -73,8 +73,8 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead.
     #[inline]
     #[must_use]
-    pub fn chains_scan(&mut self, bytes: usize) -> bool {
-        self.capacity().chains_scan(bytes)
+    pub fn chains_scan(&mut self, bytes: usize, inclusive: bool) -> bool {
+        self.capacity().chains_scan(bytes, inclusive)
     }
 
     /// A round in which each member shows operands that fit into its slot, and reduces the bytes `range` of those of the first `members` into its

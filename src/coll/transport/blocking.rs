@@ -2,7 +2,7 @@
 
 use super::{
     Purpose, ReceiveUnderWay, Transport, WITHIN, algorithm_for, are_oversubscribed, check_length,
-    expected_capacity, join_team, mode_of_one_of_many, trouble,
+    expected_capacity, join_team, mode_among_many, mode_of_receive, trouble,
 };
 use crate::coll::NumberedCall;
 use crate::coll::create::{self, Name};
@@ -29,8 +29,8 @@ pub struct BlockingTransport<'a> {
     /// Whether all members of the communicator are in the operation.
     all: bool,
     failure: OnceCell<Error>,
-    /// The mode of what is sent.
-    send_mode: Cell<Mode>,
+    /// The mode of messages.
+    message_mode: Cell<Mode>,
 }
 
 /// Returns the team of `comm` for an operation of all its members, if the caller has joined it in an earlier one. Callers need no
@@ -68,7 +68,7 @@ impl<'a> BlockingTransport<'a> {
             tag,
             all: false,
             failure: trouble(engine, comm, tag),
-            send_mode: Cell::new(Mode::Standard),
+            message_mode: Cell::new(Mode::Standard),
         }
     }
 
@@ -97,7 +97,8 @@ impl<'a> BlockingTransport<'a> {
         let bytes = room.len();
         // SAFETY: `finish_recv` waits, or cancels, before the borrow of `room` ends.
         let request = self.note(unsafe {
-            self.engine.coll_irecv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag)
+            let mode = mode_of_receive(self.message_mode.get(), bytes, self.size() - 1);
+            self.engine.coll_irecv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag, mode)
         });
         ReceiveUnderWay { request, room: bytes, from }
     }
@@ -112,7 +113,7 @@ impl<'a> BlockingTransport<'a> {
         let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: `finish_send` waits before the borrow of `bytes` ends.
         self.note(unsafe {
-            self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, self.send_mode.get())
+            self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, self.message_mode.get())
         })
     }
 
@@ -134,7 +135,7 @@ impl<'a> BlockingTransport<'a> {
         let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: borrowed until the call returns.
         self.note(unsafe {
-            self.engine.coll_send(self.comm, from, len, to as i32, self.tag, self.send_mode.get())
+            self.engine.coll_send(self.comm, from, len, to as i32, self.tag, self.message_mode.get())
         });
     }
 }
@@ -178,8 +179,8 @@ impl Transport for BlockingTransport<'_> {
     fn requested(&self, operation: Collective) -> u64 {
         algorithm_for(self.engine, self.comm, operation)
     }
-    fn sends_one_of_many(&self) {
-        self.send_mode.set(mode_of_one_of_many(self.engine, self.comm));
+    fn set_message_mode(&self, mode: Mode) {
+        self.message_mode.set(mode_among_many(self.engine, self.comm, mode));
     }
     fn is_oversubscribed(&self) -> bool {
         are_oversubscribed(self.engine, self.comm)
@@ -197,8 +198,10 @@ impl Transport for BlockingTransport<'_> {
     async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()> {
         let bytes = room.len();
         // SAFETY: borrowed until the call returns.
-        let received =
-            unsafe { self.engine.coll_recv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag) };
+        let received = unsafe {
+            let mode = mode_of_receive(self.message_mode.get(), bytes, self.size() - 1);
+            self.engine.coll_recv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag, mode)
+        };
         self.note(received.and_then(|came| check_length(came, bytes, from)));
         Ok(())
     }

@@ -83,8 +83,9 @@ pub trait Transport {
     fn is_oversubscribed(&self) -> bool {
         false
     }
-    /// Says that the messages of this operation, among more than two ranks, go from one rank to all others, or from them to it: who has a CPU each had better not copy out of its memory, or into it, at once.
-    fn sends_one_of_many(&self) {}
+    /// Says that the messages of this operation go from all other ranks to one, or from one to all others: more than two that have a CPU each had better not copy
+    /// into its memory, or out of it, all at once.
+    fn set_message_mode(&self, _: Mode) {}
     /// Returns whether callers wait for an operation, or poll it, or start it again and again.
     fn mode(&self) -> CollMode {
         CollMode::Blocking
@@ -208,10 +209,49 @@ async fn join_team<T: Transport>(
     }))
 }
 
-/// The mode of messages that go from one member to all others, or from them to it.
-fn mode_of_one_of_many(engine: &Engine, comm: &Comm) -> Mode {
+/// Bytes that a root gets from all others together from which each of these copies all of its own, and the root no half of it: it would read one half after the other, while the others, though they disturb each other, copy at
+/// once (docs/decisions/0045).
+const WRITTEN_ALONE: usize = 3 << 20;
+
+/// The same of what a root has for all others, of which each reads its own.
+const READ_ALONE: usize = 3 << 19;
+
+/// The mode in which a message of `bytes` bytes is received, one of those of all `others` if `mode` says so.
+fn mode_of_receive(mode: Mode, bytes: usize, others: usize) -> Mode {
+    let alone_from = match mode {
+        Mode::ToRoot => WRITTEN_ALONE,
+        Mode::FromRoot => READ_ALONE,
+        _ => return mode,
+    };
+    if bytes.saturating_mul(others) < alone_from { Mode::Standard } else { mode }
+}
+
+#[cfg(test)]
+#[test]
+fn what_others_copy_alone_depends_on_all_their_messages() {
+    use Mode::{FromRoot, Standard, ToRoot};
+    for (mode, bytes, others, received) in [
+        (ToRoot, 1 << 20, 3, ToRoot),
+        (ToRoot, (1 << 20) - 1, 3, Standard),
+        (ToRoot, 256 << 10, 15, ToRoot),
+        (ToRoot, 256 << 10, 7, Standard),
+        (FromRoot, 256 << 10, 6, FromRoot),
+        (FromRoot, 256 << 10, 5, Standard),
+        (FromRoot, usize::MAX, 2, FromRoot),
+        (Standard, usize::MAX, 2, Standard),
+    ] {
+        assert_eq!(
+            mode_of_receive(mode, bytes, others),
+            received,
+            "{mode:?}, {bytes} bytes, {others} others"
+        );
+    }
+}
+
+/// The mode of messages among the members of `comm`, of which all have the same end, or the same beginning, as `mode` says.
+fn mode_among_many(engine: &Engine, comm: &Comm, mode: Mode) -> Mode {
     let each_has_a_cpu = comm.peers().size() > 2 && !are_oversubscribed(engine, comm);
-    if each_has_a_cpu { Mode::OneOfMany } else { Mode::Standard }
+    if each_has_a_cpu { mode } else { Mode::Standard }
 }
 
 /// Which algorithm over messages is asked for. Members of several jobs may have been asked for different ones, and take none of these.

@@ -2,7 +2,7 @@
 
 use super::{
     ReceiveUnderWay, Transport, algorithm_for, are_oversubscribed, check_length, expected_capacity,
-    join_team, mode_of_one_of_many, trouble,
+    join_team, mode_among_many, mode_of_receive, trouble,
 };
 use crate::coll::nonblocking::TeamUse;
 use crate::coll::selection::arrival;
@@ -41,8 +41,8 @@ pub struct NonblockingTransport<'a> {
     /// The team that may serve it.
     team: Option<&'a BackgroundTeam>,
     failure: OnceCell<Error>,
-    /// The mode of what is sent.
-    send_mode: Cell<Mode>,
+    /// The mode of messages.
+    message_mode: Cell<Mode>,
 }
 
 /// Returns `team`, of the members of `comm`, for an operation in the background, if the caller has joined it in an earlier one and no operation has it.
@@ -80,7 +80,7 @@ impl<'a> NonblockingTransport<'a> {
             mode,
             team,
             failure: trouble(engine, comm, tag),
-            send_mode: Cell::new(Mode::Standard),
+            message_mode: Cell::new(Mode::Standard),
         }
     }
 
@@ -113,7 +113,8 @@ impl<'a> NonblockingTransport<'a> {
         let bytes = room.len();
         // SAFETY: the future that borrows `room` is polled until the request is over, or leaked, as `Transport` demands of all that drive it.
         let request = self.note(unsafe {
-            self.engine.coll_irecv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag)
+            let mode = mode_of_receive(self.message_mode.get(), bytes, self.size() - 1);
+            self.engine.coll_irecv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag, mode)
         });
         ReceiveUnderWay { request, room: bytes, from }
     }
@@ -122,7 +123,7 @@ impl<'a> NonblockingTransport<'a> {
         let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked, as `Transport` demands of all that drive it.
         self.note(unsafe {
-            self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, self.send_mode.get())
+            self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, self.message_mode.get())
         })
     }
 
@@ -167,8 +168,8 @@ impl Transport for NonblockingTransport<'_> {
     fn requested(&self, operation: Collective) -> u64 {
         algorithm_for(self.engine, self.comm, operation)
     }
-    fn sends_one_of_many(&self) {
-        self.send_mode.set(mode_of_one_of_many(self.engine, self.comm));
+    fn set_message_mode(&self, mode: Mode) {
+        self.message_mode.set(mode_among_many(self.engine, self.comm, mode));
     }
     fn is_oversubscribed(&self) -> bool {
         are_oversubscribed(self.engine, self.comm)

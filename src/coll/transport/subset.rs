@@ -1,6 +1,7 @@
 //! A transport over some ranks of another.
 
 use super::Transport;
+use crate::engine::Mode;
 use crate::error::Result;
 use crate::events::Collective;
 use core::convert::Infallible;
@@ -30,8 +31,8 @@ impl<T: Transport> Transport for Subset<'_, T> {
     fn requested(&self, operation: Collective) -> u64 {
         self.transport.requested(operation)
     }
-    fn sends_one_of_many(&self) {
-        self.transport.sends_one_of_many();
+    fn set_message_mode(&self, mode: Mode) {
+        self.transport.set_message_mode(mode);
     }
     fn is_oversubscribed(&self) -> bool {
         self.transport.is_oversubscribed()

@@ -4,7 +4,7 @@
 use super::Rendezvous;
 use super::selection::refuse;
 use super::{CopyEngine, emit, is_plain};
-use crate::engine::{Body, Engine, Part, Ref, Rts, Stage, corrupt};
+use crate::engine::{Body, Engine, Mode, Part, Ref, Rts, Stage, corrupt};
 use crate::error::Result;
 use crate::events::Event;
 use crate::protocol::Control;
@@ -20,13 +20,17 @@ fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
     // With several threads another one may meet the sender's part while we copy ours: two owners of one body.
     let policy = &engine.protocol_state().copy;
     let [_, split] = policy.cma_thresholds(engine);
-    !engine.shared && is_plain(body, rts) && rts.total >= split && !policy.prefers_ring(engine, body, rts)
+    !engine.shared
+        && is_plain(body, rts)
+        && rts.total >= split
+        && !(body.mode.get() == Mode::FromRoot && policy.is_left_to_us(engine))
+        && !policy.prefers_ring(engine, body, rts)
 }
 
 fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     // SAFETY: request rule 2: matched, so ours.
     let body = unsafe { request.body() };
-    let split = own_part(engine, body.wanted.get());
+    let split = own_part(engine, body);
     body.stage.set(Stage::Split { own: Part::Pending, other: Part::Pending });
     let (world, remote, addr) = (body.world.get(), body.remote.get(), body.addr.get());
     let clear = Control::SplitCts {
@@ -55,9 +59,12 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
 /// How many bytes of a message the receiver reads; the sender writes the rest.
 ///
 /// What the sender has just stored lies in its cache: to write from there takes a third of the time that the receiver takes to fetch it. So the receiver
-/// helps only with long messages, and if it has none of its own on their way.
-fn own_part(engine: &Engine, bytes: usize) -> usize {
-    if bytes < LONG || engine.protocol_state().copy.sends_itself() {
+/// helps only with long messages, if it has none of its own on their way, and not with one of many.
+fn own_part(engine: &Engine, body: &Body) -> usize {
+    let bytes = body.wanted.get();
+    let policy = &engine.protocol_state().copy;
+    let helps_many = body.mode.get() == Mode::ToRoot && policy.is_left_to_us(engine);
+    if bytes < LONG || helps_many || policy.sends_itself() {
         return 0;
     }
     (bytes / 2).next_multiple_of(crate::limits::PAGE).min(bytes)

@@ -196,7 +196,8 @@ pub fn gather<'a, P: Performer<'a>>(
     let (from, to) = (send.addr.cast::<u8>().cast_const(), recv.addr.cast::<u8>());
     let block = if is_root { few(recv)? } else { few(send)? };
     let own = to.wrapping_add(root * block);
-    if team.is_long(block) {
+    let by_messages = team.goes_by_messages(Collective::Gather, block);
+    if team.is_long(block) || by_messages && team.size() > 2 {
         return None;
     }
     if is_root && !in_place(send.addr) {
@@ -207,7 +208,7 @@ pub fn gather<'a, P: Performer<'a>>(
         unsafe { copy(from, own, block) };
     }
     let what = |comm: &Comm| arguments::gather(comm, send, recv, root as c_int);
-    if team.goes_by_messages(Collective::Gather, block) {
+    if by_messages {
         let other = to.wrapping_add((1 - root) * block);
         drop(team);
         return performer.by_messages(Purpose::Gather, what, async move |transport: &P::Transport| {
@@ -376,7 +377,7 @@ fn prefix<'a, P: Performer<'a>>(
     };
     // SAFETY: argument rule 3: so many bytes each.
     let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
-    if team.chains_scan(bytes) {
+    if team.chains_scan(bytes, inclusive) {
         drop(team);
         // SAFETY: argument rule 3: so many bytes.
         let own = unsafe { core::slice::from_raw_parts(from, bytes) };

@@ -10,6 +10,7 @@ use crate::coll::call::CollectiveOp;
 use crate::coll::{Purpose, Transport};
 use crate::comm::Comm;
 use crate::datatypes::contiguous_size;
+use crate::engine::Mode;
 use crate::error::Result;
 use crate::events::{Collective, fast_path_is_open};
 use crate::messages::is_memory;
@@ -151,7 +152,7 @@ pub fn gatherv<'a, P: Performer<'a>>(
     if rank != root {
         let own = Piece::of(send)?;
         return performer.by_messages(Purpose::Gather, what, async move |transport: &P::Transport| {
-            transport.sends_one_of_many();
+            transport.set_message_mode(Mode::ToRoot);
             // SAFETY: argument rule 3: the caller sends this.
             transport.send(root, unsafe { own.data() }).await
         });
@@ -159,6 +160,7 @@ pub fn gatherv<'a, P: Performer<'a>>(
     let pieces = pieces(recv, members(comm))?;
     pieces[root].fill(send)?;
     performer.by_messages(Purpose::Gather, what, async move |transport: &P::Transport| {
+        transport.set_message_mode(Mode::ToRoot);
         // SAFETY: argument rule 3: the root has room for what the others send.
         unsafe { exchange(transport, core::iter::empty(), others(&pieces, root)) }.await
     })
@@ -177,6 +179,7 @@ pub fn scatterv<'a, P: Performer<'a>>(
     if rank != root {
         let own = Piece::of(recv)?;
         return performer.by_messages(Purpose::Scatter, what, async move |transport: &P::Transport| {
+            transport.set_message_mode(Mode::FromRoot);
             // SAFETY: argument rule 3: the caller has room for this.
             transport.recv(root, unsafe { own.room() }).await
         });
@@ -186,7 +189,7 @@ pub fn scatterv<'a, P: Performer<'a>>(
         pieces[root].copy_to(Piece::of(recv)?)?;
     }
     performer.by_messages(Purpose::Scatter, what, async move |transport: &P::Transport| {
-        transport.sends_one_of_many();
+        transport.set_message_mode(Mode::FromRoot);
         // SAFETY: argument rule 3: the root has these pieces.
         unsafe { exchange(transport, others(&pieces, root), core::iter::empty()) }.await
     })
