@@ -3,17 +3,20 @@
 //! - **Heap rule 1.** A granule belongs to the rank that turned its bit from 0 to 1, until that rank turns it back. A run is
 //!   allocated word by word; a rank that finds a bit set half-way clears those that it has set.
 //! - **Heap rule 2.** [`Heap::allocate`] reserves the run's memory before it returns the address; [`Heap::allocate_space`] leaves
-//!   that to the first touch of a page. [`Heap::free`] gives the memory back before it clears the run's bits, so that the next
+//!   that to the first touch of a page. A run that is given back loses its memory before its bits are cleared, so that the next
 //!   owner finds zeros. A run whose memory the kernel does not take back stays allocated.
 //! - **Heap rule 3.** Nothing is ever unmapped or shrunk while the job lives: a place inside the heap can be read and written by
 //!   every rank, also after the rank that allocated it has freed it or died. A hole reads as zeros.
+//! - **Heap rule 4.** [`Heap::free`] keeps runs that have all of their memory, for what the same process allocates next; the bits of a kept
+//!   run stay set. [`Heap::give_back_kept`] gives them back, and so does an allocation that finds no room.
 
 use super::BitmapWord;
 use crate::limits::{GRANULE, HUGE_PAGE, PAGE};
-use crate::shm::{HeapRegion, Memory};
-use crate::sync::Ordering;
+use crate::shm::{FreeRuns, HeapRegion, Memory};
+use crate::sync::{MutexGuard, Ordering};
 use core::ptr::NonNull;
 use rustix::mm::{Advice, madvise};
+use std::sync::PoisonError;
 
 const GRANULE64: u64 = GRANULE as u64;
 const HUGE64: u64 = HUGE_PAGE as u64;
@@ -31,6 +34,8 @@ pub struct Extent {
     first: u64,
     granules: u64,
     addr: NonNull<u8>,
+    /// Whether all of its granules have been given memory.
+    has_memory: bool,
 }
 
 // SAFETY: an extent is the address of memory that is mapped in the whole process, and two numbers.
@@ -111,16 +116,51 @@ impl<'a> Heap<'a> {
     /// is no such run or no memory, or the alignment is beyond that of a huge page.
     #[must_use]
     pub fn allocate(self, bytes: usize, align: usize) -> Option<Extent> {
-        let extent = self.allocate_space(bytes, align)?;
+        let fresh = || self.allocate_fresh(bytes, align);
+        self.reuse(bytes, align).or_else(fresh).or_else(|| {
+            // What is kept may be what is missing.
+            self.give_back_kept().then(fresh)?
+        })
+    }
+
+    fn allocate_fresh(self, bytes: usize, align: usize) -> Option<Extent> {
+        let mut extent = self.allocate_space(bytes, align)?;
         let bytes = (bytes.max(1) as u64).next_multiple_of(PAGE as u64);
+        let all = extent.granules * GRANULE64;
+        // What is to be kept must have all of its memory, which little more than was asked for may be.
+        extent.has_memory = all - bytes <= all / 8;
+        let bytes = if extent.has_memory { all } else { bytes };
         // With the mapping's page tables, if the kernel knows how: the user need not take the faults one by one.
         // SAFETY: the run is mapped and belongs to this process (heap rule 1).
         unsafe { populate(extent.addr.as_ptr(), bytes as usize) };
         if self.memory.segment().reserve(self.offset_of(extent.first), bytes).is_err() {
-            self.free(&extent);
+            self.give_back(&extent);
             return None;
         }
         Some(extent)
+    }
+
+    /// Takes a kept run (heap rule 4), as many granules as a fresh one would have.
+    fn reuse(self, bytes: usize, align: usize) -> Option<Extent> {
+        let granules = (bytes.max(1) as u64).div_ceil(GRANULE64);
+        let fits = |first| (self.extent(first, 0).addr.as_ptr() as usize).is_multiple_of(align);
+        let (first, there) = self.kept().reuse(granules, fits)?;
+        if there > granules {
+            self.give_back(&self.extent(first + granules, there - granules));
+        }
+        Some(Extent { has_memory: true, ..self.extent(first, granules) })
+    }
+
+    /// The runs that this process keeps. Nobody panics with the lock held.
+    fn kept(self) -> MutexGuard<'a, FreeRuns> {
+        self.region.hints().kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives back what this process keeps. Returns whether that is anything.
+    pub fn give_back_kept(self) -> bool {
+        let mut kept = self.kept();
+        let runs = core::iter::from_fn(|| kept.take());
+        runs.map(|(first, granules)| self.give_back(&self.extent(first, granules))).count() > 0
     }
 
     /// Allocates address space alone. Its memory comes page by page when it is touched, all zero; as with any memory of a process,
@@ -165,7 +205,7 @@ impl<'a> Heap<'a> {
         assert!(first.checked_add(granules).is_some_and(|end| end <= self.granules()));
         // SAFETY: the assertion says that the run lies within the region's mapping.
         let addr = unsafe { self.region.base().add((first * GRANULE64) as usize) };
-        Extent { first, granules, addr }
+        Extent { first, granules, addr, has_memory: false }
     }
 
     /// Returns the granules that [`allocate`](Self::allocate) has given for `bytes` bytes at `place`: for who takes an extent over from
@@ -182,8 +222,18 @@ impl<'a> Heap<'a> {
         end.checked_add(more).is_some_and(|last| last <= self.granules()) && self.set(end, more).is_ok()
     }
 
-    /// Frees an extent: memory first, then granules (heap rule 2).
+    /// Frees an extent, which is kept for the next allocation if it has all of its memory (heap rule 4).
     pub fn free(self, extent: &Extent) {
+        if extent.has_memory {
+            let give_back = |(first, granules)| self.give_back(&self.extent(first, granules));
+            self.kept().keep((extent.first, extent.granules), give_back);
+        } else {
+            self.give_back(extent);
+        }
+    }
+
+    /// Gives an extent back: memory first, then granules (heap rule 2).
+    pub fn give_back(self, extent: &Extent) {
         if self.memory.segment().give_back(self.offset_of(extent.first), extent.granules * GRANULE64) {
             self.clear(extent.first, extent.granules);
             // Relaxed: a granule to start a search from.
@@ -323,7 +373,7 @@ mod tests {
         let empty = {
             let extent = heap.allocate(4 << 20, 1).expect("room");
             let taken = memory.segment().taken();
-            heap.free(&extent);
+            heap.give_back(&extent);
             assert!(memory.segment().taken() <= taken - (4 << 20));
             memory.segment().taken()
         };
@@ -331,7 +381,31 @@ mod tests {
             let extent = heap.allocate(4 << 20, 1).expect("room");
             heap.free(&extent);
         }
+        assert!(memory.segment().taken() >= empty + (4 << 20), "kept");
+        // No room for that beside what is kept.
+        let extent = heap.allocate(6 << 20, 1).expect("what is kept is given back");
+        heap.free(&extent);
+        assert!(heap.give_back_kept() && !heap.give_back_kept());
         assert_eq!(memory.segment().taken(), empty);
+    }
+
+    #[test]
+    fn what_is_had_again_has_as_many_granules_and_all_of_its_memory() {
+        let memory = memory(64 << 20);
+        let heap = Heap::of(&memory).expect("a heap");
+        let long = heap.allocate(20 * GRANULE, 1).expect("room");
+        let first = long.first;
+        heap.free(&long);
+        let taken = memory.segment().taken();
+        let again = heap.allocate(17 * GRANULE - 5000, 1).expect("room");
+        assert_eq!((again.first, again.granules, again.has_memory), (first, 17, true));
+        assert_eq!(memory.segment().taken(), taken - 3 * GRANULE64, "the rest is given back");
+        heap.free(&again);
+        // Of what has not all of its memory nothing is kept.
+        let short = heap.allocate(GRANULE + 1, 1).expect("room");
+        let with = memory.segment().taken();
+        heap.free(&short);
+        assert!(memory.segment().taken() < with);
     }
 
     #[test]

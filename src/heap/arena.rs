@@ -1,8 +1,7 @@
 //! One process's memory of the shared heap as malloc wants it: blocks that it allocates and frees, the freed ones cached for a while.
 //!
 //! A block is a run of whole granules, without memory at first: pages come when they are touched, as malloc's do. A freed run is
-//! cached with its pages, up to [`CACHED`] granules in all, because taking pages anew costs more than anything else here. The
-//! oldest goes back to the heap first.
+//! cached with its pages ([`FreeRuns`]).
 //!
 //! - **Arena rule 1.** `blocks[g]` is the number of granules of the block that begins at granule `g`, 0 if none does. Only the
 //!   thread that owns the block changes it: the one that allocates it, and the one that frees or resizes it, which malloc's user
@@ -15,60 +14,12 @@
 
 use super::allocator::{Extent, Heap};
 use crate::limits::GRANULE;
-use crate::shm::{Memory, Segment};
+use crate::shm::{FreeRuns, Memory, Segment};
 use crate::sync::{Arc, AtomicBool, AtomicU32, Mutex, MutexGuard, Ordering};
 use core::ptr::{NonNull, null_mut};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{SeekFrom, seek};
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap};
-
-/// Most runs that are cached.
-const RUNS: usize = 32;
-/// Most granules that are cached: 64 MiB.
-const CACHED: u64 = (64 << 20) / GRANULE as u64;
-/// Granules of the longest run that is cached: 32 MiB. The C library caches no larger ones either.
-const LONGEST: u64 = CACHED / 2;
-
-/// The cached runs of an arena, each a first granule and a number of granules, oldest first.
-#[derive(Debug, Default)]
-pub struct FreeRuns {
-    runs: [(u64, u64); RUNS],
-    len: usize,
-    granules: u64,
-}
-
-impl FreeRuns {
-    /// Removes a run for `granules` granules whose first one `fits`, and of which at most a quarter would be wasted: the
-    /// shortest; of equals the one freed last.
-    fn reuse(&mut self, granules: u64, fits: impl Fn(u64) -> bool) -> Option<(u64, u64)> {
-        let most = granules + granules / 4;
-        let runs = self.runs[..self.len].iter().enumerate().rev();
-        let (at, _) = runs
-            .filter(|(_, (first, len))| (granules..=most).contains(len) && fits(*first))
-            .min_by_key(|(_, (_, len))| *len)?;
-        Some(self.remove(at))
-    }
-
-    fn remove(&mut self, at: usize) -> (u64, u64) {
-        let run = self.runs[at];
-        self.runs.copy_within(at + 1..self.len, at);
-        self.len -= 1;
-        self.granules -= run.1;
-        run
-    }
-
-    /// Removes the oldest run if there is no room for one of `more` granules.
-    fn overflow(&mut self, more: u64) -> Option<(u64, u64)> {
-        let full = self.len == RUNS || self.granules + more > CACHED;
-        (full && self.len > 0).then(|| self.remove(0))
-    }
-
-    fn push(&mut self, run: (u64, u64)) {
-        self.runs[self.len] = run;
-        self.len += 1;
-        self.granules += run.1;
-    }
-}
 
 /// This process's blocks of the shared heap.
 #[derive(Debug)]
@@ -192,15 +143,7 @@ impl Arena {
             drop_pages(&extent);
             return true;
         }
-        if granules > LONGEST {
-            self.heap().free(&extent);
-            return true;
-        }
-        let mut cached = self.lock();
-        while let Some(run) = cached.overflow(granules) {
-            self.return_run(run);
-        }
-        cached.push((first, granules));
+        self.lock().keep((first, granules), |run| self.return_run(run));
         true
     }
 
@@ -212,8 +155,7 @@ impl Arena {
     /// Gives all cached runs back to the heap.
     fn empty_cache(&self) {
         let mut cached = self.lock();
-        while cached.len > 0 {
-            let run = cached.remove(0);
+        while let Some(run) = cached.take() {
             self.return_run(run);
         }
     }
@@ -334,6 +276,7 @@ fn drop_pages(extent: &Extent) {
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
+    use crate::shm::free_runs::{KEPT, RUNS};
     use crate::variables::{OverrideValue, Overrides, ValueSource, VariableId};
 
     fn arena(heap: u64) -> Arena {
@@ -385,7 +328,8 @@ mod tests {
         }
         let many: Vec<_> = (0..100).map(|_| arena.allocate(GRANULE, 16, false)).collect();
         assert!(many.iter().all(|block| arena.free(*block)));
-        assert!(arena.lock().len <= RUNS && arena.lock().granules <= CACHED);
+        let (runs, granules) = arena.lock().kept();
+        assert!(runs <= RUNS && granules <= KEPT);
     }
 
     #[test]

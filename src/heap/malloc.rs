@@ -10,8 +10,8 @@
 //! **Process-wide state.** malloc is one in a process, so its arena is: `ARENA` and `TABLE`, both written once and never freed;
 //! `SERVED`, so that this happens once; and `FORK`, one for each thread, between the two ends of its fork.
 
-use super::arena::{Arena, FreeRuns};
-use crate::shm::inherited;
+use super::arena::Arena;
+use crate::shm::{FreeRuns, inherited};
 use crate::sync::{Arc, MutexGuard};
 use crate::variables::{Overrides, VariableId, table};
 use core::ffi::{c_int, c_void};

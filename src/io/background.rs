@@ -57,6 +57,9 @@ impl BackgroundAccess {
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// The name of a thread that accesses files, by which a launcher knows it.
+pub const FILE_THREAD: &str = "perusal-io";
+
 /// The threads and what they have to do.
 struct Pool {
     state: Mutex<State>,
@@ -116,7 +119,7 @@ fn spawn(body: impl FnOnce() + Send + 'static) -> bool {
         let (mut all, mut old) = (core::mem::zeroed(), core::mem::zeroed());
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
-        let spawned = std::thread::Builder::new().name("perusal-io".into()).spawn(body).is_ok();
+        let spawned = std::thread::Builder::new().name(FILE_THREAD.into()).spawn(body).is_ok();
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, core::ptr::null_mut());
         spawned
     }

@@ -41,7 +41,7 @@ mod two_phase;
 mod view;
 
 pub use access::{Direction, Elements, Transfer};
-pub use background::BackgroundAccess;
+pub use background::{BackgroundAccess, FILE_THREAD};
 pub use file::{File, Start, Whence};
 pub use mode::{Mode, mode_names};
 pub use open::delete;

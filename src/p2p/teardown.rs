@@ -4,6 +4,7 @@ use crate::arch::clock::now;
 use crate::comm::Comm;
 use crate::engine::{Engine, Mode, RequestOperation};
 use crate::error::Result;
+use crate::heap::Heap;
 use crate::shm::telemetry::{Wait, Waiting};
 
 /// Tag of the farewell on the world's collective context: no collective uses the library's own tags from here down.
@@ -40,6 +41,10 @@ impl Engine {
         meet()?;
         self.progress().wait_until(|| Some(leaving()), || self.backlog.lock(self.shared).is_empty())?;
         self.oversubscription.report_no_threads(self);
+        // Other processes may go on.
+        if let Some(heap) = Heap::mapped(&self.job) {
+            heap.give_back_kept();
+        }
         Ok(())
     }
 

@@ -2,9 +2,10 @@
 //!
 //! A rank maps it when it first needs it. It is sparse like the segment, and starts and is mapped at a multiple of a huge page.
 
+use super::free_runs::FreeRuns;
 use super::segment::Segment;
 use crate::limits::{GRANULE, HUGE_PAGE};
-use crate::sync::{AtomicBool, AtomicU64};
+use crate::sync::{AtomicBool, AtomicU64, Mutex};
 use core::ptr::NonNull;
 #[cfg(not(miri))]
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
@@ -18,13 +19,15 @@ pub struct HeapRegion {
     hints: AllocatorHints,
 }
 
-/// What this process's allocator remembers of the region. All zero at first.
+/// What this process's allocator remembers of the region. All zero and empty at first.
 #[derive(Debug, Default)]
 pub struct AllocatorHints {
     /// The granule at which the next search begins.
     pub next: AtomicU64,
     /// Whether the bitmap's memory has been reserved.
     pub bitmap_reserved: AtomicBool,
+    /// What was freed and is kept, with all of its memory.
+    pub kept: Mutex<FreeRuns>,
 }
 
 // SAFETY: the mapping stays where it is as long as the region lives, and belongs to no thread. What lies in it is reached through

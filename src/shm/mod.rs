@@ -5,7 +5,7 @@
 //! | [`segment`] | the sealed memfd, mapped whole; its pages are reserved before they are touched |
 //! | [`layout`] | where everything lies in the segment: offsets, the same in every process |
 //! | [`memory`] | [`Memory`]: a job's segment with its layout, as launcher and observers have it |
-//! | [`heap_region`] | the part of the job's file behind the segment, which the shared heap is made of |
+//! | [`heap_region`], [`free_runs`] | the part of the job's file behind the segment, which the shared heap is made of; what a process keeps of it |
 //! | [`job`] | [`Job`]: the memory as one rank has it |
 //! | [`inherited`] | the memory that this process has inherited from a launcher (process-wide) |
 //! | [`header`], [`roster`], [`telemetry`] | the first page; who has arrived and who has died; what a rank does right now |
@@ -27,6 +27,7 @@ pub mod collective_segments;
 pub mod contexts;
 pub mod cpus;
 pub mod failures;
+pub mod free_runs;
 pub mod header;
 pub mod heap_region;
 pub mod inherited;
@@ -50,6 +51,7 @@ pub use collective_segments::CollectiveSegments;
 use collective_segments::{IdleMemory, SegmentMemory};
 pub use contexts::ContextIds;
 pub use failures::Failures;
+pub use free_runs::FreeRuns;
 pub use header::{Abort, JobHeader};
 pub use heap_region::HeapRegion;
 pub use inherited::{

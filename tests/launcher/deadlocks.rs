@@ -433,6 +433,16 @@ fn with_any_thread_level_the_requests_that_are_waited_for_are_named() {
 }
 
 #[test]
+fn a_thread_that_may_not_call_mpi_hides_no_deadlock() {
+    let idle = ["-n", "2", "-x", "MISTAKE_IDLE_THREAD=1"];
+    let ended = run(&idle, "cyclic-receive");
+    assert_eq!(ended.code(), 125, "{ended:?}");
+    let with_all = [&idle[..], &["-x", "MISTAKE_THREADS=1", "--timeout", "4"]].concat();
+    let ended = run(&with_all, "cyclic-receive");
+    assert_eq!((ended.code(), ended.err.contains("deadlock")), (124, false), "{ended:?}");
+}
+
+#[test]
 fn programs_that_wait_for_what_comes_are_left_alone() {
     for (program, ranks) in [("sleeps", "3"), ("relay", "3"), ("thread", "2"), ("stress", "4"), ("pipe", "2")]
     {

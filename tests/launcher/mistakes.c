@@ -39,6 +39,8 @@ static void *send_later(void *unused)
     return NULL;
 }
 
+static void *idle(void *unused) { return pause(), unused; }
+
 static unsigned next_random(unsigned *state) { return *state = *state * 1664525u + 1013904223u, *state >> 8; }
 
 /* Messages of many sizes between random pairs, all ranks drawing the same numbers; now and then one sleeps, in a moment when others wait for it. */
@@ -586,6 +588,8 @@ int main(int argc, char **argv)
     const char *level = getenv("MISTAKE_THREADS");
     int threads = level || (argc > 1 && is(argv[1], "thread"));
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    pthread_t other;
+    if (getenv("MISTAKE_IDLE_THREAD")) pthread_create(&other, NULL, idle, NULL);
     program = argv[0];
     MPI_Comm_rank(world, &rank);
     MPI_Comm_size(world, &size);

@@ -1,5 +1,7 @@
 //! What the kernel says of a process: whether it runs, sleeps, or is stopped, and in which system call it is.
 
+use perusal::internals::io::FILE_THREAD;
+
 /// A process as `/proc` has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcessView {
@@ -26,6 +28,16 @@ impl ProcessView {
         let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).ok();
         let call = call.and_then(|text| text.split_whitespace().next()?.parse().ok());
         Self { state, threads, call }
+    }
+
+    /// Whether a thread of the process `pid` accesses files for the library, as far as can be known: then what others wait for may come without a message.
+    pub fn has_file_thread(pid: i32) -> bool {
+        let name =
+            |thread: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(thread?.path().join("comm"));
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+        threads.map_or(true, |mut threads| {
+            threads.any(|thread| name(thread).map_or(true, |name| name.trim_end() == FILE_THREAD))
+        })
     }
 
     /// Whether a signal or a debugger has stopped it.

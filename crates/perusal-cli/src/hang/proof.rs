@@ -5,7 +5,8 @@
 //! no block of the first kind, and between the second and the third look counts two of the second kind. Then no rank has handled, sent or
 //! ended anything since the first look was over; and after that each has polled once, in vain, so that nothing was under way to it. What a rank
 //! in a wait does follows from what it handles only, so nothing will ever happen, unless somebody else acts: a thread of the program that is
-//! not in MPI, or something outside of the job. Guests count as ranks where their job's memory is known, and where whoever has met them is a guest, too. A job with such a thread, or with a wait for something outside, is never called deadlocked.
+//! not in MPI and may call it (MPI_THREAD_MULTIPLE: with any other level none may while one waits), one of the library's that accesses files, or something outside of the job. Guests count as ranks where their job's memory is known, and where whoever has met them is a guest, too. A job
+//! with such a thread, or with a wait for something outside, is never called deadlocked.
 
 use std::time::{Duration, Instant};
 
@@ -158,9 +159,10 @@ fn may_be_proved(scene: &Scene<'_>) -> bool {
             return entry.exit().is_some() || is_gone(entry.pid());
         };
         let Some(detail) = page.detail.get(number) else { return false };
-        let one_thread = ProcessView::of(entry.pid()).threads == 1;
+        // What a rank says of itself, and a lie of it hurts its own job.
+        let alone = || page.threads.get() == 0 && !ProcessView::has_file_thread(entry.pid());
         let known = wait.kind != Waiting::Any || WAITS.contains(&detail.call.as_str());
-        one_thread && known
+        known && (ProcessView::of(entry.pid()).threads == 1 || alone())
     };
     (0..scene.own.places_in_use()).all(is_bound) && scene.is_closed()
 }

@@ -1,5 +1,6 @@
 //! Jobs without processes, whose memory the test writes as ranks would.
 
+use perusal::internals::io::FILE_THREAD;
 use perusal::internals::shm::telemetry::detail::PARTITIONS;
 use perusal::internals::shm::telemetry::{
     CallsMade, CollectiveAbout, CommAbout, MessageAbout, OperationAbout, UnreadyPartitions, Wait, WaitDetail,
@@ -119,20 +120,28 @@ fn a_rank_that_has_ended_is_named_by_who_waits_for_it() {
 }
 
 #[test]
-fn a_process_with_further_threads_proves_nothing() {
+fn a_process_with_further_threads_that_may_call_mpi_proves_nothing() {
     let memory = Memory::create(1, 0).unwrap();
     waits(&memory, 0, &wait(Waiting::Receive, Some(0)), &WaitDetail::default());
-    // The test's own process has several.
-    let (stop, other) = std::sync::mpsc::channel::<()>();
-    let other = std::thread::spawn(move || other.recv());
-    let mut watch = Watch::new(true);
-    for _ in 0..4 {
-        assert!(!watch.look(&alone(&memory)));
-        std::thread::sleep(watch.next().expect("a deadlock is possible"));
-        memory.telemetry(0).vain_blocks.add(5);
-    }
-    drop(stop);
-    let _ = other.join();
+    let proves = |name: &str, may_call: bool| {
+        // The test's own process has several.
+        let (stop, other) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::Builder::new().name(name.into()).spawn(move || other.recv()).unwrap();
+        memory.telemetry(0).threads.set(u64::from(may_call));
+        let mut watch = Watch::new(true);
+        let proved = (0..4).any(|_| {
+            let proved = watch.look(&alone(&memory));
+            std::thread::sleep(watch.next().expect("a deadlock is possible"));
+            memory.telemetry(0).vain_blocks.add(5);
+            proved
+        });
+        drop(stop);
+        let _ = other.join();
+        proved
+    };
+    assert!(proves("idle", false));
+    assert!(!proves("idle", true));
+    assert!(!proves(FILE_THREAD, false));
 }
 
 #[test]
