@@ -7,12 +7,12 @@
 //!   owner finds zeros. A run whose memory the kernel does not take back stays allocated.
 //! - **Heap rule 3.** Nothing is ever unmapped or shrunk while the job lives: a place inside the heap can be read and written by
 //!   every rank, also after the rank that allocated it has freed it or died. A hole reads as zeros.
-//! - **Heap rule 4.** [`Heap::free`] keeps runs that have all of their memory, for what the same process allocates next; the bits of a kept
+//! - **Heap rule 4.** [`Heap::free`] keeps runs that [`Heap::allocate`] has given, for what the same process allocates next; the bits of a kept
 //!   run stay set. [`Heap::give_back_kept`] gives them back, and so does an allocation that finds no room.
 
 use super::BitmapWord;
 use crate::limits::{GRANULE, HUGE_PAGE, PAGE};
-use crate::shm::{FreeRuns, HeapRegion, Memory};
+use crate::shm::{FreeRun, FreeRuns, HeapRegion, Memory};
 use crate::sync::{MutexGuard, Ordering};
 use core::ptr::NonNull;
 use rustix::mm::{Advice, madvise};
@@ -34,8 +34,8 @@ pub struct Extent {
     first: u64,
     granules: u64,
     addr: NonNull<u8>,
-    /// Whether all of its granules have been given memory.
-    has_memory: bool,
+    /// Bytes from its beginning on that have been given memory; 0 if nobody knows.
+    reserved: u64,
 }
 
 // SAFETY: an extent is the address of memory that is mapped in the whole process, and two numbers.
@@ -124,12 +124,28 @@ impl<'a> Heap<'a> {
     }
 
     fn allocate_fresh(self, bytes: usize, align: usize) -> Option<Extent> {
-        let mut extent = self.allocate_space(bytes, align)?;
+        let extent = self.allocate_space(bytes, align)?;
+        self.with_memory(extent, bytes)
+    }
+
+    /// Takes a kept run (heap rule 4), as many granules of it as a fresh one would have.
+    fn reuse(self, bytes: usize, align: usize) -> Option<Extent> {
+        let granules = (bytes.max(1) as u64).div_ceil(GRANULE64);
+        let fits = |first| (self.extent(first, 0).addr.as_ptr() as usize).is_multiple_of(align);
+        let run = self.kept().reuse(granules, fits)?;
+        if run.granules > granules {
+            self.give_back(&self.extent(run.first + granules, run.granules - granules));
+        }
+        let reserved = run.reserved.min(granules * GRANULE64);
+        self.with_memory(Extent { reserved, ..self.extent(run.first, granules) }, bytes)
+    }
+
+    /// Gives the first `bytes` bytes of an extent memory, if they have none yet; `None`, and the extent is given back, if there is none.
+    fn with_memory(self, extent: Extent, bytes: usize) -> Option<Extent> {
         let bytes = (bytes.max(1) as u64).next_multiple_of(PAGE as u64);
-        let all = extent.granules * GRANULE64;
-        // What is to be kept must have all of its memory, which little more than was asked for may be.
-        extent.has_memory = all - bytes <= all / 8;
-        let bytes = if extent.has_memory { all } else { bytes };
+        if bytes <= extent.reserved {
+            return Some(extent);
+        }
         // With the mapping's page tables, if the kernel knows how: the user need not take the faults one by one.
         // SAFETY: the run is mapped and belongs to this process (heap rule 1).
         unsafe { populate(extent.addr.as_ptr(), bytes as usize) };
@@ -137,18 +153,7 @@ impl<'a> Heap<'a> {
             self.give_back(&extent);
             return None;
         }
-        Some(extent)
-    }
-
-    /// Takes a kept run (heap rule 4), as many granules as a fresh one would have.
-    fn reuse(self, bytes: usize, align: usize) -> Option<Extent> {
-        let granules = (bytes.max(1) as u64).div_ceil(GRANULE64);
-        let fits = |first| (self.extent(first, 0).addr.as_ptr() as usize).is_multiple_of(align);
-        let (first, there) = self.kept().reuse(granules, fits)?;
-        if there > granules {
-            self.give_back(&self.extent(first + granules, there - granules));
-        }
-        Some(Extent { has_memory: true, ..self.extent(first, granules) })
+        Some(Extent { reserved: bytes, ..extent })
     }
 
     /// The runs that this process keeps. Nobody panics with the lock held.
@@ -160,7 +165,12 @@ impl<'a> Heap<'a> {
     pub fn give_back_kept(self) -> bool {
         let mut kept = self.kept();
         let runs = core::iter::from_fn(|| kept.take());
-        runs.map(|(first, granules)| self.give_back(&self.extent(first, granules))).count() > 0
+        runs.map(|run| self.give_back(&self.extent(run.first, run.granules))).count() > 0
+    }
+
+    /// Most granules that this process keeps: all together an eighth of the heap.
+    fn most_kept(self) -> u64 {
+        self.granules() / (8 * u64::from(self.memory.places_in_use()).max(1))
     }
 
     /// Allocates address space alone. Its memory comes page by page when it is touched, all zero; as with any memory of a process,
@@ -205,7 +215,7 @@ impl<'a> Heap<'a> {
         assert!(first.checked_add(granules).is_some_and(|end| end <= self.granules()));
         // SAFETY: the assertion says that the run lies within the region's mapping.
         let addr = unsafe { self.region.base().add((first * GRANULE64) as usize) };
-        Extent { first, granules, addr, has_memory: false }
+        Extent { first, granules, addr, reserved: 0 }
     }
 
     /// Returns the granules that [`allocate`](Self::allocate) has given for `bytes` bytes at `place`: for who takes an extent over from
@@ -222,14 +232,14 @@ impl<'a> Heap<'a> {
         end.checked_add(more).is_some_and(|last| last <= self.granules()) && self.set(end, more).is_ok()
     }
 
-    /// Frees an extent, which is kept for the next allocation if it has all of its memory (heap rule 4).
+    /// Frees an extent, which is kept for the next allocation if it is known to have memory (heap rule 4).
     pub fn free(self, extent: &Extent) {
-        if extent.has_memory {
-            let give_back = |(first, granules)| self.give_back(&self.extent(first, granules));
-            self.kept().keep((extent.first, extent.granules), give_back);
-        } else {
-            self.give_back(extent);
+        let Extent { first, granules, reserved, .. } = *extent;
+        if reserved == 0 {
+            return self.give_back(extent);
         }
+        let give_back = |run: FreeRun| self.give_back(&self.extent(run.first, run.granules));
+        self.kept().keep(FreeRun { first, granules, reserved }, self.most_kept(), give_back);
     }
 
     /// Gives an extent back: memory first, then granules (heap rule 2).
@@ -368,29 +378,32 @@ mod tests {
 
     #[test]
     fn what_was_given_back_holds_no_memory_and_can_be_had_again() {
-        let memory = memory(8 << 20);
+        let memory = memory(64 << 20);
         let heap = Heap::of(&memory).expect("a heap");
+        let block = 24 * GRANULE;
         let empty = {
-            let extent = heap.allocate(4 << 20, 1).expect("room");
+            let extent = heap.allocate(block, 1).expect("room");
             let taken = memory.segment().taken();
             heap.give_back(&extent);
-            assert!(memory.segment().taken() <= taken - (4 << 20));
+            assert!(memory.segment().taken() <= taken - block as u64);
             memory.segment().taken()
         };
         for _ in 0..10 {
-            let extent = heap.allocate(4 << 20, 1).expect("room");
-            heap.free(&extent);
+            let two = [(); 2].map(|()| heap.allocate(block, 1).expect("room"));
+            two.iter().for_each(|extent| heap.free(extent));
         }
-        assert!(memory.segment().taken() >= empty + (4 << 20), "kept");
+        assert_eq!(memory.segment().taken(), empty + 2 * block as u64, "kept");
         // No room for that beside what is kept.
-        let extent = heap.allocate(6 << 20, 1).expect("what is kept is given back");
+        let extent = heap.allocate(62 << 20, 1).expect("what is kept is given back");
         heap.free(&extent);
+        assert_eq!(memory.segment().taken(), empty, "too much to be kept");
+        heap.free(&heap.allocate(1, 1).expect("room"));
         assert!(heap.give_back_kept() && !heap.give_back_kept());
         assert_eq!(memory.segment().taken(), empty);
     }
 
     #[test]
-    fn what_is_had_again_has_as_many_granules_and_all_of_its_memory() {
+    fn what_is_had_again_has_as_many_granules_and_memory_for_all_that_is_asked_for() {
         let memory = memory(64 << 20);
         let heap = Heap::of(&memory).expect("a heap");
         let long = heap.allocate(20 * GRANULE, 1).expect("room");
@@ -398,14 +411,15 @@ mod tests {
         heap.free(&long);
         let taken = memory.segment().taken();
         let again = heap.allocate(17 * GRANULE - 5000, 1).expect("room");
-        assert_eq!((again.first, again.granules, again.has_memory), (first, 17, true));
+        assert_eq!((again.first, again.granules, again.reserved), (first, 17, 17 * GRANULE64));
         assert_eq!(memory.segment().taken(), taken - 3 * GRANULE64, "the rest is given back");
-        heap.free(&again);
-        // Of what has not all of its memory nothing is kept.
         let short = heap.allocate(GRANULE + 1, 1).expect("room");
-        let with = memory.segment().taken();
+        assert_eq!(short.reserved, GRANULE64 + PAGE as u64);
         heap.free(&short);
-        assert!(memory.segment().taken() < with);
+        let taken = memory.segment().taken();
+        let whole = heap.allocate(2 * GRANULE, 1).expect("room");
+        assert_eq!((whole.first, whole.reserved), (short.first, 2 * GRANULE64));
+        assert_eq!(memory.segment().taken(), taken + GRANULE64 - PAGE as u64);
     }
 
     #[test]
@@ -421,7 +435,7 @@ mod tests {
         assert_eq!(taken.len(), 31, "two granules each of 63");
         heap.free(&taken[7]);
         let again = heap.allocate(100_000, 1).expect("what was given back");
-        assert_eq!(again, taken[7]);
+        assert_eq!(again.granules(), taken[7].granules());
         assert!(heap.allocate(usize::MAX, 1).is_none());
     }
 

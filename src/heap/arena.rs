@@ -1,7 +1,7 @@
 //! One process's memory of the shared heap as malloc wants it: blocks that it allocates and frees, the freed ones cached for a while.
 //!
 //! A block is a run of whole granules, without memory at first: pages come when they are touched, as malloc's do. A freed run is
-//! cached with its pages ([`FreeRuns`]).
+//! cached with its pages ([`FreeRuns`]), up to [`CACHED`] granules in all.
 //!
 //! - **Arena rule 1.** `blocks[g]` is the number of granules of the block that begins at granule `g`, 0 if none does. Only the
 //!   thread that owns the block changes it: the one that allocates it, and the one that frees or resizes it, which malloc's user
@@ -14,12 +14,15 @@
 
 use super::allocator::{Extent, Heap};
 use crate::limits::GRANULE;
-use crate::shm::{FreeRuns, Memory, Segment};
+use crate::shm::{FreeRun, FreeRuns, Memory, Segment};
 use crate::sync::{Arc, AtomicBool, AtomicU32, Mutex, MutexGuard, Ordering};
 use core::ptr::{NonNull, null_mut};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{SeekFrom, seek};
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap};
+
+/// Most granules that are cached: 64 MiB.
+const CACHED: u64 = (64 << 20) / GRANULE as u64;
 
 /// This process's blocks of the shared heap.
 #[derive(Debug)]
@@ -105,7 +108,7 @@ impl Arena {
             (addr.as_ptr() as usize).is_multiple_of(align)
         };
         let cached = self.lock().reuse(granules, fits);
-        if let Some((first, granules)) = cached {
+        if let Some(FreeRun { first, granules, .. }) = cached {
             let addr = self.heap().extent(first, granules).addr();
             if zeroed {
                 // SAFETY: the run is mapped, at least `bytes` long, and in no block (arena rule 2), so nobody else touches it.
@@ -143,13 +146,13 @@ impl Arena {
             drop_pages(&extent);
             return true;
         }
-        self.lock().keep((first, granules), |run| self.return_run(run));
+        self.lock().keep(FreeRun { first, granules, reserved: 0 }, CACHED, |run| self.return_run(run));
         true
     }
 
-    fn return_run(&self, (first, granules): (u64, u64)) {
+    fn return_run(&self, FreeRun { first, granules, .. }: FreeRun) {
         let heap = self.heap();
-        heap.free(&heap.extent(first, granules));
+        heap.give_back(&heap.extent(first, granules));
     }
 
     /// Gives all cached runs back to the heap.
@@ -180,7 +183,7 @@ impl Arena {
         }
         if needed < granules {
             self.set_block(first, needed);
-            self.return_run((first + needed, granules - needed));
+            self.return_run(FreeRun { first: first + needed, granules: granules - needed, reserved: 0 });
             return true;
         }
         if self.strict || !self.heap().extend(&extent, needed - granules) {
@@ -276,7 +279,7 @@ fn drop_pages(extent: &Extent) {
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
-    use crate::shm::free_runs::{KEPT, RUNS};
+    use crate::shm::free_runs::RUNS;
     use crate::variables::{OverrideValue, Overrides, ValueSource, VariableId};
 
     fn arena(heap: u64) -> Arena {
@@ -329,7 +332,7 @@ mod tests {
         let many: Vec<_> = (0..100).map(|_| arena.allocate(GRANULE, 16, false)).collect();
         assert!(many.iter().all(|block| arena.free(*block)));
         let (runs, granules) = arena.lock().kept();
-        assert!(runs <= RUNS && granules <= KEPT);
+        assert!(runs <= RUNS && granules <= CACHED);
     }
 
     #[test]

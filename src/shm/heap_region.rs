@@ -26,7 +26,7 @@ pub struct AllocatorHints {
     pub next: AtomicU64,
     /// Whether the bitmap's memory has been reserved.
     pub bitmap_reserved: AtomicBool,
-    /// What was freed and is kept, with all of its memory.
+    /// What was freed and is kept with its memory.
     pub kept: Mutex<FreeRuns>,
 }
 

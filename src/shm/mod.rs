@@ -51,7 +51,7 @@ pub use collective_segments::CollectiveSegments;
 use collective_segments::{IdleMemory, SegmentMemory};
 pub use contexts::ContextIds;
 pub use failures::Failures;
-pub use free_runs::FreeRuns;
+pub use free_runs::{FreeRun, FreeRuns};
 pub use header::{Abort, JobHeader};
 pub use heap_region::HeapRegion;
 pub use inherited::{
