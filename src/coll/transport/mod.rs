@@ -83,8 +83,7 @@ pub trait Transport {
     fn is_oversubscribed(&self) -> bool {
         false
     }
-    /// Says that the messages of this operation go from all other ranks to one, or from one to all others: more than two that have a CPU each had better not copy
-    /// into its memory, or out of it, all at once.
+    /// Says that the messages of this operation go from all other ranks to one ([`Mode::ToRoot`]), or from one to all others ([`Mode::FromRoot`]). All ranks say it before they send or receive.
     fn set_message_mode(&self, _: Mode) {}
     /// Returns whether callers wait for an operation, or poll it, or start it again and again.
     fn mode(&self) -> CollMode {
@@ -226,28 +225,6 @@ fn mode_of_receive(mode: Mode, bytes: usize, others: usize) -> Mode {
     if bytes.saturating_mul(others) < alone_from { Mode::Standard } else { mode }
 }
 
-#[cfg(test)]
-#[test]
-fn what_others_copy_alone_depends_on_all_their_messages() {
-    use Mode::{FromRoot, Standard, ToRoot};
-    for (mode, bytes, others, received) in [
-        (ToRoot, 1 << 20, 3, ToRoot),
-        (ToRoot, (1 << 20) - 1, 3, Standard),
-        (ToRoot, 256 << 10, 15, ToRoot),
-        (ToRoot, 256 << 10, 7, Standard),
-        (FromRoot, 256 << 10, 6, FromRoot),
-        (FromRoot, 256 << 10, 5, Standard),
-        (FromRoot, usize::MAX, 2, FromRoot),
-        (Standard, usize::MAX, 2, Standard),
-    ] {
-        assert_eq!(
-            mode_of_receive(mode, bytes, others),
-            received,
-            "{mode:?}, {bytes} bytes, {others} others"
-        );
-    }
-}
-
 /// The mode of messages among the members of `comm`, of which all have the same end, or the same beginning, as `mode` says.
 fn mode_among_many(engine: &Engine, comm: &Comm, mode: Mode) -> Mode {
     let each_has_a_cpu = comm.peers().size() > 2 && !are_oversubscribed(engine, comm);
@@ -271,4 +248,30 @@ pub(in crate::coll) fn expected_capacity<'a>(engine: &'a Engine, comm: &Comm) ->
     // A collective segment is memory of one job.
     let shares = config.coll_shared() && !engine.has_guests(comm.group().iter());
     shares.then_some(TeamCapacity { config, size: comm.size() as usize, part_bytes, direct: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_copy_alone_depends_on_all_their_messages() {
+        use Mode::{FromRoot, Standard, ToRoot};
+        for (mode, bytes, others, received) in [
+            (ToRoot, 1 << 20, 3, ToRoot),
+            (ToRoot, (1 << 20) - 1, 3, Standard),
+            (ToRoot, 256 << 10, 15, ToRoot),
+            (ToRoot, 256 << 10, 7, Standard),
+            (FromRoot, 256 << 10, 6, FromRoot),
+            (FromRoot, 256 << 10, 5, Standard),
+            (FromRoot, usize::MAX, 2, FromRoot),
+            (Standard, usize::MAX, 2, Standard),
+        ] {
+            assert_eq!(
+                mode_of_receive(mode, bytes, others),
+                received,
+                "{mode:?}, {bytes} bytes, {others} others"
+            );
+        }
+    }
 }

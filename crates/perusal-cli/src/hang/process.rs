@@ -35,8 +35,9 @@ impl ProcessView {
         let name =
             |thread: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(thread?.path().join("comm"));
         let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+        // A thread whose name cannot be read has ended.
         threads.map_or(true, |mut threads| {
-            threads.any(|thread| name(thread).map_or(true, |name| name.trim_end() == FILE_THREAD))
+            threads.any(|thread| name(thread).is_ok_and(|name| name.trim_end() == FILE_THREAD))
         })
     }
 
