@@ -195,7 +195,7 @@ impl CollectiveOp {
     /// Returns whether a team, which may serve the operation, serves one of this size.
     pub(super) fn is_served_by(&self, team: &TeamCapacity<'_>) -> bool {
         match self {
-            Self::Alltoall(_, recv) => team.serves_alltoall(recv.bytes(0)),
+            Self::Alltoall(_, recv) => team.may_serve(self.operation(), recv.bytes(0)),
             Self::Allgather(_, recv) if !matches!(recv.form, Form::Even(..)) => {
                 let longest = (0..team.size).map(|r| recv.bytes(r)).max().unwrap_or_default();
                 let equal = (0..team.size).all(|r| recv.bytes(r) == longest);
@@ -203,19 +203,18 @@ impl CollectiveOp {
             }
             Self::Gather(_, pieces, ..) | Self::Scatter(pieces, ..) if pieces.is_some() => {
                 let block = pieces.as_ref().map_or(0, |pieces| pieces.bytes(0));
-                team.may_serve_one(self.operation(), block, block)
+                team.may_serve(self.operation(), block)
             }
-            Self::Gather(Some(data), ..) | Self::Scatter(_, Some(data), ..) => {
-                team.may_serve_one(self.operation(), data.bytes(), data.bytes())
-            }
-            Self::Bcast(data, _) => !team.goes_by_messages(self.operation(), data.bytes()),
+            Self::Gather(Some(data), ..)
+            | Self::Scatter(_, Some(data), ..)
+            | Self::Bcast(data, _)
+            | Self::ReduceScatter(data, ..)
+            | Self::Scan(_, data, _)
+            | Self::Exscan(_, data, _) => team.may_serve(self.operation(), data.bytes()),
             Self::Reduce(data, result, ..) => {
                 let bytes = data.as_ref().or(result.as_ref()).map_or(0, Elements::bytes);
-                !team.goes_by_messages(self.operation(), bytes)
+                team.may_serve(self.operation(), bytes)
             }
-            Self::ReduceScatter(data, ..) => !team.goes_by_messages(self.operation(), data.bytes()),
-            Self::Scan(_, data, _) => team.may_serve_scan(data.bytes(), true),
-            Self::Exscan(_, data, _) => team.may_serve_scan(data.bytes(), false),
             _ => true,
         }
     }

@@ -153,14 +153,14 @@ pub async fn allgather<'a, T: Transport>(
     let sent = send.map_or(ends[rank] - begin(rank), |send| send.bytes());
     let mut team = transport.team(Collective::Allgather).await;
     if let (Some(all), Some(team), true) = (&mut run, &mut team, equal)
-        && team.allgathers_directly(ends[0]).await?
+        && team.is_one_step(Collective::Allgather, ends[0]).await?
     {
         let own = send.map(|send| send.packed()).transpose()?;
         return team.allgather_direct(own.as_deref(), all, sent).await;
     }
     if let (Some(team), false) = (&mut team, equal)
         && size > 2
-        && team.allgathers_directly(end / size).await?
+        && team.is_one_step(Collective::Allgather, end / size).await?
     {
         let own = send.unwrap_or_else(|| pieces(rank).as_input());
         let place = |from: usize, fill: &mut dyn FnMut(&mut [u8]) -> Result<()>| {
@@ -182,7 +182,7 @@ pub async fn allgather<'a, T: Transport>(
     let (blocks, agreed) =
         if equal { (Blocks::Equal(ends[0]), sent) } else { (Blocks::EndingAt(&ends), end) };
     if let Some(team) = &mut team
-        && !(equal && team.allgathers_directly(ends[0]).await?)
+        && !(equal && team.is_one_step(Collective::Allgather, ends[0]).await?)
     {
         // Into their places at once, wherever those are.
         let own = pieces(rank).as_input();
@@ -254,7 +254,7 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
         let (rank, size, block) = (transport.rank(), transport.size(), recv(0).bytes());
         // In place, what others read would be overwritten.
         let run = send.as_ref().and_then(|send| one_run(size, block, send));
-        if send.is_some() && team.alltoalls_directly(block).await? {
+        if send.is_some() && team.is_one_step(Collective::Alltoall, block).await? {
             let mut packed = Scratch::of(if run.is_none() { size * block } else { 0 })?;
             if let (None, Some(send)) = (run, &send) {
                 (0..size).for_each(|r| send(r).pack(0, &mut packed[r * block..][..block]));

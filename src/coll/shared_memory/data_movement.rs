@@ -36,7 +36,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if data.len() <= PAYLOAD {
             return self.bcast_piece(what, data, root).await.map(|()| true);
         }
-        if self.is_direct_at_one(Collective::Bcast, data.len()).await? {
+        if self.is_one_step(Collective::Bcast, data.len()).await? {
             return self.bcast_direct(what, data, root).await.map(|()| true);
         }
         let piece = self.room_one_to_all().min(data.len());
@@ -73,7 +73,7 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// As for [`Self::bcast`].
     pub async fn allgather(&mut self, all: &mut [u8], sent: usize) -> Result<bool> {
         let block = all.len() / self.size();
-        if self.is_long(block) && self.allgathers_directly(block).await? {
+        if self.is_one_step(Collective::Allgather, block).await? {
             return self.allgather_direct(None, all, sent).await.map(|()| true);
         }
         self.allgather_in_pieces(all, (Blocks::Equal(block), sent)).await
@@ -85,7 +85,9 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// As for [`Self::bcast`].
     pub async fn allgatherv(&mut self, all: &mut [u8], ends: &[usize]) -> Result<bool> {
         let (size, total, blocks) = (self.size(), all.len(), Blocks::EndingAt(ends));
-        let direct = blocks.longest() > PAYLOAD && size > 2 && self.allgathers_directly(total / size).await?;
+        let direct = blocks.longest() > PAYLOAD
+            && size > 2
+            && self.is_one_step(Collective::Allgather, total / size).await?;
         if !direct {
             return self.allgather_in_pieces(all, (blocks, total)).await;
         }
@@ -241,7 +243,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         // A slot has no block for the member itself.
         let few = block * (size - 1) <= PAYLOAD;
         let in_slot = |of: usize, to: usize| to - usize::from(to > of);
-        if !few && !capacity.serves_alltoall(block) {
+        if !few
+            && (self.goes_by_messages(Collective::Alltoall, block) || !capacity.has_room_for_alltoall(block))
+        {
             return Ok(false);
         }
         let width = if few { Width::One } else { capacity.alltoall_width(block) };

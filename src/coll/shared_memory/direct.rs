@@ -15,7 +15,7 @@
 //! memory, or that of its job.
 
 use super::division::slice;
-use super::{Hold, Operands, OperationKey, TeamGuard};
+use super::{Hold, Operands, OperationKey, TeamGuard, Way};
 use crate::arch::{copy_run, copy_slice};
 use crate::coll::buffer::InputBuffer;
 use crate::coll::intracomm::check_block;
@@ -90,29 +90,22 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         bytes >= self.engine.config().coll_direct_from()
     }
 
-    /// Whether the members copy `bytes` bytes, of which each knows, in one step. All get the same answer.
+    /// Whether the members perform an operation in one step; `bytes` as for [`super::TeamCapacity::way`]. All get the same answer.
     ///
     /// # Errors
     /// Those of waiting.
-    pub(super) async fn is_direct(&mut self, bytes: usize) -> Result<bool> {
-        if !self.is_long(bytes) {
-            return Ok(false);
-        }
+    pub async fn is_one_step(&mut self, operation: Collective, bytes: usize) -> Result<bool> {
+        Ok(self.is_long(bytes)
+            && self.capacity().way(operation, bytes) == Way::OneStep
+            && self.may_copy().await?)
+    }
+
+    /// Whether the kernel allows the members to copy out of each other's memory. All get the same answer.
+    async fn may_copy(&mut self) -> Result<bool> {
         match self.team().direct {
             Some(direct) => Ok(direct),
             None => self.try_memory().await,
         }
-    }
-
-    /// As [`Self::is_direct`], for data that one member has for the others, or they for it.
-    pub(super) async fn is_direct_at_one(&mut self, operation: Collective, bytes: usize) -> Result<bool> {
-        Ok(!self.capacity().avoids_one_step(operation, bytes) && self.is_direct(bytes).await?)
-    }
-
-    /// As [`Self::is_direct`], for the blocks of an allgather.
-    pub async fn allgathers_directly(&mut self, block: usize) -> Result<bool> {
-        let judged = self.capacity().judged_of_allgather(block);
-        self.is_direct(judged).await
     }
 
     /// Each member tries the memory of the next.
@@ -184,15 +177,6 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         }
     }
 
-    /// Whether an alltoall of blocks of `block` bytes is done in one step. All members get the same answer.
-    ///
-    /// # Errors
-    /// Those of waiting.
-    pub async fn alltoalls_directly(&mut self, block: usize) -> Result<bool> {
-        let judged = self.capacity().judged_of_alltoall(block);
-        self.is_direct(judged).await
-    }
-
     /// The other members, beginning behind the caller, so that not all ask the same one first.
     fn others(&self) -> impl Iterator<Item = usize> + use<H> {
         let (rank, size) = (self.rank(), self.size());
@@ -220,7 +204,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 
     /// An allgather: each writes its own block into all others' memory. The caller's own is `own`, or in `all` already: `sent` bytes, as in
-    /// [`Self::allgather`]. The members know that it is done in one step ([`Self::allgathers_directly`]).
+    /// [`Self::allgather`]. The members know that it is done in one step ([`Self::is_one_step`]).
     ///
     /// # Errors
     /// Those of waiting and of the kernel; [`Error::Other`] where members disagree about the operation.
@@ -273,9 +257,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         block: usize,
         mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
     ) -> Result<bool> {
-        if self.capacity().goes_by_messages(Collective::Gather, block)
-            || !self.is_direct_at_one(Collective::Gather, block).await?
-        {
+        if !self.is_one_step(Collective::Gather, block).await? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Gather, root, block);
@@ -310,9 +292,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         block: usize,
         meanwhile: impl FnOnce() -> Result<()>,
     ) -> Result<bool> {
-        if self.capacity().goes_by_messages(Collective::Scatter, block)
-            || !self.is_direct_at_one(Collective::Scatter, block).await?
-        {
+        if !self.is_one_step(Collective::Scatter, block).await? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Scatter, root, block);
@@ -323,7 +303,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 
     /// An alltoall of blocks of equal length: `all` has the caller's block for each member. Each writes into the members' `room`, which is one run of bytes for
-    /// all blocks; who has none reads, each block into what `place` gives.
+    /// all blocks; who has none reads, each block into what `place` gives. The members know that it is done in one step.
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of `place`.
@@ -333,10 +313,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         room: *const u8,
         block: usize,
         mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
-    ) -> Result<bool> {
-        if !self.is_direct(block).await? {
-            return Ok(false);
-        }
+    ) -> Result<()> {
         let what = OperationKey::new(Collective::Alltoall, 0, block);
         let exposed = self.expose(what, [all.as_ptr(), room], all.len()).await?;
         let at = self.rank() * block;
@@ -348,7 +325,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             let mut read = |from: usize| place(from, &mut |room| exposed.read(from, SEND, at, room));
             done = done.and_then(|()| self.others().try_for_each(&mut read));
         }
-        self.meet(done).await.map(|()| true)
+        self.meet(done).await
     }
 
     /// The bytes of a member's slice of `len` bytes in elements of `unit` bytes.
@@ -369,8 +346,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         kernel: &K,
     ) -> Result<bool> {
         let Operands { own, out, len, unit } = operands;
-        let judged = self.capacity().judged_of_reduction_in_slices(len);
-        if !self.has_room_for_blocks(unit) || !self.is_direct(judged).await? {
+        // Wanted by one or by all, results go the same way.
+        if !self.has_room_for_blocks(unit) || !self.is_one_step(Collective::Allreduce, len).await? {
             return Ok(false);
         }
         let (rank, size) = (self.rank(), self.size());
@@ -413,8 +390,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     ) -> Result<bool> {
         let Operands { own, out, len, unit } = operands;
         let longest = (0..self.size()).map(|member| range(member).len()).max().unwrap_or_default();
-        let judged = self.capacity().judged_of_reduce_scatter(len, longest);
-        if !self.has_room_for_blocks(unit) || !self.is_direct(judged).await? {
+        let way = self.capacity().way_of_reduce_scatter(len, longest);
+        if way != Way::OneStep || !self.has_room_for_blocks(unit) || !self.may_copy().await? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::ReduceScatter, 0, len);
@@ -454,11 +431,10 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         kernel: &K,
     ) -> Result<bool> {
         let Operands { own, out, len, unit } = operands;
-        let judged = self.capacity().judged_of_scan(len);
-        if !self.is_direct(judged).await? {
+        let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
+        if !self.is_one_step(operation, len).await? {
             return Ok(false);
         }
-        let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
         let what = OperationKey::new(operation, 0, len);
         let block = (BLOCK / unit).max(1) * unit;
         let (mut acc, mut next) = (Scratch::of(block)?, Scratch::of(block)?);

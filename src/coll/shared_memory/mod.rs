@@ -2,7 +2,7 @@
 //!
 //! [`TeamGuard`] is the team of a communicator while one of its members performs a collective. Four files give it operations:
 //! `data_movement` those that move data, `reduction` those that reduce it (in pieces, whose parts `division` shares out), `prefix` reduce-scatters and scans, `direct` all of them for long data. How it
-//! waits, and so whether the operations block, depends on what holds the team (`hold`); what it serves, on its `capacity`.
+//! waits, and so whether the operations block, depends on what holds the team (`hold`); what it serves, on the `way` of an operation and on its `capacity`.
 
 /// Waits until a condition holds, without a future where it holds soon.
 macro_rules! wait {
@@ -22,6 +22,7 @@ mod hold;
 mod operation_key;
 mod prefix;
 mod reduction;
+mod way;
 
 pub use capacity::TeamCapacity;
 pub(in crate::coll) use direct::one_run;
@@ -29,6 +30,7 @@ pub use hold::{Description, Hold, InTurn, Locked};
 pub use operation_key::OperationKey;
 use operation_key::{FAILED, disagreement};
 pub use reduction::Operands;
+pub use way::Way;
 
 use crate::comm::Comm;
 use crate::engine::Engine;
@@ -82,11 +84,12 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.comm
     }
 
-    /// Returns whether an operation in which one member has `bytes` bytes for each other, or they for it, is messages instead.
+    /// Returns whether an operation is messages instead; `bytes` as for [`TeamCapacity::way`].
     #[inline]
     #[must_use]
     pub fn goes_by_messages(&mut self, operation: Collective, bytes: usize) -> bool {
-        bytes > PAYLOAD && self.capacity().goes_by_messages(operation, bytes)
+        let may = bytes > PAYLOAD || matches!(operation, Collective::Scan | Collective::Exscan);
+        may && self.capacity().goes_by_messages(operation, bytes)
     }
 
     /// Returns the number of the round that the caller is in.
@@ -354,7 +357,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
 
     /// Bytes that [`Self::one_to_all`] can take, once [`Self::has_room`] has said yes to as many.
     pub(super) fn room_one_to_all(&mut self) -> usize {
-        self.rounds().storage().most_part_bytes().min(self.engine.config().coll_piece())
+        self.capacity().room_one_to_all()
     }
 
     /// Bytes of each member that [`Self::among_all`] can take, once [`Self::has_room_among_all`] has said yes to as many.

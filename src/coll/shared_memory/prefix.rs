@@ -49,17 +49,14 @@ impl<H: Hold> TeamGuard<'_, H> {
         inclusive: bool,
         kernel: &K,
     ) -> Result<bool> {
-        if self.chains_scan(operands.len, inclusive) {
+        let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
+        if self.goes_by_messages(operation, operands.len) {
             return Ok(false);
         }
-        let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
         let what = OperationKey::new(operation, 0, operands.len);
         let members = self.rank() + usize::from(inclusive);
         if operands.len <= PAYLOAD {
             return self.reduce_few(what, operands, 0..operands.len, members, kernel).await.map(|()| true);
-        }
-        if self.goes_by_messages(Collective::Scan, operands.len) {
-            return Ok(false);
         }
         if self.scan_direct(operands, inclusive, kernel).await? {
             return Ok(true);
@@ -68,13 +65,6 @@ impl<H: Hold> TeamGuard<'_, H> {
             return self.scan_in_slices(what, operands, inclusive, kernel).await;
         }
         self.scan_shown(what, operands, members, kernel).await
-    }
-
-    /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead.
-    #[inline]
-    #[must_use]
-    pub fn chains_scan(&mut self, bytes: usize, inclusive: bool) -> bool {
-        self.capacity().chains_scan(bytes, inclusive)
     }
 
     /// A round in which each member shows operands that fit into its slot, and reduces the bytes `range` of those of the first `members` into its

@@ -370,14 +370,15 @@ fn prefix<'a, P: Performer<'a>>(
     let bytes = few(recv)?;
     let from = operands(send, recv)?;
     let kernel = PlainKernel::new(op, recv.datatype)?;
-    let mut team = performer.team(if inclusive { Collective::Scan } else { Collective::Exscan })?;
+    let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
+    let mut team = performer.team(operation)?;
     let what = |comm: &Comm| match inclusive {
         true => arguments::scan(comm, send, recv, op),
         false => arguments::exscan(comm, send, recv, op),
     };
     // SAFETY: argument rule 3: so many bytes each.
     let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
-    if team.chains_scan(bytes, inclusive) {
+    if team.goes_by_messages(operation, bytes) {
         drop(team);
         // SAFETY: argument rule 3: so many bytes.
         let own = unsafe { core::slice::from_raw_parts(from, bytes) };

@@ -1,0 +1,273 @@
+//! Which way members perform an operation: in rounds of their team, in one step, or by messages. This is the one place that decides it; `docs/collectives.md` shows it as a table.
+//!
+//! All members must take the same way, so it depends only on what all of them know: the operation, its bytes, the members' number, and control variables that are equal in all ranks.
+
+use super::{TeamCapacity, Width};
+use crate::coll::selection::variable;
+use crate::events::Collective;
+use crate::team::PAYLOAD;
+use crate::variables::algorithms::AUTO;
+use crate::variables::{ValueSource, VariableId};
+
+/// How the members of a team perform an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// In rounds: through slots what fits into them, else through the bulk; by messages, if that has no room.
+    Rounds,
+    /// In one step ([`super::direct`]), if the kernel allows it, else in rounds.
+    OneStep,
+    /// By messages.
+    Messages,
+}
+
+/// Bytes of a block from which members that have a CPU each do not scatter or gather it by messages, though they do so with shorter ones: as many as a message has from which it leaves the rings.
+const LEAVES_RINGS: usize = 64 << 10;
+
+/// Bytes of a block from which such members gather it by messages: the root has them all as soon as through the bulk, and the others go on at once. (Eight ranks, 32 KiB: the last has
+/// done after 24 microseconds, through the bulk after 26, the mean member after 4.1 and 7.3; 8 KiB: 9.2 and 1.5, in one step 15.)
+///
+/// They scatter by messages whatever fits into no slot: each member goes on when it has its own, and the root need not wait for the slowest. (Sixteen ranks, one scatter of 2 KiB: its members have it after
+/// 7.0 microseconds in rounds, after 4.4 by messages; one behind the other: 6.3 and 1.8. A gather of 2 KiB stays in rounds: its root has all after 5 microseconds, by messages after 10.)
+const GATHERED: usize = 8 << 10;
+
+/// Bytes of a block from which a gather that is not copied in one step is messages again, though it would fit into the bulk: of these, too, there is one copy.
+const GATHERED_LONG: usize = 128 << 10;
+
+/// Bytes of a block up to which members that have a CPU each do not copy it out of one member's memory, or into it, all at once: the kernel counts the users of every page, and
+/// these counts go from CPU to CPU. (Eight ranks, 256 KiB: a scatter takes 97 microseconds, by messages 36. A broadcast, whose readers use the same pages, takes 177, through the bulk
+/// 42, and of 1 MiB 705 and 145.)
+const CONTENDED: usize = 1 << 20;
+
+/// Bytes of all blocks together from which that holds: fewer are copied before many members meet.
+const CONTENDED_IN_ALL: usize = 128 << 10;
+
+/// Bytes of a block of an alltoall from which it is messages where ranks outnumber CPUs: shorter ones take rounds.
+const EXCHANGED: usize = 8 << 10;
+
+/// Bytes of all blocks of all members together up to which that holds: they lie in the rings all at once, and come out of the nearest caches. Longer ones are copied in one step. (Four ranks on two CPUs,
+/// 32 KiB: 19 to 21 microseconds, in one step 26 to 31; eight ranks, 8 KiB: 34, and 41 to 50; 32 KiB: 92 to 225, and 96 to 121; sixteen ranks, 32 KiB: 2,150, and 750 to 1,080.)
+const EXCHANGED_IN_ALL: usize = 512 << 10;
+
+/// Bytes from which a scan goes through the team though ranks outnumber CPUs: its messages would take several fragments each.
+const CHAINED_BELOW: usize = 16 << 10;
+
+/// Bytes up to which one of two members sends the other a message, where rings are filled past the cache: what has come is sent on faster through
+/// the ring's blocks than the kernel copies it.
+const STREAMED: usize = 512 << 10;
+
+/// Bytes from which reductions of two members, of which each has a result of its own, are messages there.
+const STREAMED_RESULTS: usize = 64 << 10;
+
+/// How much longer than other data a slice must be to be reduced in one step: members meet more often.
+const SLICES: usize = 4;
+
+/// The same, of a reduction whose results others want, which they would fetch from the bulk.
+const SLICES_FOR_ALL: usize = 2;
+
+impl TeamCapacity<'_> {
+    /// Returns the way of an operation. `bytes` are those of one block of a gather, scatter, allgather (the mean, if blocks differ) or alltoall, else those of a member's operands or of a
+    /// broadcast.
+    #[must_use]
+    pub fn way(&self, operation: Collective, bytes: usize) -> Way {
+        if self.goes_by_messages(operation, bytes) {
+            Way::Messages
+        } else if self.bytes_of_step(operation, bytes) >= self.config.coll_direct_from() {
+            Way::OneStep
+        } else {
+            Way::Rounds
+        }
+    }
+
+    /// Returns the way of a reduce-scatter of `len` bytes of operands, of which a member gets `longest` at most. Where ranks outnumber CPUs it takes rounds, as other reductions, unless one member gets
+    /// so much more than others that rounds would show little of what there is room for.
+    #[must_use]
+    pub fn way_of_reduce_scatter(&self, len: usize, longest: usize) -> Way {
+        let is_even = longest.saturating_mul(self.size) / 2 <= len;
+        match self.way(Collective::ReduceScatter, len) {
+            Way::OneStep if is_even && self.is_oversubscribed() && self.is_threshold_ours() => Way::Rounds,
+            way => way,
+        }
+    }
+
+    /// Returns whether an operation is messages: the ring takes several, one behind the other, where a round waits for those before it. What fits into a slot is not, but for scans: in a slot,
+    /// members that disagree about the operation see it. If somebody has asked for an algorithm, none is.
+    pub(super) fn goes_by_messages(&self, operation: Collective, bytes: usize) -> bool {
+        if variable(operation).is_some_and(|id| self.config.number(id) != AUTO) {
+            return false;
+        }
+        let is_pair = self.size == 2;
+        let several_apart = self.size > 2 && !self.is_oversubscribed();
+        match operation {
+            // Only one of them waits.
+            Collective::Bcast | Collective::Scatter | Collective::Gather | Collective::Reduce if is_pair => {
+                bytes > PAYLOAD && bytes < self.end_of_messages_of_pair(operation)
+            }
+            Collective::Scatter if several_apart => bytes > PAYLOAD && bytes < LEAVES_RINGS,
+            Collective::Gather if several_apart && self.is_threshold_ours() => {
+                (GATHERED..LEAVES_RINGS).contains(&bytes) || (GATHERED_LONG..CONTENDED).contains(&bytes)
+            }
+            Collective::Alltoall => self.is_exchanged(bytes),
+            // The first has nothing to wait for, and the exclusive one of the second is what the first has.
+            Collective::Scan | Collective::Exscan if is_pair => {
+                bytes < CHAINED_BELOW
+                    || operation == Collective::Exscan
+                    || bytes > STREAMED_RESULTS && self.streams()
+            }
+            Collective::Scan | Collective::Exscan => self.is_oversubscribed() && bytes < CHAINED_BELOW,
+            Collective::ReduceScatter if is_pair => bytes > STREAMED_RESULTS && self.streams(),
+            _ => false,
+        }
+    }
+
+    /// Returns up to how many bytes what one of two members has for the other is a message.
+    fn end_of_messages_of_pair(&self, operation: Collective) -> usize {
+        match operation {
+            // It is received where it is reduced, or where it belongs.
+            Collective::Reduce | Collective::Gather if self.streams() => usize::MAX,
+            _ if self.streams() => STREAMED.max(self.config.coll_direct_from()),
+            _ => self.config.coll_direct_from(),
+        }
+    }
+
+    /// Returns whether an alltoall of blocks of `block` bytes is messages because ranks outnumber CPUs ([`EXCHANGED`]).
+    fn is_exchanged(&self, block: usize) -> bool {
+        block >= EXCHANGED
+            && self.size > 2
+            && block.saturating_mul(self.size).saturating_mul(self.size) <= EXCHANGED_IN_ALL
+            && self.is_oversubscribed()
+            && self.is_threshold_ours()
+    }
+
+    /// Returns the bytes of an operation that must reach `coll_direct_from` for one step: 0, if it is never taken.
+    fn bytes_of_step(&self, operation: Collective, bytes: usize) -> usize {
+        let (oversubscribed, ours) = (self.is_oversubscribed(), self.is_threshold_ours());
+        match operation {
+            // The bulk has each block once for all.
+            Collective::Bcast | Collective::Scatter | Collective::Allgather if oversubscribed && ours => 0,
+            Collective::Bcast if self.size > 2 && ours => 0,
+            Collective::Gather | Collective::Scatter if !oversubscribed && ours => {
+                let contended =
+                    self.size > 2 && bytes < CONTENDED && bytes.saturating_mul(self.size) >= CONTENDED_IN_ALL;
+                if contended { 0 } else { bytes }
+            }
+            // Operands in the bulk are in the cache of who reduces them.
+            Collective::Reduce | Collective::Allreduce if self.size == 2 || oversubscribed => 0,
+            Collective::Reduce | Collective::Allreduce => self.slice(bytes, SLICES_FOR_ALL),
+            // What does not fit into the bulk would go by messages, and several times.
+            Collective::ReduceScatter | Collective::Scan | Collective::Exscan
+                if bytes <= self.room_among_all(Width::One) =>
+            {
+                self.slice(bytes, SLICES)
+            }
+            _ => bytes,
+        }
+    }
+
+    /// Returns the bytes by which a member's slice of `len` bytes of operands is judged: it must be `times` as long as what is only moved.
+    fn slice(&self, len: usize, times: usize) -> usize {
+        let shape = self.config.shape();
+        // Where the bulk is filled past the cache, what is copied in one step is long anyway.
+        let times = if shape.streams && !shape.is_oversubscribed() { 1 } else { times };
+        len / self.size / times
+    }
+
+    /// Returns whether ranks outnumber CPUs.
+    fn is_oversubscribed(&self) -> bool {
+        self.config.shape().is_oversubscribed()
+    }
+
+    /// Returns whether each rank has a CPU, and rings are filled past the cache.
+    fn streams(&self) -> bool {
+        let by_default = self.config.source(VariableId::CollDirectFrom) == ValueSource::Default;
+        by_default && self.config.shape().streams && !self.is_oversubscribed()
+    }
+
+    /// Returns whether nobody has set the control variable `coll_direct_from`: who has, gets one step from there on.
+    fn is_threshold_ours(&self) -> bool {
+        let source = self.config.source(VariableId::CollDirectFrom);
+        matches!(source, ValueSource::Default | ValueSource::TuneFile)
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+    use crate::variables::{Config, JobShape, Overrides};
+    use Collective::{Alltoall, Bcast, Exscan, Gather, ReduceScatter, Scan, Scatter};
+
+    fn way(operation: Collective, size: usize, usable_cpus: u32, bytes: usize) -> Way {
+        let shape = JobShape {
+            ranks: size as u32,
+            usable_cpus,
+            ring_cells: 64,
+            ring_bulk: 1 << 16,
+            sender_fences: false,
+            heap: 0,
+            streams: false,
+        };
+        let config = Config::new(&Overrides::default(), shape).unwrap();
+        TeamCapacity { config: &config, size, part_bytes: 1 << 20, direct: true }.way(operation, bytes)
+    }
+
+    fn by_messages(operation: Collective, size: usize, usable_cpus: u32, bytes: usize) -> bool {
+        way(operation, size, usable_cpus, bytes) == Way::Messages
+    }
+
+    #[test]
+    fn scatters_and_gathers_go_by_messages_where_each_of_several_ranks_has_a_cpu() {
+        for (bytes, goes) in
+            [(PAYLOAD, false), (PAYLOAD + 1, true), (LEAVES_RINGS - 1, true), (LEAVES_RINGS, false)]
+        {
+            assert_eq!(by_messages(Scatter, 3, 3, bytes), goes, "{bytes}");
+            assert!(!by_messages(Scatter, 3, 2, bytes), "{bytes}, oversubscribed");
+        }
+        for (bytes, goes) in [
+            (GATHERED - 1, false),
+            (GATHERED, true),
+            (LEAVES_RINGS - 1, true),
+            (LEAVES_RINGS, false),
+            (GATHERED_LONG - 1, false),
+            (GATHERED_LONG, true),
+            (CONTENDED - 1, true),
+            (CONTENDED, false),
+        ] {
+            assert_eq!(by_messages(Gather, 3, 3, bytes), goes, "{bytes}, gather");
+            assert!(!by_messages(Gather, 3, 2, bytes), "{bytes}, gather, oversubscribed");
+        }
+    }
+
+    #[test]
+    fn members_that_share_cpus_exchange_messages_if_all_fit_into_a_cache() {
+        for (size, block, does) in [
+            (4, (8 << 10) - 1, false),
+            (4, 8 << 10, true),
+            (4, 32 << 10, true),
+            (4, (32 << 10) + 1, false),
+            (8, 8 << 10, true),
+            (8, (8 << 10) + 1, false),
+            (16, 8 << 10, false),
+            (2, 32 << 10, false),
+        ] {
+            assert_eq!(by_messages(Alltoall, size, 2, block), does, "{size} ranks, {block}");
+            assert!(!by_messages(Alltoall, size, 16, block), "{size} ranks that have a CPU each, {block}");
+        }
+    }
+
+    #[test]
+    fn scans_go_along_a_chain_where_nobody_waits_longer_for_it() {
+        for usable_cpus in [1, 16] {
+            assert!(by_messages(Scan, 2, usable_cpus, CHAINED_BELOW - 1));
+            assert!(!by_messages(Scan, 2, usable_cpus, CHAINED_BELOW));
+            assert!(by_messages(Exscan, 2, usable_cpus, 1 << 30), "one message is all there is to do");
+            assert_eq!(by_messages(Exscan, 3, usable_cpus, CHAINED_BELOW - 1), usable_cpus == 1);
+            assert!(!by_messages(Exscan, 3, usable_cpus, CHAINED_BELOW));
+        }
+    }
+
+    #[test]
+    fn a_rank_alone_sends_nothing() {
+        for operation in [Bcast, Scatter, Scan, ReduceScatter] {
+            assert!(!by_messages(operation, 1, 3, 1 << 16), "{operation:?}");
+        }
+    }
+}
