@@ -11,7 +11,7 @@
 //! Time:  six seconds, nearly all for three threads.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! both fences of `Waiters::wait`, and that of `wake_all`; the comparison of `wakes` with what it was before the look; counting a wake-up; `awaited`, and
+//! both fences of `Waiters::wait`, and those of `wake_all` and `wake_any_event`; the comparison of `wakes` with what it was before the look; counting a wake-up; `awaited`, and
 //! the look at `any_event`, in `wake_after_fence`; AWAITED in `RequestState::await_end`;
 //! the fence of `Waiters::pass_on`; passing on by a thread that leaves, by one that only polls once, and by one that is woken and need not run progress; the look at the poller lock
 //! before a sleep.
@@ -160,9 +160,9 @@ fn a_completion_wakes_its_waiter_while_somebody_else_goes_on_driving() {
     });
 }
 
-#[test]
-fn who_waits_for_anything_is_told_of_everything() {
-    model(|| {
+/// `wake`: as the waker does it once it has stored what happened.
+fn who_waits_for_anything_is_woken(wake: fn(&Waiters)) {
+    model(move || {
         let (rank, happened) = (Rank::new(&[]), Arc::new(AtomicBool::new(false)));
         assert!(rank.try_poll());
         let waiter = {
@@ -175,10 +175,23 @@ fn who_waits_for_anything_is_told_of_everything() {
             })
         };
         happened.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        rank.waiters.wake_after_fence(None);
+        wake(&rank.waiters);
         waiter.join().expect("who waits");
     });
+}
+
+#[test]
+fn who_waits_for_anything_is_told_of_everything() {
+    // As `Progress::notify_completion`.
+    who_waits_for_anything_is_woken(|waiters| {
+        fence(Ordering::SeqCst);
+        waiters.wake_after_fence(None);
+    });
+}
+
+#[test]
+fn who_probes_is_told_of_a_message_that_no_receive_was_posted_for() {
+    who_waits_for_anything_is_woken(Waiters::wake_any_event);
 }
 
 #[test]

@@ -120,9 +120,13 @@ impl Buffers {
             .is_none_or(|attached| attached.used.iter().all(|piece| piece.number >= reserved))
     }
 
-    /// Takes the buffer away; gives address and size, or `None` if none is attached.
-    pub(crate) fn take(&self) -> Option<(*mut u8, usize)> {
-        lock(&self.0).attached.take().map(|attached| (attached.start as *mut u8, attached.size))
+    /// Takes the buffer away, unless a piece of it is in use (`None`); gives address and size, if one was attached.
+    pub(crate) fn take_free(&self) -> Option<Option<(*mut u8, usize)>> {
+        let mut slot = lock(&self.0);
+        if slot.attached.as_ref().is_some_and(|attached| !attached.used.is_empty()) {
+            return None;
+        }
+        Some(slot.attached.take().map(|attached| (attached.start as *mut u8, attached.size)))
     }
 
     /// Reserves room for `bytes` bytes of data: its address, and the piece.
@@ -186,9 +190,11 @@ mod tests {
         drop(piece);
         assert!(buffers.is_free_before(1) && !buffers.is_free_before(2));
         assert_eq!(buffers.reserve(100).expect("room").0, first);
+        assert_eq!(buffers.take_free(), None, "a piece is in use");
         drop(kept);
         assert!(buffers.is_free_before(buffers.reserved()));
-        assert_eq!(buffers.take(), Some((first, 1000)));
+        assert_eq!(buffers.take_free(), Some(Some((first, 1000))));
+        assert_eq!(buffers.take_free(), Some(None));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::Progress;
 use crate::engine::Engine;
 use crate::shm::telemetry::{MessageAbout, OperationAbout};
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
+use core::ptr::addr_eq;
 use std::sync::{Arc, PoisonError};
 
 /// An operation in the background.
@@ -45,14 +46,16 @@ pub(crate) struct BackgroundOperations {
 }
 
 impl BackgroundOperations {
-    /// Starts an operation: at once as far as it gets, the rest as progress is made.
-    pub fn start(&self, engine: &Engine, operation: Arc<dyn BackgroundOperation>) {
+    /// Starts an operation: at once as far as it gets, the rest as progress is made. `again`: it may be in progress still, of an earlier start whose end nobody here has seen.
+    pub fn start(&self, engine: &Engine, operation: Arc<dyn BackgroundOperation>, again: bool) {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         if operation.advance(engine) {
             return;
         }
-        list.push(operation);
-        self.publish_count(&list);
+        if !again || !list.iter().any(|other| addr_eq(Arc::as_ptr(other), Arc::as_ptr(&operation))) {
+            list.push(operation);
+            self.publish_count(&list);
+        }
         drop(list);
         // Another thread may be about to sleep, and has not asked this operation.
         while engine.shared && self.can_go_on(engine) {
@@ -123,7 +126,12 @@ impl BackgroundOperations {
 impl Progress<'_> {
     /// Starts an operation in the background: see [`BackgroundOperation`].
     pub fn start_background(self, operation: Arc<dyn BackgroundOperation>) {
-        self.engine.background.start(self.engine, operation);
+        self.engine.background.start(self.engine, operation, false);
+    }
+
+    /// The same of an operation that is started again and again, and may be in the background still.
+    pub fn start_background_again(self, operation: Arc<dyn BackgroundOperation>) {
+        self.engine.background.start(self.engine, operation, true);
     }
 
     /// Keeps what is left of a freed operation until it is over, as is seen when something more is put aside.
@@ -153,5 +161,42 @@ impl Progress<'_> {
     /// The number of operations in the background.
     pub(crate) fn background_operations(self) -> u64 {
         self.engine.background.len() as u64
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+    use crate::p2p::tests::ranks;
+    use crate::sync::AtomicBool;
+
+    /// An operation that is over when it is told so.
+    struct Round(AtomicBool);
+
+    impl BackgroundOperation for Round {
+        fn advance(&self, _: &Engine) -> bool {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn what_is_started_again_is_in_the_list_once() {
+        ranks(1, false, |engine, _| {
+            let [one, other] = [(); 2].map(|()| Arc::new(Round(AtomicBool::new(false))));
+            // A round that ends unseen leaves the operation in the list, for the next one.
+            for _ in 0..3 {
+                engine.progress().start_background_again(one.clone());
+                engine.progress().start_background_again(other.clone());
+            }
+            assert_eq!(engine.progress().background_operations(), 2);
+            one.0.store(true, Ordering::Relaxed);
+            assert!(engine.progress().advance_background());
+            assert_eq!(engine.progress().background_operations(), 1);
+            one.0.store(false, Ordering::Relaxed);
+            engine.progress().start_background_again(one.clone());
+            assert_eq!(engine.progress().background_operations(), 2);
+            [&one, &other].iter().for_each(|operation| operation.0.store(true, Ordering::Relaxed));
+            engine.progress().advance_background();
+        });
     }
 }

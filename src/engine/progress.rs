@@ -164,6 +164,15 @@ impl Progress<'_> {
         self.engine.doorbell.wake();
     }
 
+    /// Something has come that completes no request, as a message for which no receive is posted: wakes those who wait for any event, and the thread that runs
+    /// progress if it sleeps.
+    #[cold]
+    pub(crate) fn notify_any_event(self) {
+        self.engine.waiters.wake_any_event();
+        // Doorbell rule 3, side A: behind the fence of that.
+        self.engine.doorbell.wake_after_fence();
+    }
+
     /// A request has just completed by an exchange of its state word: wakes the thread that waits for it at place `awaited`,
     /// those that wait for any event, and the thread that runs progress if it sleeps.
     pub(crate) fn notify_completion(self, awaited: Option<usize>) {

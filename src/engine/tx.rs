@@ -35,7 +35,7 @@ pub(crate) struct TxQueue {
     pub streams: VecDeque<Ref>,
     /// Whether this peer is in the engine's backlog.
     pub listed: bool,
-    /// Whether the peer has died: nothing more is put off for it.
+    /// Whether the peer has died: no control record is put off for it any more.
     pub dead: bool,
 }
 
@@ -155,10 +155,14 @@ impl Transmit<'_> {
         moved
     }
 
+    /// The peers that something waits for, in a copy: each one's queue is locked before the backlog.
+    fn backlog(self) -> Vec<u32> {
+        self.engine.backlog.lock(self.engine.shared).clone()
+    }
+
     /// Asks every peer of the backlog for credit (ring rule 6, doorbell rule 2); the caller fences and then pumps once more.
     pub(crate) fn want_credit(self) {
-        let peers = self.engine.backlog.lock(self.engine.shared);
-        for &peer in peers.iter() {
+        for peer in self.backlog() {
             if let Some(tx) = &*self.engine.peers[peer as usize].tx.lock(self.engine.shared) {
                 tx.producer.want_credit();
             }
@@ -167,8 +171,7 @@ impl Transmit<'_> {
 
     /// Whether a peer of the backlog has room again.
     pub(crate) fn backlog_has_room(self) -> bool {
-        let peers = self.engine.backlog.lock(self.engine.shared);
-        peers.iter().any(|&peer| {
+        self.backlog().into_iter().any(|peer| {
             let mut tx = self.engine.peers[peer as usize].tx.lock(self.engine.shared);
             tx.as_mut().is_some_and(|tx| match tx.deferred.front() {
                 Some(Deferred::Control(..)) => tx.producer.room(CONTROL_BYTES),

@@ -110,6 +110,13 @@ impl Waiters {
         }
     }
 
+    /// Wakes those who wait for any event: one that completes no request has happened.
+    pub fn wake_any_event(&self) {
+        // Waiters rule 1, the waker: pairs with the fence in `wait`.
+        fence(Ordering::SeqCst);
+        self.wake_after_fence(None);
+    }
+
     /// Wakes all, whatever they wait for.
     pub fn wake_all(&self) {
         // Waiters rule 1, the waker: pairs with the fence in `wait`.

@@ -38,6 +38,13 @@ impl<I: Copy, T> NaiveQueue<I, T> {
         Some((item, value))
     }
 
+    /// Takes the youngest for which `wanted` holds.
+    pub fn take_youngest(&mut self, mut wanted: impl FnMut(&I, &T) -> bool) -> Option<(I, T)> {
+        let at = self.entries.iter().rposition(|(_, item, value)| wanted(item, value))?;
+        let (_, item, value) = self.entries.remove(at);
+        Some((item, value))
+    }
+
     /// Takes out the one with this name.
     pub fn remove(&mut self, name: u64) -> Option<T> {
         let at = self.entries.iter().position(|&(other, _, _)| other == name)?;

@@ -105,9 +105,9 @@ where
         Some((key, value))
     }
 
-    fn remove_where(&mut self, source: <P::Key as MatchKey>::Source, wanted: impl Fn(u32) -> bool) {
-        let found = self.queue.remove_where(source, |&value| wanted(value));
-        assert_eq!(found, self.naive.take_if(|key, &value| key.is_from(source) && wanted(value)));
+    fn remove_youngest(&mut self, source: <P::Key as MatchKey>::Source, wanted: impl Fn(u32) -> bool) {
+        let found = self.queue.remove_youngest(source, |_, &value| wanted(value));
+        assert_eq!(found, self.naive.take_youngest(|key, &value| key.is_from(source) && wanted(value)));
     }
 
     fn remove(&mut self, random: &mut TestRandom) {
@@ -222,7 +222,7 @@ fn unexpected_messages_are_matched_as_by_a_plain_list_through_both_forms() {
                 let key = queued.unwrap_or_else(|| space.envelope(&mut random));
                 match random.below(10) {
                     0 => pair.remove(&mut random),
-                    1 => pair.remove_where(key.source, |value| value % 3 == 0),
+                    1 => pair.remove_youngest(key.source, |value| value % 3 == 0),
                     2 => pair.take(&space.pattern(&mut random)),
                     3 => pair.take(&Pattern { source: None, tag: None }),
                     4 => pair.take(&Pattern { source: Some(key.source), tag: None }),
@@ -409,14 +409,12 @@ fn a_cancelled_message_is_found_among_its_source_whatever_its_tag() {
         queue.insert(Envelope { source: 2, tag: -7 }, 1000);
         queue.insert(Envelope { source: 2, tag: 7 }, 1001);
         queue.insert(Envelope { source: 2, tag: -7 }, 1002);
-        assert_eq!(queue.remove_where(1, |&value| value >= 1000), None);
-        assert_eq!(
-            queue.remove_where(2, |&value| value > 1000),
-            Some((Envelope { source: 2, tag: 7 }, 1001))
-        );
-        assert_eq!(queue.remove_where(2, |_| true), Some((Envelope { source: 2, tag: -7 }, 1000)));
-        assert_eq!(queue.remove_where(2, |_| true), Some((Envelope { source: 2, tag: -7 }, 1002)));
-        assert_eq!(queue.remove_where(2, |_| true), None);
+        assert_eq!(queue.remove_youngest(1, |_, &value| value >= 1000), None);
+        let tagged = |wanted: i32| move |key: &Envelope, _: &u32| key.tag == wanted;
+        assert_eq!(queue.remove_youngest(2, tagged(7)), Some((Envelope { source: 2, tag: 7 }, 1001)));
+        assert_eq!(queue.remove_youngest(2, |_, _| true), Some((Envelope { source: 2, tag: -7 }, 1002)));
+        assert_eq!(queue.remove_youngest(2, |_, _| true), Some((Envelope { source: 2, tag: -7 }, 1000)));
+        assert_eq!(queue.remove_youngest(2, |_, _| true), None);
     }
 }
 
@@ -492,7 +490,7 @@ fn tags_of_64_bits_with_an_ignore_mask_are_matched_as_by_a_plain_list() {
         } else {
             match random.below(6) {
                 0 => unexpected.remove(&mut random),
-                1 => unexpected.remove_where(random.clone().below(3), |value| value % 2 == 0),
+                1 => unexpected.remove_youngest(random.clone().below(3), |value| value % 2 == 0),
                 _ => unexpected.take(&pattern(&mut random)),
             }
         }

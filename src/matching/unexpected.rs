@@ -112,7 +112,7 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
     }
 
     /// How many messages the last [`take`](Self::take), [`peek`](Self::peek) or
-    /// [`remove_where`](Self::remove_where) compared with what it was asked for.
+    /// [`remove_youngest`](Self::remove_youngest) compared with what it was asked for.
     #[inline]
     #[must_use]
     pub fn last_attempts(&self) -> usize {
@@ -195,17 +195,20 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         Some(self.remove_at(index)?.1)
     }
 
-    /// Removes the oldest message from `source` for which `wanted` holds. Walks the messages of that source, for rare uses.
-    pub fn remove_where(
+    /// Removes the youngest message from `source` for which `wanted` holds. Walks the messages of that source, for rare uses.
+    pub fn remove_youngest(
         &mut self,
         source: <KeyOf<P> as MatchKey>::Source,
-        mut wanted: impl FnMut(&T) -> bool,
+        mut wanted: impl FnMut(&KeyOf<P>, &T) -> bool,
     ) -> Option<(KeyOf<P>, T)> {
         let mut met = 0;
-        let found = self.sent_by(source).find(|&index| {
-            met += 1;
-            wanted(self.slab.entry(index).1)
-        });
+        let all = self.sent_by(source).inspect(|_| met += 1);
+        let found = all
+            .filter(|&index| {
+                let (key, item) = self.slab.entry(index);
+                wanted(key, item)
+            })
+            .last();
         (self.attempts, self.met) = (met, 0);
         self.remove_at(found?)
     }

@@ -28,7 +28,12 @@ impl Engine {
     ///
     /// As [`Engine::wait`].
     pub fn detach_buffer(&self, buffers: &Buffers) -> Result<(*mut u8, usize)> {
-        self.flush_buffer(buffers)?;
-        Ok(buffers.take().unwrap_or((core::ptr::null_mut(), 0)))
+        loop {
+            self.flush_buffer(buffers)?;
+            // Not, if another thread has begun a send meanwhile.
+            if let Some(taken) = buffers.take_free() {
+                return Ok(taken.unwrap_or((core::ptr::null_mut(), 0)));
+            }
+        }
     }
 }

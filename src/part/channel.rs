@@ -148,6 +148,14 @@ impl Channel {
         }
     }
 
+    /// Frees the memory, of which the sender has not heard.
+    pub fn discard(&self, heap: Option<Heap<'_>>) {
+        // For the sender, too.
+        let last = self.words().leave();
+        debug_assert!(!last, "nobody else has left");
+        self.leave(heap);
+    }
+
     /// Leaves; the last of the two frees the memory (partition rule 3), which is of the shared heap of the receiver's job.
     pub fn leave(&self, heap: Option<Heap<'_>>) {
         if self.words().leave()

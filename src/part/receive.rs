@@ -55,20 +55,18 @@ impl PartitionedReceive {
             let run = buffer.run().filter(|_| buffer.bytes() > 0);
             let (channel, hello) = Channel::make(engine, shape, run, same_process)?;
             if let Landing::Staged(_) = channel.landing {
-                marks = Marks::new(buffer.number)?;
                 channel.words().clear(1);
+                marks = match Marks::new(buffer.number) {
+                    Ok(marks) => marks,
+                    Err(error) => {
+                        channel.discard(Heap::of(engine.job()));
+                        return Err(error);
+                    }
+                };
             }
-            let hello = NonNull::from(Box::leak(Box::new(hello)));
-            let data = Data::bytes(hello.as_ptr().cast(), HELLO);
-            let (context, tag) = handshake(&comm, tag);
-            let request = engine.prepare_send(context, &comm, data, source, tag, Mode::Standard)?;
-            engine.start_send(request, Mode::Standard)?;
-            let announcement = Announcement { request, hello };
-            if request.is_over() {
-                announcement.end(engine)?;
-            } else {
-                // To this rank itself, or to one whose ring is full.
-                engine.progress().put_aside(Box::new(announcement));
+            if let Err(error) = announce(engine, &comm, hello, source, tag) {
+                channel.discard(Heap::of(engine.job()));
+                return Err(error);
             }
             peer = Some((world, channel));
         }
@@ -133,7 +131,7 @@ impl PartitionedReceive {
                 }
                 if engine.is_shared() {
                     // For a thread that waits while another one runs progress.
-                    engine.progress().start_background(self.clone());
+                    engine.progress().start_background_again(self.clone());
                 }
             }
         }
@@ -275,6 +273,31 @@ impl PartitionedReceive {
     }
 }
 
+/// Sends the sender its message. On an error it has got none.
+fn announce(engine: &Engine, comm: &Comm, hello: [u8; HELLO], source: i32, tag: i32) -> Result<()> {
+    let (context, tag) = handshake(comm, tag);
+    let hello = NonNull::from(Box::leak(Box::new(hello)));
+    let data = Data::bytes(hello.as_ptr().cast(), HELLO);
+    let started = engine
+        .prepare_send(context, comm, data, source, tag, Mode::Standard)
+        .and_then(|request| engine.start_send(request, Mode::Standard).map(|()| request));
+    let request = match started {
+        Ok(request) => request,
+        Err(error) => {
+            // SAFETY: leaked from a box above; the send, which alone knew of it, has not begun.
+            drop(unsafe { Box::from_raw(hello.as_ptr()) });
+            return Err(error);
+        }
+    };
+    let announcement = Announcement { request, hello };
+    if request.is_over() {
+        return announcement.end(engine);
+    }
+    // To this rank itself, or to one whose ring is full.
+    engine.progress().put_aside(Box::new(announcement));
+    Ok(())
+}
+
 /// The message for the sender on its way.
 struct Announcement {
     request: Request,
@@ -294,7 +317,7 @@ impl Announcement {
     /// That of the send.
     fn end(&self, engine: &Engine) -> Result<()> {
         let (_, error) = engine.take_outcome(self.request);
-        // SAFETY: leaked from a box in `PartitionedReceive::new`; the send, which alone knew of it, is over, and its outcome is taken once.
+        // SAFETY: leaked from a box in `announce`; the send, which alone knew of it, is over, and its outcome is taken once.
         drop(unsafe { Box::from_raw(self.hello.as_ptr()) });
         error.map_or(Ok(()), Err)
     }
@@ -313,5 +336,10 @@ impl PutAside for Announcement {
 impl BackgroundOperation for PartitionedReceive {
     fn advance(&self, engine: &Engine) -> bool {
         self.poll(engine)
+    }
+
+    fn can_go_on(&self, _: &Engine) -> bool {
+        let has_ended = |(_, channel): &(u32, Channel)| channel.words().has_ended(self.round());
+        !self.is_over() && self.peer.as_ref().is_some_and(has_ended)
     }
 }

@@ -189,7 +189,7 @@ impl PartitionedSend {
         // SeqCst: "partition put off" edge, pairs with the fence in `advance`: either the receiver's word is seen here, or the mark there.
         fence(Ordering::SeqCst);
         if self.listed.fetch_max(round, Ordering::Relaxed) < round {
-            engine.progress().start_background(self.clone());
+            engine.progress().start_background_again(self.clone());
         } else {
             self.advance(engine);
         }
@@ -356,5 +356,16 @@ impl BackgroundOperation for PartitionedSend {
             }
         }
         self.is_over()
+    }
+
+    fn can_go_on(&self, engine: &Engine) -> bool {
+        match self.channel.get() {
+            // Who has the lock takes the message.
+            None => self.handshake.try_lock().is_ok_and(|receive| receive.is_some_and(|it| it.is_over())),
+            Some(_) => {
+                let round = self.round();
+                self.clear(engine, round).is_some() && self.marks.iter().any(|mark| mark.is_ready(round))
+            }
+        }
     }
 }

@@ -5,8 +5,11 @@ use super::deliver::pattern;
 use super::eager::{cancel_id, header_of};
 use super::record::{Control, Kind};
 use crate::engine::message_events::cancelled_event;
-use crate::engine::{Deferred, Engine, MatchContext, Payload, Ref, Stage, corrupt};
+use crate::engine::{
+    Deferred, Engine, MatchContext, Payload, Queues, Ref, Stage, UnexpectedMessage, corrupt,
+};
 use crate::error::Result;
+use crate::matching::Envelope;
 use crate::ring::Header;
 
 /// What became of a send that was recalled ([`Cancellation::recall`]).
@@ -168,10 +171,9 @@ impl Cancellation<'_> {
         let mut queues = context.queues.lock(self.engine.shared);
         let id = request.id();
         // SAFETY: request rule 2: the envelope does not change while the user has the request.
-        let source = unsafe { request.body() }.source.get();
-        let found = queues
-            .unexpected
-            .remove_where(source, |arrived| arrived.world == self.engine.rank && arrived.id == id);
+        let body = unsafe { request.body() };
+        let (own, tag) = (self.engine.rank, body.tag.get());
+        let found = take_back(&mut queues, body.source.get(), (own, id, tag));
         let (envelope, arrived) = found?;
         self.engine.delivery().count_unexpected(context, -1, arrived.held(), self.engine.shared);
         self.engine.removal_event(context, &envelope, &arrived);
@@ -186,9 +188,7 @@ impl Cancellation<'_> {
             // SAFETY: contexts go only when nothing is pending; as `context_of` says.
             let context = unsafe { context.as_ref() };
             let mut queues = context.queues.lock(self.engine.shared);
-            let found = queues
-                .unexpected
-                .remove_where(header.source, |arrived| arrived.world == from && arrived.id == header.id);
+            let found = take_back(&mut queues, header.source, (from, header.id, header.tag));
             if let Some((envelope, arrived)) = found {
                 self.engine.delivery().count_unexpected(context, -1, arrived.held(), self.engine.shared);
                 self.engine.removal_event(context, &envelope, &arrived);
@@ -207,11 +207,30 @@ impl Cancellation<'_> {
             return Ok(());
         }
         match self.engine.protocol_state().cancelling().get_mut(&id) {
-            Some(answer) => {
-                *answer = Some(granted);
-                Ok(())
+            Some(answer) => *answer = Some(granted),
+            None => {
+                return Err(corrupt(
+                    from,
+                    format!("an answer to a cancellation of {id} that nobody asked for"),
+                ));
             }
-            None => Err(corrupt(from, format!("an answer to a cancellation of {id} that nobody asked for"))),
         }
+        if self.engine.shared {
+            // Another thread may wait for it.
+            self.engine.progress().notify_any_event();
+        }
+        Ok(())
     }
+}
+
+/// Takes a message out of the unexpected queue: the youngest that process `world` has sent so under that id. An older one may have had the id before, of a persistent send or of a request that
+/// was over when its data was in the ring; it is received first, so that no other than the youngest can be the one that is wanted back.
+fn take_back(
+    queues: &mut Queues,
+    source: u32,
+    (world, id, tag): (u32, u32, i32),
+) -> Option<(Envelope, UnexpectedMessage)> {
+    queues.unexpected.remove_youngest(source, |envelope, arrived| {
+        envelope.tag == tag && arrived.world == world && arrived.id == id
+    })
 }

@@ -146,6 +146,10 @@ impl Delivery<'_> {
         let kept = UnexpectedMessage { world: from, id, synchronous, event_id, payload };
         self.count_unexpected(context, 1, kept.held(), self.engine.shared);
         queues.unexpected.insert(envelope, kept);
+        if self.engine.shared {
+            // Another thread may probe for it.
+            self.engine.progress().notify_any_event();
+        }
     }
 
     /// Copies a whole message to its receive and completes it.

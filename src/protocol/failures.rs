@@ -16,9 +16,9 @@ use crate::engine::{Body, Deferred, Engine, MatchContext, Ref, RequestOperation,
 use crate::error::Error;
 
 /// Tags of the messages of collective operations, on the collective context: those of [`crate::coll::Purpose`] and of nonblocking operations. Not
-/// those of the service of windows, of leaving the job, and of making a communicator of some members.
+/// those of the service of windows, of leaving the job, of making a communicator of some members, and of partitioned requests.
 fn is_collective(tag: i32) -> bool {
-    (1..1 << 10).contains(&tag) || tag >= 1 << 20
+    (1..1 << 10).contains(&tag) || (1 << 20..1 << 21).contains(&tag)
 }
 
 /// The failures of an engine's operations ([`Engine::failing`]).
@@ -76,6 +76,13 @@ impl Failing<'_> {
             matches!(body.stage.get(), Stage::AwaitsCts | Stage::RingData { .. } | Stage::AwaitsFin);
         if announced && body.operation.get() == RequestOperation::Send {
             self.engine.protocol_state().copy.settle();
+        }
+        if body.operation.get() != RequestOperation::Send
+            && matches!(body.stage.get(), Stage::RingData { .. })
+        {
+            // Nobody waits for the rest of it any more.
+            let left = body.wanted.get().saturating_sub(body.moved.get());
+            self.engine.protocol_state().copy.come(&self.engine.config, left);
         }
         self.engine.protocol_state().recalled().remove(&request.id());
         body.error.set(Some(Box::new(error)));

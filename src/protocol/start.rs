@@ -104,7 +104,8 @@ impl Engine {
         body.counterpart.set(carrier.id());
         carried.counterpart.set(request.id());
         let sent = self.send_by(select(self, carried, Mode::Buffered), carrier);
-        self.requests().finish(request);
+        // What has not begun to be sent leaves the buffer at once; its request is the caller's to end.
+        self.requests().finish(if sent.is_ok() { request } else { carrier });
         sent
     }
 

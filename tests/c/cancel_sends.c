@@ -67,6 +67,42 @@ static void one(int mode, int persistent, int bytes, int rank, int dest)
     }
 }
 
+/* The last of many sends is taken back, and none before it, which have had the same request, or its place. */
+static void last(int mode, int persistent, int rank, int dest)
+{
+    enum { MANY = 300 };
+    static int value;
+    int flag;
+    MPI_Request request;
+    MPI_Status status;
+    if (rank == 0) {
+        if (persistent && mode == 0) MPI_Send_init(&value, 1, MPI_INT, dest, UNWANTED, MPI_COMM_WORLD, &request);
+        if (persistent && mode == 1) MPI_Bsend_init(&value, 1, MPI_INT, dest, UNWANTED, MPI_COMM_WORLD, &request);
+        for (value = 0; value < MANY; value++) {
+            if (persistent) MPI_Start(&request);
+            else if (mode == 0) MPI_Isend(&value, 1, MPI_INT, dest, UNWANTED, MPI_COMM_WORLD, &request);
+            else MPI_Ibsend(&value, 1, MPI_INT, dest, UNWANTED, MPI_COMM_WORLD, &request);
+            if (value == MANY - 1) MPI_Cancel(&request);
+            MPI_Wait(&request, &status);
+        }
+        MPI_Test_cancelled(&status, &flag);
+        CHECK(flag);
+        if (persistent) MPI_Request_free(&request);
+        if (dest != 0) MPI_Send(NULL, 0, MPI_INT, dest, WANTED, MPI_COMM_WORLD);
+    }
+    if (rank == dest) {
+        int got_value;
+        if (dest != 0) MPI_Recv(NULL, 0, MPI_INT, 0, WANTED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < MANY - 1; i++) {
+            MPI_Recv(&got_value, 1, MPI_INT, 0, UNWANTED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            SAME(got_value, i);
+        }
+        MPI_Iprobe(0, UNWANTED, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        CHECK(!flag);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     int rank, size = 4 * (LARGEST + MPI_BSEND_OVERHEAD);
@@ -78,6 +114,9 @@ int main(int argc, char **argv)
         for (int mode = 0; mode < MODES; mode++)
             for (int persistent = 0; persistent < 2; persistent++)
                 for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) one(mode, persistent, sizes[i], rank, dest);
+    for (int dest = 0; dest < 2; dest++)
+        for (int mode = 0; mode < 2; mode++)
+            for (int persistent = 0; persistent < 2; persistent++) last(mode, persistent, rank, dest);
     /* Nothing that was taken back still lies in the buffer, or this would hang. */
     MPI_Buffer_detach(&buffer, &size);
     free(buffer);

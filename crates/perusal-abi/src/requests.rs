@@ -3,6 +3,7 @@
 use super::boundary::{self, RaisedOn};
 use super::check;
 use super::mpi::part::PartitionedTask;
+use super::process::engine;
 use crate::abi;
 use crate::coll::Outline;
 use crate::engine::{Awaited, CallAbout, Engine};
@@ -192,8 +193,13 @@ pub fn handle_of(request: Request) -> usize {
 /// # Errors
 /// [`Error::NoMem`] if there are no more handles.
 pub fn insert_task(task: Box<dyn Task>) -> Result<usize> {
-    let handle = TASKS.insert(Arc::new(TaskObject(task)));
-    let handle = handle.ok_or_else(|| Error::NoMem("no request handle is left".into()))? + TASK_OFFSET;
+    let task = Arc::new(TaskObject(task));
+    let Some(handle) = TASKS.insert(task.clone()) else {
+        // What it has begun goes on, as if the program had freed it.
+        task.0.free(engine()?)?;
+        return Err(Error::NoMem("no request handle is left".into()));
+    };
+    let handle = handle + TASK_OFFSET;
     if check::is_on() {
         check::noted(handle);
     }

@@ -16,7 +16,7 @@
 //!   compare and exchange of the whole word. So no unit has two owners, and none is left out.
 //! - **Share rule 3.** The sender takes nothing of a turn that is not the one that a record named: it may come late.
 //! - **Share rule 4.** The word publishes no bytes. The sender's are the receiver's to read when a record says that they are there
-//!   (`Filled`, edge 1), and the sender's buffer is free when the receiver says so (`Finish`, edge 1).
+//!   (`HeapDone`, edge 1), and the sender's buffer is free when the receiver says so (`Fin`, edge 1).
 //!
 //! A peer may write anything into the word; a taker checks what it takes against the message.
 
