@@ -161,7 +161,7 @@ impl Window {
             flavor: memory.flavor(),
             targets,
             control,
-            epochs: Epochs::new(members)?,
+            epochs: Epochs::new(members, engine.is_shared())?,
             extents,
             attached,
             service,

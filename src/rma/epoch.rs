@@ -4,9 +4,8 @@
 //! hang somewhere else. Nothing here waits or touches shared memory.
 
 use crate::error::{Error, Result};
-use crate::sync::{AtomicU8, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU8, ConditionalGuard, ConditionalLock, Ordering};
 use num_enum::FromPrimitive;
-use std::sync::PoisonError;
 
 /// How the window's memory at other ranks may be accessed now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromPrimitive)]
@@ -51,7 +50,9 @@ pub struct Epochs {
     /// A [`Hold`] for each rank of the window.
     holds: Box<[AtomicU8]>,
     /// What only calls that open and close epochs need; they take turns.
-    turns: Mutex<Turns>,
+    turns: ConditionalLock<Turns>,
+    /// Whether several threads may be inside.
+    shared: bool,
 }
 
 /// What calls that open and close epochs know.
@@ -70,19 +71,19 @@ const fn wrong(what: &'static str) -> Error {
 }
 
 impl Epochs {
-    /// No epoch, in a window of `ranks` ranks.
+    /// No epoch, in a window of `ranks` ranks. `shared`: several threads may be inside.
     ///
     /// # Errors
     /// [`Error::NoMem`] if there is no memory for so many.
-    pub fn new(ranks: usize) -> Result<Self> {
+    pub fn new(ranks: usize, shared: bool) -> Result<Self> {
         let mut holds = Vec::new();
         holds.try_reserve_exact(ranks)?;
         holds.resize_with(ranks, || AtomicU8::new(0));
-        Ok(Self { access: AtomicU8::new(0), holds: holds.into(), turns: Mutex::default() })
+        Ok(Self { access: AtomicU8::new(0), holds: holds.into(), turns: ConditionalLock::default(), shared })
     }
 
-    fn turns(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    fn turns(&self) -> ConditionalGuard<'_, Turns> {
+        self.turns.lock(self.shared)
     }
 
     #[inline(always)]
@@ -338,7 +339,7 @@ mod tests {
     use super::*;
 
     fn epochs() -> Epochs {
-        Epochs::new(3).expect("memory")
+        Epochs::new(3, true).expect("memory")
     }
 
     #[test]
