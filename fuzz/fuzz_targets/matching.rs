@@ -81,7 +81,7 @@ fn on_unexpected(pair: &mut UnexpectedPair, operation: u8, byte: u8, serial: u32
             let source = envelope(byte).source;
             let wanted = |value: u32| value & 1 == u32::from(byte & 1);
             let found = pair.queue.remove_youngest(source, |_, &value| wanted(value));
-            assert_eq!(found, pair.naive.take_if(|key, &value| key.source == source && wanted(value)));
+            assert_eq!(found, pair.naive.take_youngest(|key, &value| key.source == source && wanted(value)));
         }
         _ => {
             let Some((ticket, name)) = pair.ticket(byte) else { return };
