@@ -114,7 +114,7 @@ impl<T: Threading> Communicator<T> {
             let room = data.as_mut().map_or(&mut [][..], |data| &mut data[..]);
             // SAFETY: `room` is a piece of `data`, or nothing; `data` outlives `perform`, and then the request is over or the
             // member settled (API rule 3).
-            let request = unsafe { engine.imrecv(&recv_buf(room), message) }?;
+            let request = unsafe { engine.imrecv(&recv_buf(room), &mut Some(message)) }?;
             engine.wait_complete(request)?;
             outcome(engine.take_outcome(request))
         });

@@ -4,7 +4,7 @@ use super::args::RecvBuf;
 use crate::arch::clock::now;
 use crate::comm::Comm;
 use crate::engine::{Data, Engine, MatchContext, RaisingComm, Ref, RequestOperation, UnexpectedMessage};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::matching::Envelope;
 use crate::protocol::pattern;
 use crate::request::MessageStatus;
@@ -133,20 +133,22 @@ impl Engine {
         Some(Message { envelope, arrived, context: context.into(), source: comm.rank() })
     }
 
-    /// Receives a message that a matched probe found.
+    /// Receives a message that a matched probe found: takes it out of `message`, but not where no request is left.
     ///
     /// # Errors
     ///
-    /// As [`Engine::irecv`].
+    /// [`Error::Request`] if there is none; those of [`Engine::irecv`].
     ///
     /// # Safety
     ///
     /// `buf` describes memory that is valid for writes and untouched by others until the request is complete.
-    pub unsafe fn imrecv(&self, buf: &RecvBuf<'_>, message: Message) -> Result<Ref> {
-        let Message { envelope, arrived, context, source } = message;
+    pub unsafe fn imrecv(&self, buf: &RecvBuf<'_>, message: &mut Option<Message>) -> Result<Ref> {
+        const NONE: Error = Error::Request("the message has been received");
+        let context = message.as_ref().ok_or(NONE)?.context;
         // SAFETY: the message counts as pending on the context; from here on its request does.
         let context_ref = unsafe { context.as_ref() };
         let request = self.requests().take(context_ref)?;
+        let Message { envelope, arrived, source, .. } = message.take().ok_or(NONE)?;
         context_ref.release(self.shared);
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };

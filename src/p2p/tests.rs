@@ -236,7 +236,7 @@ fn probes_see_what_a_receive_would_get() {
         let mut got = vec![0; 50_000];
         let buf = RecvBuf::new(got.as_mut_ptr(), got.len(), byte(), MPI_BYTE).expect("it fits");
         // SAFETY: lives until the wait.
-        let request = unsafe { engine.imrecv(&buf, message) }.expect("imrecv");
+        let request = unsafe { engine.imrecv(&buf, &mut Some(message)) }.expect("imrecv");
         engine.wait(request).expect("receive");
         assert!(got == pattern(50_000, 4));
         assert_eq!(recv(engine, comm, 100, 0, 9).expect("receive").0, pattern(100, 3));

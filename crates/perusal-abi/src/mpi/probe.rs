@@ -34,28 +34,35 @@ pub fn made() -> Vec<MPI_Message> {
     MESSAGES.handles()
 }
 
-/// What a matched receive does with its message handle: `None` for MPI_MESSAGE_NO_PROC.
-fn claim(handle: MPI_Message) -> Result<Option<Message>> {
-    const NONE: Error = Error::Request("no such message, or it has been received");
-    if handle == MPI_MESSAGE_NO_PROC {
-        return Ok(None);
-    }
-    let slot = MESSAGES.remove(handle).ok_or(NONE)?;
-    let message = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-    message.ok_or(NONE).map(Some)
-}
+const NONE: Error = Error::Request("no such message, or it has been received");
 
-/// Starts a matched receive: `None` if there is nothing to receive.
+/// Starts a matched receive: `None` if there is nothing to receive. The message keeps its handle where no request is left.
 fn start(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<Option<Request>> {
     let handle = message.get();
     let comm = comm_of(handle);
     let started = (|| {
         let buf = recv_buf(if handle == MPI_MESSAGE_NO_PROC { buf.with_peer(MPI_PROC_NULL) } else { buf })?;
-        let claimed = claim(handle)?;
-        check::claimed(handle);
-        message.set(MPI_MESSAGE_NULL);
+        let gone = || {
+            check::claimed(handle);
+            message.set(MPI_MESSAGE_NULL);
+        };
+        if handle == MPI_MESSAGE_NO_PROC {
+            gone();
+            return Ok(None);
+        }
+        let slot = MESSAGES.get(handle).ok_or(NONE)?;
+        let mut found = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if found.is_none() {
+            // Another thread has it: the handle may be another message's by now.
+            return Err(NONE);
+        }
         // SAFETY: argument rule 3: the buffer has room for its elements until the receive is complete.
-        claimed.map(|message| unsafe { engine()?.imrecv(&buf, message) }).transpose()
+        let started = unsafe { engine()?.imrecv(&buf, &mut found) };
+        if found.is_none() {
+            MESSAGES.remove(handle);
+            gone();
+        }
+        started.map(Some)
     })();
     started.inspect_err(|_| boundary::blame(comm))
 }
