@@ -37,8 +37,7 @@ pub struct SpawnRequest {
 /// A request of the process at `place` ([`Request::encode`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// Start processes. The answer has the place of the first, how many they are, and the context id of the meeting; if it is an error,
-    /// an error class for each process instead.
+    /// Start processes. The answer has the place of the first, the context id of the meeting, and how many there are of each program.
     Spawn(SpawnRequest),
     /// Make a port. The answer has its name.
     OpenPort,

@@ -170,7 +170,7 @@ mod tests {
     use crate::p2p::tests::ranks;
     use crate::sync::AtomicBool;
 
-    /// An operation that is over when it is told so.
+    /// An operation that is over when the test says so.
     struct Round(AtomicBool);
 
     impl BackgroundOperation for Round {

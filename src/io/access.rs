@@ -119,7 +119,11 @@ impl File {
         at: u64,
         elements: &Elements,
     ) -> Result<Access> {
-        let bytes = view.representation.file_bytes(&elements.datatype, elements.count)? as u64;
+        // Without a function for this direction a representation is the native one (MPI 5.0 §14.5.3).
+        let bytes = match view.representation.converts(direction) {
+            true => view.representation.file_bytes(&elements.datatype, elements.count)?,
+            false => elements.datatype.bytes_of(elements.count)?,
+        } as u64;
         view.etypes(bytes)?;
         view.check(at, bytes)?;
         Ok(Access { direction, view, at, bytes })

@@ -146,29 +146,35 @@ impl File {
         let comm = self.comm.clone();
         let observer = |access| BackgroundObserver { access, comm };
         if access.bytes == 0 || access.view.representation.is_users() || self.is_quick(&access) {
-            let outcome = match observed {
-                Some(observed) => {
-                    let (outcome, observed) = observed.perform_silently(|| self.perform(&access, &elements));
-                    return BackgroundAccess::done(outcome, Some(observer(observed)));
-                }
-                None => self.perform(&access, &elements),
-            };
-            return BackgroundAccess::done(outcome, None);
+            let (outcome, observed) = self.perform_observed(&access, &elements, observed);
+            return BackgroundAccess::done(outcome, observed.map(observer));
         }
         let operation = Arc::new(BackgroundAccess::default());
         let theirs = operation.clone();
         POOL.perform(Box::new(move || {
-            let outcome = match observed {
-                Some(observed) => {
-                    let (outcome, observed) = observed.perform_silently(|| self.perform(&access, &elements));
-                    *lock(&theirs.observer) = Some(observer(observed));
-                    outcome
-                }
-                None => self.perform(&access, &elements),
-            };
+            let (outcome, observed) = self.perform_observed(&access, &elements, observed);
+            *lock(&theirs.observer) = observed.map(observer);
+            // Who learns of the end may close the file, which must be nobody else's then.
+            drop((access, elements, self));
             theirs.finish(outcome);
             over();
         }));
         operation
+    }
+
+    /// Performs an access, and notes for listeners what became of it.
+    fn perform_observed(
+        &self,
+        access: &Access,
+        elements: &Elements,
+        observed: Option<ObservedAccess>,
+    ) -> (Transfer, Option<ObservedAccess>) {
+        match observed {
+            Some(observed) => {
+                let (transfer, observed) = observed.perform_silently(|| self.perform(access, elements));
+                (transfer, Some(observed))
+            }
+            None => (self.perform(access, elements), None),
+        }
     }
 }

@@ -12,8 +12,8 @@ use crate::engine::{Engine, HomeJob, probe_address};
 use crate::error::{Error, Result};
 use crate::heap::{Extent, Heap};
 use crate::info::Info;
-use crate::limits::{APART, PAGE};
-use crate::sync::{Arc, AtomicBool, AtomicU32, Mutex};
+use crate::limits::{APART, HUGE_PAGE, PAGE};
+use crate::sync::{Arc, AtomicBool, AtomicU32, ConditionalLock, Mutex};
 
 /// What a member tells the others of itself as a window is made.
 #[derive(Debug, Clone, Copy)]
@@ -165,6 +165,7 @@ impl Window {
             extents,
             attached,
             service,
+            exchange: ConditionalLock::default(),
             seen_posts: Mutex::new(vec![0; members]),
             stores: StoreFlag::default(),
             calls: AtomicU32::new(0),
@@ -314,8 +315,9 @@ fn own_parts(hints: &Info) -> bool {
     hints.text("alloc_shared_noncontig").is_some_and(|text| text.trim() == "true")
 }
 
-/// The alignment that the hints ask for: a power of two.
+/// The alignment that the hints ask for: a power of two. The shared heap has none above that of huge pages.
 fn alignment(hints: &Info) -> usize {
     let asked = hints.text("mpi_minimum_memory_alignment").and_then(|text| text.trim().parse::<usize>().ok());
-    asked.unwrap_or(1).max(crate::limits::LINE).checked_next_power_of_two().unwrap_or(PAGE)
+    let asked = asked.filter(|asked| *asked <= HUGE_PAGE).unwrap_or(1);
+    asked.max(crate::limits::LINE).next_power_of_two()
 }

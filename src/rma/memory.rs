@@ -212,6 +212,10 @@ impl TargetMemory {
             let first = u64::try_from(first).map_err(|_| outside())?;
             return Ok(self.at_address(engine, addr, first, len));
         }
+        if datatype.size() == 0 || count == 0 {
+            // Nothing is accessed, wherever it is.
+            return Ok(self.spot(0));
+        }
         if first < 0 || end > i128::from(self.bytes) {
             return Err(outside());
         }

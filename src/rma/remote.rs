@@ -9,7 +9,7 @@ use crate::engine::{BackgroundOperation, Engine, Mode};
 use crate::error::{Error, Result};
 use crate::p2p::{MessageStatus, Request};
 use crate::shm::peer_memory;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, ConditionalLock, Mutex};
 
 /// Tags of the messages, on the collective context of the window's communicator.
 const REQUEST: i32 = 1 << 10;
@@ -26,6 +26,8 @@ pub(super) struct Remote<'a> {
     pub comm: &'a Comm,
     /// Whether the targets serve requests; else the kernel allows system calls.
     pub by_messages: bool,
+    /// Held from a request to its last answer, which do not say what they belong to.
+    pub exchange: &'a ConditionalLock<()>,
 }
 
 /// What a target is asked for.
@@ -89,6 +91,7 @@ impl Remote<'_> {
             let read = unsafe { peer_memory::read_runs(pid, runs, to.as_mut_ptr()) };
             return read.map_err(|error| self.refused(world, &error));
         }
+        let _turn = self.exchange.lock(self.engine.is_shared());
         let mut done = 0;
         for (addr, len) in runs {
             let target = self.ask(world, Ask::Read { addr, len: len as u64 })?;
@@ -117,6 +120,7 @@ impl Remote<'_> {
             let written = unsafe { peer_memory::write_runs(pid, from.as_ptr(), runs) };
             return written.map_err(|error| self.refused(world, &error));
         }
+        let _turn = self.exchange.lock(self.engine.is_shared());
         let mut done = 0;
         for (addr, len) in runs {
             let target = self.ask(world, Ask::Write { addr, len: len as u64 })?;
@@ -308,20 +312,29 @@ impl Service {
             let (status, error) = engine.take_outcome(request);
             error.map_or(Ok(status), Err)
         };
+        // An exchange whose origin has died is over; the others' go on.
+        let without_origin = |error| if engine.failed().is_some() { Err(error) } else { Ok(()) };
         match state {
             State::Listening(request, room) if request.is_over() => {
                 let status = take(*request)?;
-                self.serve(engine, status.source, Ask::decode(room)).map(Some)
+                let served = self.serve(engine, status.source, Ask::decode(room));
+                match served {
+                    Ok(state) => Ok(Some(state)),
+                    Err(error) => without_origin(error).and_then(|()| Self::listen(engine, &self.comm)).map(Some),
+                }
             }
             State::Answering(sends) if over(sends) => {
-                sends.drain(..).try_for_each(|send| take(send).map(drop))?;
+                let sent = sends.drain(..).map(|send| take(send).map(drop)).fold(Ok(()), Result::and);
+                sent.or_else(without_origin)?;
                 Self::listen(engine, &self.comm).map(Some)
             }
             State::Receiving(sends, data, origin) if data.is_over() => {
-                take(*data)?;
-                let done = self.answer(engine, *origin, true)?;
+                let done = take(*data).and_then(|_| self.answer(engine, *origin, true));
                 let mut sends = core::mem::take(sends);
-                sends.push(done);
+                match done {
+                    Ok(done) => sends.push(done),
+                    Err(error) => without_origin(error)?,
+                }
                 Ok(Some(State::Answering(sends)))
             }
             _ => Ok(None),
@@ -336,7 +349,7 @@ impl BackgroundOperation for Service {
             match self.next(engine, &mut state) {
                 Ok(Some(next)) => *state = next,
                 Ok(None) => return matches!(*state, State::Stopped),
-                // The job has failed, and every wait ends with that.
+                // The job has failed, or no member can ask any more.
                 Err(_) => *state = State::Stopped,
             }
             if matches!(*state, State::Stopped) {

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::events::RmaOperation;
 use crate::heap::Extent;
 use crate::info::Info;
-use crate::sync::{Arc, AtomicBool, AtomicU32, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU32, ConditionalLock, Mutex, Ordering};
 
 /// The memory that a member gives to a new window.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +111,8 @@ pub struct Window {
     pub(super) attached: Served,
     /// Serves it to the others, where the kernel lets them not access it.
     pub(super) service: Option<Arc<Service>>,
+    /// Whose turn it is to ask a member's service.
+    pub(super) exchange: ConditionalLock<()>,
     /// Whether this member has stored into other members' memory since it last made its stores visible.
     pub(super) stores: StoreFlag,
     /// Calls that may be a program's that polls.
@@ -286,7 +288,8 @@ impl Window {
     }
 
     fn remote<'a>(&'a self, engine: &'a Engine) -> Remote<'a> {
-        Remote { engine, comm: &self.comm, by_messages: self.service.is_some() }
+        let (comm, exchange) = (&*self.comm, &self.exchange);
+        Remote { engine, comm, by_messages: self.service.is_some(), exchange }
     }
 
     fn check_dynamic(&self) -> Result<()> {

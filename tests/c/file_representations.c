@@ -46,6 +46,34 @@ static int fail(void *user, MPI_Datatype type, int count, void *file, MPI_Offset
     return MPI_ERR_OTHER;
 }
 
+static int triple(MPI_Datatype type, MPI_Aint *bytes, void *state)
+{
+    (void)type, (void)state;
+    *bytes = 12;
+    return MPI_SUCCESS;
+}
+
+/* Where a representation has no function, an access takes as many bytes as the buffer has, whatever its extents. */
+static void unconverted(void)
+{
+    MPI_File file;
+    MPI_Status status;
+    int words[6] = {1, 2, 3, 4, 5, 6}, back[6] = {-1, -1, -1, -1, -1, -1}, count;
+    char own_name[sizeof name + 16];
+    snprintf(own_name, sizeof own_name, "%s.%d", name, rank);
+    OK(MPI_Register_datarep("unread", MPI_CONVERSION_FN_NULL, fail, triple, NULL));
+    OK(MPI_File_open(MPI_COMM_SELF, own_name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    OK(MPI_File_write(file, words, 6, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "unread", MPI_INFO_NULL));
+    OK(MPI_File_read_at(file, 0, back, 3, MPI_INT, &status));
+    OK(MPI_Get_count(&status, MPI_INT, &count));
+    SAME(count, 3);
+    SAME(back[2], 3);
+    SAME(back[3], -1);
+    CLASS(MPI_File_read_at(file, 0, back, 2, MPI_INT, &status), MPI_ERR_TYPE);
+    OK(MPI_File_close(&file));
+}
+
 static void external(void)
 {
     MPI_File file, plain;
@@ -158,6 +186,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     name_file("file_representations");
     external();
+    unconverted();
     own();
     MPI_Finalize();
     return verdict();

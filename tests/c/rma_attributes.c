@@ -160,6 +160,15 @@ static void hints(void) {
     hint(win, "accumulate_ops", "same_op");
     hint(win, "mpi_minimum_memory_alignment", "4096");
     OK(MPI_Win_free(&win));
+    /* More than the shared heap can do makes no sense. */
+    OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", "4194304"));
+    OK(MPI_Win_allocate(8, 4, info, MPI_COMM_WORLD, &base, &win));
+    OK(MPI_Win_free(&win));
+    OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", "2097152"));
+    OK(MPI_Win_allocate(8, 4, info, MPI_COMM_WORLD, &base, &win));
+    SAME((MPI_Aint)base % 2097152, 0);
+    hint(win, "mpi_minimum_memory_alignment", "2097152");
+    OK(MPI_Win_free(&win));
     OK(MPI_Info_set(info, "alloc_shared_noncontig", "true"));
     OK(MPI_Win_allocate_shared(8, 4, info, MPI_COMM_WORLD, &base, &win));
     hint(win, "alloc_shared_noncontig", "true");

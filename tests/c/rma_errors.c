@@ -109,6 +109,10 @@ static void arguments(MPI_Win win) {
     CLASS(MPI_Accumulate(&one, 1, MPI_INT, next, 1LL << 60, 1, MPI_INT, MPI_SUM, win), MPI_ERR_RMA_RANGE);
     CLASS(MPI_Fetch_and_op(&one, &got, MPI_INT, next, 4, MPI_SUM, win), MPI_ERR_RMA_RANGE);
     CLASS(MPI_Compare_and_swap(&one, &one, &got, MPI_INT, next, 4, win), MPI_ERR_RMA_RANGE);
+    /* Of no elements nothing is outside. */
+    OK(MPI_Put(&one, 0, MPI_INT, next, 1000, 0, MPI_INT, win));
+    OK(MPI_Get(two, 0, MPI_INT, next, -5, 0, pair, win));
+    OK(MPI_Accumulate(&one, 0, MPI_INT, next, 1LL << 60, 0, MPI_INT, MPI_SUM, win));
     OK(MPI_Put(&one, 0, MPI_INT, next, 4, 0, MPI_INT, win));
     /* Ranks, counts, types, buffers. */
     CLASS(MPI_Put(&one, 1, MPI_INT, size, 0, 1, MPI_INT, win), MPI_ERR_RANK);

@@ -123,9 +123,7 @@ impl Supervisor<'_> {
                 return self.universe.spawns.push(waiting);
             }
             Err(Refusal::Full(what) | Refusal::Other(what)) => {
-                let wished = most_wished(&waiting.spawn).min(usize::from(u16::MAX));
-                let numbers = vec![MPI_ERR_SPAWN.cast_unsigned(); wished];
-                Answer { numbers, ..Answer::error(MPI_ERR_SPAWN, &what) }
+                Answer::error(MPI_ERR_SPAWN, &what)
             }
         };
         reply(waiting.answer.as_fd(), &given);

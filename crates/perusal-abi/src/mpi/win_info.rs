@@ -3,7 +3,7 @@
 //! A hint that is not known, or whose value makes no sense, is ignored.
 
 use crate::info::Info;
-use crate::limits::{LINE, PAGE};
+use crate::limits::{HUGE_PAGE, LINE};
 use crate::rma::Memory;
 
 /// What a hint's value is.
@@ -89,8 +89,9 @@ fn value(kind: Kind, asked: Option<&str>) -> Option<String> {
         Kind::SameOp => matches!(&*asked, "same_op" | "same_op_no_op"),
         Kind::Number => asked.parse::<u64>().is_ok(),
         Kind::Alignment => {
-            let asked: usize = asked.parse().ok()?;
-            return Some(asked.max(LINE).checked_next_power_of_two().unwrap_or(PAGE).to_string());
+            // The shared heap has no larger one.
+            let asked: usize = asked.parse().ok().filter(|asked| *asked <= HUGE_PAGE)?;
+            return Some(asked.max(LINE).next_power_of_two().to_string());
         }
     };
     good.then_some(asked)
