@@ -5,7 +5,7 @@
 //! Time:  a second.
 //!
 //! Weakened, each of these makes the model fail (checked by editing the line and running, one at a time): the Acquire of
-//! `SharedLock::try_hold`, the Release of the guard's drop, and `try_hold` by a load and a store.
+//! `SharedLock::take_from`, the Release of the guard's drop, and `take_from` by a load and a store.
 #![cfg(perusal_loom)]
 
 use loom::sync::Arc;
@@ -28,7 +28,7 @@ unsafe impl Sync for Guarded {}
 impl Guarded {
     /// Adds one, if the lock is free. Whether it was.
     fn add(&self) -> bool {
-        let Some(_held) = self.lock.try_hold() else { return false };
+        let Some(_held) = self.lock.try_hold(1) else { return false };
         // SAFETY: the lock is held; loom panics before this runs concurrently with another access.
         self.value.with_mut(|value| unsafe { *value += 1 });
         true
@@ -60,4 +60,27 @@ fn what_two_do_under_the_lock_is_done_in_turn() {
 #[test]
 fn what_three_do_under_the_lock_is_done_in_turn() {
     threads(3);
+}
+
+#[test]
+fn of_a_lock_whose_holder_has_died_what_was_done_before_is_seen() {
+    loom::model(|| {
+        const DEAD: u32 = 7;
+        let guarded = Arc::new(Guarded::default());
+        let before = {
+            let guarded = guarded.clone();
+            thread::spawn(move || guarded.add())
+        };
+        let dead = {
+            let guarded = guarded.clone();
+            // It dies at once.
+            thread::spawn(move || guarded.lock.try_hold(DEAD).map(core::mem::forget).is_some())
+        };
+        if let Some(_held) = guarded.lock.take_over(DEAD, 2) {
+            // SAFETY: the lock is held; loom panics before this runs concurrently with another access.
+            guarded.value.with_mut(|value| unsafe { *value += 1 });
+        }
+        before.join().expect("a thread");
+        dead.join().expect("a thread");
+    });
 }

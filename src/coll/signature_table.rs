@@ -131,7 +131,7 @@ impl SignatureTable {
 
     fn hold(&self) -> Option<SharedLockGuard<'_>> {
         (0..TRIES).find_map(|_| {
-            let held = self.lock().try_hold();
+            let held = self.lock().try_hold(1);
             if held.is_none() {
                 yield_now();
             }

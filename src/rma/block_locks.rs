@@ -31,6 +31,8 @@ pub(super) struct BlockLocks {
     places: usize,
     /// The place of this process there.
     own: usize,
+    /// Whether it is that of this process's own job.
+    is_own_job: bool,
     /// Whose light barrier lies between this process's mark and its look at the mode.
     fences: AsymmetricFence,
 }
@@ -52,7 +54,8 @@ impl BlockLocks {
         let base = heap::table(memory, &memory.header().block_locks, bytes, "locks of accumulates")?;
         // A rank of that job that has not met this process issues no barrier for its sake.
         let fences = if job.is_own() { engine.fences } else { AsymmetricFence::Processor };
-        Ok(Self { base, places, own: job.own_place(engine) as usize, fences })
+        let (own, is_own_job) = (job.own_place(engine) as usize, job.is_own());
+        Ok(Self { base, places, own, is_own_job, fences })
     }
 
     /// # Safety
@@ -84,6 +87,20 @@ impl BlockLocks {
         unsafe { self.line(1 + LOCKS + place) }
     }
 
+    /// Under which this process holds locks.
+    #[inline(always)]
+    fn number(&self) -> u32 {
+        self.own as u32 + 1
+    }
+
+    /// Whether the process at a place has died, and the job goes on.
+    #[cold]
+    fn is_dead(&self, engine: &Engine, place: u32) -> bool {
+        // Who holds a lock is what somebody has written there.
+        let is_place = self.is_own_job && (place as usize) < self.places;
+        is_place && engine.job().survives() && engine.job().roster().is_dead(place)
+    }
+
     /// Lets this rank update one value by an instruction; `None` where it has to take a lock.
     #[inline(always)]
     pub fn enter(&self, engine: &Engine) -> Option<Entered<'_>> {
@@ -98,7 +115,7 @@ impl BlockLocks {
         if !self.mode().is_closed() {
             return None;
         }
-        self.lock(key).try_hold()
+        self.lock(key).try_hold(self.number())
     }
 
     /// Goes over to locks.
@@ -107,7 +124,7 @@ impl BlockLocks {
         self.mode().announce(engine.fences);
         let mut looks = 0;
         for place in 0..self.places {
-            while !self.mark(place).is_clear() {
+            while !self.mark(place).is_clear() && !self.is_dead(engine, place as u32) {
                 pause(engine, &mut looks)?;
             }
         }
@@ -126,24 +143,31 @@ impl BlockLocks {
             self.close(engine)?;
         }
         let lock = self.lock(key);
-        match lock.try_hold() {
+        match lock.try_hold(self.number()) {
             Some(held) => Ok(held),
-            None => wait_for(engine, lock),
+            None => self.wait_for(engine, lock),
         }
     }
-}
 
-/// Takes a lock that another one holds, and counts the wait.
-#[cold]
-fn wait_for<'a>(engine: &Engine, lock: &'a SharedLock) -> Result<SharedLockGuard<'a>> {
-    let (began, mut looks) = (now(), 0);
-    loop {
-        while !lock.is_free() {
-            pause(engine, &mut looks)?;
-        }
-        if let Some(held) = lock.try_hold() {
-            engine.accumulate_waits.add(now().saturating_sub(began));
-            return Ok(held);
+    /// Takes a lock that another one holds, and counts the wait. That of one that has died in the middle of it is nobody's any more.
+    #[cold]
+    fn wait_for<'a>(&self, engine: &Engine, lock: &'a SharedLock) -> Result<SharedLockGuard<'a>> {
+        let (began, mut looks) = (now(), 0);
+        loop {
+            let held = match lock.holder() {
+                None => lock.try_hold(self.number()),
+                Some(holder) if looks >= SPINS && self.is_dead(engine, holder - 1) => {
+                    lock.take_over(holder, self.number())
+                }
+                Some(_) => None,
+            };
+            if let Some(held) = held {
+                engine.accumulate_waits.add(now().saturating_sub(began));
+                return Ok(held);
+            }
+            if lock.holder().is_some() {
+                pause(engine, &mut looks)?;
+            }
         }
     }
 }

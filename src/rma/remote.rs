@@ -320,7 +320,9 @@ impl Service {
                 let served = self.serve(engine, status.source, Ask::decode(room));
                 match served {
                     Ok(state) => Ok(Some(state)),
-                    Err(error) => without_origin(error).and_then(|()| Self::listen(engine, &self.comm)).map(Some),
+                    Err(error) => {
+                        without_origin(error).and_then(|()| Self::listen(engine, &self.comm)).map(Some)
+                    }
                 }
             }
             State::Answering(sends) if over(sends) => {

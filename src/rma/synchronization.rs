@@ -341,8 +341,12 @@ impl Window {
         self.epochs.check_lock_all()?;
         let hold = if assert.no_check { Hold::Unchecked } else { Hold::Shared };
         self.synchronize(WindowSync::LockAll, None, hold, |id| {
-            let mut ranks = if assert.no_check { 0..0 } else { 0..self.size() };
-            ranks.try_for_each(|rank| self.acquire(engine, rank, hold, id).map(drop))?;
+            for rank in if assert.no_check { 0..0 } else { 0..self.size() } {
+                if let Err(error) = self.acquire(engine, rank, hold, id) {
+                    (0..rank).for_each(|locked| self.release_lock(engine, locked, hold));
+                    return Err(error);
+                }
+            }
             self.epochs.locked_all(hold);
             self.lock_event(Event::WinLockAcquired, id, None, hold, None);
             Ok(())

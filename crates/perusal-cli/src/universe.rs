@@ -122,9 +122,7 @@ impl Supervisor<'_> {
             {
                 return self.universe.spawns.push(waiting);
             }
-            Err(Refusal::Full(what) | Refusal::Other(what)) => {
-                Answer::error(MPI_ERR_SPAWN, &what)
-            }
+            Err(Refusal::Full(what) | Refusal::Other(what)) => Answer::error(MPI_ERR_SPAWN, &what),
         };
         reply(waiting.answer.as_fd(), &given);
     }
