@@ -185,6 +185,13 @@ fn the_statistics_know_the_history_of_the_queues() {
 }
 
 #[test]
+fn a_library_that_the_user_preloads_stands_beside_it() {
+    // The library of mathematics does no harm.
+    let log = logged(&["--queue-statistics", "-x", "LD_PRELOAD=libm.so.6"], &[]);
+    assert_eq!(value(&log, "[MEL] Posted queue statistics rank: 1", "Num Messages"), "6", "{log}");
+}
+
+#[test]
 fn empty_callbacks_say_nothing() {
     assert_eq!(logged(&["--log-events", "*"], &[("MEL_CALLBACKS", "empty")]), "");
 }

@@ -365,15 +365,21 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
         .flat_map(|block| std::mem::take(&mut block.genv))
         .map(|set| variable("-genv", &set))
         .collect::<Result<_, _>>()?;
-    let everywhere =
-        [steering(&blocks), checking(&blocks), logging(&mut blocks).changes()?, everywhere].concat();
+    let logging = logging(&mut blocks);
+    let set = [steering(&blocks), checking(&blocks), logging.changes()?, everywhere].concat();
+    let only = match blocks.iter().find_map(|block| block.genvlist.clone()) {
+        Some(names) => Some(names.split(',').map(OsString::from).collect()),
+        None if blocks.iter().any(|block| block.genvnone) => Some(vec![]),
+        None => None,
+    };
+    let for_all = EnvironmentChanges { only, set };
     let share_heap = blocks.iter().any(|block| block.share_heap);
     for block in blocks {
         take_globals(&mut plan, &block)?;
         let count = count_of(&block, default_count)?;
         plan.apps.push(App {
             count,
-            changes: changes(&block, &everywhere, share_heap)?,
+            changes: changes(&block, &for_all, (&logging, share_heap))?,
             wdir: block.wdir,
             path: block.path,
             command: block.command,
@@ -522,20 +528,21 @@ fn take_trace(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// `for_all`: what holds for all programs.
 fn changes(
     block: &RunOptions,
-    everywhere: &[VariableChange],
-    share_heap: bool,
+    for_all: &EnvironmentChanges,
+    (logging, share_heap): (&Logging, bool),
 ) -> Result<EnvironmentChanges, String> {
-    let list = block.envlist.as_ref().or(block.genvlist.as_ref());
-    let only = match list {
-        Some(names) => Some(names.split(',').map(OsString::from).collect()),
-        None if block.envnone || block.genvnone => Some(vec![]),
-        None => None,
+    let listed = |names: &String| names.split(',').map(OsString::from).collect();
+    let only = match &block.envlist {
+        Some(names) => Some(listed(names)),
+        None if block.envnone => Some(vec![]),
+        None => for_all.only.clone(),
     };
     let own = block.x.iter().map(|set| variable("-x", set));
     let own = own.chain(block.env.iter().map(|set| variable("-env", set))).collect::<Result<Vec<_>, _>>()?;
-    let mut set = [everywhere, &own].concat();
+    let mut set = [&for_all.set[..], &own].concat();
     if let Some(handler) = &block.initial_errhandler {
         if !INITIAL_ERRHANDLERS.contains(&handler.as_str()) {
             let known = INITIAL_ERRHANDLERS.join(", ");
@@ -546,6 +553,8 @@ fn changes(
     if let Some(kinds) = &block.memory_alloc_kinds {
         set.push(VariableChange::Set(KINDS_VARIABLE.into(), kinds.into()));
     }
+    // Last: whatever the user preloads stays.
+    set.extend(logging.preloading(&set)?);
     set.extend(preload::sharing(share_heap, &set)?);
     Ok(EnvironmentChanges { only, set })
 }

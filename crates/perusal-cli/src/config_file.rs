@@ -27,15 +27,23 @@ pub fn expand(arguments: &[OsString], table: &OptionTable) -> Result<Option<Vec<
     let name = file.to_string_lossy();
     let text = fs::read_to_string(file).map_err(|error| format!("-{OPTION} {name}: {error}"))?;
     let words =
-        words(&text).map_err(|line| format!("-{OPTION} {name}: line {line}: a quotation mark is open"))?;
+        words(&text).map_err(|Unread { line, why }| format!("-{OPTION} {name}: line {line}: {why}"))?;
     if words.is_empty() {
         return Err(format!("-{OPTION} {name}: no program stands there"));
     }
     Ok(Some(before.iter().cloned().chain(words).collect()))
 }
 
-/// The words of all programs, `:` between them. `Err` with the number of a line, from 1, that cannot be read.
-fn words(text: &str) -> Result<Vec<OsString>, usize> {
+/// A line that cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+struct Unread {
+    /// Its number, from 1.
+    line: usize,
+    why: &'static str,
+}
+
+/// The words of all programs, `:` between them.
+fn words(text: &str) -> Result<Vec<OsString>, Unread> {
     let mut all: Vec<OsString> = vec![];
     let mut open = String::new();
     for (line, number) in text.lines().zip(1_usize..) {
@@ -48,13 +56,18 @@ fn words(text: &str) -> Result<Vec<OsString>, usize> {
             continue;
         }
         open.push_str(line);
-        let words = shlex::split(&std::mem::take(&mut open)).ok_or(number)?;
+        let words = shlex::split(&std::mem::take(&mut open))
+            .ok_or(Unread { line: number, why: "a quotation mark is open" })?;
         if !words.is_empty() && !all.is_empty() {
             all.push(":".into());
         }
         all.extend(words.into_iter().map(OsString::from));
     }
-    Ok(all)
+    if open.is_empty() {
+        Ok(all)
+    } else {
+        Err(Unread { line: text.lines().count(), why: "nothing follows its \\" })
+    }
 }
 
 #[cfg(test)]
@@ -66,7 +79,8 @@ mod tests {
         let text = "# two programs\n-n 1 ./a 'b c'\n\n-n 2 \\\n -env A 1 ./d\n";
         let expected = ["-n", "1", "./a", "b c", ":", "-n", "2", "-env", "A", "1", "./d"].map(OsString::from);
         assert_eq!(words(text).unwrap(), expected);
-        assert_eq!(words("a\n\"b\n"), Err(2));
+        assert_eq!(words("a\n\"b\n").unwrap_err().line, 2);
+        assert_eq!(words("a\nb \\\n").unwrap_err().line, 2, "nothing follows");
         assert_eq!(words("\n# a\n").unwrap(), Vec::<OsString>::new());
     }
 

@@ -26,10 +26,22 @@ impl Logging {
         self.events.is_some() || self.queues || self.list
     }
 
-    /// The variables that ranks need for it; none if nothing is to be logged.
+    /// The variable by which ranks preload the logger besides what `set` has them preload; none if nothing is to be logged.
     ///
     /// # Errors
-    /// The logger is not where the distribution has it, or what is asked for makes no sense together.
+    /// The logger is not where the distribution has it.
+    pub fn preloading(&self, set: &[VariableChange]) -> Result<Option<VariableChange>, String> {
+        if !self.wanted() {
+            return Ok(None);
+        }
+        let library = preload::library(LIBRARY, "the event logger")?;
+        Ok(Some(preload::change(&library, preload::others(set))))
+    }
+
+    /// The variables that say to the logger what to do; none if nothing is to be logged.
+    ///
+    /// # Errors
+    /// What is asked for makes no sense together.
     pub fn changes(&self) -> Result<Vec<VariableChange>, String> {
         if !self.wanted() {
             return match self.output {
@@ -44,10 +56,6 @@ impl Logging {
         }
         let set = |name: &str, value: &str| VariableChange::Set(name.into(), value.into());
         let mut changes = vec![
-            preload::change(
-                &preload::library(LIBRARY, "the event logger")?,
-                std::env::var_os(preload::VARIABLE),
-            ),
             set("MEL_EVENTS", self.events.as_deref().unwrap_or_default()),
             set("MEL_QUEUES", if self.queues { "1" } else { "0" }),
         ];

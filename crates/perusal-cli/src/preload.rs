@@ -62,7 +62,12 @@ pub fn sharing(asked: bool, set: &[VariableChange]) -> Result<Vec<VariableChange
     }
     let library = library(HEAP, "the library that shares memory from malloc")?;
     let on = VariableChange::Set(VariableId::ShareHeap.variable().environment.into(), "on".into());
-    Ok(vec![on, change(&library, last_set(set).or_else(|| std::env::var_os(VARIABLE)))])
+    Ok(vec![on, change(&library, others(set))])
+}
+
+/// What ranks preload by `set`, or by the launcher's own environment.
+pub fn others(set: &[VariableChange]) -> Option<OsString> {
+    last_set(set).or_else(|| std::env::var_os(VARIABLE))
 }
 
 fn last_set(set: &[VariableChange]) -> Option<OsString> {

@@ -69,7 +69,7 @@ pub unsafe extern "C" fn open(
 #[inline(always)]
 unsafe fn take(queue: &Queue, buf: *mut u8, count: usize, sources: *mut u64) -> isize {
     let mut done = queue.done.borrow_mut();
-    if done.is_empty() {
+    if done.is_empty() || count == 0 {
         drop(done);
         queue.bound.progress();
         done = queue.done.borrow_mut();
@@ -93,8 +93,12 @@ unsafe fn take(queue: &Queue, buf: *mut u8, count: usize, sources: *mut u64) -> 
     if taken > 0 {
         return taken as isize;
     }
-    let error = if done.is_empty() { FI_EAGAIN } else { FI_EAVAIL };
-    -(error as isize)
+    match done.front() {
+        None => -(FI_EAGAIN as isize),
+        Some(front) if front.error != 0 => -(FI_EAVAIL as isize),
+        // None were asked for: a program makes progress so.
+        Some(_) => 0,
+    }
 }
 
 unsafe extern "C" fn read(cq: *mut Fid, buf: *mut u8, count: usize) -> isize {

@@ -305,11 +305,11 @@ unsafe fn send_to(ep: *mut Fid, spans: Spans, to: To) -> isize {
     let completion = (!ep.value.select_sends.get() || flags & FI_COMPLETION != 0) && !to.silent;
     let delivery = flags & DELIVERY != 0 && !to.silent;
     let core = &mut ep.value.endpoint.borrow_mut().core;
-    let To { address, tag, data, context, .. } = to;
+    let To { address, tag, data, context, silent, .. } = to;
     if spans.len() <= EAGER_LIMIT && !delivery {
         return answer(core.send_eager(address, tag, data, &spans, context, completion));
     }
-    let gives_back = to.silent || to.flags.is_some_and(|flags| flags & FI_INJECT != 0);
+    let gives_back = silent || flags & FI_INJECT != 0;
     if gives_back && spans.len() > EAGER_LIMIT {
         return -(FI_EMSGSIZE as isize);
     }

@@ -342,9 +342,10 @@ impl Core {
             self.posted.remove(&pattern, number);
         } else {
             self.posted_plain.retain(|&other| other != number);
-            let under_way =
-                self.receives.get(number).and_then(|one| one.several).is_some_and(|one| one.under_way > 0);
-            if under_way {
+            let several = self.receives.get(number).and_then(|one| one.several.as_mut());
+            if let Some(state) = several.filter(|state| state.under_way > 0) {
+                // The last message that is under way gives the buffer back.
+                state.full = true;
                 return;
             }
         }

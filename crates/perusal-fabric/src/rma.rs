@@ -73,7 +73,7 @@ fn access(ep: &Ep, spans: Spans, to: &To<'_>, unit: usize) -> Result<(Access, u6
         }
     };
     let completion = (!ep.value.select_sends.get() || flags & FI_COMPLETION != 0) && !to.silent;
-    let inject = to.silent || to.flags.is_some_and(|flags| flags & FI_INJECT != 0);
+    let inject = to.silent || flags & FI_INJECT != 0;
     if inject && spans.len() > EAGER_LIMIT {
         return Err(FI_EMSGSIZE);
     }

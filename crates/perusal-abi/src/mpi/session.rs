@@ -135,8 +135,9 @@ pub fn finalize(session: InOut<'_, MPI_Session>) -> Result<()> {
     if found.is_over.swap(true, Ordering::Relaxed) {
         return Err(unknown(handle));
     }
-    process::engine()?.detach_buffer(found.buffers())?;
-    // While that may fail the session stays, for its error handler.
+    // Where that fails the session stays, for its error handler; it may be finalized again.
+    let detached = process::engine().and_then(|engine| engine.detach_buffer(found.buffers()));
+    detached.inspect_err(|_| found.is_over.store(false, Ordering::Relaxed))?;
     process::close_session()?;
     SESSIONS.remove(handle);
     delivery::deliver();

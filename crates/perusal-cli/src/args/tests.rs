@@ -67,6 +67,11 @@ fn variables_in_every_spelling() {
     assert_eq!(plan.apps[1].changes.set, set[..2]);
     assert_eq!(read("-genvlist A,B a").unwrap().apps[0].changes.only, Some(vec!["A".into(), "B".into()]));
     assert_eq!(read("-envnone a").unwrap().apps[0].changes.only, Some(vec![]));
+    // Of all programs, unless one says otherwise for itself.
+    let only = |arguments: &str| read(arguments).unwrap().apps.into_iter().map(|app| app.changes.only);
+    assert!(only("-genvnone a : b").eq([Some(vec![]), Some(vec![])]));
+    let one = |name: &str| Some(vec![name.into()]);
+    assert!(only("-genvlist A a : -envlist B b : c").eq([one("A"), one("B"), one("A")]));
 }
 
 #[test]
