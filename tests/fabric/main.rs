@@ -132,6 +132,27 @@ fn a_buffer_for_several_messages_is_given_back_when_it_is_full() {
 }
 
 #[test]
+fn reading_no_completion_makes_progress_and_leaves_what_is_there() {
+    let (a, b, to_b, _) = two();
+    let mut buffers = [[0; 8]; 2];
+    assert_eq!(b.read_none(), -(FI_EAGAIN as isize));
+    buffers.iter_mut().zip(1..).for_each(|(buffer, tag)| {
+        b.receive(buffer, FI_ADDR_UNSPEC, tag, 0, tag as usize);
+    });
+    // Of the first there is a completion while the second comes.
+    for tag in [1, 2] {
+        assert_eq!(a.send(&[tag as u8; 8], to_b, tag, 0, 0), 0);
+        while b.read_none() != 0 {}
+    }
+    b.read_none();
+    assert_eq!(buffers, [[1; 8], [2; 8]], "both have come before one completion is read");
+    for context in [1, 2] {
+        assert!(matches!(b.read_now(), Some(Said::Done(found, ..)) if found == context));
+    }
+    assert_eq!(b.read_none(), -(FI_EAGAIN as isize));
+}
+
+#[test]
 fn waiting_ends_with_the_time_or_with_a_message() {
     let (a, b, to_b, _) = two();
     let mut buffer = [0; 8];

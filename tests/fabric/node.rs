@@ -387,6 +387,13 @@ impl Node {
         assert_eq!(unsafe { cancel(self.ep, context) }, 0);
     }
 
+    /// fi_cq_read of no completion.
+    pub fn read_none(&self) -> isize {
+        let read: unsafe extern "C" fn(*mut Fid, *mut CqEntry, usize) -> isize = function(self.cq, 0, 0);
+        // SAFETY: room for no entry.
+        unsafe { read(self.cq, null_mut(), 0) }
+    }
+
     /// One completion, if there is one. Completions are kept for nobody: callers of `send` have none outstanding but their own.
     pub fn read_now(&self) -> Option<Said> {
         // SAFETY: room for one entry and one address; zero is a value of every field.

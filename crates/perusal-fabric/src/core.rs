@@ -237,7 +237,9 @@ impl Core {
     pub(crate) fn push_some_to(&mut self, peer: u32) -> bool {
         let (sends, reports) = (&mut self.sends, &self.reports);
         self.peers.push_waiting_of(peer, &mut |(number, outgoing)| {
-            let Some(send) = sends.get(number) else { return Some(true) };
+            // Where it was taken away, its number may be another send's by now: one to another peer, or one that awaits its receiver.
+            let send = sends.get(number).filter(|send| send.peer == peer && send.wanted != usize::MAX);
+            let Some(send) = send else { return Some(true) };
             if send.direct.tag != 0 {
                 return Some(direct::push(number, send, outgoing));
             }

@@ -87,7 +87,7 @@ unsafe extern "C" fn domain(
     // SAFETY: the interface promises a valid structure.
     let attr = unsafe { (*info).domain_attr.as_ref() };
     let threading = attr.map_or(FI_THREAD_SAFE, |attr| attr.threading);
-    let lock = Rc::new(Lock::new(threading != FI_THREAD_DOMAIN && threading != FI_THREAD_COMPLETION));
+    let lock = Rc::new(Lock::new(threading != FI_THREAD_DOMAIN));
     let mode = attr.map_or(0, |attr| attr.mr_mode);
     let asks = |bit| mode == FI_MR_BASIC || mode & bit != 0;
     let regions = Rc::new(Regions::new(asks(FI_MR_VIRT_ADDR), asks(FI_MR_PROV_KEY)));
