@@ -19,8 +19,8 @@ static void look(MPI_T_enum type) {
         values[i] = value;
     }
     OK(MPI_T_enum_get_item(type, 0, NULL, NULL, NULL));
-    SAME(MPI_T_enum_get_item(type, num, &value, NULL, NULL), MPI_T_ERR_INVALID_ITEM);
-    SAME(MPI_T_enum_get_item(type, -1, &value, NULL, NULL), MPI_T_ERR_INVALID_ITEM);
+    SAME(MPI_T_enum_get_item(type, num, &value, NULL, NULL), MPI_T_ERR_INVALID_INDEX);
+    SAME(MPI_T_enum_get_item(type, -1, &value, NULL, NULL), MPI_T_ERR_INVALID_INDEX);
     enums++;
 }
 

@@ -35,7 +35,7 @@ pub fn info(handle: usize, number: Option<Out<'_, c_int>>, name: TextPlace<'_>) 
 
 /// MPI_T_enum_get_item.
 pub fn item(handle: usize, index: c_int, value: Option<Out<'_, c_int>>, name: TextPlace<'_>) -> Outcome {
-    let item = row(find(handle)?.items, index).map_err(|_| MPI_T_ERR_INVALID_ITEM)?;
+    let item = row(find(handle)?.items, index)?;
     offer(value, item.value);
     name.give(item.name);
     Ok(())
