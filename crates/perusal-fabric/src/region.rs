@@ -66,15 +66,20 @@ impl Region {
     }
 }
 
-/// Whether there is memory at all these places.
+/// Whether there is memory at all these places. A peer says how many.
 fn is_mapped(start: u64, len: usize) -> bool {
     // SAFETY: a plain call that asks for a number.
     let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
     let from = start & !(page - 1);
-    let Some(bytes) = start.checked_add(len as u64).map(|end| end - from) else { return false };
-    let mut resident = vec![0_u8; bytes.div_ceil(page) as usize];
-    // SAFETY: the kernel writes a byte for each page, and answers ENOMEM for addresses that are not mapped.
-    unsafe { libc::mincore(from as usize as *mut libc::c_void, bytes as usize, resident.as_mut_ptr()) == 0 }
+    let Some(end) = start.checked_add(len as u64) else { return false };
+    let mut resident = [0_u8; 1024];
+    let step = page * resident.len() as u64;
+    let mut pieces = (0..(end - from).div_ceil(step)).map(|piece| from + piece * step);
+    pieces.all(|at| {
+        let bytes = step.min(end - at) as usize;
+        // SAFETY: the kernel writes a byte for each page, of which there are 1024 at most, and answers ENOMEM for addresses that are not mapped.
+        unsafe { libc::mincore(at as usize as *mut libc::c_void, bytes, resident.as_mut_ptr()) == 0 }
+    })
 }
 
 /// The regions of an access, one for each piece, and the places of all in this process.
@@ -185,5 +190,13 @@ mod tests {
         let here = [0_u8; 8];
         let find = |addr| regions.find(&[Remote { addr, len: 8, key: 1 }], FI_REMOTE_READ).is_ok();
         assert!(find(here.as_ptr() as u64) && !find(8) && !find(u64::MAX - 7));
+    }
+
+    #[test]
+    fn memory_is_mapped_as_far_as_it_goes() {
+        let memory = vec![1_u8; 10 << 20];
+        let start = memory.as_ptr().addr() as u64;
+        assert!(is_mapped(start, memory.len()) && is_mapped(start + 5, 1) && is_mapped(start, 0));
+        assert!(!is_mapped(start, 1 << 60) && !is_mapped(u64::MAX - 5, 10) && !is_mapped(0, 1));
     }
 }
