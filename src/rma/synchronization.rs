@@ -341,7 +341,8 @@ impl Window {
         self.epochs.check_lock_all()?;
         let hold = if assert.no_check { Hold::Unchecked } else { Hold::Shared };
         self.synchronize(WindowSync::LockAll, None, hold, |id| {
-            for rank in if assert.no_check { 0..0 } else { 0..self.size() } {
+            let ranks = if assert.no_check { 0..0 } else { 0..self.size() };
+            for rank in ranks {
                 if let Err(error) = self.acquire(engine, rank, hold, id) {
                     (0..rank).for_each(|locked| self.release_lock(engine, locked, hold));
                     return Err(error);

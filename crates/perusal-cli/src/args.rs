@@ -367,11 +367,8 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
         .collect::<Result<_, _>>()?;
     let logging = logging(&mut blocks);
     let set = [steering(&blocks), checking(&blocks), logging.changes()?, everywhere].concat();
-    let only = match blocks.iter().find_map(|block| block.genvlist.clone()) {
-        Some(names) => Some(names.split(',').map(OsString::from).collect()),
-        None if blocks.iter().any(|block| block.genvnone) => Some(vec![]),
-        None => None,
-    };
+    let genvlist = blocks.iter().find_map(|block| block.genvlist.as_deref());
+    let only = only(genvlist, blocks.iter().any(|block| block.genvnone));
     let for_all = EnvironmentChanges { only, set };
     let share_heap = blocks.iter().any(|block| block.share_heap);
     for block in blocks {
@@ -528,18 +525,19 @@ fn take_trace(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// The variables that alone are passed on: those of a list, or none; `None`: all are.
+fn only(list: Option<&str>, none: bool) -> Option<Vec<OsString>> {
+    let listed = |names: &str| names.split(',').map(OsString::from).collect();
+    list.map(listed).or_else(|| none.then(Vec::new))
+}
+
 /// `for_all`: what holds for all programs.
 fn changes(
     block: &RunOptions,
     for_all: &EnvironmentChanges,
     (logging, share_heap): (&Logging, bool),
 ) -> Result<EnvironmentChanges, String> {
-    let listed = |names: &String| names.split(',').map(OsString::from).collect();
-    let only = match &block.envlist {
-        Some(names) => Some(listed(names)),
-        None if block.envnone => Some(vec![]),
-        None => for_all.only.clone(),
-    };
+    let only = only(block.envlist.as_deref(), block.envnone).or_else(|| for_all.only.clone());
     let own = block.x.iter().map(|set| variable("-x", set));
     let own = own.chain(block.env.iter().map(|set| variable("-env", set))).collect::<Result<Vec<_>, _>>()?;
     let mut set = [&for_all.set[..], &own].concat();
