@@ -42,12 +42,9 @@ fn start(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<Option<Requ
     let comm = comm_of(handle);
     let started = (|| {
         let buf = recv_buf(if handle == MPI_MESSAGE_NO_PROC { buf.with_peer(MPI_PROC_NULL) } else { buf })?;
-        let gone = || {
+        if handle == MPI_MESSAGE_NO_PROC {
             check::claimed(handle);
             message.set(MPI_MESSAGE_NULL);
-        };
-        if handle == MPI_MESSAGE_NO_PROC {
-            gone();
             return Ok(None);
         }
         let slot = MESSAGES.get(handle).ok_or(NONE)?;
@@ -56,11 +53,13 @@ fn start(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<Option<Requ
             // Another thread has it: the handle may be another message's by now.
             return Err(NONE);
         }
+        // Before the receive, which is compared with what the probe has found.
+        check::claimed(handle);
         // SAFETY: argument rule 3: the buffer has room for its elements until the receive is complete.
         let started = unsafe { engine()?.imrecv(&buf, &mut found) };
         if found.is_none() {
             MESSAGES.remove(handle);
-            gone();
+            message.set(MPI_MESSAGE_NULL);
         }
         started.map(Some)
     })();
