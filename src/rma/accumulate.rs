@@ -97,7 +97,7 @@ impl<'a> Update<'a> {
     /// Updates a target's elements by packed ones (none for MPI_NO_OP), and puts what they were into `old`, packed.
     ///
     /// # Errors
-    /// Those of the kernel for private memory; [`Error::RankFailed`] if the holder of a lock has died.
+    /// Those of the kernel for private memory; [`Error::RankFailed`] if the job ends while another has a lock.
     pub fn perform(
         self,
         remote: Remote<'_>,

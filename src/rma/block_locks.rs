@@ -21,7 +21,7 @@ pub(super) const BLOCK: u64 = 4096;
 const LOCKS: usize = 512;
 /// Looks at a lock before the CPU is given away.
 const SPINS: u32 = 200;
-/// Looks at a lock between two looks at whether its holder lives.
+/// Looks at a lock between two looks at whether the job lives.
 const LOOKS: u32 = 4096;
 
 /// A job's table: the mode, a lock for each block, and a mark for each place, each on lines of their own.

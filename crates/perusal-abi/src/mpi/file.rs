@@ -47,7 +47,7 @@ pub fn close(fh: InOut<'_, MPI_File>) -> Result<()> {
     fh.set(MPI_FILE_NULL);
     engine.registry().detach(object.events());
     // Another thread that looks at a file while it is closed breaks argument rule 2, and an access in the background must be over; if not,
-    // the file stays open to the end of the process.
+    // what the file has of the job's stays taken to the end of the process.
     if let Some(file) = Arc::into_inner(object).and_then(|object| Arc::into_inner(object.into_file())) {
         file.release(engine);
     }
