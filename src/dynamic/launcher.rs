@@ -28,6 +28,8 @@ const SHORT: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_millis(10);
 /// When an answer is one that takes long.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// How long a request waits while the kernel takes no more descriptors.
+const UNDER_WAY: Duration = Duration::from_secs(5);
 
 /// Sends a request at the door of a launcher, own or other, with a descriptor if one goes along, and waits for the answer, at most `limit`; other
 /// operations of this rank go on meanwhile. `None` if the limit has passed. What comes with the answer is a descriptor, if any.
@@ -106,6 +108,7 @@ impl<'a> Launcher<'a> {
 
     fn send(&self, descriptors: &[BorrowedFd<'_>]) -> Result<()> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let start = Instant::now();
         loop {
             let mut control = SendAncillaryBuffer::new(&mut space);
             control.push(SendAncillaryMessage::ScmRights(descriptors));
@@ -115,6 +118,10 @@ impl<'a> Launcher<'a> {
                 Err(Errno::INTR) => {}
                 // Many requests at once.
                 Err(Errno::AGAIN) => self.pass(self.door, PollFlags::OUT, SHORT)?,
+                // Too many descriptors of this user are under way in the whole system; who they go to takes them soon.
+                Err(Errno::TOOMANYREFS) if start.elapsed() < UNDER_WAY => {
+                    self.pass(self.door, PollFlags::empty(), SHORT)?;
+                }
                 Err(error) => return Err(unreachable(error)),
             }
         }
@@ -176,16 +183,18 @@ fn unreachable(error: Errno) -> Error {
     Error::Other(format!("the launcher cannot be reached: {error}"))
 }
 
-/// A memfd with `bytes` that nobody can change any more.
+/// A memfd with `bytes` whose size nobody can change any more.
 fn sealed(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     let body = memfd_create(c"perusal-request", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let mut file = File::from(body);
     file.write_all(bytes)?;
-    fcntl_add_seals(&file, WHOLE)?;
+    fcntl_add_seals(&file, SIZE)?;
     Ok(file.into())
 }
 
-const WHOLE: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::WRITE);
+/// What a request is sealed with. Who reads it takes a copy before it looks at it, so nobody need be kept from writing; and the kernel refuses
+/// [`SealFlags::WRITE`] where it holds a page of the file for something else, as it may while memory is short.
+const SIZE: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
 /// What has come through the door, for the launcher.
 #[derive(Debug)]
@@ -223,10 +232,10 @@ pub fn next_request(door: BorrowedFd<'_>) -> Option<Option<Knock>> {
     Some(answer.zip(body).map(|(answer, body)| Knock { answer, request: read(&body), along }))
 }
 
-/// Reads a request. Nothing else than a sealed memfd is read: it cannot make the reader wait.
+/// Reads a request. Nothing else than a memfd is read, which seals tell from other files: it cannot make the reader wait.
 fn read(body: &OwnedFd) -> Result<(u32, Request)> {
     let wrong = |what: &str| Error::Other(format!("a request to the launcher {what}"));
-    if !fcntl_get_seals(body).is_ok_and(|seals| seals.contains(WHOLE)) {
+    if !fcntl_get_seals(body).is_ok_and(|seals| seals.contains(SIZE)) {
         return Err(wrong("is not in sealed memory"));
     }
     let len = fstat(body).ok().and_then(|stat| usize::try_from(stat.st_size).ok());

@@ -37,7 +37,10 @@ static int failures = 0;
         int code_ = (call), class_ = -1;                                                    \
         if (code_ != MPI_SUCCESS) MPI_Error_class(code_, &class_); else class_ = MPI_SUCCESS; \
         if (class_ != (expected)) {                                                         \
-            fprintf(stderr, "%s:%d: %s gives class %d, expected %s\n", __FILE__, __LINE__, #call, class_, #expected); \
+            char why_[MPI_MAX_ERROR_STRING] = "";                                           \
+            int length_;                                                                    \
+            MPI_Error_string(code_, why_, &length_);                                        \
+            fprintf(stderr, "%s:%d: %s gives class %d (%s), expected %s\n", __FILE__, __LINE__, #call, class_, why_, #expected); \
             failures++;                                                                     \
         }                                                                                   \
     } while (0)

@@ -56,21 +56,23 @@ static void many(int rank, char *port) {
 }
 
 static void names(int rank, char *port) {
-    char found[MPI_MAX_PORT_NAME] = "";
+    char found[MPI_MAX_PORT_NAME] = "", service[64 + MPI_MAX_PORT_NAME];
+    /* Names are known to all jobs of the user: this one is the job's own. */
+    snprintf(service, sizeof service, "service of %s", port);
     if (rank == 0) {
-        OK(MPI_Publish_name("service", MPI_INFO_NULL, port));
-        CLASS(MPI_Publish_name("service", MPI_INFO_NULL, port), MPI_ERR_SERVICE);
+        OK(MPI_Publish_name(service, MPI_INFO_NULL, port));
+        CLASS(MPI_Publish_name(service, MPI_INFO_NULL, port), MPI_ERR_SERVICE);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    OK(MPI_Lookup_name("service", MPI_INFO_NULL, found));
+    OK(MPI_Lookup_name(service, MPI_INFO_NULL, found));
     CHECK(!strcmp(found, port));
     CLASS(MPI_Lookup_name("nobody's", MPI_INFO_NULL, found), MPI_ERR_NAME);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
         CLASS(MPI_Unpublish_name("nobody's", MPI_INFO_NULL, port), MPI_ERR_SERVICE);
-        CLASS(MPI_Unpublish_name("service", MPI_INFO_NULL, "other"), MPI_ERR_SERVICE);
-        OK(MPI_Unpublish_name("service", MPI_INFO_NULL, port));
-        CLASS(MPI_Lookup_name("service", MPI_INFO_NULL, found), MPI_ERR_NAME);
+        CLASS(MPI_Unpublish_name(service, MPI_INFO_NULL, "other"), MPI_ERR_SERVICE);
+        OK(MPI_Unpublish_name(service, MPI_INFO_NULL, port));
+        CLASS(MPI_Lookup_name(service, MPI_INFO_NULL, found), MPI_ERR_NAME);
     }
 }
 
