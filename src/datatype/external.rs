@@ -130,22 +130,52 @@ impl Datatype {
     pub unsafe fn unpack_external(&self, count: usize, buf: *mut u8, input: &[u8]) -> Result<usize> {
         let need = self.external_size(count)?;
         enough(input.len(), need)?;
-        let (mut position, mut read) = (0, 0);
+        // SAFETY: as this function's.
+        unsafe { self.unpack_external_start(count, buf, input) };
+        Ok(need)
+    }
+
+    /// Reads as many basic elements as lie whole in `input`, of `count` elements at most; returns the bytes that they are in memory.
+    ///
+    /// # Safety
+    /// As for [`Datatype::unpack`].
+    pub(crate) unsafe fn unpack_external_start(&self, count: usize, buf: *mut u8, input: &[u8]) -> usize {
+        let (mut position, mut left) = (0, input);
         let mut room = [0; PIECE * LARGEST];
         for _ in 0..count {
+            if left.is_empty() {
+                break;
+            }
             self.for_each_basic(|basic, elements| {
                 let convert = Converter::new(basic);
                 for piece in pieces(elements) {
-                    let chunk = &mut room[..piece * convert.native];
-                    let end = read + piece * convert.external;
-                    convert.decode(&input[read..end], chunk);
-                    read = end;
+                    let whole = piece.min(left.len() / convert.external);
+                    let chunk = &mut room[..whole * convert.native];
+                    let (external, rest) = left.split_at(whole * convert.external);
+                    convert.decode(external, chunk);
+                    // What follows an element that is cut off is not read.
+                    left = if whole == piece { rest } else { &[] };
                     // SAFETY: `buf` has room for `count` elements; `chunk` is memory of this function's, so it does not overlap them.
                     position += unsafe { self.unpack(count, buf, position, chunk) };
                 }
             });
         }
-        Ok(need)
+        position
+    }
+
+    /// The bytes in memory of the basic elements that lie whole in the first `bytes` bytes of `count` elements in "external32".
+    pub(crate) fn external_start(&self, count: usize, bytes: usize) -> usize {
+        let each = self.0.signature.external_bytes();
+        let whole = bytes.checked_div(each).unwrap_or(0).min(count);
+        let (mut native, mut left) = (whole * self.size(), bytes - whole * each);
+        if whole < count {
+            self.for_each_basic(|basic, elements| {
+                let fit = elements.min(left / basic.external_size());
+                native += fit * basic.size();
+                left = if fit == elements { left - fit * basic.external_size() } else { 0 };
+            });
+        }
+        native
     }
 }
 

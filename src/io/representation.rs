@@ -249,25 +249,36 @@ impl Representation {
         Ok(())
     }
 
-    /// Puts what was read where the elements lie; whole elements only. Gives their bytes in memory.
+    /// Puts what was read where the elements lie: whole basic elements, or, where the program's functions convert, whole elements. Gives their
+    /// bytes in memory.
     pub(super) fn decode(&self, elements: &Elements, from: &mut [u8]) -> Result<u64> {
-        let each = self.element_bytes(elements.datatype())?;
-        let whole = from.len().checked_div(each).unwrap_or(0).min(elements.count());
         match self {
             Self::Native | Self::Internal => elements.unpack(0, from),
             Self::External32 => {
                 // SAFETY: the elements can be written (elements rule), and `from` is memory of this library's.
-                unsafe { elements.datatype().unpack_external(whole, elements.addr(), from) }?;
+                unsafe { elements.datatype().unpack_external_start(elements.count(), elements.addr(), from) };
             }
-            Self::User(user) => user.convert(user.1.read, elements, whole, each, from.as_mut_ptr())?,
+            Self::User(user) => {
+                let each = self.element_bytes(elements.datatype())?;
+                let whole = from.len().checked_div(each).unwrap_or(0).min(elements.count());
+                user.convert(user.1.read, elements, whole, each, from.as_mut_ptr())?;
+            }
         }
-        Ok((whole * elements.datatype().size()) as u64)
+        Ok(self.native_bytes(elements, from.len() as u64))
     }
 
-    /// The bytes in memory of whole elements that are so many bytes of the file.
+    /// The bytes in memory of what is whole in so many bytes of the file: basic elements, or, where the program's functions convert, elements.
     pub(super) fn native_bytes(&self, elements: &Elements, bytes: u64) -> u64 {
-        let each = self.element_bytes(elements.datatype()).unwrap_or(0);
-        (bytes as usize).checked_div(each).unwrap_or(0) as u64 * elements.datatype().size() as u64
+        let datatype = elements.datatype();
+        match self {
+            Self::Native | Self::Internal => bytes,
+            Self::External32 => datatype.external_start(elements.count(), bytes as usize) as u64,
+            Self::User(_) => {
+                let each = self.element_bytes(datatype).unwrap_or(0);
+                let whole = (bytes as usize).checked_div(each).unwrap_or(0).min(elements.count());
+                (whole * datatype.size()) as u64
+            }
+        }
     }
 }
 

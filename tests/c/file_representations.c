@@ -131,6 +131,37 @@ static void external(void)
     OK(MPI_File_close(&file));
 }
 
+/* The file ends within an element: what is there whole of it arrives, and is counted. */
+static void cut_off(void)
+{
+    MPI_File file;
+    MPI_Status status;
+    MPI_Datatype pair;
+    int words[4] = {-1, -1, -1, -1}, count;
+    long value = -2;
+    char own_name[sizeof name + 16];
+    snprintf(own_name, sizeof own_name, "%s.%d", name, rank);
+    OK(MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 4}, (MPI_Datatype[]){MPI_INT, MPI_INT}, &pair));
+    OK(MPI_Type_commit(&pair));
+    OK(MPI_File_open(MPI_COMM_SELF, own_name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    OK(MPI_File_write(file, "\0\0\0\1\0\0\0\2\0\0\0\3\0\0", 14, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "external32", MPI_INFO_NULL));
+    OK(MPI_File_read_at_all(file, 0, words, 2, pair, &status));
+    for (int i = 0; i < 3; i++) SAME(words[i], i + 1);
+    SAME(words[3], -1);
+    OK(MPI_Get_count(&status, pair, &count));
+    SAME(count, MPI_UNDEFINED);
+    OK(MPI_Get_elements(&status, pair, &count));
+    SAME(count, 3);
+    /* Not even one element. */
+    OK(MPI_File_read_at(file, 12, &value, 1, MPI_LONG, &status));
+    SAME(value, -2);
+    OK(MPI_Get_elements(&status, MPI_LONG, &count));
+    SAME(count, 0);
+    OK(MPI_File_close(&file));
+    OK(MPI_Type_free(&pair));
+}
+
 static void own(void)
 {
     static int asked = 0;
@@ -186,6 +217,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     name_file("file_representations");
     external();
+    cut_off();
     unconverted();
     own();
     MPI_Finalize();
