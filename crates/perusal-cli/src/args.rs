@@ -365,12 +365,13 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
         .flat_map(|block| std::mem::take(&mut block.genv))
         .map(|set| variable("-genv", &set))
         .collect::<Result<_, _>>()?;
-    let logging = logging(&mut blocks);
+    // Another library runs on several hosts: nothing is preloaded for it.
+    let logging = if plan.hosts.is_some() { Logging::default() } else { logging(&blocks) };
     let set = [steering(&blocks), checking(&blocks), logging.changes()?, everywhere].concat();
     let genvlist = blocks.iter().find_map(|block| block.genvlist.as_deref());
     let only = only(genvlist, blocks.iter().any(|block| block.genvnone));
     let for_all = EnvironmentChanges { only, set };
-    let share_heap = blocks.iter().any(|block| block.share_heap);
+    let share_heap = plan.hosts.is_none() && blocks.iter().any(|block| block.share_heap);
     for block in blocks {
         take_globals(&mut plan, &block)?;
         let count = count_of(&block, default_count)?;
@@ -413,10 +414,12 @@ fn hosts_of(blocks: &[RunOptions]) -> Option<Hosts> {
     }
     let mut options = Vec::new();
     for block in blocks {
+        let kinds = block.memory_alloc_kinds.as_ref().map(OsString::from);
         let given = [
             ("-launcher", &block.launcher),
             ("-launcher-exec", &block.launcher_exec),
             ("-iface", &block.iface),
+            ("-memory-alloc-kinds", &kinds),
         ];
         options.extend(given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
     }
@@ -443,11 +446,11 @@ fn count_of(block: &RunOptions, default: u32) -> Result<u32, String> {
 }
 
 /// What is to be logged of the whole job; the last word of several counts.
-fn logging(blocks: &mut [RunOptions]) -> Logging {
+fn logging(blocks: &[RunOptions]) -> Logging {
     let mut logging = Logging::default();
     for block in blocks {
         logging.events = block.log_events.clone().or(logging.events);
-        logging.output = block.log_output.take().or(logging.output);
+        logging.output = block.log_output.clone().or(logging.output);
         logging.queues |= block.queue_statistics;
         logging.list |= block.list_events;
     }

@@ -25,6 +25,9 @@ pub(super) fn note_what_has_no_effect(plan: &mut Plan, block: &RunOptions) {
         ("--share-heap", block.share_heap),
         ("--log-events", block.log_events.is_some()),
         ("--queue-statistics", block.queue_statistics),
+        ("--list-events", block.list_events),
+        ("--initial-errhandler", block.initial_errhandler.is_some()),
+        ("--path", block.path.is_some()),
         ("--bind-to", block.bind_to.is_some()),
         ("--map-by", block.map_by.is_some()),
     ];

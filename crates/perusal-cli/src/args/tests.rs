@@ -96,6 +96,10 @@ fn hosts_are_elsewhere_unless_all_of_them_are_this_machine() {
     let notes = read("--hosts elsewhere.example --check --bind-to core a").unwrap().notes;
     assert_eq!(notes.len(), 2);
     assert!(notes[0].starts_with("--check is without effect"));
+    let line = "--hosts elsewhere.example --list-events --initial-errhandler mpi_errors_return --path /p --memory-alloc-kinds mpi a";
+    let plan = read(line).unwrap();
+    assert_eq!(plan.notes.len(), 3);
+    assert_eq!(plan.hosts.unwrap().options, [("-memory-alloc-kinds", "mpi".into())]);
 }
 
 #[test]
