@@ -35,14 +35,29 @@ pub fn ask(
     caps: u64,
     destination: Option<&str>,
 ) -> Result<*mut Info, c_int> {
-    // SAFETY: all fields of the structure may be zero.
-    let mut hints: Info = unsafe { std::mem::zeroed() };
+    let mut hints = no_hints();
     hints.caps = caps;
     let destination = destination.map(|text| CString::new(text).expect("a text"));
     if let Some(destination) = &destination {
         hints.dest_addr = destination.as_ptr().cast_mut().cast();
         hints.dest_addrlen = destination.as_bytes_with_nul().len();
     }
+    ask_with(node, service, flags, &hints)
+}
+
+/// Hints that ask for nothing.
+pub fn no_hints() -> Info {
+    // SAFETY: all fields of the structure may be zero.
+    unsafe { std::mem::zeroed() }
+}
+
+/// fi_getinfo.
+pub fn ask_with(
+    node: Option<&CStr>,
+    service: Option<&CStr>,
+    flags: u64,
+    hints: &Info,
+) -> Result<*mut Info, c_int> {
     let mut info = null_mut();
     // SAFETY: as fi_getinfo(3) wants it.
     let error = unsafe {
@@ -51,7 +66,7 @@ pub fn ask(
             node.map_or(null(), CStr::as_ptr),
             service.map_or(null(), CStr::as_ptr),
             flags,
-            &raw const hints,
+            hints,
             &raw mut info,
         )
     };
@@ -107,6 +122,17 @@ impl Node {
     ///
     /// The number of the error, negative.
     pub fn open(info: *mut Info) -> Result<Node, c_int> {
+        let node = Self::bound(info)?;
+        node.enable();
+        Ok(node)
+    }
+
+    /// An endpoint that is bound and not enabled.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error, negative.
+    pub fn bound(info: *mut Info) -> Result<Node, c_int> {
         let (mut fabric, mut domain, mut cq, mut av, mut ep) =
             (null_mut(), null_mut(), null_mut(), null_mut(), null_mut());
         let none = null_mut();
@@ -136,11 +162,18 @@ impl Node {
             let bind: Bind = transmute_copy(&ops.function(1));
             assert_eq!(bind(ep, av, 0), 0);
             assert_eq!(bind(ep, cq, FI_SEND | FI_RECV), 0);
-            let control: unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int =
-                transmute_copy(&ops.function(2));
-            assert_eq!(control(ep, FI_ENABLE, none), 0);
         }
         Ok(Node { fabric, domain, ep, cq, av })
+    }
+
+    /// fi_enable.
+    pub fn enable(&self) {
+        // SAFETY: an endpoint of the provider has this function.
+        unsafe {
+            let control: unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int =
+                transmute_copy(&(*(*self.ep).ops).function(2));
+            assert_eq!(control(self.ep, FI_ENABLE, null_mut()), 0);
+        }
     }
 
     pub fn name(&self) -> String {

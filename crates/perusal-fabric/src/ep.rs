@@ -31,6 +31,18 @@ pub struct Bindings {
     enabled: Cell<bool>,
 }
 
+impl Bindings {
+    /// Whether operations may be called: an endpoint is enabled before (fi_endpoint(3)).
+    ///
+    /// # Errors
+    ///
+    /// FI_EOPBADSTATE.
+    #[inline(always)]
+    pub fn check_enabled(&self) -> Result<(), i32> {
+        if self.enabled.get() { Ok(()) } else { Err(FI_EOPBADSTATE) }
+    }
+}
+
 /// An endpoint.
 pub type Ep = Object<Tables<7>, Bindings>;
 
@@ -301,6 +313,9 @@ const DELIVERY: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
 unsafe fn send_to(ep: *mut Fid, spans: Spans, to: To) -> isize {
     // SAFETY: the caller promises it.
     let (ep, _locked) = unsafe { locked::<Tables<7>, Bindings>(ep) };
+    if let Err(error) = ep.value.check_enabled() {
+        return answer(Err(error));
+    }
     let flags = to.flags.unwrap_or_else(|| ep.value.send_flags.get());
     let completion = (!ep.value.select_sends.get() || flags & FI_COMPLETION != 0) && !to.silent;
     let delivery = flags & DELIVERY != 0 && !to.silent;
@@ -338,6 +353,9 @@ struct From {
 unsafe fn receive_from(ep: *mut Fid, spans: Spans, from: From) -> isize {
     // SAFETY: the caller promises it.
     let (ep, _locked) = unsafe { locked::<Tables<7>, Bindings>(ep) };
+    if let Err(error) = ep.value.check_enabled() {
+        return answer(Err(error));
+    }
     let flags = from.flags.unwrap_or_else(|| ep.value.receive_flags.get());
     let (tag, ignore) = from.tag.unwrap_or((0, u64::MAX));
     let endpoint = &mut *ep.value.endpoint.borrow_mut();

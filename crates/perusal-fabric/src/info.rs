@@ -39,7 +39,7 @@ const RX_CAPS: u64 = PRIMARY
 const TX_FLAGS: u64 =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
 const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;
-/// Operations that an endpoint takes before it may say FI_EAGAIN; what it can have under way is not limited.
+/// Operations that an endpoint says it takes where no number is asked for; what it can have under way is not limited.
 const DEPTH: usize = 256;
 /// Pieces of a message.
 pub const IOV_LIMIT: usize = 64;
@@ -81,6 +81,8 @@ struct Wanted {
     threading: u32,
     av_type: u32,
     mr_mode: i32,
+    /// Operations under way, to send and to receive.
+    depth: [usize; 2],
 }
 
 /// Whether an endpoint meets the hints.
@@ -108,10 +110,13 @@ unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
         fits &= ep.kind == 0 || ep.kind == FI_EP_RDM;
         fits &= ep.protocol == 0 || ep.protocol == PROTOCOL;
         fits &= ep.tx_ctx_cnt <= 1 && ep.rx_ctx_cnt <= 1 && ep.msg_prefix_size == 0 && ep.auth_key_size == 0;
+        let ordered = [ep.max_order_raw_size, ep.max_order_war_size, ep.max_order_waw_size];
+        fits &= ordered.into_iter().all(|size| size <= EAGER_LIMIT);
     }
     if let Some(domain) = domain {
         fits &= domain.control_progress != 1 && domain.data_progress != 1;
-        fits &= domain.cq_data_size <= 8;
+        fits &= domain.cq_data_size <= 8 && domain.mr_key_size <= 8;
+        fits &= domain.mr_iov_limit <= crate::mr::IOV_LIMIT && domain.auth_key_size == 0;
         fits &= domain.caps & !(offered & (FI_LOCAL_COMM | FI_REMOTE_COMM)) == 0;
         wanted.threading = domain.threading;
         wanted.av_type = domain.av_type;
@@ -121,11 +126,13 @@ unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
     if let Some(tx) = tx {
         fits &= tx.caps & !offered == 0 && tx.op_flags & !TX_FLAGS == 0;
         fits &= tx.inject_size <= EAGER_LIMIT && tx.iov_limit <= IOV_LIMIT && tx.msg_order & !ORDERS == 0;
-        fits &= tx.rma_iov_limit <= RMA_IOV_LIMIT;
+        fits &= tx.rma_iov_limit <= RMA_IOV_LIMIT && tx.comp_order == FI_ORDER_NONE;
+        wanted.depth[0] = tx.size;
     }
     if let Some(rx) = rx {
         fits &= rx.caps & !offered == 0 && rx.op_flags & !RX_FLAGS == 0;
-        fits &= rx.iov_limit <= IOV_LIMIT && rx.msg_order & !ORDERS == 0;
+        fits &= rx.iov_limit <= IOV_LIMIT && rx.msg_order & !ORDERS == 0 && rx.comp_order == FI_ORDER_NONE;
+        wanted.depth[1] = rx.size;
     }
     if let Some(fabric) = fabric {
         fits &= name_is(fabric.name, c"perusal");
@@ -234,7 +241,7 @@ fn granted(caps: u64) -> u64 {
     if accesses { caps | ACCESSES } else { caps }
 }
 
-fn tx_attr(caps: u64, op_flags: u64) -> TxAttr {
+fn tx_attr(caps: u64, op_flags: u64, depth: usize) -> TxAttr {
     TxAttr {
         caps: caps & TX_CAPS,
         mode: 0,
@@ -242,14 +249,14 @@ fn tx_attr(caps: u64, op_flags: u64) -> TxAttr {
         msg_order: ORDERS,
         comp_order: FI_ORDER_NONE,
         inject_size: EAGER_LIMIT,
-        size: DEPTH,
+        size: DEPTH.max(depth),
         iov_limit: IOV_LIMIT,
         rma_iov_limit: RMA_IOV_LIMIT,
         tclass: 0,
     }
 }
 
-fn rx_attr(caps: u64, op_flags: u64) -> RxAttr {
+fn rx_attr(caps: u64, op_flags: u64, depth: usize) -> RxAttr {
     RxAttr {
         caps: caps & RX_CAPS,
         mode: 0,
@@ -257,7 +264,7 @@ fn rx_attr(caps: u64, op_flags: u64) -> RxAttr {
         msg_order: ORDERS,
         comp_order: FI_ORDER_NONE,
         total_buffered_recv: 0,
-        size: DEPTH,
+        size: DEPTH.max(depth),
         iov_limit: IOV_LIMIT,
     }
 }
@@ -357,8 +364,10 @@ pub unsafe extern "C" fn getinfo(
     // SAFETY: hints are valid or null (promised), and what was allocated is zeroed, large enough, and ours.
     unsafe {
         let hints = hints.as_ref();
-        *tx = tx_attr(caps, hints.and_then(|hints| hints.tx_attr.as_ref()).map_or(0, |tx| tx.op_flags));
-        *rx = rx_attr(caps, hints.and_then(|hints| hints.rx_attr.as_ref()).map_or(0, |rx| rx.op_flags));
+        let tx_flags = hints.and_then(|hints| hints.tx_attr.as_ref()).map_or(0, |tx| tx.op_flags);
+        let rx_flags = hints.and_then(|hints| hints.rx_attr.as_ref()).map_or(0, |rx| rx.op_flags);
+        *tx = tx_attr(caps, tx_flags, wanted.depth[0]);
+        *rx = rx_attr(caps, rx_flags, wanted.depth[1]);
         *ep = ep_attr();
         *domain = domain_attr(&wanted, domain_name);
         // libfabric sets the provider's name itself.
