@@ -1,7 +1,7 @@
 //! Peers that are killed at any moment, memory that somebody writes anything into, other users, and what the kernel refuses.
 
 use crate::node::{CAPS, Node, Said, info};
-use crate::{OTHER, Other, pattern, two};
+use crate::{OTHER, Other, both, pattern, two};
 use perusal_fi::api::*;
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
@@ -178,6 +178,16 @@ pub fn what_the_kernel_refuses_is_an_error() {
     }
     assert!(refused > 1, "a queue and an endpoint have descriptors");
     drop(Node::open(offer).expect("an endpoint"));
+    // An answer waits until the way to its receiver can be opened.
+    let (a, b, to_b, _) = two();
+    let (bytes, mut room) = (pattern(300_001, 1), vec![0; 300_001]);
+    assert_eq!(a.send_pieces(&bytes, to_b, 1, 0, 5), 0);
+    let before = limit(libc::RLIMIT_NOFILE, 0);
+    b.receive(&mut room, FI_ADDR_UNSPEC, 1, 0, 6);
+    (0..100).for_each(|_| assert_eq!((a.read_now(), b.read_now()), (None, None)));
+    limit(libc::RLIMIT_NOFILE, before);
+    both(&a, &b);
+    assert!(room == bytes);
 }
 
 /// Endpoints need no room in /dev/shm or /tmp, and leave nothing there.

@@ -1,7 +1,7 @@
 //! The peers of an endpoint: who they are, the rings to them, and what waits for room there.
 
 use crate::address::Address;
-use crate::api::{FI_ADDR_NOTAVAIL, FI_ESHUTDOWN};
+use crate::api::{FI_ADDR_NOTAVAIL, FI_EAGAIN, FI_EBUSY, FI_ENOMEM, FI_ESHUTDOWN};
 use crate::name::Name;
 use crate::region::Remote;
 use crate::remote::{Network, Watched};
@@ -365,6 +365,14 @@ impl Peers {
         self.all[peer as usize].outgoing.as_mut().ok_or(FI_ESHUTDOWN)
     }
 
+    /// Whether there will never be a way to a peer. Where there is none now for lack of descriptors, memory or a slot there may be one later.
+    pub fn is_gone(&mut self, peer: u32) -> bool {
+        let error = self.outgoing(peer).err();
+        error.is_some_and(|error| {
+            !matches!(error, libc::EMFILE | libc::ENFILE | FI_ENOMEM | FI_EAGAIN | FI_EBUSY)
+        })
+    }
+
     #[cold]
     fn attach(&mut self, number: u32) -> Result<(), i32> {
         let peer = &mut self.all[number as usize];
@@ -441,7 +449,7 @@ impl Peers {
         stream: &mut dyn FnMut((u32, &mut Outgoing)) -> Option<bool>,
     ) -> bool {
         let mut any = false;
-        if self.outgoing(peer).is_err() {
+        if self.is_gone(peer) {
             // Whoever is gone wants no answer.
             self.all[peer as usize].waiting.retain(|what| matches!(what, Waiting::Stream(_)));
         }

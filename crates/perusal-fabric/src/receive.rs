@@ -86,7 +86,8 @@ impl Core {
         let Some((spans, receive)) = self.buffer(number, message.len) else { return };
         let wanted = message.len.min(spans.len());
         let peer = message.peer;
-        let reachable = self.peers.outgoing(peer).is_ok();
+        let gone = self.peers.is_gone(peer);
+        let reachable = self.peers.all[peer as usize].outgoing.is_some();
         let (to, room) = spans.single();
         let send = there.send;
         let plain = reachable && there.at != 0 && (1..=room).contains(&wanted);
@@ -99,7 +100,7 @@ impl Core {
         }
         let number =
             self.arriving.insert(Arriving { send, ..Arriving::new(message, spans, wanted, receive) });
-        if !reachable {
+        if gone {
             self.arrived(number, FI_ESHUTDOWN);
             return;
         }
