@@ -3,16 +3,17 @@
 use super::block_locks::BlockLocks;
 use super::control::{Control, StoreFlag};
 use super::epoch::Epochs;
+use super::hints::{alignment, has_no_locks, has_own_parts};
 use super::memory::{Brought, Start, TargetMemory, salt};
 use super::remote::{Served, Service};
-use super::window::{Memory, Window, has_no_locks};
+use super::window::{Memory, Window};
 use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, new_context};
 use crate::comm::{Attributes, Comm, ErrhandlerSlot, Link, lock};
 use crate::engine::{Engine, HomeJob, probe_address};
 use crate::error::{Error, Result};
 use crate::heap::{Extent, Heap};
 use crate::info::Info;
-use crate::limits::{APART, HUGE_PAGE, PAGE};
+use crate::limits::{APART, PAGE};
 use crate::sync::{Arc, AtomicBool, AtomicU32, ConditionalLock, Mutex};
 
 /// What a member tells the others of itself as a window is made.
@@ -101,7 +102,7 @@ impl Window {
         let members = comm.size() as usize;
         let mut extents = Vec::new();
         let own = Self::own(engine, &comm, memory, hints, &mut extents);
-        let contiguous = matches!(memory, Memory::Shared(_)) && !own_parts(hints);
+        let contiguous = matches!(memory, Memory::Shared(_)) && !has_own_parts(hints);
         let homes = Self::homes(engine, &comm, contiguous);
         let heap =
             homes.as_ref().ok().and_then(|homes| Heap::of(homes[comm.rank() as usize].0.memory(engine)));
@@ -216,7 +217,7 @@ impl Window {
                 None => Start::Address(base.expose_provenance() as u64),
             },
             Memory::Allocated(bytes) => Start::Place(allocate(bytes, align)?),
-            Memory::Shared(bytes) if own_parts(hints) => Start::Place(allocate(bytes, align.max(PAGE))?),
+            Memory::Shared(bytes) if has_own_parts(hints) => Start::Place(allocate(bytes, align.max(PAGE))?),
             // Laid out when all sizes are known.
             Memory::Shared(_) => Start::Place(0),
             Memory::Dynamic => Start::Bottom,
@@ -308,16 +309,4 @@ pub(super) fn give_back(engine: &Engine, extents: Vec<Extent>) {
     if let Some(heap) = Heap::of(engine.job()) {
         extents.iter().for_each(|extent| heap.free(extent));
     }
-}
-
-/// Whether a shared window's parts need not be contiguous.
-fn own_parts(hints: &Info) -> bool {
-    hints.text("alloc_shared_noncontig").is_some_and(|text| text.trim() == "true")
-}
-
-/// The alignment that the hints ask for: a power of two. The shared heap has none above that of huge pages.
-fn alignment(hints: &Info) -> usize {
-    let asked = hints.text("mpi_minimum_memory_alignment").and_then(|text| text.trim().parse::<usize>().ok());
-    let asked = asked.filter(|asked| *asked <= HUGE_PAGE).unwrap_or(1);
-    asked.max(crate::limits::LINE).next_power_of_two()
 }

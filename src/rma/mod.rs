@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `window` | [`Window`] and its operations |
 //! | `create` | making one, which all members do together |
+//! | `hints` | what a program may say of a window |
 //! | `synchronization` | fence, post-start-complete-wait, locks, flushes |
 //! | `epoch` | which calls are legal now |
 //! | `lock` | the lock of one rank's memory |
@@ -39,6 +40,8 @@ mod block_locks;
 mod create;
 #[cfg(not(perusal_loom))]
 mod direct;
+#[cfg(not(perusal_loom))]
+pub mod hints;
 #[cfg(not(perusal_loom))]
 mod memory;
 #[cfg(not(perusal_loom))]

@@ -4,6 +4,7 @@ use super::accumulate::{Update, compare_and_swap};
 use super::control::{Control, StoreFlag};
 use super::create::give_back;
 use super::epoch::Epochs;
+use super::hints::has_no_locks;
 use super::memory::TargetMemory;
 use super::remote::{Remote, Served, Service};
 use super::transfer::{TargetElements, check_room, get, put};
@@ -459,9 +460,4 @@ impl Window {
             self.operate(what, || compare_and_swap(self.remote(engine), elements, basic, values, old)),
         )
     }
-}
-
-/// Whether hints say that there are no locks.
-pub(super) fn has_no_locks(hints: &Info) -> bool {
-    hints.text("no_locks") == Some("true")
 }

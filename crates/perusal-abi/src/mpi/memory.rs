@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::heap::{Extent, Heap};
 use crate::info::Info;
 use crate::process;
+use crate::rma::hints::minimum_alignment;
 use crate::types::MPI_Aint;
 use core::alloc::Layout;
 use core::ffi::c_void;
@@ -31,8 +32,8 @@ const ALIGNMENT: usize = crate::limits::LINE;
 
 fn layout(size: MPI_Aint, hints: &Info) -> Result<Layout> {
     let size = usize::try_from(size).map_err(|_| Error::Arg("size is negative"))?;
-    let asked = hints.text("mpi_minimum_memory_alignment").and_then(|text| text.trim().parse::<usize>().ok());
-    let alignment = asked.unwrap_or(1).max(ALIGNMENT).checked_next_power_of_two().unwrap_or(ALIGNMENT);
+    let asked = minimum_alignment(hints).unwrap_or(1);
+    let alignment = asked.max(ALIGNMENT).checked_next_power_of_two().unwrap_or(ALIGNMENT);
     Layout::from_size_align(size.max(1), alignment)
         .map_err(|_| Error::NoMem(format!("MPI_Alloc_mem of {size} bytes")))
 }

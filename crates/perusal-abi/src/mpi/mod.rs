@@ -37,4 +37,3 @@ pub mod type_create;
 pub mod type_object;
 mod typed;
 pub mod win;
-pub mod win_info;

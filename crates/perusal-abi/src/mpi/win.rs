@@ -1,6 +1,5 @@
 //! Windows: making, freeing, asking about and synchronising them (MPI 5.0 §12.2, §12.5).
 
-use super::win_info::{self, Scope};
 use super::{attr, memory_kinds};
 use crate::abi::*;
 use crate::arguments::{Fitting, InOut};
@@ -11,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::info::Info;
 use crate::messages::is_memory;
 use crate::process::engine;
+use crate::rma::hints::{self, Scope};
 use crate::rma::{Assert, Flavor, LockKind, Memory, Window};
 use crate::types::MPI_Win;
 use crate::windows::{self, WindowObject};
@@ -52,11 +52,11 @@ fn made(
 ) -> Result<(usize, MPI_Win)> {
     let engine = engine()?;
     if check::is_on() {
-        check::compare_on_comm(comm, "hints or sizes", &win_info::alike(hints, memory, unit));
+        check::compare_on_comm(comm, "hints or sizes", &hints::alike(hints, memory, unit));
     }
-    let hints = memory_kinds::with_kinds(win_info::at_creation(Scope::of(&memory, hints), hints), comm)?;
+    let hints = memory_kinds::with_kinds(hints::at_creation(Scope::of(&memory, hints), hints), comm)?;
     let window = Window::create(engine, comm, memory, unit, &hints)?;
-    let contiguous = matches!(memory, Memory::Shared(_)) && !win_info::has_own_parts(&hints);
+    let contiguous = matches!(memory, Memory::Shared(_)) && !hints::has_own_parts(&hints);
     let placed = window.own_size().0 > 0 || contiguous;
     let base = base.unwrap_or_else(|| if placed { window.base() } else { 0 });
     let events = window.events().clone();
@@ -184,7 +184,7 @@ pub fn set_info(win: &WindowObject, hints: Info) -> Result<()> {
     if check::is_on() {
         compare_function(win);
     }
-    win.set_info(win_info::changed(win.info(), &hints));
+    win.set_info(hints::changed(win.info(), &hints));
     Ok(())
 }
 

@@ -2,9 +2,9 @@
 //!
 //! A hint that is not known, or whose value makes no sense, is ignored.
 
+use super::Memory;
 use crate::info::Info;
 use crate::limits::{HUGE_PAGE, LINE};
-use crate::rma::Memory;
 
 /// What a hint's value is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,11 +25,12 @@ struct Hint {
     later: bool,
 }
 
+const NO_LOCKS: &str = "no_locks";
 const NONCONTIG: &str = "alloc_shared_noncontig";
 const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 
 const HINTS: &[Hint] = &[
-    Hint { key: "no_locks", kind: Kind::Truth, default: "false", later: true },
+    Hint { key: NO_LOCKS, kind: Kind::Truth, default: "false", later: true },
     Hint { key: "accumulate_ordering", kind: Kind::Ordering, default: "rar,raw,war,waw", later: true },
     Hint { key: "accumulate_ops", kind: Kind::SameOp, default: "same_op_no_op", later: true },
     Hint { key: "mpi_accumulate_granularity", kind: Kind::Number, default: "0", later: true },
@@ -71,10 +72,37 @@ impl Scope {
     }
 }
 
+fn is_true(hints: &Info, key: &str) -> bool {
+    value(Kind::Truth, hints.text(key)).as_deref() == Some("true")
+}
+
 /// Whether the parts of a shared window with these hints need not be contiguous.
 #[must_use]
 pub fn has_own_parts(hints: &Info) -> bool {
-    value(Kind::Truth, hints.text(NONCONTIG)).as_deref() == Some("true")
+    is_true(hints, NONCONTIG)
+}
+
+/// Whether these hints say that nobody locks the window.
+#[must_use]
+pub fn has_no_locks(hints: &Info) -> bool {
+    is_true(hints, NO_LOCKS)
+}
+
+/// The bytes of alignment that hints of memory ask for.
+#[must_use]
+pub fn minimum_alignment(hints: &Info) -> Option<usize> {
+    hints.text(ALIGNMENT)?.trim().parse().ok()
+}
+
+/// The alignment of memory that is allocated for a window with these hints: a power of two, a cache line at least.
+#[must_use]
+pub fn alignment(hints: &Info) -> usize {
+    minimum_alignment(hints).and_then(aligned).unwrap_or(LINE)
+}
+
+/// The alignment in force where one is asked for. The shared heap has none above that of huge pages.
+fn aligned(asked: usize) -> Option<usize> {
+    (asked <= HUGE_PAGE).then(|| asked.max(LINE).next_power_of_two())
 }
 
 /// The value in force for what was asked for; `None` if it makes no sense.
@@ -88,11 +116,7 @@ fn value(kind: Kind, asked: Option<&str>) -> Option<String> {
         }
         Kind::SameOp => matches!(&*asked, "same_op" | "same_op_no_op"),
         Kind::Number => asked.parse::<u64>().is_ok(),
-        Kind::Alignment => {
-            // The shared heap has no larger one.
-            let asked: usize = asked.parse().ok().filter(|asked| *asked <= HUGE_PAGE)?;
-            return Some(asked.max(LINE).next_power_of_two().to_string());
-        }
+        Kind::Alignment => return Some(aligned(asked.parse().ok()?)?.to_string()),
     };
     good.then_some(asked)
 }
@@ -118,10 +142,9 @@ pub fn alike(asked: &Info, memory: Memory, unit: u64) -> String {
     };
     let mut said: Vec<String> =
         HINTS.iter().filter(|hint| hint.key != NONCONTIG && hint.key != ALIGNMENT).filter_map(hint).collect();
-    let is_true = |key| asked.text(key) == Some("true");
     if let Memory::Own { bytes, .. } | Memory::Allocated(bytes) | Memory::Shared(bytes) = memory {
-        said.extend(is_true("same_size").then(|| format!("{bytes} bytes")));
-        said.extend(is_true("same_disp_unit").then(|| format!("displacement unit {unit}")));
+        said.extend(is_true(asked, "same_size").then(|| format!("{bytes} bytes")));
+        said.extend(is_true(asked, "same_disp_unit").then(|| format!("displacement unit {unit}")));
     }
     if said.is_empty() { "no hint".to_owned() } else { said.join(", ") }
 }
