@@ -7,6 +7,8 @@ use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
 use crate::error::{Error, Result};
+use core::any::Any;
+use std::sync::Arc;
 
 /// Elements in a user's memory, which is used while a [`CollectiveOp`] with them is performed ([`CollectiveOp::perform`]).
 #[derive(Clone, Debug)]
@@ -198,6 +200,8 @@ pub struct TypedOp {
     pub op: Op,
     /// The type's handle, which user functions are called with.
     pub handle: usize,
+    /// What keeps the handle valid for as long as they may be called.
+    pub held: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl TypedOp {

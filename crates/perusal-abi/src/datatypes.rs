@@ -3,7 +3,7 @@
 //! Predefined handles lead to a static table. What users make is a [`TypeObject`] in a handle table; the engine works on the
 //! [`Datatype`] inside it, which lives on for as long as a message uses it, however early the user frees the handle.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, PoisonError};
 
 use crate::abi;
@@ -27,6 +27,8 @@ static TYPES: HandleTable<TypeObject> = HandleTable::new(HandleKind::Datatype);
 static OPS: HandleTable<Op> = HandleTable::new(HandleKind::Op);
 /// Names that users gave to predefined types.
 static NAMES: LazyLock<Mutex<HashMap<usize, Vec<u8>>>> = LazyLock::new(Mutex::default);
+/// Handles that operations hold ([`hold`]).
+static HELD: Mutex<BTreeMap<usize, Held>> = Mutex::new(BTreeMap::new());
 /// The unnamed predefined types (MPI 5.0 §19.1.5): asking twice gives the same handle.
 static UNNAMED: LazyLock<Mutex<Vec<(Datatype, usize)>>> = LazyLock::new(Mutex::default);
 
@@ -150,8 +152,7 @@ fn insert_new(datatype: Datatype, committed: bool) -> Result<usize> {
 
 /// The handles of derived types.
 pub fn made() -> Vec<usize> {
-    let is_derived = |handle: &usize| any(*handle).is_ok_and(|datatype| !datatype.is_predefined());
-    TYPES.handles().into_iter().filter(is_derived).collect()
+    TYPES.handles().into_iter().filter(|handle| freeable(*handle).is_ok()).collect()
 }
 
 /// The handles of users' operations.
@@ -165,7 +166,15 @@ pub fn ops_made() -> Vec<usize> {
 /// [`Error::Type`] if there is none or it is predefined.
 pub fn remove(handle: usize) -> Result<()> {
     freeable(handle)?;
-    TYPES.remove(handle).map(drop).ok_or_else(|| invalid(handle))
+    let mut all = lock(&HELD);
+    match all.get_mut(&handle) {
+        Some(held) if held.freed => return Err(invalid(handle)),
+        Some(held) => held.freed = true,
+        None => {
+            TYPES.remove(handle).ok_or_else(|| invalid(handle))?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether [`remove`] would accept this handle.
@@ -176,7 +185,43 @@ pub fn freeable(handle: usize) -> Result<()> {
     if any(handle)?.is_predefined() {
         return Err(Error::Type("a predefined datatype cannot be freed"));
     }
-    Ok(())
+    match lock(&HELD).get(&handle) {
+        Some(held) if held.freed => Err(invalid(handle)),
+        _ => Ok(()),
+    }
+}
+
+/// How many operations hold a handle, and whether the program has freed it.
+#[derive(Default)]
+struct Held {
+    operations: usize,
+    freed: bool,
+}
+
+/// A hold on a derived type's handle: it names its type until this is dropped, even if the program frees it before.
+#[derive(Debug)]
+pub struct HeldType(usize);
+
+/// Holds the handle of a derived type for an operation that calls a function of the program's with it (MPI 5.0 §5.1.9: a type may be freed while
+/// an operation uses it). `None` for a predefined one, which stays.
+pub fn hold(handle: usize) -> Option<HeldType> {
+    let mut all = lock(&HELD);
+    if TYPES.get(handle)?.datatype.is_predefined() {
+        return None;
+    }
+    all.entry(handle).or_default().operations += 1;
+    Some(HeldType(handle))
+}
+
+impl Drop for HeldType {
+    fn drop(&mut self) {
+        let mut all = lock(&HELD);
+        let Some(held) = all.get_mut(&self.0) else { return };
+        held.operations -= 1;
+        if held.operations == 0 && all.remove(&self.0).is_some_and(|held| held.freed) {
+            TYPES.remove(self.0);
+        }
+    }
 }
 
 impl TypeObject {

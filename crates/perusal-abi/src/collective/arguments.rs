@@ -155,7 +155,7 @@ pub fn reduce(
     }
     let combine = match send.as_ref().or(recv.as_ref()) {
         Some(some) => combine(op, some, datatype)?,
-        None => TypedOp { op: datatypes::op(op)?, handle: datatype },
+        None => TypedOp { op: datatypes::op(op)?, handle: datatype, held: None },
     };
     Ok(CollectiveOp::Reduce(send, recv, combine, root))
 }

@@ -9,6 +9,7 @@ use crate::datatypes;
 use crate::error::{Error, Result};
 use crate::messages::{self, contents};
 use core::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 /// A buffer of which each peer has a piece of its own, with counts, displacements and type, or types.
 #[derive(Clone, Copy)]
@@ -209,7 +210,8 @@ pub fn combine(op: usize, elements: &Elements, handle: usize) -> Result<TypedOp>
         return Err(Error::Op("only one-sided communication has this operation"));
     }
     op.check(elements.datatype())?;
-    Ok(TypedOp { op, handle })
+    let held = if op.is_predefined() { None } else { datatypes::hold(handle) };
+    Ok(TypedOp { op, handle, held: held.map(|held| Arc::new(held) as _) })
 }
 
 /// Refuses a result that begins where the operands do. Types with displacements may have one address and different data.
