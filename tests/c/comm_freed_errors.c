@@ -88,7 +88,7 @@ static void receive(enum kind kind, int freed)
     } else if (kind == ALL) {
         CLASS(MPI_Waitall(1, &request, &status), MPI_ERR_IN_STATUS);
         SAME(status.MPI_ERROR, MPI_ERR_TRUNCATE);
-        raised(name, MPI_ERR_IN_STATUS);
+        raised(name, MPI_ERR_TRUNCATE);
     } else {
         CLASS(MPI_Wait(&request, &status), MPI_ERR_TRUNCATE);
         raised(name, MPI_ERR_TRUNCATE);

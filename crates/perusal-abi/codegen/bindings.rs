@@ -240,7 +240,7 @@ impl<'a> Row<'a> {
                     "session" => ("ErrorSource::Session", "MPI_SESSION_NULL"),
                     "win" => ("ErrorSource::Win", "MPI_WIN_NULL"),
                     "fh" => ("ErrorSource::File", "MPI_FILE_NULL"),
-                    _ => ("ErrorSource::Comm", "MPI_COMM_SELF"),
+                    _ => ("ErrorSource::Comm", "MPI_COMM_NULL"),
                 };
                 format!(
                     "{{

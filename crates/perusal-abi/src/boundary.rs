@@ -86,8 +86,9 @@ pub enum Handler {
 /// What the boundary must know from the layers below; given once at initialisation.
 #[derive(Debug, Clone, Copy)]
 pub struct Hooks {
-    /// The error handler of an object. Invalid handles are the hook's to map to [`ErrorSource::Nothing`].
-    pub handler: fn(ErrorSource) -> Handler,
+    /// The error handler that an error at a source invokes, and the object that it is invoked on: that of the source, or, where its handle names
+    /// nothing, what stands for it.
+    pub handler: fn(ErrorSource) -> (Handler, ErrorSource),
     /// Ends the job with this exit code; the message has been printed. Must not return.
     pub end_job: fn(code: c_int) -> !,
     /// This process's rank in MPI_COMM_WORLD, for messages.
@@ -273,6 +274,12 @@ pub fn blame(on: Option<RaisedOn>) {
     BLAMED.set(on);
 }
 
+/// Takes back what [`blame`] has said: the error is not raised now.
+#[cold]
+pub fn blamed() -> Option<RaisedOn> {
+    BLAMED.take()
+}
+
 thread_local! {
     /// The last error of the library's that this thread was given: its class, and what it says.
     static LAST: RefCell<Option<(c_int, String)>> = const { RefCell::new(None) };
@@ -292,10 +299,11 @@ pub fn last_said(class: c_int) -> Option<String> {
 pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Error) -> c_int {
     super::process::await_end();
     let RaisedOn { source, handler } = BLAMED.take().unwrap_or_else(|| RaisedOn::from(source.into()));
-    let mut code = error.class();
+    let code = error.class();
     check::call_failed(&error);
+    // A communicator that was freed before its request was over is named as it was.
+    let (handler, source) = handler.map_or_else(|| handler_of(source), |handler| (handler, source));
     emit_invoked(source, code);
-    let handler = handler.unwrap_or_else(|| handler_of(source));
     if !matches!(handler, Handler::Fatal | Handler::Abort) && !matches!(error, Error::Code(_)) {
         // A thread that is ending has no such place any more.
         let _ = LAST.try_with(|last| last.replace(Some((code, sentence(function, &error)))));
@@ -305,11 +313,17 @@ pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Erro
         Handler::Fatal | Handler::Abort => end(function, &error, code),
         Handler::User(call) => {
             let mut h = source.handle();
+            let in_status = match &error {
+                Error::InStatus { first, .. } => Some(first.class()),
+                _ => None,
+            };
+            let mut said = in_status.unwrap_or(code);
             // SAFETY: the user registered this function as an error handler for objects of this kind (MPI 5.0
             // §9.3.1): it takes a pointer to the handle and one to the code, both of which live until it returns.
-            unsafe { call(&mut h, &mut code) };
-            // The handler may have put another code there: it is the one that the function returns (§9.3.1), as in MPICH and Open MPI.
-            code
+            unsafe { call(&mut h, &mut said) };
+            // The handler may have put another code there: it is the one that the function returns (§9.3.1), as in MPICH and Open MPI. Of
+            // MPI_ERR_IN_STATUS it does not know: it is given the code in the status of the request that has failed.
+            if in_status.is_none() { said } else { code }
         }
     }
 }
@@ -338,7 +352,7 @@ pub fn outcome(source: impl Into<ErrorSource>, function: &'static str, result: R
     }
 }
 
-fn handler_of(source: ErrorSource) -> Handler {
+fn handler_of(source: ErrorSource) -> (Handler, ErrorSource) {
     match HOOKS.get() {
         // A session that cannot begin, or not end, has its error handler all the same.
         Some(hooks)
@@ -346,8 +360,8 @@ fn handler_of(source: ErrorSource) -> Handler {
         {
             (hooks.handler)(source)
         }
-        _ if matches!(source, ErrorSource::File(_)) => Handler::Return,
-        _ => initial(),
+        _ if matches!(source, ErrorSource::File(_)) => (Handler::Return, source),
+        _ => (initial(), ErrorSource::Nothing),
     }
 }
 

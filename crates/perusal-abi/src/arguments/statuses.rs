@@ -68,22 +68,41 @@ impl<'a, N: Integer> Array<'a, *mut MPI_Status, N> for Statuses<'a> {
 }
 
 impl Statuses<'_> {
-    /// Fills status `at`, MPI_ERROR too.
     #[inline(always)]
-    pub fn set(self, at: usize, status: &MessageStatus) {
-        if at < self.length {
-            // SAFETY: `to` has `length` elements (argument rule 1), and `at` is below that.
-            let to = unsafe { &mut *self.to.add(at) };
+    fn at(&mut self, at: usize) -> Option<&mut MPI_Status> {
+        // SAFETY: `to` has `length` elements (argument rule 1), and `at` is below that.
+        (at < self.length).then(|| unsafe { &mut *self.to.add(at) })
+    }
+
+    /// Fills status `at`, but for MPI_ERROR, which only a call that returns MPI_ERR_IN_STATUS sets (MPI 5.0 §3.2.5).
+    #[inline(always)]
+    pub fn set(mut self, at: usize, status: &MessageStatus) {
+        if let Some(to) = self.at(at) {
             to.fill(status.source, status.tag, status.bytes, status.cancelled);
+        }
+    }
+
+    /// Fills status `at`, MPI_ERROR too: that of such a call, and the empty one, which has MPI_SUCCESS there (MPI 5.0 §3.7.3).
+    #[inline(always)]
+    pub fn set_with_error(mut self, at: usize, status: &MessageStatus) {
+        self.set(at, status);
+        if let Some(to) = self.at(at) {
             to.error = status.error;
         }
     }
 
-    /// Those behind the first `n`.
-    #[must_use]
-    pub fn behind(self, n: usize) -> Self {
-        let n = n.min(self.length);
-        Self { to: self.to.wrapping_add(n), length: self.length - n, call: PhantomData }
+    /// As [`set`](Self::set), with MPI_ERROR where it says something: of an operation that has failed, and in the empty status.
+    pub fn set_or_empty(self, at: usize, status: &MessageStatus) {
+        if status.error != MPI_SUCCESS || *status == MessageStatus::EMPTY {
+            self.set_with_error(at, status);
+        } else {
+            self.set(at, status);
+        }
+    }
+
+    /// The first `n` are of operations that have succeeded, in a call that returns MPI_ERR_IN_STATUS.
+    pub fn say_success(mut self, n: usize) {
+        (0..n).for_each(|at| _ = self.at(at).map(|to| to.error = MPI_SUCCESS));
     }
 }
 
@@ -95,20 +114,29 @@ mod tests {
     use core::ptr::null_mut;
 
     #[test]
-    fn of_ignored_statuses_none_is_written_and_of_others_only_those_behind() {
+    fn of_ignored_statuses_none_is_written_and_of_others_the_error_only_where_it_is_asked_for() {
         let call = Call::new(&crate::calls::Function {
             name: "MPI_Test",
             number: crate::calls::Function::WITHOUT_EVENTS,
         });
         let mut two = [MPI_Status::EMPTY; 2];
+        two.iter_mut().for_each(|one| one.error = 77);
         // SAFETY: NULL is allowed; `two` has two elements.
         unsafe {
             let ignored: Statuses<'_> = call.array(null_mut::<MPI_Status>(), 2).unwrap();
             ignored.set(0, &MessageStatus::PROC_NULL);
+            ignored.say_success(1);
             let all: Statuses<'_> = call.array(two.as_mut_ptr(), 2).unwrap();
-            all.behind(1).set(0, &MessageStatus::PROC_NULL);
-            all.behind(2).set(0, &MessageStatus::PROC_NULL);
+            all.set(1, &MessageStatus::PROC_NULL);
+            all.set_or_empty(1, &MessageStatus::PROC_NULL);
+            all.set(2, &MessageStatus::PROC_NULL);
         }
         assert_eq!((two[0].source, two[1].source), (abi::MPI_ANY_SOURCE, abi::MPI_PROC_NULL));
+        assert_eq!((two[0].error, two[1].error), (77, 77));
+        // SAFETY: as above.
+        let all: Statuses<'_> = unsafe { call.array(two.as_mut_ptr(), 2) }.unwrap();
+        all.say_success(1);
+        all.set_or_empty(1, &MessageStatus::EMPTY);
+        assert_eq!((two[0].error, two[1].error), (MPI_SUCCESS, MPI_SUCCESS));
     }
 }

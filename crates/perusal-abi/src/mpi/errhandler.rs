@@ -48,34 +48,22 @@ pub fn initial() -> Errhandler {
     }
 }
 
-/// The error handler of an object, as [`boundary::Hooks`] ask for it.
-pub fn handler_of(source: ErrorSource) -> Handler {
+/// The error handler of an object, and the object, as [`boundary::Hooks`] ask for it.
+pub fn handler_of(source: ErrorSource) -> (Handler, ErrorSource) {
     let found = match source {
-        ErrorSource::File(handle) => match files::get(handle) {
-            Ok(file) => file.file().errhandler.get(),
-            Err(_) => OF_NO_FILE.get(),
-        },
-        ErrorSource::Nothing => of_nothing(),
-        ErrorSource::Comm(handle) => {
-            comms::get(handle).map_or_else(|_| of_nothing(), |comm| comm.errhandler.get())
-        }
-        ErrorSource::Session(handle) => match session::find(handle) {
-            Ok(session) => session.errhandler.get(),
-            Err(_) => of_nothing(),
-        },
-        ErrorSource::Win(handle) => match windows::get(handle) {
-            Ok(win) => win.errhandler.get(),
-            Err(_) => of_nothing(),
-        },
-        ErrorSource::NewComm(handler) => return of_new(handler, ErrhandlerKind::Comm),
-        ErrorSource::NewSession(handler) => return of_new(handler, ErrhandlerKind::Session),
+        ErrorSource::File(handle) => files::get(handle).ok().map(|file| file.file().errhandler.get()),
+        ErrorSource::Nothing => None,
+        ErrorSource::Comm(handle) => comms::get(handle).ok().map(|comm| comm.errhandler.get()),
+        ErrorSource::Session(handle) => session::find(handle).ok().map(|session| session.errhandler.get()),
+        ErrorSource::Win(handle) => windows::get(handle).ok().map(|win| win.errhandler.get()),
+        ErrorSource::NewComm(handler) => find(handler, ErrhandlerKind::Comm).ok(),
+        ErrorSource::NewSession(handler) => find(handler, ErrhandlerKind::Session).ok(),
     };
-    found.into()
-}
-
-/// The answer of the handler that a new object of `kind` was to have; that of errors at no object if there is none.
-fn of_new(handler: MPI_Errhandler, kind: ErrhandlerKind) -> Handler {
-    find(handler, kind).unwrap_or_else(|_| of_nothing()).into()
+    match (found, source) {
+        (Some(found), _) => (found.into(), source),
+        (None, ErrorSource::File(_)) => (OF_NO_FILE.get().into(), ErrorSource::File(MPI_FILE_NULL)),
+        (None, _) => (of_nothing().into(), ErrorSource::Nothing),
+    }
 }
 
 /// The error handler of `handle`, which objects of `kind` may have.

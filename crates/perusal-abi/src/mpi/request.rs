@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::arguments::{Call, InOut, NO_RESULT, Out, Room, StatusOut, Statuses};
-use crate::boundary;
+use crate::boundary::{self, ErrorSource, RaisedOn};
 use crate::calls::{CallSpan, Function};
 use crate::check;
 use crate::engine::Engine;
@@ -14,25 +14,46 @@ use crate::requests::{self, Named, all_over, find, find_all, first_over, only_on
 use crate::types::MPI_Request;
 use core::ffi::c_int;
 
-/// The first request of an array that failed, if one did: its place, and its error.
-#[derive(Default)]
-struct FirstFailure(Option<(usize, Error)>);
+/// The outcomes of requests of an array as they are taken, and the first of them that failed, if one did: its place, its error, and what that is
+/// raised on.
+struct Outcomes<'a> {
+    statuses: Statuses<'a>,
+    /// Statuses that are set.
+    set: usize,
+    failure: Option<(usize, Error, Option<RaisedOn>)>,
+}
 
-impl FirstFailure {
-    /// Takes the outcome of the request at `at` into account.
-    fn note(&mut self, at: usize, error: Option<Error>) {
-        if let (None, Some(error)) = (&self.0, error) {
-            self.0 = Some((at, error));
+impl<'a> Outcomes<'a> {
+    /// After the first `set` requests, which have succeeded.
+    fn after(set: usize, statuses: Statuses<'a>) -> Self {
+        Self { statuses, set, failure: None }
+    }
+
+    /// Takes the outcome of the request at `at` of the program's array: the next status.
+    fn take(&mut self, at: usize, (status, error): (MessageStatus, Option<Error>)) {
+        if let Some(error) = error {
+            let on = boundary::blamed();
+            if self.failure.is_none() {
+                self.statuses.say_success(self.set);
+                self.failure = Some((at, error, on));
+            }
         }
+        match self.failure {
+            Some(_) => self.statuses.set_with_error(self.set, &status),
+            None => self.statuses.set_or_empty(self.set, &status),
+        }
+        self.set += 1;
     }
 
     /// What a call fails with that has set a status for each request (MPI 5.0 §3.7.5).
-    fn outcome(self) -> Result<()> {
-        self.0.map_or(Ok(()), |(at, first)| Err(Error::InStatus { at, first: Box::new(first) }))
+    fn end(self) -> Result<()> {
+        let Some((at, first, on)) = self.failure else { return Ok(()) };
+        boundary::blame(on);
+        Err(Error::InStatus { at, first: Box::new(first) })
     }
 }
 
-/// Takes all outcomes; statuses get the error of each. The first request is that at `begin` of the program's array.
+/// Takes all outcomes. The first request is that at `begin` of the program's array, and all before have succeeded.
 fn take_all(
     engine: &Engine,
     named: &[Named],
@@ -40,35 +61,30 @@ fn take_all(
     statuses: Statuses<'_>,
     begin: usize,
 ) -> Result<()> {
-    let mut failure = FirstFailure::default();
+    let mut outcomes = Outcomes::after(begin, statuses);
     for (at, (one, handle)) in named.iter().zip(handles).enumerate() {
-        let (status, error) = one.take(engine, handle);
-        failure.note(begin + at, error);
-        statuses.set(at, &status);
+        outcomes.take(begin + at, one.take(engine, handle));
     }
-    failure.outcome()
+    outcomes.end()
 }
 
-/// Takes those that are over: how many, and what failed; their indices, their statuses.
-fn take_some(
+/// Takes those that are over, and their indices.
+fn take_some<'a>(
     engine: &Engine,
     named: &[Named],
     handles: &mut [MPI_Request],
     indices: &Room<'_, c_int>,
-    statuses: Statuses<'_>,
-) -> Result<(c_int, FirstFailure)> {
-    let (mut taken, mut failure) = (0, FirstFailure::default());
+    statuses: Statuses<'a>,
+) -> Result<Outcomes<'a>> {
+    let mut outcomes = Outcomes::after(0, statuses);
     for (at, (one, handle)) in named.iter().zip(handles).enumerate() {
         if !one.counts() || !one.is_over(engine)? {
             continue;
         }
-        let (status, error) = one.take(engine, handle);
-        failure.note(at, error);
-        statuses.set(taken, &status);
-        indices.set(taken, at as c_int);
-        taken += 1;
+        indices.set(outcomes.set, at as c_int);
+        outcomes.take(at, one.take(engine, handle));
     }
-    Ok((taken as c_int, failure))
+    Ok(outcomes)
 }
 
 /// Takes one outcome of an array.
@@ -177,21 +193,22 @@ fn state_of(engine: &Engine, handle: MPI_Request) -> HandleState {
     }
 }
 
-/// The fast path of a wait for several messages, one after the other: how many outcomes it took. The next one, if there is one, is
+/// The fast path of a wait for several messages, those from `from` on, one after the other: where it ended. The next one, if there is one, is
 /// unusual in some way, and the complete implementation must see to it and those behind it. `OBSERVED`: there may be listeners.
 #[inline(always)]
 fn waitall_in_turn<const OBSERVED: bool>(
     engine: &Engine,
     handles: &mut [MPI_Request],
     statuses: Statuses<'_>,
+    from: usize,
 ) -> usize {
     let mut known = false;
-    for at in 0..handles.len() {
+    for at in from..handles.len() {
         let set = |got: &MessageStatus| statuses.set(at, got);
         let Some(message) = message(engine, handles[at]) else {
             match requests::take_over(&mut handles[at]) {
                 Some(got) => set(&got),
-                None if handles[at] == MPI_REQUEST_NULL => set(&MessageStatus::EMPTY),
+                None if handles[at] == MPI_REQUEST_NULL => statuses.set_with_error(at, &MessageStatus::EMPTY),
                 None => return at,
             }
             continue;
@@ -254,7 +271,7 @@ pub fn wait(call: &Call, request: Option<InOut<'_, MPI_Request>>, status: Status
     }
     let run =
         || boundary::enter(call.function().name).and_then(|()| wait_slow(call.function(), request, status));
-    boundary::outcome(MPI_COMM_SELF, call.function().name, run())
+    boundary::outcome(ErrorSource::Nothing, call.function().name, run())
 }
 
 const NO_REQUEST: Error = Error::Arg("an argument that is passed by address is NULL");
@@ -304,7 +321,7 @@ pub fn test(
     let run = || {
         boundary::enter(call.function().name).and_then(|()| test_slow(call.function(), request, flag, status))
     };
-    boundary::outcome(MPI_COMM_SELF, call.function().name, run())
+    boundary::outcome(ErrorSource::Nothing, call.function().name, run())
 }
 
 #[cold]
@@ -335,7 +352,7 @@ fn test_slow(
 #[inline(always)]
 pub fn waitall(handles: &mut [MPI_Request], statuses: Statuses<'_>) -> Result<()> {
     let engine = engine()?;
-    let taken = if fast_path_is_open() { waitall_in_turn::<false>(engine, handles, statuses) } else { 0 };
+    let taken = if fast_path_is_open() { waitall_in_turn::<false>(engine, handles, statuses, 0) } else { 0 };
     if taken == handles.len() {
         return Ok(());
     }
@@ -351,9 +368,9 @@ fn waitall_slow(
     mut taken: usize,
 ) -> Result<()> {
     if !fast_path_is_open() {
-        taken += waitall_in_turn::<true>(engine, &mut handles[taken..], statuses.behind(taken));
+        taken = waitall_in_turn::<true>(engine, handles, statuses, taken);
     }
-    let (handles, statuses) = (&mut handles[taken..], statuses.behind(taken));
+    let handles = &mut handles[taken..];
     let named = find_all(engine, handles)?;
     // What the caller itself holds up comes first: a wait for another request would hide it from a report of a hang.
     let held_up = named.iter().filter(|one| one.is_held_up());
@@ -449,9 +466,9 @@ pub fn some(
         WaitOrTest::Wait => wait_for(engine, only_one(&named), is_one_over)?,
         WaitOrTest::Test => drop(engine.look_for(is_one_over)?),
     }
-    let (taken, failure) = take_some(engine, &named, handles, &indices, statuses)?;
-    count.put(taken)?;
-    failure.outcome()
+    let outcomes = take_some(engine, &named, handles, &indices, statuses)?;
+    count.put(outcomes.set as c_int)?;
+    outcomes.end()
 }
 
 /// MPI_Request_get_status.
@@ -473,7 +490,7 @@ pub fn status_all(handles: &[MPI_Request], flag: Out<'_, c_int>, statuses: Statu
     let named = find_all(engine, handles)?;
     let over = engine.look_for(|| all_over(engine, &named))?;
     for (at, one) in named.iter().enumerate().filter(|_| over) {
-        statuses.set(at, &one.look(engine).0);
+        statuses.set_or_empty(at, &one.look(engine).0);
     }
     flag.put(over)
 }
@@ -520,7 +537,7 @@ pub fn status_some(
     let mut taken = 0;
     for (at, one) in named.iter().enumerate() {
         if one.counts() && one.is_over(engine)? {
-            statuses.set(taken, &one.look(engine).0);
+            statuses.set_or_empty(taken, &one.look(engine).0);
             indices.set(taken, at as c_int);
             taken += 1;
         }
