@@ -213,13 +213,16 @@ pub async fn shrink(engine: &Engine, comm: &Comm, serial: u32) -> Result<Agreed>
     if u32::from(decision.small) <= contexts::SELF {
         return Err(Error::NoMem("there is no context id for the communicator of those that live".into()));
     }
-    let group = Group::from_world_ranks(living(comm.group(), decision.large));
+    let those_of = |group: &Group| {
+        Group::from_world_ranks(living(group, decision.large)).of_session(comm.group().session())
+    };
+    let group = those_of(comm.group());
     let own = comm.group().world_rank(comm.rank());
     let gone = || Error::Intern("the other members take this rank for dead".into());
     Ok(Agreed {
         context: 2 * u32::from(decision.small),
         rank: group.rank_of(own).ok_or_else(gone)?,
         group,
-        remote: comm.remote().map(|remote| Group::from_world_ranks(living(remote, decision.large))),
+        remote: comm.remote().map(those_of),
     })
 }

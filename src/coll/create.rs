@@ -263,6 +263,7 @@ pub async fn connect<T: Transport, U: Transport>(
     let rank = transport.rank() as u32;
     match remote {
         Some(remote) if !matches!(context, NONE | WORLD) => {
+            let remote = remote.of_session(local.session());
             Ok(Agreed { context, rank, group: local.clone(), remote: Some(remote) })
         }
         _ => Err(Error::Comm(

@@ -157,7 +157,8 @@ impl Group {
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let rest = other.iter().filter(|&world| !self.contains(world));
-        Self::from_world_ranks(self.iter().chain(rest).collect()).of_session(self.session())
+        let session = self.session().or(other.session());
+        Self::from_world_ranks(self.iter().chain(rest).collect()).of_session(session)
     }
 
     /// Those of `self` that are in `other`, in the order of `self`.

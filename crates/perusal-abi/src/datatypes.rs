@@ -185,6 +185,14 @@ pub fn freeable(handle: usize) -> Result<()> {
     if any(handle)?.is_predefined() {
         return Err(Error::Type("a predefined datatype cannot be freed"));
     }
+    check_not_freed(handle)
+}
+
+/// Whether the program has not freed a type's handle, which an operation may hold all the same.
+///
+/// # Errors
+/// [`Error::Type`] if it has.
+pub fn check_not_freed(handle: usize) -> Result<()> {
     match lock(&HELD).get(&handle) {
         Some(held) if held.freed => Err(invalid(handle)),
         _ => Ok(()),

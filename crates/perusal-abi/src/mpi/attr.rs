@@ -121,6 +121,7 @@ fn of(kind: KeyvalKind, handle: usize) -> Result<(Held, AttributeOwner<'static>)
     let held = match kind {
         KeyvalKind::Type => {
             datatypes::any(handle)?;
+            datatypes::check_not_freed(handle)?;
             Held::Type(of_type(handle))
         }
         KeyvalKind::Comm => Held::Comm(comms::get(handle)?),

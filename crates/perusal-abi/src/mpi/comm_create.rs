@@ -18,6 +18,7 @@ use crate::engine::{Engine, describing};
 use crate::errhandler::ErrhandlerKind;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
+use crate::handles::ReservedHandle;
 use crate::info::Info;
 use crate::process::{self, engine};
 use crate::shm::telemetry::CollectiveAbout;
@@ -114,16 +115,65 @@ fn dress(handle: MPI_Comm, old: &Comm, new: MPI_Comm, hints: Info) -> Result<()>
     Ok(())
 }
 
-/// Begins a duplicate: its handle, which the communicator is behind when the request is complete, and the request. Attributes
-/// are those of now (MPI 5.0 §7.4.2); until then the handle names something without a context.
+/// A communicator that a nonblocking call makes: its handle, which names nothing until it is there, its events, and its attributes. Dropped
+/// before it is there, it leaves nothing behind.
+pub(super) struct ComingComm {
+    handle: Option<ReservedHandle>,
+    events: Arc<CommEvents>,
+    attributes: Attributes,
+}
+
+impl ComingComm {
+    /// Reserves the handle.
+    pub(super) fn new(engine: &Engine) -> Result<Self> {
+        let handle = comms::reserve()?;
+        let events = engine.registry().attach(handle.handle());
+        Ok(Self { handle: Some(handle), events, attributes: Attributes::default() })
+    }
+
+    /// The handle.
+    pub(super) fn handle(&self) -> MPI_Comm {
+        self.handle.as_ref().map_or(MPI_COMM_NULL, ReservedHandle::handle)
+    }
+
+    /// Its events.
+    pub(super) fn events(&self) -> Arc<CommEvents> {
+        self.events.clone()
+    }
+
+    /// Here it is.
+    pub(super) fn arrives(mut self, mut comm: Comm) {
+        comm.attributes = core::mem::take(&mut self.attributes);
+        let comm = Arc::new(comm);
+        if let Some(handle) = self.handle.take() {
+            comms::fill(handle, comm.clone());
+        }
+        comm.emit_created();
+    }
+}
+
+impl Drop for ComingComm {
+    fn drop(&mut self) {
+        let Some(handle) = self.handle.take() else { return };
+        let owner = attr::owner(attributes::KeyvalKind::Comm, handle.handle());
+        // That the call has failed is what matters.
+        let _ = self.attributes.delete_all(owner);
+        if let Ok(engine) = engine() {
+            engine.registry().detach(&self.events);
+        }
+        comms::give_back(handle);
+    }
+}
+
+/// Begins a duplicate: its handle, which the communicator is behind when the request is complete, and the request. What it inherits is what there
+/// is now (MPI 5.0 §7.4.2).
 fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Request)> {
     let old = comms::get(handle)?;
     let engine = engine()?;
-    let attributes = Attributes::default();
-    old.attributes.copy_to(attr::owner(attributes::KeyvalKind::Comm, handle), &attributes)?;
-    let events = engine.registry().attach(0);
-    let stand_in = Comm::intra(old.context, old.rank(), old.group().clone(), events.clone());
-    let new = comms::insert(Arc::new(stand_in))?;
+    let coming = ComingComm::new(engine)?;
+    let new = coming.handle();
+    old.attributes.copy_to(attr::owner(attributes::KeyvalKind::Comm, handle), &coming.attributes)?;
+    let handler = old.errhandler.get();
     let number = SequenceNumber::Once(old.next_in_background());
     let outline = Outline::of_function("MPI_Comm_idup", NumberedCall::count_in_background(engine, &old));
     let from = old.clone();
@@ -131,13 +181,11 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
         let transports = background(engine, &old, number, &TeamUse::OfComm);
         let context = same_context(&transports, &old, engine).await;
         let context = check_nonblocking(&transports).and(context)?;
-        let mut comm = opened(same(&old, context), old.topology().cloned(), &old, events)?;
-        comm.attributes = attributes;
+        let comm = opened(same(&old, context), old.topology().cloned(), &old, coming.events())?;
+        comm.errhandler.replace(handler);
         comm.set_info(&hints);
         engine.registry().propagate(&old.events, &comm.events);
-        let comm = Arc::new(comm);
-        comms::replace(new, comm.clone())?;
-        comm.emit_created();
+        coming.arrives(comm);
         Ok(())
     };
     // SAFETY: the work holds what is `Send`, and its transports.

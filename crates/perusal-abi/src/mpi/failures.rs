@@ -1,13 +1,12 @@
 //! User Level Failure Mitigation: communicators after the death of members (`mpi-ext.h`). The functions are an extension, with the names and meanings of
 //! the proposal to the MPI Forum and of the MPIs that have them.
 
-use super::comm_create::opened;
+use super::comm_create::{ComingComm, opened};
 use crate::arguments::{Argument, InOut};
 use crate::coll::Outline;
 use crate::coll::agreement;
 use crate::collective::begin;
 use crate::comm::{Comm, Group};
-use crate::comms;
 use crate::error::{Error, Result};
 use crate::process::engine;
 use crate::types::{MPI_Comm, MPI_Request};
@@ -47,19 +46,17 @@ pub fn shrink(comm: Arc<Comm>) -> Result<MPI_Comm> {
     super::comm_create::admit(shrunk, None, &comm)
 }
 
-/// MPIX_Comm_ishrink. Until the request is complete the handle names something without a context of its own.
+/// MPIX_Comm_ishrink. Until the request is complete the handle names nothing.
 pub fn ishrink(comm: Arc<Comm>) -> Result<(MPI_Comm, MPI_Request)> {
     let engine = engine()?;
     agreement::check_members(engine, &comm)?;
-    let events = engine.registry().attach(0);
-    let stand_in = Comm::intra(comm.context, comm.rank(), comm.group().clone(), events.clone());
-    let new = comms::insert(Arc::new(stand_in))?;
+    let coming = ComingComm::new(engine)?;
+    let new = coming.handle();
     let (serial, from) = (comm.agreements().begin(), comm.clone());
     let work = async move {
         let shrunk = agreement::shrink(engine, &comm, serial).await?;
-        let made = Arc::new(opened(shrunk, None, &comm, events)?);
-        comms::replace(new, made.clone())?;
-        made.emit_created();
+        let made = opened(shrunk, None, &comm, coming.events())?;
+        coming.arrives(made);
         Ok(())
     };
     // SAFETY: the work holds what is `Send`.

@@ -46,6 +46,8 @@ pub fn duplicate(old: MPI_Datatype) -> Result<MPI_Datatype> {
     let committed = object(old).map_or(true, |object| object.is_committed());
     let new = insert(any(old)?.duplicate(), committed)?;
     if let Err(error) = super::attr::type_duplicated(old, new) {
+        // The copy callback's error is what matters.
+        let _ = super::attr::type_freed(new);
         remove(new)?;
         return Err(error);
     }
