@@ -77,7 +77,7 @@ const NONE: u32 = u32::MAX;
 const WORLD: u32 = 0;
 
 fn received(context: u32) -> Result<u32> {
-    if context == NONE {
+    if matches!(context, NONE | WORLD) {
         Err(Error::NoMem("no context id is left for a communicator".into()))
     } else {
         Ok(context)
@@ -104,7 +104,7 @@ pub async fn inter_context<T: Transport>(
     contexts: &impl Contexts,
 ) -> Result<u32> {
     let first = goes_first(contexts, groups.0, groups.1);
-    let mut taken = [0; 4];
+    let mut taken = NONE.to_le_bytes();
     if sides.local.rank() == 0 && first {
         taken = contexts.allocate(&[groups.0, groups.1]).unwrap_or(NONE).to_le_bytes();
         sides.remote.send(0, &taken).await?;
@@ -262,7 +262,7 @@ pub async fn connect<T: Transport, U: Transport>(
     }
     let rank = transport.rank() as u32;
     match remote {
-        Some(remote) if !matches!(context, NONE | WORLD) => {
+        Some(remote) if received(context).is_ok() => {
             let remote = remote.of_session(local.session());
             Ok(Agreed { context, rank, group: local.clone(), remote: Some(remote) })
         }

@@ -52,6 +52,18 @@ struct TypeInner {
     parts: Box<[Datatype]>,
 }
 
+impl Drop for TypeInner {
+    /// A type may be the last of a long chain of types that are made of one another, which must not take a stack frame each.
+    fn drop(&mut self) {
+        let mut parts = Vec::from(core::mem::take(&mut self.parts));
+        while let Some(part) = parts.pop() {
+            if let Some(mut inner) = Arc::into_inner(part.0) {
+                parts.extend(core::mem::take(&mut inner.parts));
+            }
+        }
+    }
+}
+
 impl Datatype {
     fn build(
         body: TypeMap,
@@ -190,10 +202,17 @@ impl Datatype {
     /// The pair type of which all elements are, however they lie; `None` for any other type.
     #[must_use]
     pub fn pair_base(&self) -> Option<&Self> {
-        if self.pair().is_some() {
-            return Some(self);
+        let mut base = self;
+        // However long the chain is of types that are made of one other.
+        while let (None, [part]) = (base.pair(), base.parts())
+            && part.size() > 0
+        {
+            base = part;
         }
-        let mut bases = self.parts().iter().filter(|part| part.size() > 0).map(Self::pair_base);
+        if base.pair().is_some() {
+            return Some(base);
+        }
+        let mut bases = base.parts().iter().filter(|part| part.size() > 0).map(Self::pair_base);
         let first = bases.next()??;
         bases.all(|base| base.is_some_and(|base| base.named() == first.named())).then_some(first)
     }

@@ -140,6 +140,14 @@ impl Engine {
         if context.trouble() == 0 { None } else { self.describe_trouble(context) }
     }
 
+    /// The error of an operation on the communicator whose point-to-point messages `context` is for, if a member has died or it is revoked, whether
+    /// this rank has taken notice of that before or not.
+    #[cold]
+    pub(crate) fn trouble_by_now(&self, context: &MatchContext) -> Option<Error> {
+        self.mark(context);
+        self.trouble_of(context)
+    }
+
     #[cold]
     fn describe_trouble(&self, context: &MatchContext) -> Option<Error> {
         if context.trouble() & Trouble::REVOKED != 0 {

@@ -47,7 +47,7 @@ impl UserErrors {
         Ok(code)
     }
 
-    /// Sets the text of an added class or code; an empty one takes it away.
+    /// Sets the text of an added class or code. An empty one is a text, too, which is taken away before the code is.
     pub fn set_text(&mut self, code: i32, text: &[u8]) -> Result<()> {
         if text.len() >= MPI_MAX_ERROR_STRING as usize {
             return Err(Error::Arg("the text is longer than MPI_MAX_ERROR_STRING"));

@@ -31,7 +31,7 @@ pub trait Task: Send + Sync {
     /// MPI_Request_free: no call will ask for the outcome.
     ///
     /// # Errors
-    /// Why it cannot be freed at present.
+    /// Why it cannot be freed at present; what the callback says that frees a generalized request.
     fn free(&self, _: &Engine) -> Result<()> {
         Ok(())
     }
@@ -70,9 +70,9 @@ pub trait Task: Send + Sync {
     fn is_generalized(&self) -> bool {
         false
     }
-    /// The program says that it is over; `forget` takes its handle away, if its user has freed it. `None` if it is not the
-    /// program's to say, or has been said.
-    fn complete_generalized(&self, _forget: &dyn Fn()) -> Option<()> {
+    /// The program says that it is over; `forget` takes its handle away, if its user has freed it, and what freeing it says is given. `None` if
+    /// it is not the program's to say, or has been said.
+    fn complete_generalized(&self, _forget: &dyn Fn()) -> Option<Result<()>> {
         None
     }
 }

@@ -1,34 +1,35 @@
 //! The transport of blocking collectives: each operation has finished when it returns.
 
 use super::{
-    Purpose, ReceiveUnderWay, Transport, WITHIN, algorithm_for, are_oversubscribed, check_length,
-    expected_capacity, join_team, mode_among_many, mode_of_receive, trouble,
+    Failure, Purpose, ReceiveUnderWay, Transport, WITHIN, algorithm_for, are_oversubscribed,
+    expected_capacity, join_team, mode_among_many, mode_of_receive,
 };
 use crate::coll::NumberedCall;
 use crate::coll::create::{self, Name};
+use crate::coll::intercomm::Sides;
 use crate::coll::selection::arrival;
 use crate::coll::shared_memory::{BlockingTeam, Description, Locked, TeamCapacity, TeamGuard};
 use crate::comm::{Comm, Group};
 use crate::engine::{Engine, Mode};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::events::Collective;
 use crate::p2p::Request;
 use crate::team::{Membership, RoundArrival};
-use core::cell::{Cell, OnceCell};
+use core::cell::Cell;
 use core::future::Future;
 
 /// Bytes up to which a message is received when its turn has come, and no receive is posted before.
 const FEW: usize = 1024;
 
-/// A transport whose operations have finished when they return. After a failure it goes on, so that the other ranks do not wait for
-/// ever; [`check`](Self::check) returns the first failure.
+/// A transport whose operations have finished when they return. [`check`](Self::check) returns the first failure, after which it goes on
+/// ([`Failure`]).
 pub struct BlockingTransport<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
     tag: i32,
     /// Whether all members of the communicator are in the operation.
     all: bool,
-    failure: OnceCell<Error>,
+    failure: Failure<'a>,
     /// The mode of messages.
     message_mode: Cell<Mode>,
 }
@@ -53,10 +54,14 @@ impl<'a> BlockingTransport<'a> {
         Self { all: !comm.is_inter(), ..Self::tagged(engine, comm, purpose as i32) }
     }
 
-    /// Makes a transport for an operation within the caller's own group of an intercommunicator.
+    /// Makes the transports for an operation on an intercommunicator: within the caller's own group, and to the other one.
     #[must_use]
-    pub fn within(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Self {
-        Self::tagged(engine, comm.local(), purpose as i32 + WITHIN)
+    pub fn sides(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Sides<Self> {
+        let mut remote = Self::new(engine, comm, purpose);
+        let mut local = Self::tagged(engine, comm, purpose as i32 + WITHIN);
+        local.comm = comm.local();
+        local.failure.share_with(&mut remote.failure);
+        Sides { local, remote }
     }
 
     /// Makes a transport for messages among some of the peers, with a tag of its own.
@@ -67,7 +72,7 @@ impl<'a> BlockingTransport<'a> {
             comm,
             tag,
             all: false,
-            failure: trouble(engine, comm, tag),
+            failure: Failure::new(engine, comm, tag),
             message_mode: Cell::new(Mode::Standard),
         }
     }
@@ -86,17 +91,13 @@ impl<'a> BlockingTransport<'a> {
     /// # Errors
     /// The first failure of a transfer.
     pub fn check(&self) -> Result<()> {
-        self.failure.get().cloned().map_or(Ok(()), Err)
-    }
-
-    fn note<T>(&self, result: Result<T>) -> Option<T> {
-        result.map_err(|error| self.failure.set(error)).ok()
+        self.failure.check()
     }
 
     fn start_recv(&self, from: usize, room: &mut [u8]) -> ReceiveUnderWay {
         let bytes = room.len();
         // SAFETY: `finish_recv` waits, or cancels, before the borrow of `room` ends.
-        let request = self.note(unsafe {
+        let request = self.failure.note(unsafe {
             let mode = mode_of_receive(self.message_mode.get(), bytes, self.size() - 1);
             self.engine.coll_irecv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag, mode)
         });
@@ -106,19 +107,20 @@ impl<'a> BlockingTransport<'a> {
     fn finish_recv(&self, ReceiveUnderWay { request, room, from }: ReceiveUnderWay) {
         let Some(request) = request else { return };
         let received = self.engine.finish_coll_recv(request);
-        self.note(received.and_then(|status| check_length(status.bytes as usize, room, from)));
+        self.failure.note_received(received.map(|status| status.bytes as usize), room, from);
     }
 
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
+        let bytes = self.failure.in_place_of(bytes);
         let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: `finish_send` waits before the borrow of `bytes` ends.
-        self.note(unsafe {
+        self.failure.note(unsafe {
             self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, self.message_mode.get())
         })
     }
 
     fn finish_send(&self, request: Request) {
-        self.note(self.engine.wait(request));
+        self.failure.note(self.engine.wait(request));
     }
 
     /// Sends so much of a message as needs nothing of the receiver. Returns the request if that is not all.
@@ -132,9 +134,10 @@ impl<'a> BlockingTransport<'a> {
     }
 
     fn send_now(&self, to: usize, bytes: &[u8]) {
+        let bytes = self.failure.in_place_of(bytes);
         let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: borrowed until the call returns.
-        self.note(unsafe {
+        self.failure.note(unsafe {
             self.engine.coll_send(self.comm, from, len, to as i32, self.tag, self.message_mode.get())
         });
     }
@@ -174,7 +177,7 @@ impl Transport for BlockingTransport<'_> {
     }
 
     fn has_failed(&self) -> bool {
-        self.failure.get().is_some()
+        self.failure.has_any()
     }
     fn requested(&self, operation: Collective) -> u64 {
         algorithm_for(self.engine, self.comm, operation)
@@ -202,7 +205,7 @@ impl Transport for BlockingTransport<'_> {
             let mode = mode_of_receive(self.message_mode.get(), bytes, self.size() - 1);
             self.engine.coll_recv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag, mode)
         };
-        self.note(received.and_then(|came| check_length(came, bytes, from)));
+        self.failure.note_received(received, bytes, from);
         Ok(())
     }
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {

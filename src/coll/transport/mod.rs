@@ -24,6 +24,7 @@ use crate::engine::{Engine, Mode};
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
 use crate::p2p::Request;
+use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::team::{Membership, RoundArrival, Team};
 use crate::variables::algorithms::AUTO;
 use core::cell::OnceCell;
@@ -153,12 +154,93 @@ pub const fn user_tag(tag: i32, connect: bool) -> i32 {
     i32::MIN + 1 + (tag & BITS) + if connect { BITS + 1 } else { 0 }
 }
 
-/// The failure with which an operation on `comm` begins if a member has died some time ago or the communicator is revoked. Messages among some of the members, which
-/// have a user's tag, are not concerned by the death of others.
-fn trouble(engine: &Engine, comm: &Comm, tag: i32) -> OnceCell<Error> {
-    let given_up = tag > 0 && comm.collective().is_given_up();
-    let failure = if given_up { engine.trouble_of(comm.collective()) } else { None };
-    failure.map_or_else(OnceCell::new, OnceCell::from)
+/// The first failure of an operation's transfers.
+///
+/// After it the operation goes on, so that the other ranks do not wait for ever. But what the caller has is not what it should send any more: in its
+/// place goes a message that is shorter or longer than its receiver expects, which fails by it, too ([`in_place_of`](Self::in_place_of)).
+struct Failure<'a> {
+    engine: &'a Engine,
+    /// The communicator of the operation.
+    comm: &'a Comm,
+    first: OnceCell<Error>,
+    /// Whether a transfer has failed within the caller's group of an intercommunicator or with the other group.
+    in_either_group: Option<Arc<AtomicBool>>,
+}
+
+impl<'a> Failure<'a> {
+    /// Of an operation on `comm`, which begins with one if a member has died some time ago or the communicator is revoked. Messages among some of the
+    /// members, which have a user's tag, are not concerned by the death of others.
+    fn new(engine: &'a Engine, comm: &'a Comm, tag: i32) -> Self {
+        let given_up = tag > 0 && comm.collective().is_given_up();
+        let failure = if given_up { engine.trouble_of(comm.collective()) } else { None };
+        let first = failure.map_or_else(OnceCell::new, OnceCell::from);
+        Self { engine, comm, first, in_either_group: None }
+    }
+
+    /// Makes `other` know of each failure here, and this of those there: of the two transports of an operation on an intercommunicator.
+    fn share_with(&mut self, other: &mut Self) {
+        let any = Arc::new(AtomicBool::new(self.has_any() || other.has_any()));
+        self.in_either_group = Some(any.clone());
+        other.in_either_group = Some(any);
+    }
+
+    /// The first failure.
+    fn check(&self) -> Result<()> {
+        self.first.get().cloned().map_or(Ok(()), Err)
+    }
+
+    #[inline(always)]
+    fn has_any(&self) -> bool {
+        // Relaxed: one thread at a time is in the operation, and the flag publishes nothing.
+        let elsewhere = |any: &Arc<AtomicBool>| any.load(Ordering::Relaxed);
+        self.first.get().is_some() || self.in_either_group.as_ref().is_some_and(elsewhere)
+    }
+
+    fn note<T>(&self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.set(error)).ok()
+    }
+
+    #[cold]
+    fn set(&self, error: Error) {
+        let _ = self.first.set(error);
+        if let Some(any) = &self.in_either_group {
+            // Relaxed: as in `has_any`.
+            any.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes how a receive has ended of a message of `room` bytes from `from`, which has brought so many.
+    #[inline(always)]
+    fn note_received(&self, came: Result<usize>, room: usize, from: usize) {
+        match came {
+            Ok(came) if came == room => {}
+            came => self.set(self.spoiled(came, room, from)),
+        }
+    }
+
+    /// What is wrong with such a message: the death of a member or a revocation if there was one, for then it says that the sender has failed; else
+    /// ranks disagree about the operation.
+    #[cold]
+    fn spoiled(&self, came: Result<usize>, room: usize, from: usize) -> Error {
+        let disagreement = match came {
+            Ok(came) => Error::Other(format!(
+                "rank {from} sent {came} bytes where this collective expects {room}; counts or types differ between ranks, or the operation has failed there"
+            )),
+            Err(error @ Error::Truncate { .. }) => error,
+            Err(error) => return error,
+        };
+        self.engine.trouble_by_now(self.comm.p2p()).unwrap_or(disagreement)
+    }
+
+    /// What is sent in place of `bytes`.
+    #[inline(always)]
+    fn in_place_of<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
+        match (self.has_any(), bytes) {
+            (false, _) => bytes,
+            (true, []) => &[0],
+            (true, _) => &[],
+        }
+    }
 }
 
 /// A receive under way. Its room is the engine's until it is over: not even its length is asked of the room meanwhile.
@@ -168,16 +250,6 @@ struct ReceiveUnderWay {
     /// Bytes of the room.
     room: usize,
     from: usize,
-}
-
-/// A shorter message than expected means that ranks disagree about the operation.
-fn check_length(came: usize, room: usize, from: usize) -> Result<()> {
-    if came == room {
-        return Ok(());
-    }
-    Err(Error::Other(format!(
-        "rank {from} sent {came} bytes where this collective expects {room}; counts or types differ between ranks"
-    )))
 }
 
 /// Joins a team in its first operation: rank 0 takes a collective segment, one `of_operation` or any, and broadcasts its number over `transport`, on

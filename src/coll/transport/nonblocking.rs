@@ -1,19 +1,20 @@
 //! The transport of nonblocking collectives: an operation is over when the engine has got that far.
 
 use super::{
-    ReceiveUnderWay, Transport, algorithm_for, are_oversubscribed, check_length, expected_capacity,
-    join_team, mode_among_many, mode_of_receive, trouble,
+    Failure, ReceiveUnderWay, Transport, algorithm_for, are_oversubscribed, expected_capacity, join_team,
+    mode_among_many, mode_of_receive,
 };
+use crate::coll::intercomm::Sides;
 use crate::coll::nonblocking::TeamUse;
 use crate::coll::selection::arrival;
 use crate::coll::shared_memory::{InTurn, TeamCapacity, TeamGuard};
 use crate::comm::Comm;
 use crate::engine::{Engine, Mode};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::events::{CollMode, Collective};
 use crate::p2p::{MessageStatus, Request};
 use crate::team::{BackgroundTeam, Membership, RoundArrival};
-use core::cell::{Cell, OnceCell};
+use core::cell::Cell;
 use core::future::poll_fn;
 use core::task::Poll;
 
@@ -31,8 +32,8 @@ pub enum SequenceNumber {
     Persistent(u32),
 }
 
-/// A transport whose operations complete while the engine makes progress. After a failure it goes on, so that the other ranks do not
-/// wait for ever; [`check`](Self::check) returns the first failure.
+/// A transport whose operations complete while the engine makes progress. [`check`](Self::check) returns the first failure, after which it goes on
+/// ([`Failure`]).
 pub struct NonblockingTransport<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
@@ -40,7 +41,7 @@ pub struct NonblockingTransport<'a> {
     mode: CollMode,
     /// The team that may serve it.
     team: Option<&'a BackgroundTeam>,
-    failure: OnceCell<Error>,
+    failure: Failure<'a>,
     /// The mode of messages.
     message_mode: Cell<Mode>,
 }
@@ -79,16 +80,19 @@ impl<'a> NonblockingTransport<'a> {
             tag,
             mode,
             team,
-            failure: trouble(engine, comm, tag),
+            failure: Failure::new(engine, comm, tag),
             message_mode: Cell::new(Mode::Standard),
         }
     }
 
-    /// For the part of it that is within the caller's own group of an intercommunicator.
+    /// For one on an intercommunicator: within the caller's own group, and to the other one.
     #[must_use]
-    pub fn within(engine: &'a Engine, comm: &'a Comm, number: SequenceNumber) -> Self {
-        let remote = Self::new(engine, comm, number, &TeamUse::None);
-        Self { comm: comm.local(), tag: remote.tag + 1, ..remote }
+    pub fn sides(engine: &'a Engine, comm: &'a Comm, number: SequenceNumber) -> Sides<Self> {
+        let mut remote = Self::new(engine, comm, number, &TeamUse::None);
+        let mut local = Self::new(engine, comm, number, &TeamUse::None);
+        (local.comm, local.tag) = (comm.local(), remote.tag + 1);
+        local.failure.share_with(&mut remote.failure);
+        Sides { local, remote }
     }
 
     /// Returns whether all transfers have succeeded.
@@ -96,7 +100,7 @@ impl<'a> NonblockingTransport<'a> {
     /// # Errors
     /// The first failure of a transfer.
     pub fn check(&self) -> Result<()> {
-        self.failure.get().cloned().map_or(Ok(()), Err)
+        self.failure.check()
     }
 
     /// Returns how members of the team arrive in such an operation, if they have a team.
@@ -105,14 +109,10 @@ impl<'a> NonblockingTransport<'a> {
         arrival(self.engine.config(), operation, members).filter(|_| self.team.is_some() && members >= 2)
     }
 
-    fn note<T>(&self, result: Result<T>) -> Option<T> {
-        result.map_err(|error| self.failure.set(error)).ok()
-    }
-
     fn start_recv(&self, from: usize, room: &mut [u8]) -> ReceiveUnderWay {
         let bytes = room.len();
         // SAFETY: the future that borrows `room` is polled until the request is over, or leaked, as `Transport` demands of all that drive it.
-        let request = self.note(unsafe {
+        let request = self.failure.note(unsafe {
             let mode = mode_of_receive(self.message_mode.get(), bytes, self.size() - 1);
             self.engine.coll_irecv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag, mode)
         });
@@ -120,24 +120,30 @@ impl<'a> NonblockingTransport<'a> {
     }
 
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
+        let bytes = self.failure.in_place_of(bytes);
         let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked, as `Transport` demands of all that drive it.
-        self.note(unsafe {
+        self.failure.note(unsafe {
             self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, self.message_mode.get())
         })
     }
 
-    async fn finish(&self, request: Option<Request>) -> Option<MessageStatus> {
-        let request = request?;
+    async fn outcome(&self, request: Request) -> Result<MessageStatus> {
         poll_fn(|_| if request.is_over() { Poll::Ready(()) } else { Poll::Pending }).await;
         let (status, error) = self.engine.take_outcome(request);
-        self.note(error.map_or(Ok(status), Err))
+        error.map_or(Ok(status), Err)
+    }
+
+    async fn finish(&self, request: Option<Request>) {
+        if let Some(request) = request {
+            self.failure.note(self.outcome(request).await);
+        }
     }
 
     async fn finish_recv(&self, ReceiveUnderWay { request, room, from }: ReceiveUnderWay) {
-        if let Some(status) = self.finish(request).await {
-            self.note(check_length(status.bytes as usize, room, from));
-        }
+        let Some(request) = request else { return };
+        let received = self.outcome(request).await;
+        self.failure.note_received(received.map(|status| status.bytes as usize), room, from);
     }
 }
 
@@ -163,7 +169,7 @@ impl Transport for NonblockingTransport<'_> {
     }
 
     fn has_failed(&self) -> bool {
-        self.failure.get().is_some()
+        self.failure.has_any()
     }
     fn requested(&self, operation: Collective) -> u64 {
         algorithm_for(self.engine, self.comm, operation)

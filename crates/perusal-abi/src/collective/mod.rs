@@ -16,7 +16,6 @@ use super::process::engine;
 use super::requests::{Task, insert_task, over};
 use super::types::MPI_Request;
 use crate::coll::call::{CollectiveOp, Transports};
-use crate::coll::intercomm::Sides;
 use crate::coll::nonblocking::{self, TeamUse, Work};
 use crate::coll::{
     BlockingTransport, NonblockingOperation, NonblockingTransport, NumberedCall, Outline, Purpose,
@@ -58,14 +57,10 @@ pub(crate) fn blocking<'a>(
     comm: &'a Comm,
     purpose: Purpose,
 ) -> Transports<BlockingTransport<'a>> {
-    let transport = BlockingTransport::new(engine, comm, purpose);
     if comm.is_inter() {
-        Transports::Intercomm(Sides {
-            local: BlockingTransport::within(engine, comm, purpose),
-            remote: transport,
-        })
+        Transports::Intercomm(BlockingTransport::sides(engine, comm, purpose))
     } else {
-        Transports::Intracomm(transport)
+        Transports::Intracomm(BlockingTransport::new(engine, comm, purpose))
     }
 }
 
@@ -181,14 +176,10 @@ pub(crate) fn background<'a>(
     number: SequenceNumber,
     team: &'a TeamUse,
 ) -> Transports<NonblockingTransport<'a>> {
-    let transport = NonblockingTransport::new(engine, comm, number, team);
     if comm.is_inter() {
-        Transports::Intercomm(Sides {
-            local: NonblockingTransport::within(engine, comm, number),
-            remote: transport,
-        })
+        Transports::Intercomm(NonblockingTransport::sides(engine, comm, number))
     } else {
-        Transports::Intracomm(transport)
+        Transports::Intracomm(NonblockingTransport::new(engine, comm, number, team))
     }
 }
 

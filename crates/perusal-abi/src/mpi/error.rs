@@ -43,15 +43,17 @@ pub fn text(code: c_int) -> Result<Vec<u8>> {
 
 /// MPI_Add_error_class.
 pub fn add_class() -> Result<c_int> {
-    let class = added().add_class()?;
-    super::attr::set_last_used_code(last_used_code());
+    let mut added = added();
+    let class = added.add_class()?;
+    super::attr::set_last_used_code(added.last());
     Ok(class)
 }
 
 /// MPI_Add_error_code.
 pub fn add_code(class: c_int) -> Result<c_int> {
-    let code = added().add_code(class)?;
-    super::attr::set_last_used_code(last_used_code());
+    let mut added = added();
+    let code = added.add_code(class)?;
+    super::attr::set_last_used_code(added.last());
     Ok(code)
 }
 

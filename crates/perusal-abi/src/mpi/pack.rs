@@ -1,6 +1,6 @@
 //! Packing and unpacking, in the native and in the "external32" representation (MPI 5.0 §5.2, §5.3).
 
-use crate::arguments::{Argument, Buffer, ByteBuffer, Count, Fitting, IntegerAt};
+use crate::arguments::{Argument, Buffer, ByteBuffer, Count, Fitting, IntegerAt, OrUndefined};
 use crate::comm::Comm;
 use crate::datatypes::datatype as committed;
 use crate::error::{Error, Result};
@@ -82,11 +82,11 @@ pub fn unpack(comm: Arc<Comm>, from: ByteBuffer<'_>, position: IntegerAt<'_>, to
     tape.advance(need)
 }
 
-/// MPI_Pack_size.
-pub fn size(n: i64, datatype: MPI_Datatype, comm: Arc<Comm>) -> Result<Fitting> {
+/// MPI_Pack_size: MPI_UNDEFINED for more than the result can say (MPI 5.0 §5.2).
+pub fn size(n: i64, datatype: MPI_Datatype, comm: Arc<Comm>) -> Result<OrUndefined> {
     drop(comm);
     let bytes = committed(datatype)?.bytes_of(Count::checked(n)?.0)?;
-    Ok(Fitting(bytes, "the packed size"))
+    Ok(OrUndefined(i64::try_from(bytes).ok()))
 }
 
 /// The only representation that the functions of MPI 5.0 §5.3 know.

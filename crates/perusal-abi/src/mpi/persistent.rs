@@ -61,7 +61,8 @@ impl Task for Generalized {
         let mut status = MPI_Status::EMPTY;
         // SAFETY: the user's function with the user's argument and a status that lives until it returns.
         let failed = Self::result(unsafe { (self.query)(self.extra as *mut c_void, &raw mut status) });
-        let error = if last { failed.or(self.free_extra()) } else { failed };
+        // The code of the last callback counts (MPI 5.0 §13.2).
+        let error = if last { self.free_extra().or(failed) } else { failed };
         let status = MessageStatus {
             source: status.source,
             tag: status.tag,
@@ -77,23 +78,20 @@ impl Task for Generalized {
         Self::result(code).map_or(Ok(()), Err)
     }
     fn free(&self, _: &Engine) -> Result<()> {
-        if self.state.detach() == Then::Release {
-            let _ = self.free_extra();
-        }
-        Ok(())
+        if self.state.detach() == Then::Release { self.free_extra().map_or(Ok(()), Err) } else { Ok(()) }
     }
     fn is_generalized(&self) -> bool {
         true
     }
-    fn complete_generalized(&self, forget: &dyn Fn()) -> Option<()> {
+    fn complete_generalized(&self, forget: &dyn Fn()) -> Option<Result<()>> {
         if self.state.is_over() {
             return None;
         }
         if self.state.complete_shared().0 == Then::Release {
             forget();
-            let _ = self.free_extra();
+            return Some(self.free_extra().map_or(Ok(()), Err));
         }
-        Some(())
+        Some(Ok(()))
     }
 }
 
@@ -125,12 +123,16 @@ pub fn cancel(request: InOut<'_, MPI_Request>) -> Result<()> {
 /// MPI_Request_free.
 pub fn free(request: InOut<'_, MPI_Request>) -> Result<()> {
     let handle = request.get();
+    let mut freed = Ok(());
     match requests::find(engine()?, handle)? {
         Named::Null => return Err(Error::Request("MPI_REQUEST_NULL cannot be freed")),
         Named::Message(request) => engine()?.free_request(request),
         Named::Task(task) => {
-            task.free(engine()?)?;
-            // One that its user completes later must still be found.
+            freed = task.free(engine()?);
+            // A generalized request goes even if its callback fails, but one that its user completes later must still be found.
+            if !task.is_generalized() {
+                freed.clone()?;
+            }
             if !task.is_generalized() || task.poll(engine()?)? {
                 requests::remove_task(handle);
             }
@@ -140,7 +142,7 @@ pub fn free(request: InOut<'_, MPI_Request>) -> Result<()> {
         check::freed(handle);
     }
     request.set(MPI_REQUEST_NULL);
-    Ok(())
+    freed
 }
 
 /// MPI_Grequest_start.
@@ -167,9 +169,9 @@ pub fn complete_generalized(request: MPI_Request) -> Result<()> {
     let Some(task) = requests::task(request) else {
         return Err(Error::Request("no such request, or it has been freed"));
     };
-    if task.complete_generalized(&|| requests::remove_task(request)).is_none() {
+    let Some(freed) = task.complete_generalized(&|| requests::remove_task(request)) else {
         return Err(Error::Request("no generalized request, or it is complete already"));
-    }
+    };
     engine()?.progress().something_happened();
-    Ok(())
+    freed
 }
