@@ -50,7 +50,7 @@ impl<T: Threading> Communicator<T> {
     /// [`Error::NoMem`], at all ranks, if no context is left.
     pub fn shrink(&self) -> Result<Self> {
         let shrunk = self.make_by(|engine| {
-            let serial = self.comm.agreements().begin();
+            let serial = agreement::begin(engine, &self.comm)?;
             agreement::run(engine, &self.comm, agreement::shrink(engine, &self.comm, serial)).map(Some)
         })?;
         shrunk.ok_or(Error::Intern("a communicator of those that live without its maker".into()))
@@ -63,7 +63,7 @@ impl<T: Threading> Communicator<T> {
     /// [`Error::NoMem`] and [`Error::Segment`] if there is no memory for the agreement: then there was none.
     pub fn agree(&self, flag: u32) -> Result<(u32, Result<()>)> {
         self.member.perform(|engine| {
-            let serial = self.comm.agreements().begin();
+            let serial = agreement::begin(engine, &self.comm)?;
             agreement::run(engine, &self.comm, agreement::agree(engine, &self.comm, serial, flag))
         })
     }

@@ -32,12 +32,12 @@ impl<'a> Agreement<'a> {
         poll_fn(|_| if comm.agreements().is_turn(serial) { Poll::Ready(()) } else { Poll::Pending }).await;
         let ballot = Ballot::new(words, id, serial);
         let own = engine.job().roster().entry(engine.rank());
-        let Some(place) = ballot.vote(own, flag, comm.p2p().acknowledged()) else {
-            comm.agreements().end(serial);
-            return Err(Error::NoMem(
-                "this rank is in too many agreements at once; wait for some of them".into(),
-            ));
+        // There was a place when it began. Others that had begun may have it by now, and give it back.
+        let vote = |_: &mut Context<'_>| match ballot.vote(own, flag, comm.p2p().acknowledged()) {
+            Some(place) => Poll::Ready(place),
+            None => Poll::Pending,
         };
+        let place = poll_fn(vote).await;
         let agreement = Self { engine, comm, ballot, place };
         agreement.wake_others();
         Ok(agreement)
@@ -101,7 +101,7 @@ pub fn run<T>(engine: &Engine, comm: &Comm, agreement: impl Future<Output = Resu
 ///
 /// # Errors
 /// [`Error::Dynamic`] of class MPI_ERR_COMM for a communicator of several jobs.
-pub fn check_members(engine: &Engine, comm: &Comm) -> Result<()> {
+fn check_members(engine: &Engine, comm: &Comm) -> Result<()> {
     engine.within_one_job(members(comm), "revocation or agreement")
 }
 
@@ -166,11 +166,25 @@ pub fn leave_with_the_living(engine: &Engine, world: &Comm) -> Result<()> {
     engine.leave_after(|| run(engine, world, agree(engine, world, serial, 0)).map(drop))
 }
 
+/// Begins an agreement on `comm`; gives its number there. Where it fails no number is used up, so that the caller may try again.
+///
+/// # Errors
+/// [`Error::Comm`] if a member is of another job; [`Error::NoMem`] if the rank is in too many agreements.
+pub fn begin(engine: &Engine, comm: &Comm) -> Result<u32> {
+    check_members(engine, comm)?;
+    if !Ballot::has_place(engine.job().roster().entry(engine.rank())) {
+        return Err(Error::NoMem(
+            "this rank is in too many agreements at once; wait for some of them".into(),
+        ));
+    }
+    Ok(comm.agreements().begin())
+}
+
 /// Agrees on the bitwise and of the members' `flag`s: agreement number `serial` of `comm`. The second result is the error that all
 /// members get: a member has died, and not all that live have acknowledged that.
 ///
 /// # Errors
-/// [`Error::NoMem`] if the rank is in too many agreements; [`Error::Segment`] if there is no memory for the agreement.
+/// [`Error::Segment`] if there is no memory for the agreement.
 pub async fn agree(engine: &Engine, comm: &Comm, serial: u32, flag: u32) -> Result<(u32, Result<()>)> {
     let agreement = Agreement::vote(engine, comm, serial, flag).await?;
     let propose = |count: Count| {

@@ -243,6 +243,8 @@ pub enum CollectiveOp {
     /// MPI_Scan.
     Scan(Option<Elements>, Elements, TypedOp),
     /// MPI_Exscan.
+    ///
+    /// The results of rank 0 are not written: they may be its operands.
     Exscan(Option<Elements>, Elements, TypedOp),
     /// MPI_Neighbor_allgather(v).
     NeighbourAllgather(Elements, Pieces),

@@ -159,8 +159,7 @@ pub async fn allgather<'a, T: Transport>(
         return team.allgather_direct(own.as_deref(), all, sent).await;
     }
     if let (Some(team), false) = (&mut team, equal)
-        && size > 2
-        && team.is_one_step(Collective::Allgather, end / size).await?
+        && team.copies_blocks(&ends).await?
     {
         let own = send.unwrap_or_else(|| pieces(rank).as_input());
         let place = |from: usize, fill: &mut dyn FnMut(&mut [u8]) -> Result<()>| {

@@ -60,6 +60,10 @@ impl CollectiveOp {
                 used = one(send, false);
                 used.extend::<Vec<_>>(one(recv, true));
             }
+            // Rank 0 gets nothing.
+            Self::Exscan(send, recv, _) if comm.rank() == 0 => {
+                used.push((send.as_ref().unwrap_or(recv).clone(), false));
+            }
             Self::Allreduce(send, recv, _) | Self::Scan(send, recv, _) | Self::Exscan(send, recv, _) => {
                 used = one(send, false);
                 used.push((recv.clone(), true));

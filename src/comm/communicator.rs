@@ -36,6 +36,8 @@ pub struct Comm {
     background_team: BackgroundTeam,
     /// Nonblocking collectives begun.
     begun: AtomicU32,
+    /// Persistent collectives prepared.
+    prepared: AtomicU32,
     /// Collective calls that the rounds of the team do not count, less rounds that are no calls.
     calls: AtomicU64,
     agreements: Agreements,
@@ -112,6 +114,7 @@ impl Comm {
             team: ConditionalLock::default(),
             background_team: BackgroundTeam::default(),
             begun: AtomicU32::new(0),
+            prepared: AtomicU32::new(0),
             calls: AtomicU64::new(0),
             agreements: Agreements::default(),
             name: Mutex::default(),
@@ -342,6 +345,12 @@ impl Comm {
     pub fn next_in_background(&self) -> u32 {
         // Relaxed: a counter; MPI forbids two threads to begin collectives on one communicator at once (MPI 5.0 §6.14).
         self.begun.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The number of the next persistent collective, which counts apart: one lives long, and keeps its tag.
+    pub fn next_persistent(&self) -> u32 {
+        // Relaxed: a counter, as above.
+        self.prepared.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The number of the collective call that begins behind `rounds` rounds of the team.

@@ -88,6 +88,13 @@ impl<'a> Ballot<'a> {
         Self { words, key: (u64::from(id) + 1) << 32 | u64::from(serial), serial: serial as u16 }
     }
 
+    /// Whether the caller's roster entry has a place for one more vote.
+    #[must_use]
+    pub fn has_place(own: &RosterEntry) -> bool {
+        // Relaxed: a look; the place is taken in `vote`.
+        own.votes.iter().any(|vote| vote.key.load(Ordering::Relaxed) == 0)
+    }
+
     /// Returns its number.
     #[must_use]
     pub fn serial(&self) -> u32 {

@@ -1,5 +1,5 @@
-/* Ends that programs seldom come to: packed sizes beyond int, long chains of datatypes, callbacks of generalized requests that fail, buffers that are
- * too large to be given back as an int.
+/* Ends that programs seldom come to: packed sizes beyond int, long chains of datatypes, callbacks of generalized requests that fail, buffers whose
+ * size is no int.
  * RANKS: 1
  */
 #include "check.h"
@@ -23,25 +23,17 @@ static void packed_sizes(void) {
 static void chains(void) {
     MPI_Datatype type, next;
     int from[4] = {1, 2, 3, 4}, to[4] = {0};
-    struct { double value; int index; } pair = {1, 2}, least = {0, 0};
-    for (int kind = 0; kind < 2; kind++) {
-        OK(MPI_Type_contiguous(1, kind ? MPI_DOUBLE_INT : MPI_INT, &type));
-        for (int i = 0; i < 300000; i++) {
-            if (kind || i % 2) OK(MPI_Type_dup(type, &next));
-            else OK(MPI_Type_create_resized(type, 0, 4 + i % 4 * 4, &next));
-            OK(MPI_Type_free(&type));
-            type = next;
-        }
-        OK(MPI_Type_commit(&type));
-        if (kind) {
-            OK(MPI_Allreduce(&pair, &least, 1, type, MPI_MINLOC, MPI_COMM_WORLD));
-            SAME(least.index, 2);
-        } else {
-            OK(MPI_Sendrecv(from, 1, type, 0, 0, to, 1, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-            SAME(to[0], 1);
-        }
+    OK(MPI_Type_contiguous(1, MPI_INT, &type));
+    for (int i = 0; i < 300000; i++) {
+        if (i % 2) OK(MPI_Type_dup(type, &next));
+        else OK(MPI_Type_create_resized(type, 0, 4 + i % 4 * 4, &next));
         OK(MPI_Type_free(&type));
+        type = next;
     }
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Sendrecv(from, 1, type, 0, 0, to, 1, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    SAME(to[0], 1);
+    OK(MPI_Type_free(&type));
 }
 
 static int query_fails, free_fails, freed;
@@ -103,7 +95,10 @@ static void large_buffer(void) {
     int size = 0;
     if (!buffer) return;
     OK(MPI_Buffer_attach_c(buffer, bytes));
-    CLASS(MPI_Buffer_detach(&back, &size), MPI_ERR_VALUE_TOO_LARGE);
+    OK(MPI_Buffer_detach(&back, &size));
+    CHECK(back == buffer);
+    SAME(size, MPI_UNDEFINED);
+    OK(MPI_Buffer_attach_c(buffer, bytes));
     OK(MPI_Buffer_detach_c(&back, &given));
     CHECK(back == buffer);
     SAME(given, bytes);

@@ -34,7 +34,11 @@ int main(void)
     if (rank == 0) {
         int some[] = {PARTS - 1, 0};
         CLASS(MPI_Pready_list(2, some, request), MPI_ERR_ARG);
+        /* Not before the receiver has tried, too. */
+        OK(MPI_Recv(NULL, 0, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         OK(MPI_Pready(PARTS - 1, request));
+    } else {
+        OK(MPI_Send(NULL, 0, MPI_INT, 0, 3, MPI_COMM_WORLD));
     }
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Request_free(&request));

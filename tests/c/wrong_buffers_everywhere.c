@@ -90,7 +90,6 @@ static void collectives(void *none, MPI_Datatype t, MPI_Op op)
     FORMS(Reduce_scatter, reduce_scatter, good, none, n, t, op);
     FORMS(Reduce_scatter_block, reduce_scatter_block, good, none, 1, t, op);
     FORMS(Scan, scan, good, none, 1, t, op);
-    FORMS(Exscan, exscan, good, none, 1, t, op);
     WRONG(MPI_Reduce_local(none, good, 1, t, op));
     WRONG(MPI_Reduce_local(good, none, 1, t, op));
 }

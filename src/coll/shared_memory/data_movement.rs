@@ -79,16 +79,24 @@ impl<H: Hold> TeamGuard<'_, H> {
         self.allgather_in_pieces(all, (Blocks::Equal(block), sent)).await
     }
 
+    /// Whether blocks that differ, that of member `r` before byte `ends[r]` of all, are gathered everywhere in one step. All get the same answer.
+    ///
+    /// # Errors
+    /// Those of waiting.
+    pub async fn copies_blocks(&mut self, ends: &[usize]) -> Result<bool> {
+        let (size, total) = (self.size(), ends.last().copied().unwrap_or(0));
+        Ok(Blocks::EndingAt(ends).longest() > PAYLOAD
+            && size > 2
+            && self.is_one_step(Collective::Allgather, total / size).await?)
+    }
+
     /// Fills `all`, which consists of a block for each member, that of member `r` before byte `ends[r]`, of which the caller's own is filled in. Long ones are copied in one step.
     ///
     /// # Errors
     /// As for [`Self::bcast`].
     pub async fn allgatherv(&mut self, all: &mut [u8], ends: &[usize]) -> Result<bool> {
-        let (size, total, blocks) = (self.size(), all.len(), Blocks::EndingAt(ends));
-        let direct = blocks.longest() > PAYLOAD
-            && size > 2
-            && self.is_one_step(Collective::Allgather, total / size).await?;
-        if !direct {
+        let (total, blocks) = (all.len(), Blocks::EndingAt(ends));
+        if !self.copies_blocks(ends).await? {
             return self.allgather_in_pieces(all, (blocks, total)).await;
         }
         let (before, mine, behind) = around(all, blocks.range(self.rank()));

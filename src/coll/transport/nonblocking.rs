@@ -65,7 +65,7 @@ pub fn team_in_turn<'a>(
 
 impl<'a> NonblockingTransport<'a> {
     /// For nonblocking collective number `number` among the peers of `comm`, which `team` may serve. Persistent ones have tags apart, for they may be
-    /// started in any order (MPI 5.0 §6.13): each its own until [`TAGS`] more operations have been begun on the communicator.
+    /// started in any order (MPI 5.0 §6.13): each its own until [`TAGS`] more have been prepared on the communicator.
     #[must_use]
     pub fn new(engine: &'a Engine, comm: &'a Comm, number: SequenceNumber, team: &'a TeamUse) -> Self {
         let (mode, number) = match number {

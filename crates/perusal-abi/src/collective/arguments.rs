@@ -242,7 +242,11 @@ pub fn scan(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Resul
 pub fn exscan(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<CollectiveOp> {
     within_a_group(comm)?;
     let datatype = recv.datatype;
-    let (send, recv) = operands(comm, send, recv)?;
+    let (send, recv) = match comm.rank() {
+        // Its result is not significant.
+        0 if !in_place(send.addr) => elements(send).map(|own| (Some(own.clone()), own))?,
+        _ => operands(comm, send, recv)?,
+    };
     let combine = combine(op, &recv, datatype)?;
     Ok(CollectiveOp::Exscan(send, recv, combine))
 }

@@ -178,7 +178,7 @@ pub(crate) fn prepare(
     fast: Option<FastPath>,
 ) -> Result<MPI_Request> {
     let call = Arc::new(call(&comm)?);
-    let number = SequenceNumber::Persistent(comm.next_in_background());
+    let number = SequenceNumber::Persistent(comm.next_persistent());
     let checked = check_calls::is_on().then(|| (comm.clone(), call.clone()));
     let team = if has_team(&call) { TeamUse::Own(Arc::default()) } else { TeamUse::None };
     let (stage, current) = Default::default();

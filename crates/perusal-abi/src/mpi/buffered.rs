@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use crate::abi::{MPI_BUFFER_AUTOMATIC, MPI_SUCCESS};
-use crate::arguments::Fitting;
+use crate::arguments::OrUndefined;
 use crate::boundary::{ErrorSource, RaisedOn};
 use crate::comm::Comm;
 use crate::engine::{Buffers, Engine};
@@ -30,9 +30,10 @@ fn attach_to(buffers: &Buffers, addr: *mut c_void, size: i64) -> Result<()> {
     buffers.check_none()
 }
 
-fn detach_from(buffers: &Buffers) -> Result<(usize, Fitting)> {
+/// Where the buffer begins, and its bytes: MPI_UNDEFINED for more than the result can say, for the buffer is the program's again.
+fn detach_from(buffers: &Buffers) -> Result<(usize, OrUndefined)> {
     let (start, bytes) = engine()?.detach_buffer(buffers)?;
-    Ok((start as usize, Fitting(bytes, "the size of the buffer")))
+    Ok((start as usize, OrUndefined(i64::try_from(bytes).ok())))
 }
 
 /// A flush that goes on while the program does something else.
@@ -73,7 +74,7 @@ pub fn attach(addr: *mut c_void, size: i64) -> Result<()> {
 }
 
 /// MPI_Buffer_detach.
-pub fn detach() -> Result<(usize, Fitting)> {
+pub fn detach() -> Result<(usize, OrUndefined)> {
     detach_from(engine()?.buffers())
 }
 
@@ -94,7 +95,7 @@ pub fn attach_to_comm(comm: &Comm, addr: *mut c_void, size: i64) -> Result<()> {
 }
 
 /// MPI_Comm_detach_buffer.
-pub fn detach_from_comm(comm: &Comm) -> Result<(usize, Fitting)> {
+pub fn detach_from_comm(comm: &Comm) -> Result<(usize, OrUndefined)> {
     detach_from(comm.buffers())
 }
 
@@ -114,7 +115,7 @@ pub fn attach_to_session(session: Arc<Session>, addr: *mut c_void, size: i64) ->
 }
 
 /// MPI_Session_detach_buffer.
-pub fn detach_from_session(session: Arc<Session>) -> Result<(usize, Fitting)> {
+pub fn detach_from_session(session: Arc<Session>) -> Result<(usize, OrUndefined)> {
     detach_from(session.buffers())
 }
 

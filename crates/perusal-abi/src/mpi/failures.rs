@@ -39,8 +39,7 @@ pub fn is_revoked(comm: Arc<Comm>) -> Result<bool> {
 /// MPIX_Comm_shrink.
 pub fn shrink(comm: Arc<Comm>) -> Result<MPI_Comm> {
     let engine = engine()?;
-    agreement::check_members(engine, &comm)?;
-    let serial = comm.agreements().begin();
+    let serial = agreement::begin(engine, &comm)?;
     let shrunk = agreement::run(engine, &comm, agreement::shrink(engine, &comm, serial))?;
     engine.progress().notice_failures();
     super::comm_create::admit(shrunk, None, &comm)
@@ -49,10 +48,9 @@ pub fn shrink(comm: Arc<Comm>) -> Result<MPI_Comm> {
 /// MPIX_Comm_ishrink. Until the request is complete the handle names nothing.
 pub fn ishrink(comm: Arc<Comm>) -> Result<(MPI_Comm, MPI_Request)> {
     let engine = engine()?;
-    agreement::check_members(engine, &comm)?;
     let coming = ComingComm::new(engine)?;
     let new = coming.handle();
-    let (serial, from) = (comm.agreements().begin(), comm.clone());
+    let (serial, from) = (agreement::begin(engine, &comm)?, comm.clone());
     let work = async move {
         let shrunk = agreement::shrink(engine, &comm, serial).await?;
         let made = opened(shrunk, None, &comm, coming.events())?;
@@ -66,8 +64,7 @@ pub fn ishrink(comm: Arc<Comm>) -> Result<(MPI_Comm, MPI_Request)> {
 /// MPIX_Comm_agree.
 pub fn agree(comm: Arc<Comm>, flag: InOut<'_, c_int>) -> Result<()> {
     let engine = engine()?;
-    agreement::check_members(engine, &comm)?;
-    let (serial, own) = (comm.agreements().begin(), flag.get().cast_unsigned());
+    let (serial, own) = (agreement::begin(engine, &comm)?, flag.get().cast_unsigned());
     let (all, outcome) = agreement::run(engine, &comm, agreement::agree(engine, &comm, serial, own))?;
     flag.set(all.cast_signed());
     outcome
@@ -76,8 +73,7 @@ pub fn agree(comm: Arc<Comm>, flag: InOut<'_, c_int>) -> Result<()> {
 /// MPIX_Comm_iagree.
 pub fn iagree(comm: Arc<Comm>, flag: FlagAt) -> Result<MPI_Request> {
     let engine = engine()?;
-    agreement::check_members(engine, &comm)?;
-    let (serial, from) = (comm.agreements().begin(), comm.clone());
+    let (serial, from) = (agreement::begin(engine, &comm)?, comm.clone());
     let work = async move {
         let flag = flag;
         // SAFETY: the address is valid until the request is complete.
