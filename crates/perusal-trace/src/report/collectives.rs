@@ -102,8 +102,7 @@ fn waiting(slept: &[Slept], call: &CollectiveCall, end: u64) -> Vec<(u64, u64)> 
     let first = slept.partition_point(|slept| slept.end <= call.begin);
     let blocks = call.mode == CollMode::Blocking as u8;
     // A rank that waits for the request of an operation in the background may wait for others at the same time, but not for a message alone.
-    const REQUESTS: [u8; 4] =
-        [Waiting::Any as u8, Waiting::All as u8, Waiting::Collective as u8, Waiting::Operation as u8];
+    const REQUESTS: [Waiting; 4] = [Waiting::Any, Waiting::All, Waiting::Collective, Waiting::Operation];
     let inside = slept[first..].iter().take_while(|slept| slept.begin < end);
     let inside = inside.filter(|slept| blocks || REQUESTS.contains(&slept.kind));
     let most = if blocks { AWAKE } else { SHORT };
