@@ -196,10 +196,18 @@ impl About {
     /// `None` for sleeps that other ranks' messages and receives do not end.
     fn of(kind: Waiting) -> Option<About> {
         let (messages, receives) = match kind {
-            Waiting::Collective | Waiting::Finalize | Waiting::Lock | Waiting::Epoch => return None,
+            Waiting::Collective
+            | Waiting::Operation
+            | Waiting::Agreement
+            | Waiting::Finalize
+            | Waiting::Lock
+            | Waiting::Epoch
+            | Waiting::Outside
+            | Waiting::Partitions => return None,
             Waiting::Receive | Waiting::Probe => (true, false),
             Waiting::Send | Waiting::Room => (false, true),
-            _ => (true, true),
+            // What a spoiled trace does not say may have been anything.
+            Waiting::Any | Waiting::All | Waiting::Nothing => (true, true),
         };
         Some(About { messages, receives, probe: kind == Waiting::Probe })
     }
