@@ -287,7 +287,8 @@ fn put_message(
 ) -> Result<()> {
     let sent = matches!(record.event, Event::ReqActivate | Event::PartStart) && record.send;
     let came = match record.event {
-        Event::MsgMatchPostedReq | Event::MsgRemoveFromUnexQ => true,
+        Event::MsgMatchPostedReq => true,
+        Event::MsgRemoveFromUnexQ => record.payload != RecordPayload::Cancelled,
         Event::PartComplete => !record.send,
         _ => false,
     };
