@@ -9,6 +9,7 @@ use crate::sync::{Ordering, fence};
 use core::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 /// More bytes than any message can have: than a process can address. With [`LONGEST`] it keeps sums over all that a spoiled
 /// file may hold far from a word's end.
@@ -142,8 +143,9 @@ fn read_bytes_until(bytes: &[u8], until: Option<u64>) -> Result<Trace> {
         }
     }
     let first = ranks.iter().flat_map(|rank| &rank.records).map(|record| record.when).min().unwrap_or(0);
+    let world: Arc<[u32]> = (0..count).collect();
     for rank in &mut ranks {
-        finish(rank, first, count);
+        finish(rank, first, &world);
     }
     let last = ranks.iter().filter_map(|rank| rank.records.last()).map(|record| record.when).max();
     let job = JobInfo { cut: until.filter(|_| is_cut), ..job(bytes, last.unwrap_or(0)) };
@@ -497,7 +499,7 @@ fn record(entry: &RawRecord, event: Event, when: u64, stream: u16) -> Record {
 }
 
 /// Puts a rank's streams together, and says how long its queues were.
-fn finish(rank: &mut RankTrace, first: u64, ranks: u32) {
+fn finish(rank: &mut RankTrace, first: u64, world: &Arc<[u32]>) {
     // Stable, and a merge of runs that are there: what has the same time keeps its order within a stream.
     rank.records.sort_by_key(|record| record.when);
     for record in &mut rank.records {
@@ -511,7 +513,7 @@ fn finish(rank: &mut RankTrace, first: u64, ranks: u32) {
     rank.communicators.sort_by_key(|comm| comm.created);
     rank.windows.sort_by_key(|window| window.comm.created);
     rank.files.sort_by_key(|file| file.created);
-    name_predefined(rank, ranks);
+    name_predefined(rank, world);
     measure_queues(rank);
     number_arrivals(rank);
 }
@@ -532,19 +534,22 @@ fn number_arrivals(rank: &mut RankTrace) {
     }
 }
 
-/// MPI_COMM_WORLD and MPI_COMM_SELF are there, whether the trace has records of them or not.
-fn name_predefined(rank: &mut RankTrace, ranks: u32) {
-    let own = rank.rank..rank.rank + 1;
+/// MPI_COMM_WORLD and MPI_COMM_SELF are there, whether the trace has records of them or not; but a rank that never was has none.
+fn name_predefined(rank: &mut RankTrace, world: &Arc<[u32]>) {
+    if rank.pid == 0 && rank.records.is_empty() {
+        return;
+    }
+    // A group of its own for each rank would take memory by the square of the ranks, of which a file of holes may claim many.
+    let (own, world) = (Arc::from([rank.rank]), Arc::clone(world));
     for (id, name, group) in
-        [(contexts::SELF, "MPI_COMM_SELF", own), (contexts::WORLD, "MPI_COMM_WORLD", 0..ranks)]
+        [(contexts::SELF, "MPI_COMM_SELF", own), (contexts::WORLD, "MPI_COMM_WORLD", world)]
     {
         let context = 2 * id;
         match rank.communicators.iter_mut().find(|comm| comm.context == context) {
             Some(comm) if comm.name.is_empty() => comm.name = name.into(),
             Some(_) => {}
             None => {
-                let comm =
-                    CommInfo { context, name: name.into(), group: group.collect(), created: 0, freed: None };
+                let comm = CommInfo { context, name: name.into(), group, created: 0, freed: None };
                 rank.communicators.insert(0, comm);
             }
         }

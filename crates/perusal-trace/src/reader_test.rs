@@ -1,5 +1,6 @@
 //! What the reader makes of sound, torn and spoiled files.
 
+use super::super::format::TraceHeader;
 use super::super::synthetic::{Synthetic, SyntheticMessage};
 use super::*;
 
@@ -108,6 +109,24 @@ fn sizes_and_times_that_cannot_be_are_left_out_and_counted() {
     assert_eq!((rank.records[2].when, rank.unreadable), (40, 3));
 }
 
+/// A header may claim many ranks where the file is a hole: memory goes by what the file holds.
+#[test]
+fn what_is_kept_for_ranks_that_are_claimed_goes_by_their_number_and_not_by_its_square() {
+    const RANKS: u32 = 20_000;
+    let mut bytes = TraceHeader { ranks: RANKS, ..TraceHeader::default() }.bytes();
+    let nobody = read_bytes(&bytes).expect("a header");
+    assert!(nobody.ranks.iter().all(|rank| rank.communicators.is_empty()));
+    for rank in 0..RANKS {
+        let at = format::HEADER + u64::from(rank) * format::RANK_BLOCK;
+        format::put_u32(&mut bytes, at + format::rank::PID, 1000 + rank);
+    }
+    let trace = read_bytes(&bytes).expect("a header");
+    let world = |rank: &RankTrace| rank.communicator(0, 0).expect("the world").group.clone();
+    let first = world(&trace.ranks[0]);
+    assert_eq!(first.len(), RANKS as usize);
+    assert!(trace.ranks.iter().all(|rank| Arc::ptr_eq(&world(rank), &first)));
+}
+
 #[test]
 fn a_group_that_fills_many_records_is_whole() {
     let group: Vec<u32> = (0..300).rev().collect();
@@ -116,7 +135,7 @@ fn a_group_that_fills_many_records_is_whole() {
     job.push(7, 90, &Record { context: 6, ..Synthetic::record(Event::CommFreed, 0) });
     let trace = job.trace();
     let comm = trace.ranks[7].communicator(6, 50).expect("made");
-    assert_eq!((comm.group.as_slice(), comm.name.as_str()), (group.as_slice(), "the ones in reverse"));
+    assert_eq!((&comm.group[..], comm.name.as_str()), (group.as_slice(), "the ones in reverse"));
     assert_eq!((comm.created, comm.freed), (0, Some(80)));
     assert_eq!(trace.ranks[7].communicator(0, 50).expect("the world").group.len(), 300);
     assert_eq!(trace.ranks[7].unreadable, 0);

@@ -79,7 +79,7 @@ fn what_is_recorded_is_read_back() {
     assert_eq!((first.peer, first.tag, first.bytes, first.send), (3, -7, 1 << 40, false));
     assert_eq!(rank.records[1].payload, trace::RecordPayload::Search { depth: 9, hit: true });
     let comm = rank.communicator(8, u64::MAX).expect("created");
-    assert_eq!((comm.group.as_slice(), comm.name.as_str()), (group.as_slice(), name));
+    assert_eq!((&comm.group[..], comm.name.as_str()), (group.as_slice(), name));
     assert!(comm.freed.is_some());
     assert_eq!(
         rank.records[5].payload,

@@ -8,6 +8,7 @@ use crate::events::{
 use crate::shm::telemetry::Waiting;
 use crate::trace::{RankTrace, Record, RecordPayload, Trace};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// One rank's part in one operation.
 #[derive(Debug, Clone, Copy)]
@@ -181,7 +182,7 @@ fn calls(
 #[derive(Default)]
 struct JobCommunicators {
     all: Vec<KnownCommunicator>,
-    by_identity: HashMap<(u32, Vec<u32>, usize), usize>,
+    by_identity: HashMap<(u32, Arc<[u32]>, usize), usize>,
 }
 
 struct KnownCommunicator {
@@ -193,7 +194,7 @@ struct KnownCommunicator {
 impl JobCommunicators {
     fn number(&mut self, rank: &RankTrace, record: &Record) -> usize {
         let (comm, context) = (rank.group_of(record), record.context);
-        let group = comm.map_or_else(Vec::new, |comm| comm.group.clone());
+        let group = comm.map_or_else(Arc::default, |comm| Arc::clone(&comm.group));
         // A context comes again for other communicators, perhaps of the same group: which one in turn it is.
         let turn = rank
             .communicators
