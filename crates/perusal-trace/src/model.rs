@@ -54,7 +54,7 @@ pub struct RankTrace {
     pub dropped: u64,
     /// Why it stopped recording before its limit: an errno, such as ENOSPC; 0 if it did not.
     pub stopped_by: i32,
-    /// Records that made no sense and were left out; 0 unless the file is spoiled.
+    /// Records that made no sense and were left out, or are missing where others follow; 0 unless the file is spoiled.
     pub unreadable: u64,
     /// Whether the rank came to MPI_Finalize; if not, it ended before, or the trace was read meanwhile.
     pub complete: bool,
