@@ -88,6 +88,8 @@ pub mod rank {
     pub const ERROR: u64 = 12;
     /// Bytes of windows taken, u64, atomic.
     pub const TAKEN: u64 = 16;
+    /// Records that go on with the one before them, u64, atomic.
+    pub const CONTINUED: u64 = 24;
     /// The CPUs it is bound to, as text, zero-terminated.
     pub const CPUS: u64 = 64;
     /// Bytes for that text.

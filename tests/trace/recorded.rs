@@ -42,8 +42,10 @@ fn pattern() -> &'static (Trace, PathBuf) {
     PATTERN.get_or_init(|| {
         let (outcome, path) = traced(4, &[], &[]);
         assert_eq!(outcome.code(), Some(0), "{outcome:?}");
-        assert!(outcome.stderr.contains("records of 4 ranks in"), "{}", outcome.stderr);
-        (read(&path).expect("a trace"), path)
+        let trace = read(&path).expect("a trace");
+        let told = format!("trace: {} records of 4 ranks in", trace.len());
+        assert!(outcome.stderr.contains(&told), "{told}: {}", outcome.stderr);
+        (trace, path)
     })
 }
 

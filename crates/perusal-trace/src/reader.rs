@@ -77,7 +77,7 @@ pub struct TraceTally {
     pub ranks: u32,
     /// Ranks that recorded and did not come to MPI_Finalize.
     pub cut: u32,
-    /// Records.
+    /// Records, without those that go on with the one before them: as many as a reader yields.
     pub records: u64,
     /// Events that have none.
     pub dropped: u64,
@@ -95,13 +95,17 @@ pub fn tally(path: &Path) -> Result<TraceTally> {
     with_bytes(path, |bytes| {
         let count = format::check_header(bytes)?;
         let mut tally = TraceTally { ranks: count, bytes: bytes.len() as u64, ..TraceTally::default() };
+        let mut continued = 0_u64;
         for rank in (0..count).map(|rank| rank_block(bytes, rank)).filter(|rank| rank.pid != 0) {
+            let at = format::HEADER + u64::from(rank.rank) * format::RANK_BLOCK + block::CONTINUED;
+            continued = continued.saturating_add(get_u64(bytes, at).unwrap_or(0));
             tally.recorded += 1;
             tally.cut += u32::from(!rank.complete);
             tally.dropped = tally.dropped.saturating_add(rank.dropped);
             tally.stopped_by = if tally.stopped_by == 0 { rank.stopped_by } else { tally.stopped_by };
         }
-        tally.records = windows(bytes, count).iter().map(|window| window.count as u64).sum();
+        let records: u64 = windows(bytes, count).iter().map(|window| window.count as u64).sum();
+        tally.records = records.saturating_sub(continued);
         Ok(tally)
     })
 }
