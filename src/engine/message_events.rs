@@ -231,7 +231,7 @@ pub(crate) fn match_event(context: &MatchContext, id: isize, body: &Body) {
 }
 
 impl Engine {
-    /// Emits that a message leaves the unexpected queue. One that came while nobody listened gets an id now.
+    /// Emits that a receive or probe takes a message out of the unexpected queue. One that came while nobody listened gets an id now.
     #[inline(always)]
     pub(crate) fn removal_event(
         &self,
@@ -242,6 +242,21 @@ impl Engine {
         if context.has_listener(Event::MsgRemoveFromUnexQ) {
             let id = if arrived.event_id == 0 { self.fresh_id() } else { arrived.event_id };
             message_event(context, id, Event::MsgRemoveFromUnexQ, envelope, arrived.bytes());
+        }
+    }
+
+    /// Emits that a cancel takes a message out of the unexpected queue.
+    #[cold]
+    pub(crate) fn withdrawal_event(
+        &self,
+        context: &MatchContext,
+        envelope: &Envelope,
+        arrived: &UnexpectedMessage,
+    ) {
+        if context.has_listener(Event::MsgRemoveFromUnexQ) {
+            let id = if arrived.event_id == 0 { self.fresh_id() } else { arrived.event_id };
+            let (event, bytes) = (Event::MsgRemoveFromUnexQ, arrived.bytes());
+            emit_message_payload(context, id, event, envelope, bytes, EventPayload::Cancelled);
         }
     }
 

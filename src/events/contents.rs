@@ -8,8 +8,9 @@ use super::payload::{CollRoot, PartitionBytes, PartitionCount};
 use super::spec::RmaTarget;
 use super::values::{
     Algorithm, COPY_ENGINES, CollMode, Collective, FLAVORS, FileMode, FileOperation, FilePointer, OPERATIONS,
-    PLACEMENTS, RmaOperation, WAITING, WindowLock, WindowReach, WindowSync,
+    PLACEMENTS, RmaOperation, WindowLock, WindowReach, WindowSync,
 };
+use super::waiting::Waiting;
 use crate::abi::MPI_MAX_OBJECT_NAME;
 
 // Field: type, name in MPI_T, name in exports, names of its values; description.
@@ -32,7 +33,7 @@ fields! {
     CollMode: I32, "mode", "mode", Some(CollMode::NAMES); "whether the operation is a blocking one";
     CopyEngine: I32, "engine", "engine", Some(COPY_ENGINES); "which copy engine";
     World: U32, "world_rank", "rank", None; "rank of the other side in the job; 4294967295: none or several";
-    Waiting: I32, "waiting_for", "waiting", Some(WAITING); "what is waited for";
+    Waiting: I32, "waiting_for", "waiting", Some(Waiting::NAMES); "what is waited for";
     Queued: U32, "queued", "queued", None; "records and messages that wait for room in the ring";
     Size: U32, "size", "size", None; "ranks of the communicator; of an intercommunicator, the remote ones";
     Name: Text(MPI_MAX_OBJECT_NAME as usize), "name", "name", None; "name of the communicator, window or file";

@@ -7,7 +7,7 @@
 //! | file | what it has |
 //! |---|---|
 //! | `table`, `contents` | the event types, what their records hold, and how to add one |
-//! | `event`, `field`, `payload`, `values` | what a row of the table is |
+//! | `event`, `field`, `payload`, `values`, `waiting` | what a row of the table is |
 //! | `record`, `spec` | what a callback receives |
 //! | `gate`, `listeners`, `comm_events` | who listens to an event type of a communicator |
 //! | `dispatch`, `hazard`, `hazard_record`, `callback` | from a site to the callbacks |
@@ -72,6 +72,7 @@ mod state;
 mod subscription;
 mod table;
 mod values;
+mod waiting;
 
 #[cfg(all(test, feature = "peruse", not(perusal_loom)))]
 mod tests;
@@ -108,6 +109,7 @@ pub use values::{
     Algorithm, CollMode, Collective, FileMode, FileOperation, FilePointer, RmaOperation, WindowLock,
     WindowReach, WindowSync,
 };
+pub use waiting::Waiting;
 // For the bindings.
 #[doc(hidden)]
 pub use callback_state::fast_path_is_open;

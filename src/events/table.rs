@@ -82,9 +82,9 @@ event_types! {
     }
     MsgRemoveFromUnexQ = 11, "PERUSE_COMM_MSG_REMOVE_FROM_UNEX_Q" peruse 11 {
         binding: Communicator, verbosity: UserDetail, category: Queues, identity: Message,
-        fields: MESSAGE, payload: None, shown: Paired,
-        what: "a message leaves the unexpected queue",
-        fires: "p2p: a receive or matched probe takes it",
+        fields: MESSAGE, payload: Cancelled, shown: Paired,
+        what: "a message leaves the unexpected queue: taken, or cancelled by its sender",
+        fires: "p2p: a receive or matched probe takes it; protocol: its sender cancels it",
     }
     MsgMatchPostedReq = 12, "PERUSE_COMM_MSG_MATCH_POSTED_REQ" peruse 12 {
         binding: Communicator, verbosity: UserDetail, category: Queues, identity: Message,

@@ -220,20 +220,6 @@ pub(super) const OPERATIONS: &[&CStr] = &[
 ];
 /// Names of copy engines.
 pub(super) const COPY_ENGINES: &[&CStr] = &[c"chunks", c"read", c"halves", c"direct"];
-/// Names of what a rank can wait for, as `shm::telemetry` numbers it.
-pub(super) const WAITING: &[&CStr] = &[
-    c"nothing",
-    c"receive",
-    c"send",
-    c"probe",
-    c"any",
-    c"all",
-    c"collective",
-    c"finalize",
-    c"room",
-    c"lock",
-    c"epoch",
-];
 /// Names of the policies by which a rank is placed.
 pub(super) const PLACEMENTS: &[&CStr] = &[c"free", c"bound"];
 /// Names of how windows are made, as `rma::Flavor` numbers it.

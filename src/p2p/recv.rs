@@ -62,19 +62,6 @@ impl Engine {
         Ok(self.take_outcome(request))
     }
 
-    /// A receive from MPI_PROC_NULL, complete at once.
-    ///
-    /// # Errors
-    ///
-    /// [`crate::Error::NoMem`] when too many requests are alive.
-    pub fn receive_nothing(&self, comm: &Comm) -> Result<Ref> {
-        let data = Data::bytes(core::ptr::null_mut(), 0);
-        let request =
-            self.prepare_recv(comm.collective(), comm, data, abi::MPI_PROC_NULL, abi::MPI_ANY_TAG)?;
-        self.start_recv(request)?;
-        Ok(request)
-    }
-
     /// Starts a receive.
     ///
     /// # Errors

@@ -176,7 +176,7 @@ impl Cancellation<'_> {
         let found = take_back(&mut queues, body.source.get(), (own, id, tag));
         let (envelope, arrived) = found?;
         self.engine.delivery().count_unexpected(context, -1, arrived.held(), self.engine.shared);
-        self.engine.removal_event(context, &envelope, &arrived);
+        self.engine.withdrawal_event(context, &envelope, &arrived);
         drop(queues);
         Some(if let Payload::Local(send) = arrived.payload { Some(send) } else { None })
     }
@@ -191,7 +191,7 @@ impl Cancellation<'_> {
             let found = take_back(&mut queues, header.source, (from, header.id, header.tag));
             if let Some((envelope, arrived)) = found {
                 self.engine.delivery().count_unexpected(context, -1, arrived.held(), self.engine.shared);
-                self.engine.removal_event(context, &envelope, &arrived);
+                self.engine.withdrawal_event(context, &envelope, &arrived);
                 granted = true;
             }
         }

@@ -5,11 +5,12 @@
 //! count only while a started handle asks.
 
 use crate::engine::{Engine, FileCount};
-use crate::events::Binding;
+use crate::events::{Binding, Waiting, WindowReach};
 use crate::shm::telemetry::{ProtocolKind, QueueLength, Wait};
 use crate::variables::Category;
 use crate::variables::Verbosity;
 use crate::variables::enumeration::{Enumeration, EnumerationItem};
+use core::ffi::CStr;
 
 /// The classes of §14.3.7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,32 +245,27 @@ impl Pvar {
     }
 }
 
-/// What a rank waits for, by [`crate::shm::telemetry::Waiting`].
-pub static WAITING: Enumeration = Enumeration {
-    name: "waiting_for",
-    items: &[
-        EnumerationItem { name: "nothing", value: 0 },
-        EnumerationItem { name: "receive", value: 1 },
-        EnumerationItem { name: "send", value: 2 },
-        EnumerationItem { name: "probe", value: 3 },
-        EnumerationItem { name: "any", value: 4 },
-        EnumerationItem { name: "all", value: 5 },
-        EnumerationItem { name: "collective", value: 6 },
-        EnumerationItem { name: "finalize", value: 7 },
-        EnumerationItem { name: "room", value: 8 },
-        EnumerationItem { name: "lock", value: 9 },
-        EnumerationItem { name: "epoch", value: 10 },
-    ],
-};
+/// The items of an enumeration whose values are the places of `names`.
+const fn items<const N: usize>(names: &'static [&'static CStr]) -> [EnumerationItem; N] {
+    assert!(names.len() == N);
+    let mut items = [const { EnumerationItem { name: "", value: 0 } }; N];
+    let mut place = 0;
+    while place < N {
+        let Ok(name) = names[place].to_str() else { panic!("a name that is no text") };
+        items[place] = EnumerationItem { name, value: place as i32 };
+        place += 1;
+    }
+    items
+}
 
-/// How windows reach memory, by [`crate::events::WindowReach`].
+/// What a rank waits for, by [`Waiting`].
+pub static WAITING: Enumeration =
+    Enumeration { name: "waiting_for", items: &const { items::<{ Waiting::NAMES.len() }>(Waiting::NAMES) } };
+
+/// How windows reach memory, by [`WindowReach`].
 pub static REACHES: Enumeration = Enumeration {
     name: "window_reach",
-    items: &[
-        EnumerationItem { name: "loads_and_stores", value: 0 },
-        EnumerationItem { name: "process_vm", value: 1 },
-        EnumerationItem { name: "messages", value: 2 },
-    ],
+    items: &const { items::<{ WindowReach::NAMES.len() }>(WindowReach::NAMES) },
 };
 
 /// Where a rank stands, by [`crate::shm::RankState`].
@@ -509,14 +505,19 @@ fn waited(engine: &Engine) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::WindowReach;
 
     #[test]
-    fn ways_to_reach_memory_have_the_names_that_events_have() {
-        for (item, name) in REACHES.items.iter().zip(WindowReach::NAMES) {
-            assert_eq!((item.name, WindowReach::NAMES[item.value as usize]), (name.to_str().unwrap(), *name));
+    fn states_have_the_names_that_events_have() {
+        for (states, names) in [(&REACHES, WindowReach::NAMES), (&WAITING, Waiting::NAMES)] {
+            for (item, name) in states.items.iter().zip(names) {
+                assert_eq!((item.name, names[item.value as usize]), (name.to_str().unwrap(), *name));
+            }
+            assert_eq!(states.items.len(), names.len());
         }
-        assert_eq!(REACHES.items.len(), WindowReach::NAMES.len());
+        // A rank may be in any of the states that there are.
+        for waiting in Waiting::ALL {
+            assert!(WAITING.items.iter().any(|item| item.value == *waiting as i32), "{waiting:?}");
+        }
     }
 
     #[test]

@@ -189,6 +189,12 @@ impl Store {
         self.block_u64(block::DROPPED + number * 8).fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a record that goes on with the one before it.
+    pub fn continued(&self) {
+        // Relaxed: a counter.
+        self.block_u64(block::CONTINUED).fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Notes why recording stops before the limit.
     pub fn stopped_by(&self, error: &io::Error) {
         let number = error.raw_os_error().unwrap_or(libc::EIO);

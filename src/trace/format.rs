@@ -29,6 +29,9 @@ pub const WINDOW_MAGIC: u64 = u64::from_le_bytes(*b"PERUWIN1");
 /// Version of all this; a reader takes its own alone.
 pub const VERSION: u32 = 3;
 
+/// Most ranks of a job that is traced: the root of a collective operation has 16 bits of its record, of which 0 says that there is none.
+pub const MOST_RANKS: u32 = u16::MAX as u32;
+
 /// Bytes of the header.
 pub const HEADER: u64 = 4096;
 /// Bytes of a rank's block.
@@ -85,6 +88,8 @@ pub mod rank {
     pub const ERROR: u64 = 12;
     /// Bytes of windows taken, u64, atomic.
     pub const TAKEN: u64 = 16;
+    /// Records that go on with the one before them, u64, atomic.
+    pub const CONTINUED: u64 = 24;
     /// The CPUs it is bound to, as text, zero-terminated.
     pub const CPUS: u64 = 64;
     /// Bytes for that text.
@@ -306,6 +311,9 @@ pub fn get_u64(bytes: &[u8], at: u64) -> Option<u64> {
     get(bytes, at).map(u64::from_le_bytes)
 }
 
+/// What helps against a header that makes no sense.
+const AGAIN: &str = "copy the file again, or record the job again";
+
 /// Checks that `bytes` begin with the header of a trace of this version, whole with its rank blocks; gives the number of ranks.
 ///
 /// # Errors
@@ -326,8 +334,14 @@ pub fn check_header(bytes: &[u8]) -> Result<u32> {
     let need = windows_begin(ranks);
     if ranks == 0 || get_u64(bytes, header::WINDOWS) != Some(need) || (bytes.len() as u64) < need {
         return wrong(format!(
-            "the trace's header is cut off or spoiled: it speaks of {ranks} ranks, which need {need} bytes; the file has {}",
+            "the trace's header is cut off or spoiled: it speaks of {ranks} ranks, which need {need} bytes; the file has {}: {AGAIN}",
             bytes.len()
+        ));
+    }
+    // A file with holes can be as long as any number of ranks needs, and a reader keeps something for each of them.
+    if ranks > MOST_RANKS {
+        return wrong(format!(
+            "the trace's header is spoiled: it speaks of {ranks} ranks, and a trace has {MOST_RANKS} at most: {AGAIN}"
         ));
     }
     Ok(ranks)
@@ -374,5 +388,13 @@ mod tests {
         let mut many = good;
         put_u32(&mut many, header::RANKS, u32::MAX);
         assert!(check_header(&many).is_err());
+        // Long enough for all of them, as a file with holes may be.
+        for (ranks, fits) in [(MOST_RANKS, true), (MOST_RANKS + 1, false)] {
+            let bytes = TraceHeader { ranks, ..TraceHeader::default() }.bytes();
+            let checked = check_header(&bytes);
+            assert_eq!(checked.is_ok(), fits, "{checked:?}");
+            let what = checked.map_or_else(|error| error.to_string(), |_| String::new());
+            assert!(fits || what.contains("65536 ranks") && what.contains("copy the file again"), "{what}");
+        }
     }
 }

@@ -323,7 +323,9 @@ impl Recorder {
     fn write_long(&self, record: &EventRecord<'_>) {
         // What finds no room is missing with its head, or cut: a reader leaves both out.
         let put = |bytes: &[u8]| {
-            self.write(RawRecord::continuation(self.now(), bytes));
+            if self.write(RawRecord::continuation(self.now(), bytes)) {
+                self.shared.store.continued();
+            }
         };
         match record.payload {
             EventPayload::Name(name) => {

@@ -45,6 +45,7 @@ int main(int argc, char **argv)
     static char mine[2 * BYTES], theirs[2 * BYTES];
     MPI_T_event_registration handles[2];
     MPI_Request request, persistent;
+    MPI_Comm comm;
     initialise_tools();
     OK(MPI_Init(&argc, &argv));
     for (int end = 0; end < 2; end++) {
@@ -68,6 +69,10 @@ int main(int argc, char **argv)
         expect(1, 1, start);
     }
     OK(MPI_Request_free(&persistent));
+    /* What a call does by itself is no collective operation of the program's. */
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_disconnect(&comm));
+    expect(1, 1, 3);
     for (int end = 0; end < 2; end++) OK(MPI_T_event_handle_free(handles[end], NULL, NULL));
     OK(MPI_Finalize());
     OK(MPI_T_finalize());

@@ -49,6 +49,31 @@ static void proc_null(void)
     scene_over();
 }
 
+static void proc_null_message(void)
+{
+    MPI_Message message;
+    MPI_Request r;
+    MPI_Status status;
+    int flag;
+    OK(MPI_Mprobe(MPI_PROC_NULL, TAG, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE));
+    SAME(message, MPI_MESSAGE_NO_PROC);
+    OK(MPI_Mrecv(in, 4, MPI_INT, &message, &status));
+    SAME(message, MPI_MESSAGE_NULL);
+    SAME(status.MPI_SOURCE, MPI_PROC_NULL);
+    OK(MPI_Improbe(MPI_PROC_NULL, TAG, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE));
+    OK(MPI_Imrecv(in, 4, MPI_INT, &message, &r));
+    SAME(message, MPI_MESSAGE_NULL);
+    OK(MPI_Wait(&r, &status));
+    SAME(status.MPI_SOURCE, MPI_PROC_NULL);
+    scene("no message", "ACNACN");
+    for (int i = 0; i < 2; i++) {
+        const peruse_comm_spec_t *spec = nth_spec(PERUSE_COMM_REQ_ACTIVATE, i);
+        CHECK(spec->buf == in && spec->count == 4 && spec->datatype == MPI_INT);
+        SAME(spec->peer, MPI_PROC_NULL);
+    }
+    scene_over();
+}
+
 static void cancelled(void)
 {
     MPI_Request r;
@@ -143,6 +168,7 @@ int main(int argc, char **argv)
     expected_receive();
     unexpected_receive();
     proc_null();
+    proc_null_message();
     cancelled();
     matched_probe();
     plain_probe();

@@ -69,7 +69,7 @@ fn the_reader_finds_the_file_and_each_access() {
     assert_eq!((files.all.len(), files.name(0)), (1, name.clone()));
     for rank in &trace.ranks {
         let [file] = rank.files.as_slice() else { panic!("{:?}", rank.files) };
-        assert_eq!((file.group.as_slice(), &file.name), (&[0, 1, 2][..], name));
+        assert_eq!((&file.group[..], &file.name), (&[0, 1, 2][..], name));
         assert!(file.freed.is_some_and(|closed| closed > file.created));
         let over = of(rank, Event::FileReqComplete);
         let found: Vec<_> = over

@@ -1,6 +1,7 @@
 //! Traces of jobs whose messages are known, as the reader, the report and other tools see them.
 
 mod calls;
+mod cancelled;
 mod collectives;
 #[path = "../common/mod.rs"]
 mod common;

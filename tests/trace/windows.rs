@@ -68,7 +68,7 @@ fn the_reader_finds_windows_operations_and_epochs() {
         assert_eq!((shelf.flavor, shelf.bytes, other.flavor, other.bytes), (1, 4096, 0, 512));
         assert_eq!(shelf.reach, WindowReach::Mapped as u8);
         assert!(other.reach > WindowReach::Mapped as u8, "a static array is no memory that others map");
-        assert_eq!(shelf.comm.group, [0, 1, 2]);
+        assert_eq!(shelf.comm.group[..], [0, 1, 2]);
         assert!(shelf.comm.freed.is_some() && other.comm.freed < shelf.comm.freed);
         // Each has one put, get and accumulate; rank 1 a fetch-and-op and another put.
         let more = if rank.rank == 1 { 2 } else { 0 };

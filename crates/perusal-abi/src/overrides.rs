@@ -1,4 +1,4 @@
-//! What steers this rank: what environment and tools ask for before there is an engine, and what is in force.
+//! What steers this rank: what environment and tools ask for before there is an engine, and what was in force when it was made.
 
 use super::process;
 use crate::error::Result;
@@ -10,12 +10,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 static IN_FORCE: OnceLock<Vec<(&'static str, String)>> = OnceLock::new();
 
-/// Makes the variables and their values in force known; called once, by initialisation.
+/// Makes the variables and the values with which the engine begins known; called once, by initialisation.
 pub fn install(in_force: Vec<(&'static str, String)>) {
     let _ = IN_FORCE.set(in_force);
 }
 
-/// The variables and their values in force, for PERUSE_Query_environment; none before initialisation.
+/// The variables and the values with which the engine began, for PERUSE_Query_environment, whose list stays as it is; none before
+/// initialisation. What tools have changed since is in [`with_config`].
 #[must_use]
 pub fn in_force() -> Vec<(&'static str, String)> {
     IN_FORCE.get().cloned().unwrap_or_default()

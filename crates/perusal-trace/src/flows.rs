@@ -5,9 +5,10 @@
 //! the records to the receive.
 //!
 //! Two things can shift the count: sends of the same rank, peer, communicator and tag that several threads start at once (their order is
-//! not defined), and a send that was cancelled before it left.
+//! not defined), and a send that was cancelled before it left. A third can exchange two receives: no record leads from a message that a
+//! matched probe took to its receive, so of several with the same sender, communicator and tag the oldest counts as received first.
 
-use super::model::{Record, Trace};
+use super::model::{Record, RecordPayload, Trace};
 use crate::events::Event;
 use std::collections::{HashMap, VecDeque};
 
@@ -48,7 +49,7 @@ pub struct MessageArrival {
     pub arrived: u64,
     /// Whether it came before its receive, and lay in the unexpected queue.
     pub unexpected: bool,
-    /// When it was matched; `None` if it never was.
+    /// When it was matched; `None` if it never was, or its sender took it back.
     pub matched: Option<u64>,
     /// The record of the match, or else of the arrival.
     pub place: RecordIndex,
@@ -171,7 +172,8 @@ impl ReceiverWalk {
         let way =
             world.map(|source| FlowKey { source, dest: self.rank, context: record.context, tag: record.tag });
         let place = RecordIndex { rank: self.rank, index };
-        if record.event != Event::MsgRemoveFromUnexQ {
+        let withdrawn = record.payload == RecordPayload::Cancelled;
+        if record.event != Event::MsgRemoveFromUnexQ || withdrawn {
             self.settle_probed(pending);
         }
         match record.event {
@@ -196,7 +198,9 @@ impl ReceiverWalk {
                 }
             }
             Event::ReqMatchUnex => drop(self.pending.insert(record.stream, Pending::Request(record.id, way))),
-            Event::MsgRemoveFromUnexQ => self.leave_queue(way, record, place, pending),
+            // No receive will come for it.
+            Event::MsgRemoveFromUnexQ if withdrawn => drop(self.leave_queue(way, record, place)),
+            Event::MsgRemoveFromUnexQ => self.taken_from_queue(way, record, place, pending),
             Event::ReqComplete => {
                 let message = self.requests.get(&record.id).and_then(|life| life.message);
                 if let Some(message) = message.filter(|_| !record.send) {
@@ -221,14 +225,9 @@ impl ReceiverWalk {
         self.messages.push((way, incoming));
     }
 
-    fn leave_queue(
-        &mut self,
-        way: Option<FlowKey>,
-        record: &Record,
-        place: RecordIndex,
-        pending: Option<Pending>,
-    ) {
-        let message = self.by_id.remove(&record.id).or_else(|| {
+    /// The message that leaves the queue. One that came before its communicator was there is known from now on.
+    fn leave_queue(&mut self, way: Option<FlowKey>, record: &Record, place: RecordIndex) -> Option<usize> {
+        self.by_id.remove(&record.id).or_else(|| {
             let way = way?;
             self.early.push(self.messages.len());
             let incoming = MessageArrival {
@@ -241,8 +240,17 @@ impl ReceiverWalk {
             };
             self.messages.push((way, incoming));
             Some(self.messages.len() - 1)
-        });
-        let Some(message) = message else { return };
+        })
+    }
+
+    fn taken_from_queue(
+        &mut self,
+        way: Option<FlowKey>,
+        record: &Record,
+        place: RecordIndex,
+        pending: Option<Pending>,
+    ) {
+        let Some(message) = self.leave_queue(way, record, place) else { return };
         self.matched(message, record.when, place);
         match pending {
             Some(Pending::Request(request, _)) => self.link(message, request),
@@ -398,5 +406,43 @@ mod tests {
         let incoming = flows[0].incoming.expect("arrived");
         assert_eq!((incoming.matched, incoming.posted, incoming.completed), (Some(21), Some(30), Some(40)));
         assert_eq!(flows[0].late_receiver(), Some(11));
+    }
+
+    #[test]
+    fn a_message_that_its_sender_took_back_has_no_receive_and_leaves_the_next_one_to_its_own() {
+        use Event as E;
+        let mut job = Synthetic::new(2);
+        for (when, id) in [(10, 3), (50, 4)] {
+            let send = Record { send: true, peer: 1, ..Synthetic::record(E::ReqActivate, id) };
+            job.push(0, when, &send);
+        }
+        let gone = Record {
+            payload: RecordPayload::Cancelled,
+            bytes: 8,
+            ..Synthetic::record(E::MsgRemoveFromUnexQ, 100)
+        };
+        for (when, event, id) in [(20, E::MsgArrived, 100), (21, E::MsgInsertInUnexQ, 100)] {
+            job.push(1, when, &Synthetic::record(event, id));
+        }
+        job.push(1, 40, &gone);
+        for (when, event, id) in [
+            (60, E::MsgArrived, 101),
+            (61, E::MsgInsertInUnexQ, 101),
+            (70, E::MsgRemoveFromUnexQ, 101),
+            (80, E::ReqActivate, 5),
+            (81, E::ReqMatchUnex, 5),
+            (82, E::ReqXferBegin, 5),
+            (90, E::ReqComplete, 5),
+        ] {
+            job.push(1, when, &Synthetic::record(event, id));
+        }
+        let trace = job.trace();
+        assert_eq!(trace.ranks[1].unexpected_high, 1);
+        let flows = flows(&trace);
+        let incoming: Vec<_> = flows.iter().map(|flow| flow.incoming.expect("arrived")).collect();
+        let [taken_back, received] = incoming[..] else { panic!("{flows:?}") };
+        assert_eq!((taken_back.arrived, taken_back.matched, taken_back.posted), (10, None, None));
+        assert_eq!((received.matched, received.posted, received.completed), (Some(60), Some(70), Some(80)));
+        assert_eq!((flows[0].late_receiver(), flows[1].late_receiver()), (None, Some(10)));
     }
 }

@@ -16,6 +16,7 @@ pub mod flows;
 mod model;
 pub mod objects;
 mod reader;
+mod record_windows;
 #[cfg(test)]
 mod recorder_test;
 pub mod report;

@@ -1,6 +1,7 @@
 //! What a reader yields: the job, its ranks, and their records in the order of time.
 
 use crate::events::{Binding, Event, EventPayload};
+use std::sync::Arc;
 
 /// A trace in memory.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,7 +42,7 @@ pub struct RankTrace {
     pub cpus: String,
     /// Sources of records, one for each thread that was inside MPI at once; records name theirs by a number below this.
     pub streams: u16,
-    /// Its communicators, in the order in which they were made.
+    /// Its communicators, in the order in which they were made; none if it never began to record.
     pub communicators: Vec<CommInfo>,
     /// Its windows, in the order in which they were made.
     pub windows: Vec<WindowInfo>,
@@ -53,7 +54,7 @@ pub struct RankTrace {
     pub dropped: u64,
     /// Why it stopped recording before its limit: an errno, such as ENOSPC; 0 if it did not.
     pub stopped_by: i32,
-    /// Records that made no sense and were left out; 0 unless the file is spoiled.
+    /// Records that made no sense and were left out, or are missing where others follow; 0 unless the file is spoiled.
     pub unreadable: u64,
     /// Whether the rank came to MPI_Finalize; if not, it ended before, or the trace was read meanwhile.
     pub complete: bool,
@@ -70,8 +71,8 @@ pub struct CommInfo {
     pub context: u32,
     /// The name it was given; empty if none.
     pub name: String,
-    /// World ranks of those whom a `peer` names: of an intercommunicator, the other side.
-    pub group: Vec<u32>,
+    /// World ranks of those whom a `peer` names: of an intercommunicator, the other side. That of MPI_COMM_WORLD is one for all ranks.
+    pub group: Arc<[u32]>,
     /// When it was made, on the clock of [`Record::when`].
     pub created: u64,
     /// When it was freed here, if it was.
@@ -226,7 +227,7 @@ mod tests {
     use super::*;
 
     fn comm(context: u32, group: &[u32], created: u64, freed: Option<u64>) -> CommInfo {
-        CommInfo { context, name: String::new(), group: group.to_vec(), created, freed }
+        CommInfo { context, name: String::new(), group: group.into(), created, freed }
     }
 
     #[test]

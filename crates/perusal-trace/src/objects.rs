@@ -30,7 +30,7 @@ impl<'a, T> JobObjects<'a, T> {
             for object in of_rank(rank) {
                 let CommInfo { context, group, created, .. } = comm(object);
                 let turn = turns.entry((*context, group)).or_default();
-                let identity = (*context, group.as_slice(), *turn);
+                let identity = (*context, &group[..], *turn);
                 *turn += 1;
                 let number = *known.entry(identity).or_insert_with(|| {
                     job.all.push(object);

@@ -1,14 +1,14 @@
 //! From a file to a [`Trace`]. Nothing in a file is believed: it may be torn, from a job that was killed, or not a trace at all.
 
-use super::format::{self, RawRecord, get_u32, get_u64, header, rank as block, window};
+use super::format::{self, RawRecord, get_u32, get_u64, header, rank as block};
 use super::model::{CommInfo, JobInfo, RankTrace, Record, RecordPayload, Trace, WindowInfo};
+use super::record_windows::{Window, windows};
 use crate::error::{Error, Result};
 use crate::events::{Binding, Event};
 use crate::shm::contexts;
-use crate::sync::{Ordering, fence};
-use core::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 /// More bytes than any message can have: than a process can address. With [`LONGEST`] it keeps sums over all that a spoiled
 /// file may hold far from a word's end.
@@ -17,6 +17,9 @@ const MOST_BYTES: u64 = 1 << 47;
 const LONGEST: u64 = 1 << 53;
 /// More events of one type than any job raises.
 const MOST_EVENTS: u64 = 1 << 55;
+
+/// Records of a full window.
+const RECORDS: u64 = (format::UNIT - format::WINDOW_HEADER) / format::RECORD;
 
 /// Reads a trace, of a job that has ended well, was killed, or still runs.
 ///
@@ -74,7 +77,7 @@ pub struct TraceTally {
     pub ranks: u32,
     /// Ranks that recorded and did not come to MPI_Finalize.
     pub cut: u32,
-    /// Records.
+    /// Records, without those that go on with the one before them: as many as a reader yields.
     pub records: u64,
     /// Events that have none.
     pub dropped: u64,
@@ -92,13 +95,17 @@ pub fn tally(path: &Path) -> Result<TraceTally> {
     with_bytes(path, |bytes| {
         let count = format::check_header(bytes)?;
         let mut tally = TraceTally { ranks: count, bytes: bytes.len() as u64, ..TraceTally::default() };
+        let mut continued = 0_u64;
         for rank in (0..count).map(|rank| rank_block(bytes, rank)).filter(|rank| rank.pid != 0) {
+            let at = format::HEADER + u64::from(rank.rank) * format::RANK_BLOCK + block::CONTINUED;
+            continued = continued.saturating_add(get_u64(bytes, at).unwrap_or(0));
             tally.recorded += 1;
             tally.cut += u32::from(!rank.complete);
             tally.dropped = tally.dropped.saturating_add(rank.dropped);
             tally.stopped_by = if tally.stopped_by == 0 { rank.stopped_by } else { tally.stopped_by };
         }
-        tally.records = windows(bytes, count).iter().map(|window| window.count as u64).sum();
+        let records: u64 = windows(bytes, count).iter().map(|window| window.count as u64).sum();
+        tally.records = records.saturating_sub(continued);
         Ok(tally)
     })
 }
@@ -142,127 +149,13 @@ fn read_bytes_until(bytes: &[u8], until: Option<u64>) -> Result<Trace> {
         }
     }
     let first = ranks.iter().flat_map(|rank| &rank.records).map(|record| record.when).min().unwrap_or(0);
+    let world: Arc<[u32]> = (0..count).collect();
     for rank in &mut ranks {
-        finish(rank, first, count);
+        finish(rank, first, &world);
     }
     let last = ranks.iter().filter_map(|rank| rank.records.last()).map(|record| record.when).max();
     let job = JobInfo { cut: until.filter(|_| is_cut), ..job(bytes, last.unwrap_or(0)) };
     Ok(Trace { job, ranks })
-}
-
-/// A window that is there.
-struct Window {
-    rank: u32,
-    stream: u32,
-    sequence: u32,
-    /// Where it ends.
-    to: u64,
-    /// Where its records begin, and how many there are.
-    from: u64,
-    count: usize,
-    /// When it was opened, in ticks and nanoseconds; nothing if it is being opened again.
-    opened: Option<(u64, u64)>,
-}
-
-impl Window {
-    /// The window that begins at `at`, if one does.
-    fn at(bytes: &[u8], at: u64, ranks: u32) -> Option<Window> {
-        let word = |offset| get_u32(bytes, at + offset);
-        if look(bytes, at + window::MAGIC)? != format::WINDOW_MAGIC {
-            return None;
-        }
-        let rank = word(window::RANK)?;
-        let [sequence, units] = halves(look(bytes, at + window::SEQUENCE)?);
-        if rank >= ranks || units == 0 {
-            return None;
-        }
-        let from = at + format::WINDOW_HEADER;
-        // A file that was cut has the start of its last window.
-        let to = (at + u64::from(units) * format::UNIT).min(bytes.len() as u64);
-        let records = records_at(bytes, from, to);
-        Some(Window {
-            rank,
-            stream: word(window::STREAM)?,
-            sequence,
-            to,
-            from,
-            count: valid(records, get_u64(bytes, at + window::AFTER)?),
-            opened: opened(|offset| look(bytes, at + offset)),
-        })
-    }
-}
-
-/// When a window was opened, on both clocks, by a look at one word after the other; nothing while it is being opened again (trace rule 5).
-fn opened(mut look: impl FnMut(u64) -> Option<u64>) -> Option<(u64, u64)> {
-    let (ticks, nanoseconds) = (look(window::TICKS)?, look(window::NANOSECONDS)?);
-    (ticks != 0 && nanoseconds != 0 && look(window::TICKS)? == ticks).then_some((ticks, nanoseconds))
-}
-
-/// Reads a word that a living job may change, before all that is read from now on. Words of a window's header are in their places.
-fn look(bytes: &[u8], at: u64) -> Option<u64> {
-    let word = bytes.get(usize::try_from(at).ok()?..)?.first_chunk::<8>()?;
-    let place = word.as_ptr().cast::<u64>();
-    // SAFETY: eight bytes of a living slice, at a multiple of eight. Volatile, so that the job's change is seen, and whole.
-    let value = if place.is_aligned() { unsafe { place.read_volatile() } } else { u64::from_ne_bytes(*word) };
-    // Acquire: "trace" edge, pairs with the stores of `WindowHeader`, in another process.
-    fence(Ordering::Acquire);
-    Some(u64::from_le(value))
-}
-
-/// Two numbers that are written as one word.
-fn halves(word: u64) -> [u32; 2] {
-    [word as u32, (word >> 32) as u32]
-}
-
-type RecordBytes = [u8; format::RECORD as usize];
-
-fn records_at(bytes: &[u8], from: u64, to: u64) -> &[RecordBytes] {
-    bytes.get(from as usize..to as usize).unwrap_or_default().as_chunks().0
-}
-
-/// How many of a window's records are there: up to the first that is none, or is left from before (trace rules 3, 4). Time does not
-/// go back in a stream; where it does, the job has begun to write the window again while we read.
-fn valid(records: &[RecordBytes], after: u64) -> usize {
-    let first_word = |record: &RecordBytes| u64::from_le_bytes(record[..8].try_into().expect("eight bytes"));
-    let ticks =
-        |record: &RecordBytes| Some(first_word(record)).filter(|word| *word != 0).map(format::ticks_of);
-    let is_there = |ticks: &u64| after == 0 || *ticks > after;
-    // Most windows are full: then it is enough to compare the ends.
-    if let [first, .., last] = records
-        && let (Some(first), Some(last)) = (ticks(first), ticks(last).filter(is_there))
-        && first <= last
-    {
-        return records.len();
-    }
-    let mut before = 0;
-    let rest = records.iter().position(|record| match ticks(record).filter(is_there) {
-        Some(ticks) if ticks >= before => {
-            before = ticks;
-            false
-        }
-        _ => true,
-    });
-    rest.unwrap_or(records.len())
-}
-
-/// All windows, by rank, stream and sequence, each once. Where none begins (its taker was killed at once), the next unit is tried.
-fn windows(bytes: &[u8], ranks: u32) -> Vec<Window> {
-    let mut found = Vec::new();
-    let mut at = format::windows_begin(ranks);
-    while at < bytes.len() as u64 {
-        match Window::at(bytes, at, ranks) {
-            Some(window) => {
-                at = window.to.next_multiple_of(format::UNIT);
-                found.push(window);
-            }
-            None => at += format::UNIT,
-        }
-    }
-    // Acquire: "trace" edge, pairs with the stores of records: whoever has seen a record's first word reads the rest of it from now on.
-    fence(Ordering::Acquire);
-    found.sort_by_key(|window| (window.rank, window.stream, window.sequence, Reverse(window.count)));
-    found.dedup_by_key(|window| (window.rank, window.stream, window.sequence));
-    found
 }
 
 /// From ticks to nanoseconds, the same for all ranks, so that what follows something on another rank is later here too.
@@ -315,6 +208,10 @@ fn rank_block(bytes: &[u8], rank: u32) -> RankTrace {
     }
 }
 
+fn has_ended(bytes: &[u8]) -> bool {
+    get_u32(bytes, header::ENDED) == Some(1)
+}
+
 fn job(bytes: &[u8], duration: u64) -> JobInfo {
     let length =
         u64::from(get_u32(bytes, header::TEXT_LENGTH).unwrap_or(0)).min(format::HEADER - header::TEXT);
@@ -324,13 +221,12 @@ fn job(bytes: &[u8], duration: u64) -> JobInfo {
         let of = text.lines().filter_map(|line| line.split_once('=')).find(|(found, _)| *found == name);
         of.map_or_else(String::new, |(_, value)| value.to_owned())
     };
-    let ended = get_u32(bytes, header::ENDED) == Some(1);
     JobInfo {
         command: value("command"),
         host: value("host"),
         version: value("version"),
         started: get_u64(bytes, header::STARTED).unwrap_or(0),
-        status: ended.then(|| get_u32(bytes, header::STATUS).unwrap_or(0).cast_signed()),
+        status: has_ended(bytes).then(|| get_u32(bytes, header::STATUS).unwrap_or(0).cast_signed()),
         duration,
         cut: None,
     }
@@ -357,11 +253,23 @@ fn read_stream(
     last: u64,
 ) -> bool {
     let mut stream = StreamReader { rank, clock, number, now: 0, open: None };
-    let mut whole = true;
-    'windows: for window in windows {
-        for record in &records_at(bytes, window.from, window.to)[..window.count] {
+    let ended = has_ended(bytes);
+    // More windows than the file has room for are missing in no file.
+    let most = bytes.len() as u64 / format::UNIT;
+    let (mut whole, mut next) = (true, 0);
+    'windows: for (place, window) in windows.iter().enumerate() {
+        // While the job goes on, what is behind the end as it was when we began is missing.
+        let missing = u64::from(window.sequence).saturating_sub(next).min(most);
+        if ended && missing > 0 {
+            stream.lose(missing * RECORDS);
+        }
+        next = u64::from(window.sequence) + 1;
+        for record in window.records(bytes) {
             let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
-            let Some(entry) = RawRecord::unpack([word(0), word(8), word(16), word(24)]) else { break };
+            let Some(entry) = RawRecord::unpack([word(0), word(8), word(16), word(24)]) else {
+                stream.lose(1);
+                continue;
+            };
             if entry.event == format::CONTINUATION {
                 stream.carry_on(&record[8..]);
             } else if clock.nanoseconds(entry.ticks) > last {
@@ -371,18 +279,32 @@ fn read_stream(
                 stream.take(entry);
             }
         }
+        // A stream goes on in another window when the one before is full.
+        let left = window.left(bytes);
+        if left > 0 && place + 1 < windows.len() {
+            stream.lose(left);
+        }
     }
-    if let Some((head, carried)) = stream.open.take() {
-        stream.close(head, &carried);
-    }
+    stream.end();
     whole
 }
 
 impl StreamReader<'_> {
-    fn take(&mut self, entry: RawRecord) {
+    /// Nothing more comes of what goes on in records of its own.
+    fn end(&mut self) {
         if let Some((head, carried)) = self.open.take() {
             self.close(head, &carried);
         }
+    }
+
+    /// So many records were in a place where there are none.
+    fn lose(&mut self, records: u64) {
+        self.end();
+        self.rank.unreadable = self.rank.unreadable.saturating_add(records);
+    }
+
+    fn take(&mut self, entry: RawRecord) {
+        self.end();
         let when = self.clock.nanoseconds(entry.ticks);
         let Some(event) = Event::by_number(i32::from(entry.event)).filter(|_| when <= LONGEST) else {
             self.rank.unreadable += 1;
@@ -497,7 +419,7 @@ fn record(entry: &RawRecord, event: Event, when: u64, stream: u16) -> Record {
 }
 
 /// Puts a rank's streams together, and says how long its queues were.
-fn finish(rank: &mut RankTrace, first: u64, ranks: u32) {
+fn finish(rank: &mut RankTrace, first: u64, world: &Arc<[u32]>) {
     // Stable, and a merge of runs that are there: what has the same time keeps its order within a stream.
     rank.records.sort_by_key(|record| record.when);
     for record in &mut rank.records {
@@ -511,7 +433,7 @@ fn finish(rank: &mut RankTrace, first: u64, ranks: u32) {
     rank.communicators.sort_by_key(|comm| comm.created);
     rank.windows.sort_by_key(|window| window.comm.created);
     rank.files.sort_by_key(|file| file.created);
-    name_predefined(rank, ranks);
+    name_predefined(rank, world);
     measure_queues(rank);
     number_arrivals(rank);
 }
@@ -532,19 +454,22 @@ fn number_arrivals(rank: &mut RankTrace) {
     }
 }
 
-/// MPI_COMM_WORLD and MPI_COMM_SELF are there, whether the trace has records of them or not.
-fn name_predefined(rank: &mut RankTrace, ranks: u32) {
-    let own = rank.rank..rank.rank + 1;
+/// MPI_COMM_WORLD and MPI_COMM_SELF are there, whether the trace has records of them or not; but a rank that never was has none.
+fn name_predefined(rank: &mut RankTrace, world: &Arc<[u32]>) {
+    if rank.pid == 0 && rank.records.is_empty() {
+        return;
+    }
+    // A group of its own for each rank would take memory by the square of the ranks, of which a file of holes may claim many.
+    let (own, world) = (Arc::from([rank.rank]), Arc::clone(world));
     for (id, name, group) in
-        [(contexts::SELF, "MPI_COMM_SELF", own), (contexts::WORLD, "MPI_COMM_WORLD", 0..ranks)]
+        [(contexts::SELF, "MPI_COMM_SELF", own), (contexts::WORLD, "MPI_COMM_WORLD", world)]
     {
         let context = 2 * id;
         match rank.communicators.iter_mut().find(|comm| comm.context == context) {
             Some(comm) if comm.name.is_empty() => comm.name = name.into(),
             Some(_) => {}
             None => {
-                let comm =
-                    CommInfo { context, name: name.into(), group: group.collect(), created: 0, freed: None };
+                let comm = CommInfo { context, name: name.into(), group, created: 0, freed: None };
                 rank.communicators.insert(0, comm);
             }
         }

@@ -1,5 +1,6 @@
 //! What the reader makes of sound, torn and spoiled files.
 
+use super::super::format::{TraceHeader, window};
 use super::super::synthetic::{Synthetic, SyntheticMessage};
 use super::*;
 
@@ -108,6 +109,24 @@ fn sizes_and_times_that_cannot_be_are_left_out_and_counted() {
     assert_eq!((rank.records[2].when, rank.unreadable), (40, 3));
 }
 
+/// A header may claim many ranks where the file is a hole: memory goes by what the file holds.
+#[test]
+fn what_is_kept_for_ranks_that_are_claimed_goes_by_their_number_and_not_by_its_square() {
+    const RANKS: u32 = 20_000;
+    let mut bytes = TraceHeader { ranks: RANKS, ..TraceHeader::default() }.bytes();
+    let nobody = read_bytes(&bytes).expect("a header");
+    assert!(nobody.ranks.iter().all(|rank| rank.communicators.is_empty()));
+    for rank in 0..RANKS {
+        let at = format::HEADER + u64::from(rank) * format::RANK_BLOCK;
+        format::put_u32(&mut bytes, at + format::rank::PID, 1000 + rank);
+    }
+    let trace = read_bytes(&bytes).expect("a header");
+    let world = |rank: &RankTrace| rank.communicator(0, 0).expect("the world").group.clone();
+    let first = world(&trace.ranks[0]);
+    assert_eq!(first.len(), RANKS as usize);
+    assert!(trace.ranks.iter().all(|rank| Arc::ptr_eq(&world(rank), &first)));
+}
+
 #[test]
 fn a_group_that_fills_many_records_is_whole() {
     let group: Vec<u32> = (0..300).rev().collect();
@@ -116,7 +135,7 @@ fn a_group_that_fills_many_records_is_whole() {
     job.push(7, 90, &Record { context: 6, ..Synthetic::record(Event::CommFreed, 0) });
     let trace = job.trace();
     let comm = trace.ranks[7].communicator(6, 50).expect("made");
-    assert_eq!((comm.group.as_slice(), comm.name.as_str()), (group.as_slice(), "the ones in reverse"));
+    assert_eq!((&comm.group[..], comm.name.as_str()), (group.as_slice(), "the ones in reverse"));
     assert_eq!((comm.created, comm.freed), (0, Some(80)));
     assert_eq!(trace.ranks[7].communicator(0, 50).expect("the world").group.len(), 300);
     assert_eq!(trace.ranks[7].unreadable, 0);
@@ -199,7 +218,7 @@ fn a_moment_is_read_on_both_clocks_or_not_at_all() {
         for between in before..4 {
             for after in between..4 {
                 let mut moments = [before, between, after].into_iter();
-                let found = super::opened(|offset| {
+                let found = super::super::record_windows::opened(|offset| {
                     let (ticks, nanoseconds) = words[moments.next()?];
                     Some(if offset == window::TICKS { ticks } else { nanoseconds })
                 });
@@ -209,7 +228,7 @@ fn a_moment_is_read_on_both_clocks_or_not_at_all() {
         }
     }
     let unchanged = |offset| Some(if offset == window::TICKS { 100 } else { 200 });
-    assert_eq!(super::opened(unchanged), Some((100, 200)));
+    assert_eq!(super::super::record_windows::opened(unchanged), Some((100, 200)));
 }
 
 #[test]
@@ -252,6 +271,77 @@ fn with_copy(job: &Synthetic, change: impl FnOnce(&mut [u8])) -> Trace {
     change(&mut copy);
     bytes.extend(copy);
     read_bytes(&bytes).expect("sound")
+}
+
+/// Fills the places of `records` in the window that begins at `at` with zeros, as a crash of the machine leaves them.
+fn punch(bytes: &mut [u8], at: usize, records: core::ops::Range<usize>) {
+    let place = |record: usize| at + format::WINDOW_HEADER as usize + record * format::RECORD as usize;
+    bytes[place(records.start)..place(records.end)].fill(0);
+}
+
+#[test]
+fn what_a_hole_in_a_window_has_swallowed_is_counted_and_what_follows_is_read() {
+    let (job, full) = full_window();
+    let at = format::windows_begin(1) as usize;
+    let ids = |bytes: &[u8]| {
+        let trace = read_bytes(bytes).expect("a sound header");
+        let ids: Vec<u64> = trace.ranks[0].records.iter().map(|record| record.id).collect();
+        (ids, trace.ranks[0].unreadable)
+    };
+    // A page within a full window, and its first record.
+    for hole in [500..628, 0..1] {
+        let mut bytes = job.bytes();
+        punch(&mut bytes, at, hole.clone());
+        let (found, missing) = ids(&bytes);
+        let right: Vec<u64> = (1..=full as u64).filter(|id| !hole.contains(&(*id as usize - 1))).collect();
+        assert_eq!((found, missing), (right, hole.len() as u64));
+        // The same in a window that is not full.
+        punch(&mut bytes, at, 1000..full);
+        let (found, missing) = ids(&bytes);
+        assert_eq!((found.last(), found.len(), missing), (Some(&1000), 1000 - hole.len(), hole.len() as u64));
+    }
+}
+
+#[test]
+fn what_is_missing_at_the_end_of_a_window_or_between_two_is_counted() {
+    let (mut job, full) = full_window();
+    for when in 1..=full as u64 + 5 {
+        job.push(0, full as u64 + when, &Synthetic::record(Event::ReqActivate, when));
+    }
+    let (first, unit) = (format::windows_begin(1) as usize, format::UNIT as usize);
+    let whole = job.trace();
+    assert_eq!((whole.len(), whole.ranks[0].unreadable), (2 * full + 5, 0));
+    let mut bytes = job.bytes();
+    punch(&mut bytes, first, full - 7..full);
+    let cut = read_bytes(&bytes).expect("a sound header");
+    assert_eq!((cut.len(), cut.ranks[0].unreadable), (2 * full - 2, 7));
+    let mut bytes = job.bytes();
+    bytes[first + unit..first + unit + 8].fill(0);
+    let lost = read_bytes(&bytes).expect("a sound header");
+    assert_eq!((lost.len(), lost.ranks[0].unreadable), (full + 5, full as u64));
+    // While the job goes on, windows lie behind the end as it was when we began.
+    format::put_u32(&mut bytes, format::header::ENDED, 0);
+    assert_eq!(read_bytes(&bytes).expect("a sound header").ranks[0].unreadable, 0);
+}
+
+#[test]
+fn a_name_that_a_hole_tears_is_left_out() {
+    let mut job = Synthetic::new(1);
+    let (long, other) = ("x".repeat(60), "y".repeat(60));
+    job.communicator(10, 6, &long, &[0]).communicator(20, 8, &other, &[0]);
+    job.push(0, 30, &Synthetic::record(Event::ReqActivate, 1));
+    let at = format::windows_begin(1) as usize;
+    let whole = job.trace();
+    assert_eq!(whole.ranks[0].communicator(8, 30).expect("made").name, other);
+    // Head, group, head and three parts of the name, twice: the hole takes the first name's last part, and the next one's head and group.
+    let mut bytes = job.bytes();
+    punch(&mut bytes, at, 5..8);
+    let torn = read_bytes(&bytes).expect("a sound header");
+    let rank = &torn.ranks[0];
+    assert_eq!(rank.communicator(6, 30).expect("made").name, "");
+    assert!(rank.communicators.iter().all(|comm| comm.context != 8), "{:?}", rank.communicators);
+    // Three places, and the head of the name that has lost a part.
+    assert_eq!(rank.unreadable, 4);
 }
 
 #[test]

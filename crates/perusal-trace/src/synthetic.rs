@@ -271,6 +271,10 @@ impl Synthetic {
             put_u32(&mut bytes, at + block::PID, 1000 + rank);
             put_u32(&mut bytes, at + block::FINALIZED, u32::from(!self.killed.contains(&rank)));
             let dropped = self.dropped.get(&rank).copied().unwrap_or(0);
+            let of_rank = self.streams.range((rank, 0)..=(rank, u16::MAX)).flat_map(|(_, records)| records);
+            let number = |(_, words): &&Timed| RawRecord::unpack(*words).map_or(0, |entry| entry.event);
+            let continued = of_rank.filter(|record| number(record) == format::CONTINUATION).count();
+            put_u64(&mut bytes, at + block::CONTINUED, continued as u64);
             put_u64(&mut bytes, at + block::DROPPED + u64::from(Event::MsgArrived.code()) * 8, dropped);
         }
         for ((rank, stream), records) in &self.streams {

@@ -1,46 +1,9 @@
 //! What a rank waits for, and on which CPU it last waited in vain.
 
 use super::counters::Counter;
+pub use crate::events::Waiting;
 use crate::sync::{Ordering, fence};
 use core::fmt;
-use num_enum::FromPrimitive;
-
-/// What a rank waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, FromPrimitive)]
-#[repr(u64)]
-pub enum Waiting {
-    /// It does not wait.
-    #[num_enum(default)]
-    Nothing = 0,
-    /// A blocking receive, or a wait for one.
-    Receive = 1,
-    /// A blocking send, or a wait for one.
-    Send = 2,
-    /// A probe.
-    Probe = 3,
-    /// One of several requests.
-    Any = 4,
-    /// All of several requests.
-    All = 5,
-    /// A collective operation.
-    Collective = 6,
-    /// The others, in MPI_Finalize.
-    Finalize = 7,
-    /// Room in the ring to a peer.
-    Room = 8,
-    /// The lock of a window.
-    Lock = 9,
-    /// Other members of a window, to open or close an epoch.
-    Epoch = 10,
-    /// Something outside of the job: another program, the launcher.
-    Outside = 11,
-    /// The votes of the other members of a communicator that live (`crate::shm::failures`).
-    Agreement = 12,
-    /// The request of a nonblocking or persistent collective operation.
-    Operation = 13,
-    /// The rank itself, which has not marked all partitions of a partitioned send as ready.
-    Partitions = 14,
-}
 
 /// What a rank waits for and since when, in shared memory: a sequence lock, so that a reader never has the kind of one wait with the words of
 /// another. The thread that runs progress sets it; any thread of the rank may clear it. A wait that is set while another thread clears the one
@@ -127,7 +90,7 @@ impl WaitingFor {
     fn sample(&self) -> Option<Option<(u64, Wait)>> {
         // Acquire: "telemetry" edge, pairs with Release in `set`.
         let state = self.state.0.load(Ordering::Acquire);
-        let kind = Waiting::from_primitive(state & KIND);
+        let kind = Waiting::from_number(state & KIND);
         if kind == Waiting::Nothing {
             return Some(None);
         }

@@ -513,8 +513,11 @@ pub fn disconnect(comm: InOut<'_, MPI_Comm>) -> Result<()> {
     let found = comms::get(comm.get())?;
     compare_function(&found);
     let ports = blocking(engine()?, &found, Purpose::Barrier);
-    // SAFETY: a barrier has no buffers.
-    let met = run(unsafe { crate::coll::call::CollectiveOp::Barrier.perform(&ports, &found) });
+    // Not as the program's operation, of which events tell.
+    let met = match &ports {
+        Transports::Intracomm(transport) => run(crate::coll::barrier(transport)),
+        Transports::Intercomm(sides) => run(crate::coll::intercomm::barrier(sides)),
+    };
     check(&ports).and(met)?;
     engine()?.detach_buffer(found.buffers())?;
     free(comm.get())?;

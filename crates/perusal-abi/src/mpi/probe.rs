@@ -36,16 +36,20 @@ pub fn made() -> Vec<MPI_Message> {
 
 const NONE: Error = Error::Request("no such message, or it has been received");
 
-/// Starts a matched receive: `None` if there is nothing to receive. The message keeps its handle where no request is left.
-fn start(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<Option<Request>> {
+/// Starts a matched receive. The message keeps its handle where no request is left.
+fn start(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<Request> {
     let handle = message.get();
     let comm = comm_of(handle);
     let started = (|| {
         let buf = recv_buf(if handle == MPI_MESSAGE_NO_PROC { buf.with_peer(MPI_PROC_NULL) } else { buf })?;
         if handle == MPI_MESSAGE_NO_PROC {
             check::claimed(handle);
+            // The handle does not say on which communicator the probe was: events have the world's.
+            let world = comms::world()?;
+            // SAFETY: argument rule 3: the buffer has room for its elements until the receive is complete, and from no rank nothing comes.
+            let started = unsafe { engine()?.irecv(world, &buf, MPI_PROC_NULL, MPI_ANY_TAG) }?;
             message.set(MPI_MESSAGE_NULL);
-            return Ok(None);
+            return Ok(started);
         }
         let slot = MESSAGES.get(handle).ok_or(NONE)?;
         let mut found = slot.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,7 +65,7 @@ fn start(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<Option<Requ
             MESSAGES.remove(handle);
             message.set(MPI_MESSAGE_NULL);
         }
-        started.map(Some)
+        started
     })();
     started.inspect_err(|_| boundary::blame(comm))
 }
@@ -75,10 +79,7 @@ fn comm_of(handle: MPI_Message) -> Option<RaisedOn> {
 
 /// MPI_Mrecv.
 pub fn mrecv(buf: Buffer<'_>, message: InOut<'_, MPI_Message>, status: StatusOut<'_>) -> Result<()> {
-    let Some(request) = start(buf, message)? else {
-        status.set(&MessageStatus::PROC_NULL);
-        return Ok(());
-    };
+    let request = start(buf, message)?;
     let engine = engine()?;
     engine.wait_complete(request)?;
     if let Some(comm) = engine.failed_on(request) {
@@ -91,11 +92,7 @@ pub fn mrecv(buf: Buffer<'_>, message: InOut<'_, MPI_Message>, status: StatusOut
 
 /// MPI_Imrecv.
 pub fn imrecv(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<MPI_Request> {
-    let started = match start(buf, message)? {
-        Some(started) => started,
-        None => engine()?.receive_nothing(comms::world()?)?,
-    };
-    Ok(handle_of(started))
+    start(buf, message).map(handle_of)
 }
 
 /// MPI_Iprobe.

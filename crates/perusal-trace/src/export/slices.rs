@@ -121,7 +121,9 @@ impl Open {
     fn has(&self, record: &Record, kind: Option<(SliceKind, bool)>) -> bool {
         let search = kind.is_some_and(|(kind, _)| kind.is_search());
         let begins = kind.is_some_and(|(kind, _)| kind.is_run());
-        let removal = self.kind == SliceKind::Receive && record.event == Event::MsgRemoveFromUnexQ;
+        let removal = self.kind == SliceKind::Receive
+            && record.event == Event::MsgRemoveFromUnexQ
+            && record.payload != RecordPayload::Cancelled;
         let own = record.id == self.id && record.event.info().is_of_message();
         !self.over && !begins && (own || search || removal)
     }

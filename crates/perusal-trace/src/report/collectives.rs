@@ -8,6 +8,7 @@ use crate::events::{
 use crate::shm::telemetry::Waiting;
 use crate::trace::{RankTrace, Record, RecordPayload, Trace};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// One rank's part in one operation.
 #[derive(Debug, Clone, Copy)]
@@ -102,8 +103,7 @@ fn waiting(slept: &[Slept], call: &CollectiveCall, end: u64) -> Vec<(u64, u64)> 
     let first = slept.partition_point(|slept| slept.end <= call.begin);
     let blocks = call.mode == CollMode::Blocking as u8;
     // A rank that waits for the request of an operation in the background may wait for others at the same time, but not for a message alone.
-    const REQUESTS: [u8; 4] =
-        [Waiting::Any as u8, Waiting::All as u8, Waiting::Collective as u8, Waiting::Operation as u8];
+    const REQUESTS: [Waiting; 4] = [Waiting::Any, Waiting::All, Waiting::Collective, Waiting::Operation];
     let inside = slept[first..].iter().take_while(|slept| slept.begin < end);
     let inside = inside.filter(|slept| blocks || REQUESTS.contains(&slept.kind));
     let most = if blocks { AWAKE } else { SHORT };
@@ -182,7 +182,7 @@ fn calls(
 #[derive(Default)]
 struct JobCommunicators {
     all: Vec<KnownCommunicator>,
-    by_identity: HashMap<(u32, Vec<u32>, usize), usize>,
+    by_identity: HashMap<(u32, Arc<[u32]>, usize), usize>,
 }
 
 struct KnownCommunicator {
@@ -194,7 +194,7 @@ struct KnownCommunicator {
 impl JobCommunicators {
     fn number(&mut self, rank: &RankTrace, record: &Record) -> usize {
         let (comm, context) = (rank.group_of(record), record.context);
-        let group = comm.map_or_else(Vec::new, |comm| comm.group.clone());
+        let group = comm.map_or_else(Arc::default, |comm| Arc::clone(&comm.group));
         // A context comes again for other communicators, perhaps of the same group: which one in turn it is.
         let turn = rank
             .communicators

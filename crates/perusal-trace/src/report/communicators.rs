@@ -20,11 +20,11 @@ pub fn name(comm: Option<&CommInfo>, context: u32) -> String {
 pub fn communicators(trace: &Trace, flows: &[Flow]) -> Vec<CommunicatorReport> {
     let mut found: BTreeMap<(u32, &[u32]), CommunicatorReport> = BTreeMap::new();
     for comm in trace.ranks.iter().flat_map(|rank| &rank.communicators) {
-        let row = found.entry((comm.context, &comm.group)).or_insert_with(|| CommunicatorReport {
+        let row = found.entry((comm.context, &comm.group[..])).or_insert_with(|| CommunicatorReport {
             name: name(Some(comm), comm.context),
             context: comm.context,
             size: comm.group.len() as u32,
-            members: words::ranks(comm.group.clone(), 12),
+            members: words::ranks(comm.group.to_vec(), 12),
             messages: 0,
             bytes: 0,
             unexpected: 0,
@@ -36,7 +36,7 @@ pub fn communicators(trace: &Trace, flows: &[Flow]) -> Vec<CommunicatorReport> {
     for flow in flows {
         let comm =
             trace.ranks.get(flow.source as usize).and_then(|rank| rank.communicator(flow.context, flow.sent));
-        let Some(row) = comm.and_then(|comm| found.get_mut(&(comm.context, comm.group.as_slice()))) else {
+        let Some(row) = comm.and_then(|comm| found.get_mut(&(comm.context, &comm.group[..]))) else {
             continue;
         };
         row.messages += 1;

@@ -28,7 +28,7 @@ pub fn files(trace: &Trace) -> AtFiles {
             name: job.name(number),
             context: file.context,
             size: file.group.len() as u32,
-            members: words::ranks(file.group.clone(), 4),
+            members: words::ranks(file.group.to_vec(), 4),
             ..FileReport::default()
         })
         .collect();

@@ -3,7 +3,6 @@
 use super::types::{RingFull, Sleep, SleepKind, Times};
 use super::waits::Slept;
 use crate::events::Event;
-use crate::shm::telemetry::Waiting;
 use crate::trace::RankTrace;
 use std::collections::BTreeMap;
 
@@ -13,7 +12,7 @@ pub fn sleep(slept: &[Slept]) -> Sleep {
     let mut sums = Sleep::default();
     let mut kinds: BTreeMap<&'static str, SleepKind> = BTreeMap::new();
     for slept in slept {
-        let (what, ns) = (what(slept.kind), slept.end - slept.begin);
+        let (what, ns) = (slept.kind.phrase(), slept.end - slept.begin);
         let kind = kinds.entry(what).or_insert(SleepKind { what, times: 0, ns: 0 });
         for (times, sum) in [(&mut sums.times, &mut sums.ns), (&mut kind.times, &mut kind.ns)] {
             *times += 1;
@@ -24,23 +23,6 @@ pub fn sleep(slept: &[Slept]) -> Sleep {
     sums.kinds = kinds.into_values().collect();
     sums.kinds.sort_by_key(|kind| std::cmp::Reverse(kind.ns));
     sums
-}
-
-fn what(kind: u8) -> &'static str {
-    const NAMES: [(Waiting, &str); 11] = [
-        (Waiting::Receive, "a message"),
-        (Waiting::Send, "a send"),
-        (Waiting::Probe, "a probe"),
-        (Waiting::Any, "any of several requests"),
-        (Waiting::All, "all of several requests"),
-        (Waiting::Collective, "a collective operation"),
-        (Waiting::Operation, "a collective operation"),
-        (Waiting::Finalize, "MPI_Finalize"),
-        (Waiting::Room, "room in a ring"),
-        (Waiting::Lock, "the lock of a window"),
-        (Waiting::Epoch, "an epoch of a window"),
-    ];
-    NAMES.iter().find(|(waiting, _)| *waiting as u8 == kind).map_or("something", |(_, name)| name)
 }
 
 /// Where a rank found no room.

@@ -99,6 +99,22 @@ fn waiting_for_several_is_charged_to_each_until_it_sends() {
     assert_eq!(late, [(2, 501_000 - 201_070), (1, 201_000 - 1_110)]);
 }
 
+/// Rank 0 sleeps for the request of a collective operation until rank 1 has begun it, and the message of rank 2 for an open receive
+/// comes meanwhile.
+#[test]
+fn a_sleep_for_the_request_of_a_collective_operation_is_not_charged_to_whose_message_comes_meanwhile() {
+    for kind in [Waiting::Operation, Waiting::Agreement, Waiting::Outside, Waiting::Partitions] {
+        let mut job = job(3);
+        job.message(&message(2, 0, 351_000, 1_000));
+        sleep(&mut job, 0, 1_200, 351_040, kind, -1);
+        sleep(&mut job, 0, 351_200, 401_000, kind, -1);
+        let report = report(&job);
+        assert!(report.late_senders.is_empty(), "{kind:?}: {:?}", report.late_senders);
+        assert_eq!(report.ranks[2].caused.late_sender_ns, 0, "{kind:?}");
+        assert_eq!(report.ranks[0].sleep.kinds[0].what, kind.phrase());
+    }
+}
+
 #[test]
 fn a_wait_for_one_rank_lets_the_messages_of_others_pass_by() {
     let mut job = job(3);

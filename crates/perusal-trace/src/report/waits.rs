@@ -49,8 +49,8 @@ pub struct Slept {
     pub since: u64,
     /// When it woke, or its trace ends.
     pub end: u64,
-    /// For what: `Waiting` as a number.
-    pub kind: u8,
+    /// For what.
+    pub kind: Waiting,
     /// For which rank, if for one.
     pub peer: Option<u32>,
 }
@@ -66,8 +66,9 @@ pub fn sleeps(trace: &RankTrace) -> Vec<Slept> {
             (Event::BellSleep, RecordPayload::Sleep { waiting, .. }) => {
                 let peer = u32::try_from(record.peer).ok();
                 let begin = record.when;
+                let kind = Waiting::from_number(u64::from(waiting));
                 let since = if begin - before <= SHORT { before } else { begin };
-                open.insert(record.stream, Slept { begin, since, end: begin, kind: waiting, peer });
+                open.insert(record.stream, Slept { begin, since, end: begin, kind, peer });
             }
             (Event::BellWake, _) => {
                 over.extend(open.remove(&record.stream).map(|slept| Slept { end: record.when, ..slept }));
@@ -193,22 +194,22 @@ struct About {
 
 impl About {
     /// `None` for sleeps that other ranks' messages and receives do not end.
-    fn of(kind: u8) -> Option<About> {
-        const RECEIVE: u8 = Waiting::Receive as u8;
-        const SEND: u8 = Waiting::Send as u8;
-        const PROBE: u8 = Waiting::Probe as u8;
-        const ROOM: u8 = Waiting::Room as u8;
-        const COLLECTIVE: u8 = Waiting::Collective as u8;
-        const FINALIZE: u8 = Waiting::Finalize as u8;
-        const LOCK: u8 = Waiting::Lock as u8;
-        const EPOCH: u8 = Waiting::Epoch as u8;
+    fn of(kind: Waiting) -> Option<About> {
         let (messages, receives) = match kind {
-            COLLECTIVE | FINALIZE | LOCK | EPOCH => return None,
-            RECEIVE | PROBE => (true, false),
-            SEND | ROOM => (false, true),
-            _ => (true, true),
+            Waiting::Collective
+            | Waiting::Operation
+            | Waiting::Agreement
+            | Waiting::Finalize
+            | Waiting::Lock
+            | Waiting::Epoch
+            | Waiting::Outside
+            | Waiting::Partitions => return None,
+            Waiting::Receive | Waiting::Probe => (true, false),
+            Waiting::Send | Waiting::Room => (false, true),
+            // What a spoiled trace does not say may have been anything.
+            Waiting::Any | Waiting::All | Waiting::Nothing => (true, true),
         };
-        Some(About { messages, receives, probe: kind == PROBE })
+        Some(About { messages, receives, probe: kind == Waiting::Probe })
     }
 }
 

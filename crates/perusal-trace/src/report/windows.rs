@@ -97,7 +97,7 @@ fn described(name: String, window: &WindowInfo) -> WindowReport {
         name,
         context: window.comm.context,
         size: window.comm.group.len() as u32,
-        members: words::ranks(window.comm.group.clone(), 12),
+        members: words::ranks(window.comm.group.to_vec(), 12),
         flavor: shown(Field::Flavor, window.flavor),
         reach: shown(Field::Reach, window.reach),
         ..WindowReport::default()

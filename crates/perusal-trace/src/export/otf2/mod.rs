@@ -128,7 +128,7 @@ impl<'a> Otf2Communicators<'a> {
         let mut all = Otf2Communicators { numbers: BTreeMap::new(), list: Vec::new() };
         for comm in trace.ranks.iter().flat_map(|rank| &rank.communicators) {
             let next = all.list.len() as u32;
-            all.numbers.entry((comm.context, &comm.group)).or_insert_with(|| {
+            all.numbers.entry((comm.context, &comm.group[..])).or_insert_with(|| {
                 let name = if comm.name.is_empty() {
                     format!("context {}", comm.context)
                 } else {
@@ -143,7 +143,7 @@ impl<'a> Otf2Communicators<'a> {
 
     fn number(&self, rank: &RankTrace, record: &Record) -> Option<u32> {
         let comm = rank.communicator(record.context, record.when)?;
-        self.numbers.get(&(comm.context, comm.group.as_slice())).copied()
+        self.numbers.get(&(comm.context, &comm.group[..])).copied()
     }
 }
 
@@ -287,7 +287,8 @@ fn put_message(
 ) -> Result<()> {
     let sent = matches!(record.event, Event::ReqActivate | Event::PartStart) && record.send;
     let came = match record.event {
-        Event::MsgMatchPostedReq | Event::MsgRemoveFromUnexQ => true,
+        Event::MsgMatchPostedReq => true,
+        Event::MsgRemoveFromUnexQ => record.payload != RecordPayload::Cancelled,
         Event::PartComplete => !record.send,
         _ => false,
     };
