@@ -103,7 +103,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "window-lock",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier no. 3 on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Win_lock for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier no. 3 on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Win_lock for the lock of rank 0's window, which rank 0 holds",
     ),
     (
         "window-start",
@@ -218,7 +218,27 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "two-locks",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_lock on window 'counters' for rank 1, rank 1 in MPI_Win_lock on window 'counters' for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_lock on window 'counters' for the lock of rank 1's window, which rank 1 holds, rank 1 in MPI_Win_lock on window 'counters' for the lock of rank 0's window, which rank 0 holds",
+    ),
+    (
+        "lock-of-a-third",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_lock on window 'counters' for the lock of rank 2's window, which rank 1 holds, rank 1 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "lock-of-own-window",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_lock on window 'counters' for the lock of rank 0's window, which rank 1 holds, rank 1 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "lock-kept",
+        "3",
+        "rank 0 waits in MPI_Win_lock on window 'counters' for the lock of rank 2's window, which rank 1 holds; rank 1 is in MPI_Finalize already",
+    ),
+    (
+        "lock-shared",
+        "3",
+        "rank 2 waits in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for a message from rank 0; rank 0 has sent none and waits in MPI_Win_lock on window 'counters' for the lock of rank 1's window, which others hold in shared mode",
     ),
     (
         "fence-missing",
@@ -469,6 +489,30 @@ fn a_warning_leaves_the_job_alone_and_nothing_is_said_where_nobody_looks() {
         refused.err.contains("--on-deadlock pray: it must be \"end\", \"warn\" or \"ignore\""),
         "{refused:?}"
     );
+}
+
+#[test]
+fn of_a_lock_that_has_been_handed_on_the_report_has_who_holds_it_now() {
+    let dir = Directory::new("handed-over");
+    let file = dir.file("report.json");
+    let ended = run(&["-n", "3", "--deadlock-report", &file], "lock-handed-over");
+    let waits = |waiting: u32, holder: u32| {
+        format!(
+            "rank {waiting} in MPI_Win_lock on window 'counters' for the lock of rank 1's window, which rank {holder} holds"
+        )
+    };
+    let receives =
+        |rank: u32, from: u32| format!("rank {rank} in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank {from}");
+    // Either of the two may have come first.
+    let wanted = [[receives(0, 2), waits(2, 0)], [waits(0, 2), receives(2, 0)]]
+        .map(|steps| format!("mpiexec: deadlock: ranks 0 and 2 wait for each other: {}", steps.join(", ")));
+    let first = ended.err.lines().next().unwrap_or_default();
+    assert!(wanted.iter().any(|line| line == first), "{ended:?}");
+    let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let locks = |rank: &&Value| rank["wait"]["kind"] == "lock";
+    let rank = report["ranks"].as_array().unwrap().iter().find(locks).expect("one that waits for the lock");
+    assert_eq!(rank["wait"]["lock_of"], 1);
+    assert_eq!(rank["wait"]["peer"].as_u64(), rank["rank"].as_u64().map(|rank| 2 - rank));
 }
 
 #[test]

@@ -330,6 +330,41 @@ static void run(const char *mistake, const char *argument)
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
         MPI_Barrier(world);
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1 - rank, 0, win);
+    } else if (is(mistake, "lock-of-a-third")) {
+        MPI_Win win = named_window();
+        if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
+        MPI_Barrier(world);
+        if (rank == 1) receive(0, 3, world);
+        if (rank != 2) MPI_Win_lock(MPI_LOCK_SHARED, 2, 0, win);
+    } else if (is(mistake, "lock-of-own-window")) {
+        MPI_Win win = named_window();
+        if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Barrier(world);
+        if (rank == 1) receive(0, 3, world);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    } else if (is(mistake, "lock-kept")) {
+        MPI_Win win = named_window();
+        if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
+        MPI_Barrier(world);
+        if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
+    } else if (is(mistake, "lock-shared")) {
+        MPI_Win win = named_window();
+        if (rank) MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        MPI_Barrier(world);
+        if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+        if (rank == 2) receive(0, 3, world);
+    } else if (is(mistake, "lock-handed-over")) {
+        /* Rank 1 releases the lock when the others wait for it, perhaps asleep; the one that gets it waits for the other. */
+        MPI_Win win = named_window();
+        if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+        MPI_Barrier(world);
+        if (rank == 1) {
+            usleep(700000);
+            MPI_Win_unlock(1, win);
+        } else {
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+            receive(2 - rank, 3, world);
+        }
     } else if (is(mistake, "fence-missing")) {
         MPI_Win win = named_window();
         MPI_Win_fence(0, win);

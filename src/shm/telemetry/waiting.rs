@@ -28,7 +28,7 @@ pub enum Waiting {
     Finalize = 7,
     /// Room in the ring to a peer.
     Room = 8,
-    /// The lock of a window.
+    /// The lock of a window. The peer is who holds it exclusively; none where others hold it in shared mode.
     Lock = 9,
     /// Other members of a window, to open or close an epoch.
     Epoch = 10,
@@ -166,7 +166,10 @@ impl fmt::Display for Wait {
             Waiting::Agreement => write!(f, "the other members, to agree with them, context {context}"),
             Waiting::Operation => write!(f, "the request of a collective operation, context {context}"),
             Waiting::Partitions => write!(f, "partitions for {peer} to be ready, {tag}, context {context}"),
-            Waiting::Lock => write!(f, "the lock of a window at {peer}"),
+            Waiting::Lock => match self.peer {
+                Some(_) => write!(f, "the lock of a window, which {peer} holds"),
+                None => write!(f, "the lock of a window"),
+            },
             Waiting::Epoch => write!(f, "an epoch of a window with {peer}"),
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use perusal::internals::shm::roster::names;
 use perusal::internals::shm::telemetry::{MessageAbout, UnreadyPartitions, Wait, Waiting};
 
+use super::circle::{awaited, cycle};
 use super::{LongWait, RankView, Stage, comm_name, operation_text};
 
 /// A mistake.
@@ -19,7 +20,8 @@ pub struct Cause {
 }
 
 impl Cause {
-    fn new(kind: &'static str, text: String, advice: &'static str) -> Option<Self> {
+    /// A mistake, for who looks for one.
+    pub fn new(kind: &'static str, text: String, advice: &'static str) -> Option<Self> {
         Some(Self { kind, text, advice })
     }
 }
@@ -49,7 +51,8 @@ pub fn cause(ranks: &[RankView]) -> Cause {
         })
 }
 
-fn waits(ranks: &[RankView]) -> impl Iterator<Item = (&RankView, &LongWait)> {
+/// The ranks that wait, and their waits.
+pub fn waits(ranks: &[RankView]) -> impl Iterator<Item = (&RankView, &LongWait)> {
     ranks.iter().filter_map(|rank| Some((rank, rank.wait()?)))
 }
 
@@ -174,7 +177,7 @@ fn groups(members: &[(&RankView, &LongWait)], say: impl Fn(&LongWait) -> String)
 }
 
 /// Messages that a rank has begun and that are not over.
-fn under_way(wait: &LongWait) -> impl Iterator<Item = &MessageAbout> {
+pub fn under_way(wait: &LongWait) -> impl Iterator<Item = &MessageAbout> {
     wait.detail.pending.iter().filter(|message| !message.unstarted)
 }
 
@@ -270,48 +273,8 @@ fn near_miss(ranks: &[RankView], what: &str) -> Option<Cause> {
     })
 }
 
-/// The ranks that a wait needs. All of them if `all`, else one.
-fn awaited(ranks: &[RankView], rank: &RankView, wait: &LongWait) -> Vec<u32> {
-    if wait.finalizing || wait.wait.kind == Waiting::Finalize {
-        let outside = ranks.iter().filter(|other| !is_finalizing(other) && other.rank != rank.rank);
-        return outside.map(|other| other.rank).collect();
-    }
-    if wait.is_collective() {
-        let missing = missing(ranks, wait);
-        return match wait.wait.peer {
-            // By messages: the member whose message is awaited, which in a neighbourhood is there itself perhaps.
-            Some(peer) if missing.contains(&peer) || is_among_neighbours(wait) => vec![peer],
-            _ => missing,
-        };
-    }
-    match wait.wait.peer {
-        Some(peer) => vec![peer],
-        None if wait.wait.kind == Waiting::Any => {
-            let pending = under_way(wait).filter(|message| !meets(ranks, message));
-            let mut peers: Vec<u32> = pending.filter_map(|message| message.peer).collect();
-            peers.sort_unstable();
-            peers.dedup();
-            peers
-        }
-        // For its buffered sends, which it has no request for: those at whom they lie.
-        None if wait.wait.kind == Waiting::Send => {
-            let lies = |other: &LongWait| other.detail.unexpected.iter().any(|it| it.peer == Some(rank.rank));
-            waits(ranks).filter(|(_, other)| lies(other)).map(|(other, _)| other.rank).collect()
-        }
-        None => vec![],
-    }
-}
-
-/// Whether a rank for which a nonblocking collective may be waiting is in one on the same communicator.
-fn meets(ranks: &[RankView], awaited: &MessageAbout) -> bool {
-    let is_same = |other: &MessageAbout| other.tag.is_none() && other.context == awaited.context;
-    let is_collective = awaited.tag.is_none() && !awaited.context.is_multiple_of(2);
-    let other = awaited.peer.and_then(|peer| ranks.get(peer as usize)?.wait());
-    // What a rank awaits in MPI_Finalize has the same context.
-    is_collective && other.is_some_and(|other| !other.finalizing && under_way(other).any(is_same))
-}
-
-fn is_finalizing(rank: &RankView) -> bool {
+/// Whether a rank has called MPI_Finalize, and its process has not ended.
+pub fn is_finalizing(rank: &RankView) -> bool {
     match &rank.stage {
         Stage::Waits(wait) => wait.finalizing,
         Stage::Runs(finalizing) => *finalizing,
@@ -328,7 +291,7 @@ fn is_absent(ranks: &[RankView], rank: u32) -> bool {
 
 /// Members of the communicator of a collective wait that are in no collective operation there, without those that have made the call and gone on, if
 /// others are left. Of a nonblocking one, those that have begun it, too, whatever they wait for, are there.
-fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
+pub fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
     let context = wait.wait.context;
     let is_there = |rank: &RankView| {
         rank.wait().is_some_and(|other| {
@@ -377,7 +340,7 @@ fn never_ready(unready: &UnreadyPartitions) -> String {
 }
 
 /// Whether a wait is in a collective operation among neighbours.
-fn is_among_neighbours(wait: &LongWait) -> bool {
+pub fn is_among_neighbours(wait: &LongWait) -> bool {
     wait.is_collective() && wait.function().starts_with("MPI_Neighbor_")
 }
 
@@ -435,16 +398,20 @@ fn awaits_the_absent(ranks: &[RankView]) -> Option<Cause> {
         let peer = peers.into_iter().find(|peer| is_absent(ranks, *peer))?;
         let peer = &ranks[peer as usize];
         let doing = if is_finalizing(peer) { "is in MPI_Finalize already".to_owned() } else { peer.doing() };
+        let behind = match wait.wait.kind {
+            Waiting::Lock => format!("{}; rank {} {doing}", wait.lock(), peer.rank),
+            _ => format!("rank {}, which {doing}", peer.rank),
+        };
         Cause::new(
             "finalized-early",
-            format!("rank {} waits in {} for rank {}, which {doing}", rank.rank, said(wait), peer.rank),
+            format!("rank {} waits in {} for {behind}", rank.rank, said(wait)),
             "a rank that leaves early has skipped a call that the others wait for: look at its branches and loop bounds",
         )
     })
 }
 
 /// The call of a wait, with what does not follow from the peer.
-fn said(wait: &LongWait) -> String {
+pub fn said(wait: &LongWait) -> String {
     match (wait.wait.kind, wait.wait.tag) {
         (Waiting::Receive | Waiting::Probe | Waiting::Send, Some(tag)) => {
             format!("{} (tag {tag} on {})", wait.call(), wait.comm())
@@ -469,77 +436,6 @@ fn said(wait: &LongWait) -> String {
 fn operations(wait: &LongWait) -> Vec<String> {
     let for_requests = matches!(wait.wait.kind, Waiting::Any | Waiting::All);
     wait.detail.operations.iter().filter(|_| for_requests).map(operation_text).collect()
-}
-
-/// Ranks that wait in a circle.
-fn cycle(ranks: &[RankView]) -> Option<Cause> {
-    let next = |at: u32| -> Option<u32> {
-        let rank = ranks.get(at as usize)?;
-        // Of several that are needed, one that waits itself.
-        let awaited = awaited(ranks, rank, rank.wait()?);
-        awaited.into_iter().find(|peer| ranks.get(*peer as usize).is_some_and(|peer| peer.wait().is_some()))
-    };
-    let start = (0..ranks.len() as u32).find_map(|start| {
-        let mut at = start;
-        for _ in 0..ranks.len() {
-            at = next(at)?;
-            if at == start {
-                return Some(start);
-            }
-        }
-        None
-    })?;
-    let mut round = vec![start];
-    let mut at = start;
-    while let Some(following) = next(at).filter(|following| *following != start && round.len() < ranks.len())
-    {
-        round.push(following);
-        at = following;
-    }
-    let wait_of = |rank: u32| ranks[rank as usize].wait();
-    let kinds: Vec<Waiting> = round.iter().filter_map(|rank| Some(wait_of(*rank)?.wait.kind)).collect();
-    let all = |kind: Waiting| kinds.iter().all(|other| *other == kind);
-    let mut sorted = round.clone();
-    sorted.sort_unstable();
-    let who = names(&sorted);
-    if let [alone] = round.as_slice() {
-        let wait = wait_of(*alone)?;
-        let advice = if wait.wait.kind == Waiting::Receive {
-            "a rank that receives from itself must start the send first (MPI_Isend), with the same communicator and tag; or compare the rank that it names"
-        } else {
-            "a rank that sends to itself must start the receive first (MPI_Irecv), or use MPI_Sendrecv"
-        };
-        return Cause::new(
-            "waits-for-itself",
-            format!("rank {alone} waits for itself, in {}", said(wait)),
-            advice,
-        );
-    }
-    if all(Waiting::Receive) {
-        return Cause::new(
-            "receive-cycle",
-            format!("{who} wait for each other: each waits for a message, and none has sent it yet"),
-            "let one rank send first, or use MPI_Sendrecv or MPI_Irecv",
-        );
-    }
-    if all(Waiting::Send) {
-        return Cause::new(
-            "send-cycle",
-            format!("{who} wait for each other: each waits in a send for its receive, and none receives"),
-            "let one rank receive first, or use MPI_Sendrecv or MPI_Isend; that it works with short messages is luck",
-        );
-    }
-    let steps: Vec<String> = round
-        .iter()
-        .filter_map(|rank| {
-            Some(format!("rank {rank} in {} for rank {}", said(wait_of(*rank)?), next(*rank)?))
-        })
-        .collect();
-    Cause::new(
-        "cycle",
-        format!("{who} wait for each other: {}", steps.join(", ")),
-        "look for a call that is missing, or make these calls in one order on all ranks",
-    )
 }
 
 fn missing_in_collective(ranks: &[RankView]) -> Option<Cause> {
