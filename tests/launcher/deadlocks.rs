@@ -221,6 +221,41 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_lock on window 'counters' for the lock of rank 1's window, which rank 1 holds, rank 1 in MPI_Win_lock on window 'counters' for the lock of rank 0's window, which rank 0 holds",
     ),
     (
+        "cycle-and-later-tag",
+        "3",
+        "ranks 0-2 wait for each other: each waits for a message, and none has sent it yet; rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; from rank 1 there is tag 8",
+    ),
+    (
+        "cycle-and-later-start",
+        "3",
+        "ranks 0-2 wait for each other: each waits for a message, and none has sent it yet; rank 0 waits in MPI_Recv for rank 1, tag 7, on 'MPI_COMM_WORLD'; rank 1 has a persistent send for that, which is not started",
+    ),
+    (
+        "cycle-and-later-source",
+        "3",
+        "ranks 0 and 1 wait for each other: each waits for a message, and none has sent it yet; rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; there is one from rank 2",
+    ),
+    (
+        "wrong-source-and-barrier",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Probe (tag 7 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0; rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; there is one from rank 2",
+    ),
+    (
+        "sendrecv-one-way",
+        "3",
+        "rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; there is one from rank 2",
+    ),
+    (
+        "sendrecv-of-others",
+        "3",
+        "ranks 0-2 wait for each other: each waits for a message, and none has sent it yet",
+    ),
+    (
+        "ssend-of-another-tag",
+        "2",
+        "rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; from rank 1 there is tag 8",
+    ),
+    (
         "lock-of-a-third",
         "3",
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_lock on window 'counters' for the lock of rank 2's window, which rank 1 holds, rank 1 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",

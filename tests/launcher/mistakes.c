@@ -330,6 +330,35 @@ static void run(const char *mistake, const char *argument)
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
         MPI_Barrier(world);
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1 - rank, 0, win);
+    } else if (is(mistake, "cycle-and-later-tag")) {
+        /* What has come is wanted later: the mistake is the circle. */
+        if (rank == 1) MPI_Send(&value, 1, MPI_INT, 0, 8, world);
+        receive(next, 7, world);
+        if (rank == 0) receive(1, 8, world);
+    } else if (is(mistake, "cycle-and-later-start")) {
+        MPI_Request request;
+        if (rank == 1) MPI_Send_init(&value, 1, MPI_INT, 0, 7, world, &request);
+        receive(next, 7, world);
+        if (rank == 1) MPI_Start(&request);
+    } else if (is(mistake, "cycle-and-later-source")) {
+        if (rank == 2) MPI_Send(&value, 1, MPI_INT, 0, 7, world);
+        if (rank == 0) receive(1, 7, world);
+        if (rank == 1) receive(0, 7, world);
+        if (rank == 0) receive(2, 7, world);
+    } else if (is(mistake, "wrong-source-and-barrier")) {
+        if (rank == 2) MPI_Send(&value, 1, MPI_INT, 0, 7, world);
+        if (rank == 0) MPI_Probe(1, 7, world, MPI_STATUS_IGNORE);
+        MPI_Barrier(world);
+    } else if (is(mistake, "sendrecv-one-way")) {
+        int from = 0;
+        MPI_Sendrecv(&value, 1, MPI_INT, next, 7, &from, 1, MPI_INT, next, 7, world, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "sendrecv-of-others")) {
+        /* Nobody sends. */
+        int from = 0;
+        MPI_Sendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, 7, &from, 1, MPI_INT, next, 7, world, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "ssend-of-another-tag")) {
+        if (rank == 0) receive(1, 7, world);
+        if (rank == 1) MPI_Ssend(&value, 1, MPI_INT, 0, 8, world);
     } else if (is(mistake, "lock-of-a-third")) {
         MPI_Win win = named_window();
         if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);

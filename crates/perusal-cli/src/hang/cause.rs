@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use perusal::internals::shm::roster::names;
-use perusal::internals::shm::telemetry::{MessageAbout, UnreadyPartitions, Wait, Waiting};
+use perusal::internals::shm::telemetry::{MessageAbout, UnreadyPartitions, Waiting};
 
-use super::circle::{awaited, cycle};
-use super::{LongWait, RankView, Stage, comm_name, operation_text};
+use super::circle::awaited;
+use super::{LongWait, RankView, Stage, near_miss, operation_text};
 
 /// A mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,13 +16,13 @@ pub struct Cause {
     /// What is wrong: a sentence without its full stop.
     pub text: String,
     /// What to look for in the program.
-    pub advice: &'static str,
+    pub advice: String,
 }
 
 impl Cause {
     /// A mistake, for who looks for one.
     pub fn new(kind: &'static str, text: String, advice: &'static str) -> Option<Self> {
-        Some(Self { kind, text, advice })
+        Some(Self { kind, text, advice: advice.to_owned() })
     }
 }
 
@@ -32,22 +32,19 @@ pub fn cause(ranks: &[RankView]) -> Cause {
         .or_else(|| different_arguments(ranks))
         .or_else(|| unready_partitions(ranks))
         .or_else(|| different_neighbours(ranks))
-        .or_else(|| unstarted(ranks))
-        .or_else(|| near_miss(ranks, "tag"))
-        .or_else(|| near_miss(ranks, "communicator"))
-        .or_else(|| near_miss(ranks, "source of the absent"))
+        .or_else(|| near_miss::likely(ranks))
         .or_else(|| left_out_a_collective(ranks))
         .or_else(|| awaits_the_absent(ranks))
-        .or_else(|| cycle(ranks))
+        .or_else(|| near_miss::cycle(ranks))
         .or_else(|| different_numbers(ranks))
         .or_else(|| missing_in_collective(ranks))
-        .or_else(|| near_miss(ranks, "source"))
+        .or_else(|| near_miss::wrong_source(ranks))
         .or_else(|| nobody_sends(ranks))
         .or_else(|| single(ranks))
         .unwrap_or_else(|| Cause {
             kind: "standstill",
             text: "every rank waits, and no message is under way".into(),
-            advice: "compare what each rank waits for with what the others have done",
+            advice: "compare what each rank waits for with what the others have done".into(),
         })
 }
 
@@ -188,91 +185,6 @@ fn said_by(members: &[(&RankView, &LongWait)], say: impl Fn(&LongWait) -> String
     said.join(", ")
 }
 
-/// A message that is awaited while its other side has a persistent request for it that is not started.
-fn unstarted(ranks: &[RankView]) -> Option<Cause> {
-    waits(ranks).filter(|(_, wait)| !wait.finalizing).find_map(|(rank, wait)| {
-        let Wait { kind, peer, tag, context, .. } = wait.wait;
-        let sends = kind == Waiting::Send;
-        let one = MessageAbout { peer, tag, context, sends, ..MessageAbout::default() };
-        let awaited: Vec<&MessageAbout> = match kind {
-            Waiting::Receive | Waiting::Probe | Waiting::Send => vec![&one],
-            Waiting::Any | Waiting::All => under_way(wait).collect(),
-            _ => vec![],
-        };
-        let fits = |awaited: &MessageAbout, idle: &MessageAbout| {
-            let tag = awaited.tag.is_none() || idle.tag.is_none() || awaited.tag == idle.tag;
-            let peer = idle.peer.is_none_or(|peer| peer == rank.rank);
-            idle.unstarted && idle.sends != awaited.sends && idle.context == awaited.context && tag && peer
-        };
-        awaited.into_iter().find_map(|awaited| {
-            let (peer, other) = waits(ranks).find(|(other, wait)| {
-                let is_peer = awaited.peer.is_none_or(|peer| peer == other.rank);
-                is_peer && wait.detail.pending.iter().any(|idle| fits(awaited, idle))
-            })?;
-            let idle = other.detail.pending.iter().find(|idle| fits(awaited, idle))?;
-            let what = if idle.sends { "send" } else { "receive" };
-            Cause::new(
-                "not-started",
-                format!(
-                    "rank {} waits in {}; rank {} has a persistent {what} for that, which is not started",
-                    rank.rank,
-                    wait.text(),
-                    peer.rank
-                ),
-                "call MPI_Start before each wait for a persistent request: MPI_Wait returns at once for one that is not started",
-            )
-        })
-    })
-}
-
-/// A message that a receive or probe would have taken, had it the right tag, communicator or source.
-fn near_miss(ranks: &[RankView], what: &str) -> Option<Cause> {
-    waits(ranks).filter(|(_, wait)| wait.is_for_message()).find_map(|(rank, wait)| {
-        let wanted = &wait.wait;
-        let fits = |message: &&MessageAbout| {
-            let source = wanted.peer.is_none() || message.peer == wanted.peer;
-            let tag = wanted.tag.is_none() || message.tag == wanted.tag;
-            let comm = message.context == wanted.context;
-            match what {
-                "tag" => source && !tag && comm,
-                "communicator" => source && tag && !comm,
-                "source of the absent" => {
-                    !source && tag && comm && wanted.peer.is_some_and(|peer| is_absent(ranks, peer))
-                }
-                _ => !source && tag && comm,
-            }
-        };
-        let message = wait.detail.unexpected.iter().find(fits)?;
-        let (rank, source) = (rank.rank, message.peer?);
-        let there = comm_name(&message.comm, message.context);
-        let from = wanted.peer.map_or_else(|| "any rank".to_owned(), |peer| format!("rank {peer}"));
-        let tag = wanted.tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"));
-        let comm = wait.comm();
-        match what {
-            "tag" => Cause::new(
-                "wrong-tag",
-                format!(
-                    "rank {rank} waits for {tag} from {from} on {comm}; from rank {source} there is tag {}",
-                    message.tag?
-                ),
-                "give the send and its receive the same tag",
-            ),
-            "communicator" => Cause::new(
-                "wrong-communicator",
-                format!(
-                    "rank {rank} waits for {tag} from {from} on {comm}; rank {source} has sent it on {there}"
-                ),
-                "give the send and its receive the same communicator",
-            ),
-            _ => Cause::new(
-                "wrong-source",
-                format!("rank {rank} waits for {tag} from {from} on {comm}; there is one from rank {source}"),
-                "name the rank that sends as the source of the receive",
-            ),
-        }
-    })
-}
-
 /// Whether a rank has called MPI_Finalize, and its process has not ended.
 pub fn is_finalizing(rank: &RankView) -> bool {
     match &rank.stage {
@@ -284,7 +196,7 @@ pub fn is_finalizing(rank: &RankView) -> bool {
 }
 
 /// Whether `rank` will call nothing any more that others wait for.
-fn is_absent(ranks: &[RankView], rank: u32) -> bool {
+pub fn is_absent(ranks: &[RankView], rank: u32) -> bool {
     let absent = |rank: &RankView| is_finalizing(rank) || matches!(rank.stage, Stage::Ended(_));
     ranks.get(rank as usize).is_some_and(absent)
 }

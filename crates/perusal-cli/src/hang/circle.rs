@@ -47,38 +47,63 @@ fn meets(ranks: &[RankView], awaited: &MessageAbout) -> bool {
     is_collective && other.is_some_and(|other| !other.finalizing && under_way(other).any(is_same))
 }
 
-/// Ranks that wait in a circle.
-pub fn cycle(ranks: &[RankView]) -> Option<Cause> {
-    let next = |at: u32| -> Option<u32> {
+/// The first circle of ranks that wait for each other, from its lowest rank on.
+pub fn first(ranks: &[RankView]) -> Option<Vec<u32>> {
+    let next = |at: u32| {
         let rank = ranks.get(at as usize)?;
         // Of several that are needed, one that waits itself.
         let awaited = awaited(ranks, rank, rank.wait()?);
-        awaited.into_iter().find(|peer| ranks.get(*peer as usize).is_some_and(|peer| peer.wait().is_some()))
+        awaited.into_iter().find(|peer| waits_itself(ranks, *peer))
     };
-    let start = (0..ranks.len() as u32).find_map(|start| {
-        let mut at = start;
-        for _ in 0..ranks.len() {
-            at = next(at)?;
-            if at == start {
-                return Some(start);
-            }
-        }
-        None
-    })?;
-    let mut round = vec![start];
-    let mut at = start;
-    while let Some(following) = next(at).filter(|following| *following != start && round.len() < ranks.len())
-    {
-        round.push(following);
-        at = following;
+    (0..ranks.len() as u32).find_map(|start| round(ranks, start, next).filter(|round| round[0] == start))
+}
+
+/// The circle of ranks that `rank` waits for, perhaps as one of them, by waits for one rank each: for its message, its receive, a lock that it holds.
+pub fn behind(ranks: &[RankView], rank: u32) -> Option<Vec<u32>> {
+    let next = |at: u32| {
+        let wait = ranks.get(at as usize)?.wait().filter(|wait| !wait.finalizing)?;
+        let is_for_one = matches!(
+            wait.wait.kind,
+            Waiting::Receive
+                | Waiting::Probe
+                | Waiting::Send
+                | Waiting::Room
+                | Waiting::Lock
+                | Waiting::Epoch
+        );
+        wait.wait.peer.filter(|peer| is_for_one && waits_itself(ranks, *peer))
+    };
+    round(ranks, rank, next)
+}
+
+fn waits_itself(ranks: &[RankView], rank: u32) -> bool {
+    ranks.get(rank as usize).is_some_and(|rank| rank.wait().is_some())
+}
+
+/// The circle that one comes into from `start`, from its lowest rank on.
+fn round(ranks: &[RankView], start: u32, next: impl Fn(u32) -> Option<u32>) -> Option<Vec<u32>> {
+    // After so many steps one is in it.
+    let first = (0..ranks.len()).try_fold(start, |at, _| next(at))?;
+    let mut round = vec![first];
+    let mut at = next(first)?;
+    while at != first {
+        round.push(at);
+        at = next(at)?;
     }
+    let lowest = round.iter().enumerate().min_by_key(|(_, rank)| **rank)?.0;
+    round.rotate_left(lowest);
+    Some(round)
+}
+
+/// What is said of the ranks of a circle.
+pub fn tell(ranks: &[RankView], round: &[u32]) -> Option<Cause> {
     let wait_of = |rank: u32| ranks[rank as usize].wait();
     let kinds: Vec<Waiting> = round.iter().filter_map(|rank| Some(wait_of(*rank)?.wait.kind)).collect();
     let all = |kind: Waiting| kinds.iter().all(|other| *other == kind);
-    let mut sorted = round.clone();
+    let mut sorted = round.to_vec();
     sorted.sort_unstable();
     let who = names(&sorted);
-    if let [alone] = round.as_slice() {
+    if let [alone] = round {
         let wait = wait_of(*alone)?;
         let advice = if wait.wait.kind == Waiting::Receive {
             "a rank that receives from itself must start the send first (MPI_Isend), with the same communicator and tag; or compare the rank that it names"
@@ -89,6 +114,15 @@ pub fn cycle(ranks: &[RankView]) -> Option<Cause> {
             "waits-for-itself",
             format!("rank {alone} waits for itself, in {}", said(wait)),
             advice,
+        );
+    }
+    let all_exchange =
+        round.iter().filter_map(|rank| wait_of(*rank)).all(|wait| wait.call().starts_with("MPI_Sendrecv"));
+    if all(Waiting::Receive) && all_exchange {
+        return Cause::new(
+            "receive-cycle",
+            format!("{who} wait for each other: each waits for a message, and none has sent it yet"),
+            "compare source and destination of the calls of MPI_Sendrecv: each must receive from a rank that sends to it",
         );
     }
     if all(Waiting::Receive) {
@@ -105,12 +139,13 @@ pub fn cycle(ranks: &[RankView]) -> Option<Cause> {
             "let one rank receive first, or use MPI_Sendrecv or MPI_Isend; that it works with short messages is luck",
         );
     }
+    let following = round.iter().cycle().skip(1);
     let steps: Vec<String> = round
         .iter()
-        .filter_map(|rank| {
+        .zip(following)
+        .filter_map(|(rank, next)| {
             let wait = wait_of(*rank)?;
-            let peer =
-                if wait.wait.kind == Waiting::Lock { wait.lock() } else { format!("rank {}", next(*rank)?) };
+            let peer = if wait.wait.kind == Waiting::Lock { wait.lock() } else { format!("rank {next}") };
             Some(format!("rank {rank} in {} for {peer}", said(wait)))
         })
         .collect();

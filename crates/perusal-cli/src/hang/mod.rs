@@ -8,6 +8,7 @@
 //! | `proof` | [`Watch`]: whether the job is deadlocked |
 //! | `cause` | [`Cause`]: which mistake it is, in a sentence |
 //! | `circle` | ranks that wait for each other |
+//! | `near_miss` | messages that are nearly what a rank waits for |
 //! | `action` | what the launcher does about it |
 //! | `report` | the report, for people and as JSON |
 //!
@@ -16,6 +17,7 @@
 mod action;
 mod cause;
 mod circle;
+mod near_miss;
 mod process;
 mod proof;
 mod report;

@@ -114,7 +114,7 @@ pub fn json(cause: Option<&Cause>, ranks: &[RankView]) -> Value {
         "deadlock": cause.is_some(),
         "kind": cause.map(|cause| cause.kind),
         "cause": cause.map(|cause| cause.text.as_str()),
-        "advice": cause.map(|cause| cause.advice),
+        "advice": cause.map(|cause| cause.advice.as_str()),
         "ranks": ranks.iter().map(rank_json).collect::<Vec<_>>(),
     })
 }

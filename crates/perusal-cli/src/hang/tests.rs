@@ -257,7 +257,7 @@ fn the_page_has_every_key_and_kind() {
     let quoted = |source: &'static str| source.split('"').skip(1).step_by(2);
     let keys = include_str!("report.rs").lines().filter_map(|line| line.trim_start().strip_prefix('"'));
     let keys: Vec<&str> = keys.filter_map(|line| line.split_once("\":")).map(|(key, _)| key).collect();
-    let sources = [include_str!("cause.rs"), include_str!("circle.rs")];
+    let sources = [include_str!("cause.rs"), include_str!("circle.rs"), include_str!("near_miss.rs")];
     let kinds = sources.into_iter().flat_map(quoted).filter(|text| {
         text.contains('-') && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_lowercase())
     });
