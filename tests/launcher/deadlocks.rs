@@ -564,6 +564,27 @@ fn the_report_is_written_as_json() {
 }
 
 #[test]
+fn what_is_proved_stays_in_the_report_and_that_of_an_earlier_job_goes() {
+    let dir = Directory::new("proof-kept");
+    let file = dir.file("report.json");
+    std::fs::write(&file, "of an earlier job").unwrap();
+    let ended = run(&["-n", "2", "--deadlock-report", &file], "sleeps");
+    assert_eq!((ended.code(), Path::new(&file).exists()), (0, false), "{ended:?}");
+
+    // The end of a job's time writes it as this question does.
+    let job = start(&["-n", "2", "--on-deadlock", "warn", "--deadlock-report", &file], "cyclic-receive");
+    let report =
+        || -> Value { serde_json::from_slice(&std::fs::read(&file).unwrap_or_default()).unwrap_or_default() };
+    eventually("a proof", || report()["deadlock"] == true);
+    std::fs::remove_file(&file).unwrap();
+    job.signal(libc::SIGQUIT);
+    eventually("a report for who asks", || report()["kind"] == "receive-cycle");
+    job.signal(libc::SIGTERM);
+    let ended = job.end();
+    assert!(ended.err.contains("mpiexec: what the ranks do"), "{ended:?}");
+}
+
+#[test]
 fn a_report_comes_within_two_seconds_of_the_last_rank_s_wait() {
     // By the job's own clock. How many looks and blocks that takes, a unit test of the proof counts; a machine that is busy with something
     // else takes longer, and gets another try.

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use crate::args::{self, App, Plan, PlanError, Stdin};
 use crate::environment::{self, RankIdentity};
 use crate::failure::Failure;
+use crate::hang;
 use crate::input::Relay;
 use crate::output::RankStream;
 use crate::reaper::Reaper;
@@ -74,6 +75,7 @@ fn failure(what: &str) -> impl Fn(io::Error) -> Failure + '_ {
 /// Makes the job's memory, starts the reaper, then places and starts all ranks.
 fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a>, Failure> {
     let size = plan.ranks();
+    hang::forget_report(plan);
     crate::failure::watch_memory();
     // Two pipes a rank, and what the launcher needs itself.
     let descriptors = sys::raise_descriptor_limit(u64::from(size) * 2 + 128);

@@ -25,6 +25,7 @@ mod scene;
 #[cfg(test)]
 mod tests;
 
+pub use action::{Proved, forget_report};
 pub use cause::{Cause, cause};
 pub use proof::{CHECK, Watch};
 pub use report::{home, json, report};
