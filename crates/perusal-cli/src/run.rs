@@ -23,7 +23,7 @@ use perusal::internals::dynamic::launcher::door;
 use perusal::internals::placement::{self, Bind, BindingClaim, MachineTopology, Placement, Policy};
 use perusal::internals::shm::{Memory, Universe, cpus};
 use perusal::internals::variables::Overrides;
-use perusal_trace::terminal::one_line;
+use perusal_trace::{file, terminal::one_line};
 
 /// Runs a job; `name` is what the launcher was called.
 pub fn main(name: &str, arguments: &[OsString]) -> ExitCode {
@@ -105,17 +105,13 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
         .map_err(failure("descriptors for the ranks"))?;
     let parts = SupervisorParts { name, plan, memory, signals, reaper, relay, ignored, claim, starter, door };
     let mut supervisor = Supervisor::new(parts).map_err(failure("epoll"))?;
-    if let Some(trace) = &plan.trace {
-        trace.begin(plan, &placement)?;
-    }
+    let trace = plan.trace.as_ref().map(|trace| trace.begin(plan, &placement)).transpose()?;
     let starter = Starter { plan, job_id, placement, relay_end: relay_end.map(OwnedFd::from) };
     match starter.start_all(&mut supervisor) {
         Ok(()) => Ok(supervisor),
         Err(failure) => {
             supervisor.give_up(&failure);
-            if let Some(trace) = &plan.trace {
-                trace.abandon();
-            }
+            trace.into_iter().for_each(file::Replaced::undo);
             Err(failure)
         }
     }

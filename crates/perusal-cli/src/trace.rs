@@ -50,11 +50,11 @@ impl Request {
         Ok(())
     }
 
-    /// Makes the file.
+    /// Makes the file. Where the job cannot be started, that must be undone.
     ///
     /// # Errors
     /// What keeps it from being written; no rank is started then.
-    pub fn begin(&self, plan: &Plan, placement: &Placement) -> Result<(), Failure> {
+    pub fn begin(&self, plan: &Plan, placement: &Placement) -> Result<file::Replaced, Failure> {
         let words = plan.apps[0].command.iter().map(|word| word.to_string_lossy().into_owned());
         let trace_header = TraceHeader {
             cpus: (0..plan.ranks()).map(|rank| placement.cpus_of(rank)).collect(),
@@ -62,12 +62,6 @@ impl Request {
         };
         file::create(&self.path, &trace_header)
             .map_err(|error| Failure { status: 1, text: error.to_string() })
-    }
-
-    /// Takes back what [`Self::begin`] made, because the job could not be started.
-    pub fn abandon(&self) {
-        // The file has no records; it does not matter if somebody else has removed it.
-        let _ = std::fs::remove_file(&self.path);
     }
 
     /// Notes how the job ended, and says what there is and how to look at it.
