@@ -1,7 +1,7 @@
 //! What this thread's call is, for the detail of its wait: asked only of a rank that has slept in vain, so the call leaves no more
 //! than an address.
 
-use crate::shm::telemetry::{CollectiveAbout, UnreadyPartitions};
+use crate::shm::telemetry::{CollectiveAbout, LockAbout, UnreadyPartitions};
 use core::cell::Cell;
 use core::ptr::NonNull;
 
@@ -12,6 +12,8 @@ pub enum CallAbout {
     Collective(CollectiveAbout),
     /// A wait for a partitioned send.
     PartitionedSend(UnreadyPartitions),
+    /// A wait for the lock of a window.
+    Lock(LockAbout),
 }
 
 impl From<CollectiveAbout> for CallAbout {
@@ -80,7 +82,7 @@ mod tests {
     fn collective() -> Option<CollectiveAbout> {
         described().map(|about| match about {
             CallAbout::Collective(about) => about,
-            CallAbout::PartitionedSend(_) => panic!("nothing is partitioned here"),
+            other => panic!("{other:?} is not collective"),
         })
     }
 

@@ -42,12 +42,13 @@ impl Engine {
         pending.truncate(MESSAGES);
         let own = wait.context & !1;
         let comm = self.contexts_to_examine(wait).find(|context| context.id() == own);
-        let (mut collective, mut partitions) = Default::default();
+        let (mut collective, mut partitions, mut lock) = Default::default();
         match (wait.kind, described()) {
             (Waiting::Collective | Waiting::Operation, Some(CallAbout::Collective(about))) => {
                 collective = about
             }
             (Waiting::Partitions, Some(CallAbout::PartitionedSend(unready))) => partitions = unready,
+            (Waiting::Lock, Some(CallAbout::Lock(about))) => lock = about,
             _ => {}
         }
         WaitDetail {
@@ -55,6 +56,7 @@ impl Engine {
             comm: comm.map(about).unwrap_or_default(),
             collective,
             partitions,
+            lock,
             unexpected,
             pending,
             operations: self.background.about(),

@@ -60,7 +60,7 @@ impl StoreFlag {
 pub struct MemberWords {
     /// The lock of its memory.
     pub lock: LockWords,
-    /// The member that was granted the lock last, plus one; 0 for none. Only events show it.
+    /// The member that was granted the lock last, plus one, and [`ALONE`] if exclusively; 0 for none. It is for people alone.
     holder: AtomicU32,
     /// How often an origin has ended an access epoch for which the member was exposed (MPI_Win_complete).
     pub completed: EpochCount,
@@ -68,18 +68,28 @@ pub struct MemberWords {
     asleep: AtomicU64,
 }
 
+/// Who was granted a lock last was granted it exclusively.
+const ALONE: u32 = 1 << 31;
+
 impl MemberWords {
     /// The member that was granted the lock last, as far as this one sees.
     pub fn holder(&self) -> Option<u32> {
         // Relaxed: for people alone.
-        self.holder.load(Ordering::Relaxed).checked_sub(1)
+        (self.holder.load(Ordering::Relaxed) & !ALONE).checked_sub(1)
+    }
+
+    /// The member that holds the lock exclusively, as one that waits for it sees: until the next holder has noted that it is, the one before.
+    pub fn exclusive_holder(&self) -> Option<u32> {
+        // Relaxed: for people alone.
+        let word = self.holder.load(Ordering::Relaxed);
+        if word & ALONE == 0 { None } else { (word & !ALONE).checked_sub(1) }
     }
 
     /// Notes that `member` has been granted the lock.
     #[inline]
-    pub fn set_holder(&self, member: u32) {
+    pub fn set_holder(&self, member: u32, exclusive: bool) {
         // Relaxed: as in `holder`.
-        self.holder.store(member + 1, Ordering::Relaxed);
+        self.holder.store((member + 1) | if exclusive { ALONE } else { 0 }, Ordering::Relaxed);
     }
 
     /// The mark of the member as it waits for posts and completions.
@@ -173,6 +183,17 @@ impl Control {
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_holder_is_known_and_whether_it_holds_the_lock_alone() {
+        let words = MemberWords::default();
+        let said = || (words.holder(), words.exclusive_holder());
+        assert_eq!(said(), (None, None));
+        words.set_holder(3, true);
+        assert_eq!(said(), (Some(3), Some(3)));
+        words.set_holder(0, false);
+        assert_eq!(said(), (Some(0), None));
+    }
 
     #[test]
     fn no_two_words_overlap() {

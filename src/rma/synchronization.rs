@@ -5,10 +5,10 @@ use super::lock::Ticket;
 use super::window::Window;
 use crate::arch::clock::now;
 use crate::comm::Group;
-use crate::engine::Engine;
+use crate::engine::{CallAbout, Engine, describing};
 use crate::error::{Error, Result};
 use crate::events::{Event, WindowSync};
-use crate::shm::telemetry::{Wait, Waiting};
+use crate::shm::telemetry::{LockAbout, Wait, Waiting};
 use crate::sync::{Ordering, SleepMark, fence, has_sleepers, take_sleepers};
 
 /// Flushes and the like of which one polls: together they take about as long as the poll.
@@ -33,12 +33,12 @@ pub struct Assert {
 }
 
 impl Window {
-    /// Waits until `done`, and runs progress meanwhile. `mark` says that this rank sleeps.
+    /// Waits until `done`, and runs progress meanwhile. `mark` says that this rank sleeps, and `peer` for whom it waits now.
     fn wait(
         &self,
         engine: &Engine,
         kind: Waiting,
-        peer: Option<u32>,
+        peer: impl Fn() -> Option<u32>,
         mark: SleepMark<'_>,
         mut done: impl FnMut() -> bool,
     ) -> Result<()> {
@@ -48,7 +48,7 @@ impl Window {
         // Asked no more once it has said yes: to be granted a lock is something that happens once.
         let mut over = false;
         let since = now();
-        let why = || Some(Wait { kind, peer, tag: None, context: self.context(), since });
+        let why = || Some(Wait { kind, peer: peer(), tag: None, context: self.context(), since });
         let result = engine.progress().wait_for_word(why, |sleeps| {
             // Window rule 2.
             if sleeps {
@@ -134,7 +134,7 @@ impl Window {
         // A target does not post twice before this member has completed.
         let exposed = || posts.since(wanted) == 0;
         let mark = self.control.member(self.rank()).mark();
-        self.wait(engine, Waiting::Epoch, Some(self.world(target)), mark, exposed)?;
+        self.wait(engine, Waiting::Epoch, || Some(self.world(target)), mark, exposed)?;
         self.epoch_event(Event::WinAccessBegin, Some(target));
         Ok(())
     }
@@ -179,7 +179,7 @@ impl Window {
         let origins = self.epochs.exposed()?;
         self.synchronize(WindowSync::Wait, None, Hold::None, |_| {
             let mark = self.control.member(self.rank()).mark();
-            let waited = self.wait(engine, Waiting::Epoch, None, mark, || self.is_completed(origins));
+            let waited = self.wait(engine, Waiting::Epoch, || None, mark, || self.is_completed(origins));
             waited.inspect_err(|_| self.epochs.unexpose())?;
             self.unexpose(origins);
             Ok(())
@@ -220,7 +220,7 @@ impl Window {
             self.wait_for_lock(engine, rank, (hold, ticket), id)?;
         }
         let before = if id == 0 { None } else { member.holder() };
-        member.set_holder(self.rank());
+        member.set_holder(self.rank(), exclusive);
         // The next in the queue may hold a shared lock as well.
         if !exclusive {
             self.wake_queue(engine, rank);
@@ -242,7 +242,11 @@ impl Window {
         self.lock_event(Event::WinLockWaitBegin, id, Some(rank), hold, holder);
         let mark = self.control.lock_mark(rank, self.rank());
         let granted = || member.lock.is_granted(ticket);
-        let result = self.wait(engine, Waiting::Lock, Some(self.world(rank)), mark, granted);
+        // It changes while others are granted the lock before this rank: asked for anew at each sleep. What others have stored is not believed.
+        let others = |member: &u32| *member < self.size() && *member != self.rank();
+        let peer = || member.exclusive_holder().filter(others).map(|holder| self.world(holder));
+        let about = || CallAbout::Lock(LockAbout { target: Some(self.world(rank)) });
+        let result = describing(&about, || self.wait(engine, Waiting::Lock, peer, mark, granted));
         self.lock_event(Event::WinLockWaitEnd, id, Some(rank), hold, holder);
         result
     }

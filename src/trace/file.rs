@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Bytes that each rank may write if nobody says otherwise: eight million records.
@@ -35,12 +35,40 @@ pub fn trace_header(ranks: u32, limit: u64, command: impl Iterator<Item = String
     }
 }
 
+/// A new trace in the place of an earlier one, which lies beside it until this is dropped.
+#[derive(Debug)]
+pub struct Replaced {
+    new: PathBuf,
+    earlier: Option<PathBuf>,
+}
+
+impl Replaced {
+    /// Takes the new trace away, and gives the earlier one its name again.
+    pub fn undo(mut self) {
+        // It does not matter if somebody else has removed them.
+        let _ = match self.earlier.take() {
+            Some(earlier) => std::fs::rename(earlier, &self.new),
+            None => std::fs::remove_file(&self.new),
+        };
+    }
+}
+
+impl Drop for Replaced {
+    fn drop(&mut self) {
+        if let Some(earlier) = self.earlier.take() {
+            // As in `undo`.
+            let _ = std::fs::remove_file(earlier);
+        }
+    }
+}
+
 /// Makes the file of a job that is about to start. What is there is replaced if it is empty or a trace, and nothing else is. A job that
-/// still writes an older trace of that name goes on in a file without a name. Nobody else may read a new file: command lines are in it.
+/// still writes an older trace of that name goes on in that file, which loses its name once the answer is dropped. Nobody else may read a new
+/// file: command lines are in it.
 ///
 /// # Errors
 /// [`Error::Trace`] with the path, and what is in the way.
-pub fn create(path: &Path, trace_header: &TraceHeader) -> Result<()> {
+pub fn create(path: &Path, trace_header: &TraceHeader) -> Result<Replaced> {
     let wrong = |what: String| Error::Trace(format!("{}: {what}", path.display()));
     let failed = |error: io::Error| wrong(error.to_string());
     let open =
@@ -56,14 +84,31 @@ pub fn create(path: &Path, trace_header: &TraceHeader) -> Result<()> {
     {
         return Err(wrong("the file is there and is no trace; name another, or remove it".into()));
     }
-    // Whoever has mapped it would be killed if it became shorter. Where names cannot be taken away it has to.
-    if there.len() > 0 && path.canonicalize().and_then(std::fs::remove_file).is_ok() {
-        file = open().map_err(failed)?;
+    let mut replaced = Replaced { new: path.canonicalize().map_err(failed)?, earlier: None };
+    let mut written = || {
+        // Whoever has mapped it would be killed if it became shorter. Where names cannot be taken away it has to.
+        if there.len() > 0 {
+            let mut beside = replaced.new.clone().into_os_string();
+            beside.push(format!(".{}.earlier", std::process::id()));
+            if std::fs::rename(&replaced.new, &beside).is_ok() {
+                replaced.earlier = Some(beside.into());
+                file = open()?;
+            }
+        }
+        let bytes = trace_header.bytes();
+        file.set_len(0)?;
+        reserve(&file, 0, bytes.len() as u64)?;
+        file.write_all_at(&bytes, 0)
+    };
+    match written() {
+        Ok(()) => Ok(replaced),
+        Err(error) => {
+            if replaced.earlier.is_some() {
+                replaced.undo();
+            }
+            Err(failed(error))
+        }
     }
-    let bytes = trace_header.bytes();
-    file.set_len(0).map_err(failed)?;
-    reserve(&file, 0, bytes.len() as u64).map_err(failed)?;
-    file.write_all_at(&bytes, 0).map_err(failed)
 }
 
 /// Notes how the job ended.

@@ -103,7 +103,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "window-lock",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier no. 3 on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Win_lock for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier no. 3 on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Win_lock for the lock of rank 0's window, which rank 0 holds",
     ),
     (
         "window-start",
@@ -218,7 +218,62 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "two-locks",
         "2",
-        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_lock on window 'counters' for rank 1, rank 1 in MPI_Win_lock on window 'counters' for rank 0",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_lock on window 'counters' for the lock of rank 1's window, which rank 1 holds, rank 1 in MPI_Win_lock on window 'counters' for the lock of rank 0's window, which rank 0 holds",
+    ),
+    (
+        "cycle-and-later-tag",
+        "3",
+        "ranks 0-2 wait for each other: each waits for a message, and none has sent it yet; rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; from rank 1 there is tag 8",
+    ),
+    (
+        "cycle-and-later-start",
+        "3",
+        "ranks 0-2 wait for each other: each waits for a message, and none has sent it yet; rank 0 waits in MPI_Recv for rank 1, tag 7, on 'MPI_COMM_WORLD'; rank 1 has a persistent send for that, which is not started",
+    ),
+    (
+        "cycle-and-later-source",
+        "3",
+        "ranks 0 and 1 wait for each other: each waits for a message, and none has sent it yet; rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; there is one from rank 2",
+    ),
+    (
+        "wrong-source-and-barrier",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Probe (tag 7 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0; rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; there is one from rank 2",
+    ),
+    (
+        "sendrecv-one-way",
+        "3",
+        "rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; there is one from rank 2",
+    ),
+    (
+        "sendrecv-of-others",
+        "3",
+        "ranks 0-2 wait for each other: each waits for a message, and none has sent it yet",
+    ),
+    (
+        "ssend-of-another-tag",
+        "2",
+        "rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; from rank 1 there is tag 8",
+    ),
+    (
+        "lock-of-a-third",
+        "3",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_lock on window 'counters' for the lock of rank 2's window, which rank 1 holds, rank 1 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "lock-of-own-window",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_lock on window 'counters' for the lock of rank 0's window, which rank 1 holds, rank 1 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "lock-kept",
+        "3",
+        "rank 0 waits in MPI_Win_lock on window 'counters' for the lock of rank 2's window, which rank 1 holds; rank 1 is in MPI_Finalize already",
+    ),
+    (
+        "lock-shared",
+        "3",
+        "rank 2 waits in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for a message from rank 0; rank 0 has sent none and waits in MPI_Win_lock on window 'counters' for the lock of rank 1's window, which others hold in shared mode",
     ),
     (
         "fence-missing",
@@ -472,6 +527,30 @@ fn a_warning_leaves_the_job_alone_and_nothing_is_said_where_nobody_looks() {
 }
 
 #[test]
+fn of_a_lock_that_has_been_handed_on_the_report_has_who_holds_it_now() {
+    let dir = Directory::new("handed-over");
+    let file = dir.file("report.json");
+    let ended = run(&["-n", "3", "--deadlock-report", &file], "lock-handed-over");
+    let waits = |waiting: u32, holder: u32| {
+        format!(
+            "rank {waiting} in MPI_Win_lock on window 'counters' for the lock of rank 1's window, which rank {holder} holds"
+        )
+    };
+    let receives =
+        |rank: u32, from: u32| format!("rank {rank} in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank {from}");
+    // Either of the two may have come first.
+    let wanted = [[receives(0, 2), waits(2, 0)], [waits(0, 2), receives(2, 0)]]
+        .map(|steps| format!("mpiexec: deadlock: ranks 0 and 2 wait for each other: {}", steps.join(", ")));
+    let first = ended.err.lines().next().unwrap_or_default();
+    assert!(wanted.iter().any(|line| line == first), "{ended:?}");
+    let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let locks = |rank: &&Value| rank["wait"]["kind"] == "lock";
+    let rank = report["ranks"].as_array().unwrap().iter().find(locks).expect("one that waits for the lock");
+    assert_eq!(rank["wait"]["lock_of"], 1);
+    assert_eq!(rank["wait"]["peer"].as_u64(), rank["rank"].as_u64().map(|rank| 2 - rank));
+}
+
+#[test]
 fn the_report_is_written_as_json() {
     let dir = Directory::new("deadlock");
     let file = dir.file("report.json");
@@ -482,6 +561,27 @@ fn the_report_is_written_as_json() {
     let wait = &report["ranks"][1]["wait"];
     assert_eq!((&wait["call"], &wait["peer"], &wait["tag"]), (&"MPI_Recv".into(), &0.into(), &7.into()));
     assert_eq!(wait["communicator"], "MPI_COMM_WORLD");
+}
+
+#[test]
+fn what_is_proved_stays_in_the_report_and_that_of_an_earlier_job_goes() {
+    let dir = Directory::new("proof-kept");
+    let file = dir.file("report.json");
+    std::fs::write(&file, "of an earlier job").unwrap();
+    let ended = run(&["-n", "2", "--deadlock-report", &file], "sleeps");
+    assert_eq!((ended.code(), Path::new(&file).exists()), (0, false), "{ended:?}");
+
+    // The end of a job's time writes it as this question does.
+    let job = start(&["-n", "2", "--on-deadlock", "warn", "--deadlock-report", &file], "cyclic-receive");
+    let report =
+        || -> Value { serde_json::from_slice(&std::fs::read(&file).unwrap_or_default()).unwrap_or_default() };
+    eventually("a proof", || report()["deadlock"] == true);
+    std::fs::remove_file(&file).unwrap();
+    job.signal(libc::SIGQUIT);
+    eventually("a report for who asks", || report()["kind"] == "receive-cycle");
+    job.signal(libc::SIGTERM);
+    let ended = job.end();
+    assert!(ended.err.contains("mpiexec: what the ranks do"), "{ended:?}");
 }
 
 #[test]

@@ -330,6 +330,70 @@ static void run(const char *mistake, const char *argument)
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
         MPI_Barrier(world);
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1 - rank, 0, win);
+    } else if (is(mistake, "cycle-and-later-tag")) {
+        /* What has come is wanted later: the mistake is the circle. */
+        if (rank == 1) MPI_Send(&value, 1, MPI_INT, 0, 8, world);
+        receive(next, 7, world);
+        if (rank == 0) receive(1, 8, world);
+    } else if (is(mistake, "cycle-and-later-start")) {
+        MPI_Request request;
+        if (rank == 1) MPI_Send_init(&value, 1, MPI_INT, 0, 7, world, &request);
+        receive(next, 7, world);
+        if (rank == 1) MPI_Start(&request);
+    } else if (is(mistake, "cycle-and-later-source")) {
+        if (rank == 2) MPI_Send(&value, 1, MPI_INT, 0, 7, world);
+        if (rank == 0) receive(1, 7, world);
+        if (rank == 1) receive(0, 7, world);
+        if (rank == 0) receive(2, 7, world);
+    } else if (is(mistake, "wrong-source-and-barrier")) {
+        if (rank == 2) MPI_Send(&value, 1, MPI_INT, 0, 7, world);
+        if (rank == 0) MPI_Probe(1, 7, world, MPI_STATUS_IGNORE);
+        MPI_Barrier(world);
+    } else if (is(mistake, "sendrecv-one-way")) {
+        int from = 0;
+        MPI_Sendrecv(&value, 1, MPI_INT, next, 7, &from, 1, MPI_INT, next, 7, world, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "sendrecv-of-others")) {
+        /* Nobody sends. */
+        int from = 0;
+        MPI_Sendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, 7, &from, 1, MPI_INT, next, 7, world, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "ssend-of-another-tag")) {
+        if (rank == 0) receive(1, 7, world);
+        if (rank == 1) MPI_Ssend(&value, 1, MPI_INT, 0, 8, world);
+    } else if (is(mistake, "lock-of-a-third")) {
+        MPI_Win win = named_window();
+        if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
+        MPI_Barrier(world);
+        if (rank == 1) receive(0, 3, world);
+        if (rank != 2) MPI_Win_lock(MPI_LOCK_SHARED, 2, 0, win);
+    } else if (is(mistake, "lock-of-own-window")) {
+        MPI_Win win = named_window();
+        if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Barrier(world);
+        if (rank == 1) receive(0, 3, world);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    } else if (is(mistake, "lock-kept")) {
+        MPI_Win win = named_window();
+        if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
+        MPI_Barrier(world);
+        if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
+    } else if (is(mistake, "lock-shared")) {
+        MPI_Win win = named_window();
+        if (rank) MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        MPI_Barrier(world);
+        if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+        if (rank == 2) receive(0, 3, world);
+    } else if (is(mistake, "lock-handed-over")) {
+        /* Rank 1 releases the lock when the others wait for it, perhaps asleep; the one that gets it waits for the other. */
+        MPI_Win win = named_window();
+        if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+        MPI_Barrier(world);
+        if (rank == 1) {
+            usleep(700000);
+            MPI_Win_unlock(1, win);
+        } else {
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+            receive(2 - rank, 3, world);
+        }
     } else if (is(mistake, "fence-missing")) {
         MPI_Win win = named_window();
         MPI_Win_fence(0, win);

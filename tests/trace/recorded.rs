@@ -367,6 +367,23 @@ fn a_job_that_cannot_be_started_leaves_no_trace_and_one_without_mpi_says_so() {
     assert_eq!(read(&path).expect("a trace").len(), 0);
 }
 
+#[test]
+fn an_earlier_trace_is_replaced_by_a_job_that_starts_only() {
+    let folder = product("replaced");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("kept.trace");
+    let files = || std::fs::read_dir(&folder).expect("a folder").count();
+    assert_eq!(mpiexec(&["-n", "1", "--trace", &text(&path), "true"]).code(), Some(0));
+    let earlier = std::fs::read(&path).expect("a trace");
+    let outcome = mpiexec(&["-n", "1", "--trace", &text(&path), "true", ":", "-n", "1", "/no/such/program"]);
+    assert_eq!(outcome.code(), Some(127), "{outcome:?}");
+    assert!(std::fs::read(&path).is_ok_and(|bytes| bytes == earlier), "the earlier trace is gone");
+    assert_eq!(files(), 1);
+    assert_eq!(mpiexec(&["-n", "2", "--trace", &text(&path), "true"]).code(), Some(0));
+    assert!(std::fs::read(&path).is_ok_and(|bytes| bytes != earlier), "the earlier trace is still there");
+    assert_eq!(files(), 1);
+}
+
 fn perusal(arguments: &[&str]) -> Outcome {
     let name = product("perusal");
     let name = name.file_name().expect("a file").to_string_lossy().into_owned();

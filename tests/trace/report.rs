@@ -193,6 +193,38 @@ fn the_page_goes_beside_the_trace_and_json_to_the_standard_output() {
 }
 
 #[test]
+fn nothing_is_written_over_a_trace() {
+    let dir = scratch("report-over-trace");
+    fs::write(dir.join("job.trace"), Synthetic::new(2).bytes()).expect("a trace");
+    let _ = fs::remove_file(dir.join("job.html"));
+    std::os::unix::fs::symlink("job.trace", dir.join("job.html")).expect("a link");
+    let trace = fs::read(dir.join("job.trace")).expect("the trace");
+    for arguments in [
+        &["report", "job.trace", "-o", "job.trace"][..],
+        &["report", "job.trace", "-o", "./job.html"],
+        &["report", "job.trace"],
+        &["report", "job.trace", "--json", "job.trace"],
+        &["trace", "export", "--format", "perfetto", "job.trace", "-o", "job.trace"],
+    ] {
+        let refused = perusal(&dir, "refused", arguments);
+        assert_eq!(refused.code(), Some(1), "{arguments:?}: {}", refused.stderr);
+        assert!(
+            refused.stderr.contains("this is a trace, over which nothing is written"),
+            "{}",
+            refused.stderr
+        );
+        assert!(fs::read(dir.join("job.trace")).expect("the trace") == trace, "{arguments:?}");
+    }
+    // What else is there is written over, and a pipe is not read.
+    fs::write(dir.join("page.html"), "old").expect("a page");
+    for output in ["page.html", "/dev/null"] {
+        let written = perusal(&dir, "written", &["report", "job.trace", "-o", output]);
+        assert_eq!(written.code(), Some(0), "{}", written.stderr);
+    }
+    assert!(fs::read_to_string(dir.join("page.html")).expect("a page").starts_with("<!doctype html>"));
+}
+
+#[test]
 fn a_terminal_obeys_nothing_that_a_trace_holds() {
     let dir = scratch("report-hostile");
     let name = "rows\u{9b}31m\u{7f}\r\u{202e}\nrank 7: killed";

@@ -577,11 +577,15 @@ fn variable(option: &str, text: &OsStr) -> Result<VariableChange, String> {
     }
 }
 
+/// Seconds of a time limit at most: 31 years, which a moment of the clock can be put off by.
+const MOST_SECONDS: f64 = 1e9;
+
 fn seconds_of(what: &str, text: &str) -> Result<Duration, String> {
-    let seconds = text.trim().parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
-    seconds
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| format!("{what} {text}: it must be a number of seconds above 0"))
+    let seconds =
+        text.trim().parse::<f64>().ok().filter(|seconds| *seconds > 0.0 && *seconds <= MOST_SECONDS);
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| {
+        format!("{what} {text}: it must be a number of seconds above 0, {MOST_SECONDS} at most")
+    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use clap::Args;
 use perusal_trace::{report, terminal};
 
 use crate::sys;
+use crate::trace::check_output;
 
 /// What to make of which trace.
 #[derive(Args, Debug)]
@@ -69,6 +70,10 @@ pub fn main(options: &ReportOptions) -> ExitCode {
 }
 
 fn report(options: &ReportOptions) -> Result<(), String> {
+    // Asking for text or JSON alone writes no page.
+    let page = (options.page.is_some() || (!options.text && options.json.is_none()))
+        .then(|| options.page.clone().unwrap_or_else(|| beside(&options.trace)));
+    page.iter().chain(&options.json).try_for_each(|path| check_output(path))?;
     check_memory(options)?;
     let trace =
         perusal_trace::read_until(&options.trace, options.until).map_err(|error| error.to_string())?;
@@ -85,9 +90,7 @@ fn report(options: &ReportOptions) -> Result<(), String> {
     if options.text {
         print!("{}", report::text(&found));
     }
-    // Asking for text or JSON alone writes no page.
-    if options.page.is_some() || (!options.text && options.json.is_none()) {
-        let path = options.page.clone().unwrap_or_else(|| beside(&options.trace));
+    if let Some(path) = page {
         let page = report::page(&found).map_err(|error| error.to_string())?;
         write(&path, &page)?;
         if !options.text && !to_stdout {

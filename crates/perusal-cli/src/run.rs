@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use crate::args::{self, App, Plan, PlanError, Stdin};
 use crate::environment::{self, RankIdentity};
 use crate::failure::Failure;
+use crate::hang;
 use crate::input::Relay;
 use crate::output::RankStream;
 use crate::reaper::Reaper;
@@ -22,7 +23,7 @@ use perusal::internals::dynamic::launcher::door;
 use perusal::internals::placement::{self, Bind, BindingClaim, MachineTopology, Placement, Policy};
 use perusal::internals::shm::{Memory, Universe, cpus};
 use perusal::internals::variables::Overrides;
-use perusal_trace::terminal::one_line;
+use perusal_trace::{file, terminal::one_line};
 
 /// Runs a job; `name` is what the launcher was called.
 pub fn main(name: &str, arguments: &[OsString]) -> ExitCode {
@@ -74,6 +75,7 @@ fn failure(what: &str) -> impl Fn(io::Error) -> Failure + '_ {
 /// Makes the job's memory, starts the reaper, then places and starts all ranks.
 fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a>, Failure> {
     let size = plan.ranks();
+    hang::forget_report(plan);
     crate::failure::watch_memory();
     // Two pipes a rank, and what the launcher needs itself.
     let descriptors = sys::raise_descriptor_limit(u64::from(size) * 2 + 128);
@@ -103,17 +105,13 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
         .map_err(failure("descriptors for the ranks"))?;
     let parts = SupervisorParts { name, plan, memory, signals, reaper, relay, ignored, claim, starter, door };
     let mut supervisor = Supervisor::new(parts).map_err(failure("epoll"))?;
-    if let Some(trace) = &plan.trace {
-        trace.begin(plan, &placement)?;
-    }
+    let trace = plan.trace.as_ref().map(|trace| trace.begin(plan, &placement)).transpose()?;
     let starter = Starter { plan, job_id, placement, relay_end: relay_end.map(OwnedFd::from) };
     match starter.start_all(&mut supervisor) {
         Ok(()) => Ok(supervisor),
         Err(failure) => {
             supervisor.give_up(&failure);
-            if let Some(trace) = &plan.trace {
-                trace.abandon();
-            }
+            trace.into_iter().for_each(file::Replaced::undo);
             Err(failure)
         }
     }

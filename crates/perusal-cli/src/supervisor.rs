@@ -123,6 +123,7 @@ pub struct Supervisor<'a> {
     timeout_at: Option<Instant>,
     check_at: Option<Instant>,
     pub(crate) watch: hang::Watch,
+    pub(crate) proved: Option<hang::Proved>,
     interactive: bool,
 }
 
@@ -167,6 +168,7 @@ impl<'a> Supervisor<'a> {
             timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
             check_at: Some(Instant::now() + hang::CHECK),
             watch: hang::Watch::new(plan.on_deadlock != OnDeadlock::Ignore),
+            proved: None,
             interactive: io::stdin().is_terminal() && io::stdout().is_terminal(),
         })
     }
@@ -483,7 +485,7 @@ impl<'a> Supervisor<'a> {
             self.timeout_at = None;
             let seconds = self.plan.timeout.unwrap_or_default().as_secs_f64();
             let ranks = self.views();
-            self.write_report(None, &ranks);
+            self.write_report(&ranks);
             let text = format!("the job did not end within {seconds} s\n{}", hang::report(&ranks).trim_end());
             self.fail(Failure { status: 124, text });
         }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use clap::{Subcommand, ValueEnum};
 use perusal::internals::placement::Placement;
 use perusal_trace::{
     export, file,
-    format::{TraceHeader, UNIT},
+    format::{MAGIC, TraceHeader, UNIT},
 };
 
 use crate::args::Plan;
@@ -50,11 +50,11 @@ impl Request {
         Ok(())
     }
 
-    /// Makes the file.
+    /// Makes the file. Where the job cannot be started, that must be undone.
     ///
     /// # Errors
     /// What keeps it from being written; no rank is started then.
-    pub fn begin(&self, plan: &Plan, placement: &Placement) -> Result<(), Failure> {
+    pub fn begin(&self, plan: &Plan, placement: &Placement) -> Result<file::Replaced, Failure> {
         let words = plan.apps[0].command.iter().map(|word| word.to_string_lossy().into_owned());
         let trace_header = TraceHeader {
             cpus: (0..plan.ranks()).map(|rank| placement.cpus_of(rank)).collect(),
@@ -62,12 +62,6 @@ impl Request {
         };
         file::create(&self.path, &trace_header)
             .map_err(|error| Failure { status: 1, text: error.to_string() })
-    }
-
-    /// Takes back what [`Self::begin`] made, because the job could not be started.
-    pub fn abandon(&self) {
-        // The file has no records; it does not matter if somebody else has removed it.
-        let _ = std::fs::remove_file(&self.path);
     }
 
     /// Notes how the job ended, and says what there is and how to look at it.
@@ -161,6 +155,24 @@ pub fn main(command: &TraceCommand) -> ExitCode {
     }
 }
 
+/// Refuses to write to a file that is a trace: mostly the one that is read.
+///
+/// # Errors
+/// That it is one, in words.
+pub fn check_output(path: &Path) -> Result<(), String> {
+    let mut magic = [0; 8];
+    // Whatever else is there (a pipe, a device) is not read.
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    let begins = is_file && File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok();
+    if begins && u64::from_le_bytes(magic) == MAGIC {
+        return Err(format!(
+            "{}: this is a trace, over which nothing is written; name another file",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
 fn act(command: &TraceCommand) -> Result<(), String> {
     match command {
         TraceCommand::Print { file } => {
@@ -172,6 +184,7 @@ fn act(command: &TraceCommand) -> Result<(), String> {
             let trace = perusal_trace::read(file).map_err(|error| error.to_string())?;
             match format {
                 Format::Perfetto => {
+                    check_output(output)?;
                     let failed = |error: io::Error| format!("{}: {error}", output.display());
                     let mut out = BufWriter::new(File::create(output).map_err(failed)?);
                     export::perfetto(&trace, &mut out).and_then(|()| out.flush()).map_err(failed)

@@ -33,7 +33,8 @@ const ALL_WORDS: usize = 2 * CALL
     + 2 * SHORT_NAME
     + OF_COLLECTIVES
     + 2
-    + PARTITIONS;
+    + PARTITIONS
+    + 1;
 const OF_COLLECTIVES: usize = 1 + OPERATIONS * (2 + 2 * SHORT_NAME) + 1 + COUNTED * 2;
 /// The context id of a message of which it is not known. No communicator has it.
 pub const UNKNOWN_CONTEXT: u32 = u32::MAX - 1;
@@ -126,6 +127,13 @@ impl fmt::Display for UnreadyPartitions {
     }
 }
 
+/// The lock of a window for which a rank waits. Who holds it is the peer of the wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LockAbout {
+    /// The rank in the job whose memory is locked; `None` if it is not known.
+    pub target: Option<u32>,
+}
+
 /// What a rank says of a wait in which it has slept in vain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitDetail {
@@ -145,6 +153,8 @@ pub struct WaitDetail {
     pub made: Vec<CallsMade>,
     /// What the rank itself holds up, if it waits for a partitioned send.
     pub partitions: UnreadyPartitions,
+    /// Which lock it is, if it waits for one.
+    pub lock: LockAbout,
 }
 
 /// A [`WaitDetail`] in shared memory: a sequence lock with one writer, the thread that runs progress. A reader believes nothing: numbers are
@@ -297,6 +307,7 @@ fn encode(detail: &WaitDetail) -> [u64; ALL_WORDS] {
     }
     let UnreadyPartitions { count, of, first } = detail.partitions;
     [count, of].into_iter().chain(first).for_each(|word| to.word(word));
+    to.word(detail.lock.target.map_or(0, |target| u64::from(target) + 1));
     to.words
 }
 
@@ -373,7 +384,9 @@ fn decode(words: &[u64]) -> WaitDetail {
     let comm = CommAbout { kind, name, members };
     let (count, of) = (from.word(), from.word());
     let partitions = UnreadyPartitions { count, of, first: core::array::from_fn(|_| from.word()) };
-    WaitDetail { call, comm, collective, unexpected, pending, operations, made, partitions }
+    let target = from.word().checked_sub(1).and_then(|target| u32::try_from(target).ok());
+    let lock = LockAbout { target };
+    WaitDetail { call, comm, collective, unexpected, pending, operations, made, partitions, lock }
 }
 
 #[cfg(all(test, not(perusal_loom)))]
@@ -411,6 +424,7 @@ mod tests {
             }],
             made: vec![CallsMade { context: 12, calls: u64::MAX }],
             partitions: UnreadyPartitions::new(9, [1, 8].into_iter()),
+            lock: LockAbout { target: Some(0) },
         }
     }
 

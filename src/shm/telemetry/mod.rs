@@ -22,7 +22,9 @@ pub mod waiting;
 pub use crate::events::{AboutKind, CommAbout};
 pub use collective::CollectiveAbout;
 pub use counters::{Counter, QueueLength};
-pub use detail::{CallsMade, DetailWords, MessageAbout, OperationAbout, UnreadyPartitions, WaitDetail};
+pub use detail::{
+    CallsMade, DetailWords, LockAbout, MessageAbout, OperationAbout, UnreadyPartitions, WaitDetail,
+};
 pub use waiting::{LastYield, Wait, Waiting, WaitingFor};
 
 use crate::sync::{OWNED_SLOTS, thread_slot};

@@ -129,7 +129,10 @@ impl fmt::Display for Wait {
             Waiting::Agreement => write!(f, "the other members, to agree with them, context {context}"),
             Waiting::Operation => write!(f, "the request of a collective operation, context {context}"),
             Waiting::Partitions => write!(f, "partitions for {peer} to be ready, {tag}, context {context}"),
-            Waiting::Lock => write!(f, "the lock of a window at {peer}"),
+            Waiting::Lock => match self.peer {
+                Some(_) => write!(f, "the lock of a window, which {peer} holds"),
+                None => write!(f, "the lock of a window"),
+            },
             Waiting::Epoch => write!(f, "an epoch of a window with {peer}"),
         }
     }

@@ -112,6 +112,9 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(refused("-n x a").contains("invalid value 'x'"));
     assert!(refused("-host elsewhere.example:x a").contains("HOST:RANKS"));
     assert!(refused("--timeout -3 a").contains("above 0"));
+    for long in ["1e30", "1e19", "1000000001", "inf"] {
+        assert!(refused(&format!("--timeout {long} a")).ends_with("above 0, 1000000000 at most"), "{long}");
+    }
     assert!(refused("--bind-to moon a").contains("--bind-to moon"));
     assert!(refused("-n 2").contains("PROGRAM"));
     assert!(refused("-n 2 a :").contains("PROGRAM"));

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use perusal::internals::shm::roster::names;
-use perusal::internals::shm::telemetry::{MessageAbout, UnreadyPartitions, Wait, Waiting};
+use perusal::internals::shm::telemetry::{MessageAbout, UnreadyPartitions, Waiting};
 
-use super::{LongWait, RankView, Stage, comm_name, operation_text};
+use super::circle::awaited;
+use super::{LongWait, RankView, Stage, near_miss, operation_text};
 
 /// A mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,12 +16,13 @@ pub struct Cause {
     /// What is wrong: a sentence without its full stop.
     pub text: String,
     /// What to look for in the program.
-    pub advice: &'static str,
+    pub advice: String,
 }
 
 impl Cause {
-    fn new(kind: &'static str, text: String, advice: &'static str) -> Option<Self> {
-        Some(Self { kind, text, advice })
+    /// A mistake, for who looks for one.
+    pub fn new(kind: &'static str, text: String, advice: &'static str) -> Option<Self> {
+        Some(Self { kind, text, advice: advice.to_owned() })
     }
 }
 
@@ -30,26 +32,24 @@ pub fn cause(ranks: &[RankView]) -> Cause {
         .or_else(|| different_arguments(ranks))
         .or_else(|| unready_partitions(ranks))
         .or_else(|| different_neighbours(ranks))
-        .or_else(|| unstarted(ranks))
-        .or_else(|| near_miss(ranks, "tag"))
-        .or_else(|| near_miss(ranks, "communicator"))
-        .or_else(|| near_miss(ranks, "source of the absent"))
+        .or_else(|| near_miss::likely(ranks))
         .or_else(|| left_out_a_collective(ranks))
         .or_else(|| awaits_the_absent(ranks))
-        .or_else(|| cycle(ranks))
+        .or_else(|| near_miss::cycle(ranks))
         .or_else(|| different_numbers(ranks))
         .or_else(|| missing_in_collective(ranks))
-        .or_else(|| near_miss(ranks, "source"))
+        .or_else(|| near_miss::wrong_source(ranks))
         .or_else(|| nobody_sends(ranks))
         .or_else(|| single(ranks))
         .unwrap_or_else(|| Cause {
             kind: "standstill",
             text: "every rank waits, and no message is under way".into(),
-            advice: "compare what each rank waits for with what the others have done",
+            advice: "compare what each rank waits for with what the others have done".into(),
         })
 }
 
-fn waits(ranks: &[RankView]) -> impl Iterator<Item = (&RankView, &LongWait)> {
+/// The ranks that wait, and their waits.
+pub fn waits(ranks: &[RankView]) -> impl Iterator<Item = (&RankView, &LongWait)> {
     ranks.iter().filter_map(|rank| Some((rank, rank.wait()?)))
 }
 
@@ -174,7 +174,7 @@ fn groups(members: &[(&RankView, &LongWait)], say: impl Fn(&LongWait) -> String)
 }
 
 /// Messages that a rank has begun and that are not over.
-fn under_way(wait: &LongWait) -> impl Iterator<Item = &MessageAbout> {
+pub fn under_way(wait: &LongWait) -> impl Iterator<Item = &MessageAbout> {
     wait.detail.pending.iter().filter(|message| !message.unstarted)
 }
 
@@ -185,133 +185,8 @@ fn said_by(members: &[(&RankView, &LongWait)], say: impl Fn(&LongWait) -> String
     said.join(", ")
 }
 
-/// A message that is awaited while its other side has a persistent request for it that is not started.
-fn unstarted(ranks: &[RankView]) -> Option<Cause> {
-    waits(ranks).filter(|(_, wait)| !wait.finalizing).find_map(|(rank, wait)| {
-        let Wait { kind, peer, tag, context, .. } = wait.wait;
-        let sends = kind == Waiting::Send;
-        let one = MessageAbout { peer, tag, context, sends, ..MessageAbout::default() };
-        let awaited: Vec<&MessageAbout> = match kind {
-            Waiting::Receive | Waiting::Probe | Waiting::Send => vec![&one],
-            Waiting::Any | Waiting::All => under_way(wait).collect(),
-            _ => vec![],
-        };
-        let fits = |awaited: &MessageAbout, idle: &MessageAbout| {
-            let tag = awaited.tag.is_none() || idle.tag.is_none() || awaited.tag == idle.tag;
-            let peer = idle.peer.is_none_or(|peer| peer == rank.rank);
-            idle.unstarted && idle.sends != awaited.sends && idle.context == awaited.context && tag && peer
-        };
-        awaited.into_iter().find_map(|awaited| {
-            let (peer, other) = waits(ranks).find(|(other, wait)| {
-                let is_peer = awaited.peer.is_none_or(|peer| peer == other.rank);
-                is_peer && wait.detail.pending.iter().any(|idle| fits(awaited, idle))
-            })?;
-            let idle = other.detail.pending.iter().find(|idle| fits(awaited, idle))?;
-            let what = if idle.sends { "send" } else { "receive" };
-            Cause::new(
-                "not-started",
-                format!(
-                    "rank {} waits in {}; rank {} has a persistent {what} for that, which is not started",
-                    rank.rank,
-                    wait.text(),
-                    peer.rank
-                ),
-                "call MPI_Start before each wait for a persistent request: MPI_Wait returns at once for one that is not started",
-            )
-        })
-    })
-}
-
-/// A message that a receive or probe would have taken, had it the right tag, communicator or source.
-fn near_miss(ranks: &[RankView], what: &str) -> Option<Cause> {
-    waits(ranks).filter(|(_, wait)| wait.is_for_message()).find_map(|(rank, wait)| {
-        let wanted = &wait.wait;
-        let fits = |message: &&MessageAbout| {
-            let source = wanted.peer.is_none() || message.peer == wanted.peer;
-            let tag = wanted.tag.is_none() || message.tag == wanted.tag;
-            let comm = message.context == wanted.context;
-            match what {
-                "tag" => source && !tag && comm,
-                "communicator" => source && tag && !comm,
-                "source of the absent" => {
-                    !source && tag && comm && wanted.peer.is_some_and(|peer| is_absent(ranks, peer))
-                }
-                _ => !source && tag && comm,
-            }
-        };
-        let message = wait.detail.unexpected.iter().find(fits)?;
-        let (rank, source) = (rank.rank, message.peer?);
-        let there = comm_name(&message.comm, message.context);
-        let from = wanted.peer.map_or_else(|| "any rank".to_owned(), |peer| format!("rank {peer}"));
-        let tag = wanted.tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"));
-        let comm = wait.comm();
-        match what {
-            "tag" => Cause::new(
-                "wrong-tag",
-                format!(
-                    "rank {rank} waits for {tag} from {from} on {comm}; from rank {source} there is tag {}",
-                    message.tag?
-                ),
-                "give the send and its receive the same tag",
-            ),
-            "communicator" => Cause::new(
-                "wrong-communicator",
-                format!(
-                    "rank {rank} waits for {tag} from {from} on {comm}; rank {source} has sent it on {there}"
-                ),
-                "give the send and its receive the same communicator",
-            ),
-            _ => Cause::new(
-                "wrong-source",
-                format!("rank {rank} waits for {tag} from {from} on {comm}; there is one from rank {source}"),
-                "name the rank that sends as the source of the receive",
-            ),
-        }
-    })
-}
-
-/// The ranks that a wait needs. All of them if `all`, else one.
-fn awaited(ranks: &[RankView], rank: &RankView, wait: &LongWait) -> Vec<u32> {
-    if wait.finalizing || wait.wait.kind == Waiting::Finalize {
-        let outside = ranks.iter().filter(|other| !is_finalizing(other) && other.rank != rank.rank);
-        return outside.map(|other| other.rank).collect();
-    }
-    if wait.is_collective() {
-        let missing = missing(ranks, wait);
-        return match wait.wait.peer {
-            // By messages: the member whose message is awaited, which in a neighbourhood is there itself perhaps.
-            Some(peer) if missing.contains(&peer) || is_among_neighbours(wait) => vec![peer],
-            _ => missing,
-        };
-    }
-    match wait.wait.peer {
-        Some(peer) => vec![peer],
-        None if wait.wait.kind == Waiting::Any => {
-            let pending = under_way(wait).filter(|message| !meets(ranks, message));
-            let mut peers: Vec<u32> = pending.filter_map(|message| message.peer).collect();
-            peers.sort_unstable();
-            peers.dedup();
-            peers
-        }
-        // For its buffered sends, which it has no request for: those at whom they lie.
-        None if wait.wait.kind == Waiting::Send => {
-            let lies = |other: &LongWait| other.detail.unexpected.iter().any(|it| it.peer == Some(rank.rank));
-            waits(ranks).filter(|(_, other)| lies(other)).map(|(other, _)| other.rank).collect()
-        }
-        None => vec![],
-    }
-}
-
-/// Whether a rank for which a nonblocking collective may be waiting is in one on the same communicator.
-fn meets(ranks: &[RankView], awaited: &MessageAbout) -> bool {
-    let is_same = |other: &MessageAbout| other.tag.is_none() && other.context == awaited.context;
-    let is_collective = awaited.tag.is_none() && !awaited.context.is_multiple_of(2);
-    let other = awaited.peer.and_then(|peer| ranks.get(peer as usize)?.wait());
-    // What a rank awaits in MPI_Finalize has the same context.
-    is_collective && other.is_some_and(|other| !other.finalizing && under_way(other).any(is_same))
-}
-
-fn is_finalizing(rank: &RankView) -> bool {
+/// Whether a rank has called MPI_Finalize, and its process has not ended.
+pub fn is_finalizing(rank: &RankView) -> bool {
     match &rank.stage {
         Stage::Waits(wait) => wait.finalizing,
         Stage::Runs(finalizing) => *finalizing,
@@ -321,14 +196,14 @@ fn is_finalizing(rank: &RankView) -> bool {
 }
 
 /// Whether `rank` will call nothing any more that others wait for.
-fn is_absent(ranks: &[RankView], rank: u32) -> bool {
+pub fn is_absent(ranks: &[RankView], rank: u32) -> bool {
     let absent = |rank: &RankView| is_finalizing(rank) || matches!(rank.stage, Stage::Ended(_));
     ranks.get(rank as usize).is_some_and(absent)
 }
 
 /// Members of the communicator of a collective wait that are in no collective operation there, without those that have made the call and gone on, if
 /// others are left. Of a nonblocking one, those that have begun it, too, whatever they wait for, are there.
-fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
+pub fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
     let context = wait.wait.context;
     let is_there = |rank: &RankView| {
         rank.wait().is_some_and(|other| {
@@ -377,7 +252,7 @@ fn never_ready(unready: &UnreadyPartitions) -> String {
 }
 
 /// Whether a wait is in a collective operation among neighbours.
-fn is_among_neighbours(wait: &LongWait) -> bool {
+pub fn is_among_neighbours(wait: &LongWait) -> bool {
     wait.is_collective() && wait.function().starts_with("MPI_Neighbor_")
 }
 
@@ -435,16 +310,20 @@ fn awaits_the_absent(ranks: &[RankView]) -> Option<Cause> {
         let peer = peers.into_iter().find(|peer| is_absent(ranks, *peer))?;
         let peer = &ranks[peer as usize];
         let doing = if is_finalizing(peer) { "is in MPI_Finalize already".to_owned() } else { peer.doing() };
+        let behind = match wait.wait.kind {
+            Waiting::Lock => format!("{}; rank {} {doing}", wait.lock(), peer.rank),
+            _ => format!("rank {}, which {doing}", peer.rank),
+        };
         Cause::new(
             "finalized-early",
-            format!("rank {} waits in {} for rank {}, which {doing}", rank.rank, said(wait), peer.rank),
+            format!("rank {} waits in {} for {behind}", rank.rank, said(wait)),
             "a rank that leaves early has skipped a call that the others wait for: look at its branches and loop bounds",
         )
     })
 }
 
 /// The call of a wait, with what does not follow from the peer.
-fn said(wait: &LongWait) -> String {
+pub fn said(wait: &LongWait) -> String {
     match (wait.wait.kind, wait.wait.tag) {
         (Waiting::Receive | Waiting::Probe | Waiting::Send, Some(tag)) => {
             format!("{} (tag {tag} on {})", wait.call(), wait.comm())
@@ -469,77 +348,6 @@ fn said(wait: &LongWait) -> String {
 fn operations(wait: &LongWait) -> Vec<String> {
     let for_requests = matches!(wait.wait.kind, Waiting::Any | Waiting::All);
     wait.detail.operations.iter().filter(|_| for_requests).map(operation_text).collect()
-}
-
-/// Ranks that wait in a circle.
-fn cycle(ranks: &[RankView]) -> Option<Cause> {
-    let next = |at: u32| -> Option<u32> {
-        let rank = ranks.get(at as usize)?;
-        // Of several that are needed, one that waits itself.
-        let awaited = awaited(ranks, rank, rank.wait()?);
-        awaited.into_iter().find(|peer| ranks.get(*peer as usize).is_some_and(|peer| peer.wait().is_some()))
-    };
-    let start = (0..ranks.len() as u32).find_map(|start| {
-        let mut at = start;
-        for _ in 0..ranks.len() {
-            at = next(at)?;
-            if at == start {
-                return Some(start);
-            }
-        }
-        None
-    })?;
-    let mut round = vec![start];
-    let mut at = start;
-    while let Some(following) = next(at).filter(|following| *following != start && round.len() < ranks.len())
-    {
-        round.push(following);
-        at = following;
-    }
-    let wait_of = |rank: u32| ranks[rank as usize].wait();
-    let kinds: Vec<Waiting> = round.iter().filter_map(|rank| Some(wait_of(*rank)?.wait.kind)).collect();
-    let all = |kind: Waiting| kinds.iter().all(|other| *other == kind);
-    let mut sorted = round.clone();
-    sorted.sort_unstable();
-    let who = names(&sorted);
-    if let [alone] = round.as_slice() {
-        let wait = wait_of(*alone)?;
-        let advice = if wait.wait.kind == Waiting::Receive {
-            "a rank that receives from itself must start the send first (MPI_Isend), with the same communicator and tag; or compare the rank that it names"
-        } else {
-            "a rank that sends to itself must start the receive first (MPI_Irecv), or use MPI_Sendrecv"
-        };
-        return Cause::new(
-            "waits-for-itself",
-            format!("rank {alone} waits for itself, in {}", said(wait)),
-            advice,
-        );
-    }
-    if all(Waiting::Receive) {
-        return Cause::new(
-            "receive-cycle",
-            format!("{who} wait for each other: each waits for a message, and none has sent it yet"),
-            "let one rank send first, or use MPI_Sendrecv or MPI_Irecv",
-        );
-    }
-    if all(Waiting::Send) {
-        return Cause::new(
-            "send-cycle",
-            format!("{who} wait for each other: each waits in a send for its receive, and none receives"),
-            "let one rank receive first, or use MPI_Sendrecv or MPI_Isend; that it works with short messages is luck",
-        );
-    }
-    let steps: Vec<String> = round
-        .iter()
-        .filter_map(|rank| {
-            Some(format!("rank {rank} in {} for rank {}", said(wait_of(*rank)?), next(*rank)?))
-        })
-        .collect();
-    Cause::new(
-        "cycle",
-        format!("{who} wait for each other: {}", steps.join(", ")),
-        "look for a call that is missing, or make these calls in one order on all ranks",
-    )
 }
 
 fn missing_in_collective(ranks: &[RankView]) -> Option<Cause> {

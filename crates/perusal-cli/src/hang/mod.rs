@@ -7,6 +7,8 @@
 //! | `scene` | [`Scene`]: the job, and those whose processes are guests in it |
 //! | `proof` | [`Watch`]: whether the job is deadlocked |
 //! | `cause` | [`Cause`]: which mistake it is, in a sentence |
+//! | `circle` | ranks that wait for each other |
+//! | `near_miss` | messages that are nearly what a rank waits for |
 //! | `action` | what the launcher does about it |
 //! | `report` | the report, for people and as JSON |
 //!
@@ -14,6 +16,8 @@
 
 mod action;
 mod cause;
+mod circle;
+mod near_miss;
 mod process;
 mod proof;
 mod report;
@@ -21,6 +25,7 @@ mod scene;
 #[cfg(test)]
 mod tests;
 
+pub use action::{Proved, forget_report};
 pub use cause::{Cause, cause};
 pub use proof::{CHECK, Watch};
 pub use report::{home, json, report};
@@ -175,6 +180,8 @@ impl LongWait {
         if let Some(peer) = self.wait.peer {
             self.wait.peer = Some(rank(peer)?);
         }
+        let target = &mut self.detail.lock.target;
+        *target = target.and_then(&rank);
         let members = &mut self.detail.comm.members;
         // Members are known all, or none.
         *members = members.iter().map(|member| rank(*member)).collect::<Option<_>>().unwrap_or_default();
@@ -223,6 +230,19 @@ impl LongWait {
         let about = &self.detail.comm;
         let is_named = about.kind == AboutKind::Window && !about.name.is_empty();
         if is_named { format!(" on {}", self.comm()) } else { String::new() }
+    }
+
+    /// The lock that it is for, and who holds that.
+    pub fn lock(&self) -> String {
+        let target = self.detail.lock.target;
+        let lock = target.map_or_else(
+            || "the lock of a window".into(),
+            |rank| format!("the lock of rank {rank}'s window"),
+        );
+        match self.wait.peer {
+            Some(holder) => format!("{lock}, which rank {holder} holds"),
+            None => format!("{lock}, which others hold in shared mode"),
+        }
     }
 
     /// Whether it is for a message.
@@ -284,7 +304,7 @@ impl LongWait {
                 format!("{call} for {} on {comm}{space}{arguments}", self.numbered_call())
             }
             Waiting::Agreement => format!("{call} on {comm}"),
-            Waiting::Lock => format!("{call}{} for the lock of {peer}'s window", self.on_window()),
+            Waiting::Lock => format!("{call}{} for {}", self.on_window(), self.lock()),
             Waiting::Epoch if self.wait.peer.is_none() => {
                 format!("{call}{} for the origins of its window", self.on_window())
             }

@@ -114,7 +114,7 @@ pub fn json(cause: Option<&Cause>, ranks: &[RankView]) -> Value {
         "deadlock": cause.is_some(),
         "kind": cause.map(|cause| cause.kind),
         "cause": cause.map(|cause| cause.text.as_str()),
-        "advice": cause.map(|cause| cause.advice),
+        "advice": cause.map(|cause| cause.advice.as_str()),
         "ranks": ranks.iter().map(rank_json).collect::<Vec<_>>(),
     })
 }
@@ -151,6 +151,7 @@ fn wait_json(wait: &LongWait) -> Value {
         "communicator": wait.detail.comm.name,
         "members": wait.detail.comm.members,
         "collective": wait.is_collective().then(|| collective_json(&wait.detail.collective)),
+        "lock_of": wait.detail.lock.target,
         "seconds": wait.seconds,
         "unexpected": wait.detail.unexpected.iter().map(message_json).collect::<Vec<_>>(),
         "pending": wait.detail.pending.iter().map(message_json).collect::<Vec<_>>(),

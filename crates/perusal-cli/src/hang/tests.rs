@@ -3,8 +3,8 @@
 use perusal::internals::io::FILE_THREAD;
 use perusal::internals::shm::telemetry::detail::PARTITIONS;
 use perusal::internals::shm::telemetry::{
-    CallsMade, CollectiveAbout, CommAbout, MessageAbout, OperationAbout, UnreadyPartitions, Wait, WaitDetail,
-    Waiting,
+    CallsMade, CollectiveAbout, CommAbout, LockAbout, MessageAbout, OperationAbout, UnreadyPartitions, Wait,
+    WaitDetail, Waiting,
 };
 use perusal::internals::shm::{Exit, Memory, RankState, Universe};
 use perusal::internals::variables::Overrides;
@@ -71,6 +71,7 @@ fn what_ranks_write_is_printed_and_neither_believed_nor_followed() {
         }],
         made: vec![CallsMade { context: 0, calls: u64::MAX }],
         partitions: UnreadyPartitions { count: u64::MAX, of: 0, first: [u64::MAX; PARTITIONS] },
+        lock: LockAbout { target: Some(u32::MAX - 1) },
     };
     let kinds = [
         Waiting::Receive,
@@ -256,7 +257,8 @@ fn the_page_has_every_key_and_kind() {
     let quoted = |source: &'static str| source.split('"').skip(1).step_by(2);
     let keys = include_str!("report.rs").lines().filter_map(|line| line.trim_start().strip_prefix('"'));
     let keys: Vec<&str> = keys.filter_map(|line| line.split_once("\":")).map(|(key, _)| key).collect();
-    let kinds = quoted(include_str!("cause.rs")).filter(|text| {
+    let sources = [include_str!("cause.rs"), include_str!("circle.rs"), include_str!("near_miss.rs")];
+    let kinds = sources.into_iter().flat_map(quoted).filter(|text| {
         text.contains('-') && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_lowercase())
     });
     let kinds: Vec<&str> = kinds.collect();

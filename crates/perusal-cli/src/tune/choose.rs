@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 const CLEARLY: f64 = 0.93;
 /// Yields and polling on a shared CPU must win by more: the default suits many ranks, and two are measured.
 const BY_FAR: f64 = 0.75;
+/// A larger message cannot take less than this share of a smaller one's time in the same way.
+const IMPOSSIBLY: f64 = 0.5;
 /// Index in [`STRATEGIES`] of the default where ranks outnumber CPUs.
 const USUAL: usize = 5;
 
@@ -116,7 +118,39 @@ pub fn table(chosen: &[Chosen]) -> String {
 
 /// All values that follow from what was measured.
 pub fn all(measured: &Measured) -> Vec<Chosen> {
-    [thresholds(measured), eager(measured), spin(measured), oversubscribed(measured)].concat()
+    let mut all = [thresholds(measured), eager(measured), spin(measured), oversubscribed(measured)].concat();
+    all.retain(|chosen| chosen.jobs != JobKind::All || contradiction(measured, chosen.name).is_none());
+    all
+}
+
+/// What keeps its default because measurements contradict one another, for people.
+pub fn doubts(measured: &Measured) -> String {
+    let of =
+        |(name, ..): &Series| Some(format!("  {name:16}    default  {}\n", contradiction(measured, name)?));
+    SERIES.iter().filter_map(of).collect()
+}
+
+/// A control variable, and the times by size from which it is chosen.
+type Series = (&'static str, &'static [usize], &'static [&'static str]);
+
+const SERIES: [Series; 4] = [
+    ("copy_read_from", &SIZES, &["chunks", "read"]),
+    ("copy_halves_from", &SIZES, &["chunks", "read", "halves"]),
+    ("eager_limit", &EAGER, &["eager", "fragments", "rendezvous"]),
+    ("train_limit", &EAGER, &["fragments", "rendezvous"]),
+];
+
+/// Times that cannot both be right, of those from which the variable is chosen: what else the machine did has been measured.
+fn contradiction(measured: &Measured, variable: &str) -> Option<String> {
+    let (_, sizes, series) = SERIES.iter().find(|(name, ..)| *name == variable)?;
+    series.iter().find_map(|what| {
+        let times = || sizes.iter().filter_map(|&bytes| Some((bytes, measured.time(what, bytes as u64)?)));
+        times().enumerate().find_map(|(at, (smaller, time))| {
+            let (larger, less) = times().skip(at + 1).find(|(_, less)| *less < IMPOSSIBLY * time)?;
+            let (time, less) = (time / 1e3, less / 1e3);
+            Some(format!("{what} of {smaller} bytes took {time:.2} us and of {larger} only {less:.2}: measure again on a quieter machine"))
+        })
+    })
 }
 
 /// The smallest size from which on `wins` holds for all measured ones.
@@ -267,6 +301,26 @@ mod tests {
         let all = all(&measured(&lines));
         assert_eq!(value(&all, JobKind::All, "eager_limit"), Some(16 << 10));
         assert_eq!(value(&all, JobKind::All, "train_limit"), Some(64 << 10));
+    }
+
+    #[test]
+    fn what_is_chosen_from_times_that_contradict_one_another_keeps_its_default() {
+        let spoiled = |bytes: f64| if bytes == f64::from(128 << 10) { 22_753_000.0 } else { 0.5 * bytes };
+        let clean = |bytes: f64| 0.2 * bytes;
+        let chosen = |read: fn(f64) -> f64, halves: fn(f64) -> f64| {
+            let measured = copies(read, halves);
+            let values = all(&measured);
+            let of = |name| value(&values, JobKind::All, name);
+            (of("copy_read_from"), of("copy_halves_from"), doubts(&measured))
+        };
+        assert_eq!(chosen(clean, clean), (Some(32 << 10), Some(NEVER), String::new()));
+        let (read, halves, said) = chosen(spoiled, clean);
+        assert_eq!((read, halves, said.lines().count()), (None, None, 2), "{said}");
+        let wanted = "read of 131072 bytes took 22753.00 us and of 262144 only 131.07";
+        assert!(said.contains("copy_read_from      default") && said.contains(wanted), "{said}");
+        // What does not depend on them is chosen.
+        let (read, halves, said) = chosen(clean, spoiled);
+        assert_eq!((read, halves, said.lines().count()), (Some(32 << 10), None, 1), "{said}");
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn tune(options: &TuneOptions) -> Result<(), String> {
     measured.add(&run_ranks(rank::Measurement::Oversubscribed)?)?;
     print!("{}", measured.table());
     let chosen = choose::all(&measured);
-    print!("{}", choose::table(&chosen));
+    print!("{}{}", choose::table(&chosen), choose::doubts(&measured));
     let Some(path) = path else { return Ok(()) };
     let values = chosen.into_iter().map(|Chosen { jobs, name, value, .. }| (jobs, name.to_owned(), value));
     write(&path, &TuneFile { machine, values: values.collect() }.text())?;
