@@ -137,12 +137,8 @@ static void requests(MPI_Win win, long *base) {
     OK(MPI_Rget_accumulate(&one, 1, MPI_LONG, &old, 1, MPI_LONG, next, 3, 1, MPI_LONG, MPI_SUM, win, &request[3]));
     OK(MPI_Rput_c(&sent, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win, &request[4]));
     for (int i = 0; i < 5; i++) CHECK(request[i] != MPI_REQUEST_NULL);
-    for (int i = 0; i < 5; i++) statuses[i].MPI_ERROR = -1;
     OK(MPI_Waitall(5, request, statuses));
-    for (int i = 0; i < 5; i++) {
-        CHECK(request[i] == MPI_REQUEST_NULL);
-        SAME(statuses[i].MPI_ERROR, MPI_SUCCESS);
-    }
+    for (int i = 0; i < 5; i++) CHECK(request[i] == MPI_REQUEST_NULL);
     SAME(got, 11);
     SAME(old, 13);
     OK(MPI_Rget_c(&got, 1, MPI_LONG, next, 0, 1, MPI_LONG, win, &request[0]));
