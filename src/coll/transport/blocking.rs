@@ -233,7 +233,7 @@ impl Transport for BlockingTransport<'_> {
 /// A context for what a collective call makes of the members of `parent`: a window or a file. Counts as a call on `parent`.
 ///
 /// # Errors
-/// Those of the transport; [`Error::NoMem`] if there is none.
+/// Those of the transport; [`crate::Error::NoMem`] if there is none.
 pub fn new_context(engine: &Engine, parent: &Comm) -> Result<u32> {
     NumberedCall::begin(engine, parent).describing(|| {
         let transport = BlockingTransport::new(engine, parent, Purpose::Create);
