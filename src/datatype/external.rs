@@ -5,7 +5,7 @@ use super::basic::{Basic, BasicClass, MachineType};
 use crate::{Error, Result};
 
 /// Elements that are converted at a time, in a buffer of fixed size.
-const PIECE: usize = 64;
+const PIECE: usize = 256;
 /// Bytes of the largest basic element, native or external.
 const LARGEST: usize = 32;
 
@@ -104,19 +104,17 @@ impl Datatype {
         let out = enough(out.len(), need).map(|()| &mut out[..need])?;
         let (mut position, mut written) = (0, 0);
         let mut room = [0; PIECE * LARGEST];
-        for _ in 0..count {
-            self.for_each_basic(|basic, elements| {
-                let convert = Converter::new(basic);
-                for piece in pieces(elements) {
-                    let chunk = &mut room[..piece * convert.native];
-                    // SAFETY: `buf` holds `count` elements that can be read; `chunk` is memory of this function's, so it does not overlap them.
-                    position += unsafe { self.pack(count, buf, position, chunk) };
-                    let end = written + piece * convert.external;
-                    convert.encode(chunk, &mut out[written..end]);
-                    written = end;
-                }
-            });
-        }
+        self.0.signature.repeated(count).for_each(&mut |basic, elements| {
+            let convert = Converter::new(basic);
+            for piece in pieces(elements) {
+                let chunk = &mut room[..piece * convert.native];
+                // SAFETY: `buf` holds `count` elements that can be read; `chunk` is memory of this function's, so it does not overlap them.
+                position += unsafe { self.pack(count, buf, position, chunk) };
+                let end = written + piece * convert.external;
+                convert.encode(chunk, &mut out[written..end]);
+                written = end;
+            }
+        });
         Ok(need)
     }
 
@@ -142,24 +140,22 @@ impl Datatype {
     pub(crate) unsafe fn unpack_external_start(&self, count: usize, buf: *mut u8, input: &[u8]) -> usize {
         let (mut position, mut left) = (0, input);
         let mut room = [0; PIECE * LARGEST];
-        for _ in 0..count {
-            if left.is_empty() {
-                break;
-            }
-            self.for_each_basic(|basic, elements| {
-                let convert = Converter::new(basic);
-                for piece in pieces(elements) {
-                    let whole = piece.min(left.len() / convert.external);
-                    let chunk = &mut room[..whole * convert.native];
-                    let (external, rest) = left.split_at(whole * convert.external);
-                    convert.decode(external, chunk);
-                    // What follows an element that is cut off is not read.
-                    left = if whole == piece { rest } else { &[] };
-                    // SAFETY: `buf` has room for `count` elements; `chunk` is memory of this function's, so it does not overlap them.
-                    position += unsafe { self.unpack(count, buf, position, chunk) };
+        self.0.signature.repeated(count).for_each(&mut |basic, elements| {
+            let convert = Converter::new(basic);
+            for piece in pieces(elements) {
+                if left.is_empty() {
+                    break;
                 }
-            });
-        }
+                let whole = piece.min(left.len() / convert.external);
+                let chunk = &mut room[..whole * convert.native];
+                let (external, rest) = left.split_at(whole * convert.external);
+                convert.decode(external, chunk);
+                // What follows an element that is cut off is not read.
+                left = if whole == piece { rest } else { &[] };
+                // SAFETY: `buf` has room for `count` elements; `chunk` is memory of this function's, so it does not overlap them.
+                position += unsafe { self.unpack(count, buf, position, chunk) };
+            }
+        });
         position
     }
 

@@ -69,6 +69,8 @@ fn kind(function: &str, argument: &str) -> String {
         "void" if function.ends_with("_delete_attr") || name == "extra_state" => "ANYTHING",
         "void" if name == "attribute_val" && !function.contains("get") => "ANYTHING",
         "void" if matches!(name, "location" | "user_data" | "obj_handle") => "ANYTHING",
+        // Rank 0 gets nothing.
+        "void" if name == "recvbuf" && function.to_ascii_lowercase().contains("exscan") => "ANYTHING",
         "void" if name == "base" && function == "MPI_Free_mem" => "MEMORY",
         "void" if function.starts_with("MPI_Win_") && name == "base" => "WINDOW_MEMORY",
         "void" if tool => "OUT_OR_NULL",

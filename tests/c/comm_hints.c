@@ -47,6 +47,15 @@ int main(int argc, char **argv) {
     OK(MPI_Comm_dup(comm, &copy));
     hint(copy, "mpi_assert_exact_length", NULL);
     OK(MPI_Comm_free(&copy));
+    OK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, info, &copy));
+    hint(copy, "mpi_assert_no_any_tag", "true");
+    OK(MPI_Comm_free(&copy));
+    OK(MPI_Dist_graph_create_adjacent(comm, 0, NULL, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, info, 0, &copy));
+    hint(copy, "mpi_assert_no_any_tag", "true");
+    OK(MPI_Comm_free(&copy));
+    OK(MPI_Dist_graph_create(comm, 0, NULL, NULL, NULL, MPI_UNWEIGHTED, info, 0, &copy));
+    hint(copy, "mpi_assert_no_any_tag", "true");
+    OK(MPI_Comm_free(&copy));
     OK(MPI_Comm_free(&comm));
     OK(MPI_Info_free(&info));
     MPI_Finalize();

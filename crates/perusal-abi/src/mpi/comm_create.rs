@@ -210,6 +210,14 @@ fn admitted(agreed: Option<Agreed>, parent: &Comm) -> Result<MPI_Comm> {
     agreed.map_or(Ok(MPI_COMM_NULL), |agreed| admit(agreed, None, parent))
 }
 
+/// Gives a new communicator its hints, where the caller is in it (MPI 5.0 §7.4.4).
+pub(super) fn hinted(handle: MPI_Comm, hints: &Info) -> Result<MPI_Comm> {
+    if handle != MPI_COMM_NULL {
+        comms::get(handle)?.set_info(hints);
+    }
+    Ok(handle)
+}
+
 /// The ranks in `comm` of the members of `group`.
 fn ranks_in(comm: &Comm, group: &Group) -> Result<Vec<usize>> {
     let rank = |world| comm.group().rank_of(world).map(|rank| rank as usize);
@@ -412,7 +420,7 @@ pub fn split_comm(parent: Arc<Comm>, color: c_int, key: c_int) -> Result<MPI_Com
 pub fn split_type(parent: Arc<Comm>, split_type: c_int, key: c_int, hints: Info) -> Result<MPI_Comm> {
     let color = shared_color(split_type, &hints)?;
     let about = ("types", || split_type_name(split_type).to_owned());
-    making(&parent, about, || admitted(split_by(&parent, color, key)?, &parent))
+    making(&parent, about, || hinted(admitted(split_by(&parent, color, key)?, &parent)?, &hints))
 }
 
 /// MPI_Comm_create.

@@ -1,6 +1,6 @@
 //! Topologies (MPI 5.0 §8).
 
-use super::comm_create::{ANY, admit, making, split_by};
+use super::comm_create::{ANY, admit, hinted, making, split_by};
 use crate::abi::*;
 use crate::arguments::{Argument, Array, Integer, Room, Unbounded};
 use crate::coll::call::Transports;
@@ -312,7 +312,7 @@ pub fn dist_graph_create_adjacent(
     source_weights: Weights<'_>,
     destinations: &[c_int],
     destination_weights: Weights<'_>,
-    _: Info,
+    hints: Info,
 ) -> Result<MPI_Comm> {
     let old = within(comm)?;
     making(&old, ANY, || {
@@ -321,7 +321,7 @@ pub fn dist_graph_create_adjacent(
             destinations: edges(destinations, &destination_weights, old.size())?,
             weighted: source_weights.are_there() || destination_weights.are_there(),
         };
-        create(&old, old.size(), Topology::DistGraph(graph))
+        hinted(create(&old, old.size(), Topology::DistGraph(graph))?, &hints)
     })
 }
 
@@ -332,7 +332,7 @@ pub fn dist_graph_create(
     degrees: &[c_int],
     destinations: Unbounded<'_, &[c_int]>,
     weights: Unbounded<'_, Weights<'_>>,
-    _: Info,
+    hints: Info,
 ) -> Result<MPI_Comm> {
     let old = within(comm)?;
     making(&old, ANY, || {
@@ -344,7 +344,7 @@ pub fn dist_graph_create(
         let (destinations, weights) = unsafe { (destinations.elements(total)?, weights.elements(total)?) };
         let named = named_edges(sources, degrees, edges(destinations, &weights, old.size())?, old.size())?;
         let graph = picked(&old, &named, weights.are_there())?;
-        create(&old, old.size(), Topology::DistGraph(graph))
+        hinted(create(&old, old.size(), Topology::DistGraph(graph))?, &hints)
     })
 }
 
