@@ -266,6 +266,12 @@ impl Attributes {
         Ok(())
     }
 
+    /// Takes all of them, for the object that comes in the place of this one.
+    #[must_use]
+    pub fn take(&self) -> Self {
+        Self(Mutex::new(core::mem::take(&mut *lock(&self.0))))
+    }
+
     fn find(&self, keyval: i32) -> Option<usize> {
         lock(&self.0).iter().find(|entry| entry.0 == keyval).map(|entry| entry.1)
     }

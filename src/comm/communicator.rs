@@ -219,7 +219,9 @@ impl Comm {
 
     #[inline(always)]
     fn context(&self, which: usize) -> &MatchContext {
-        let contexts = self.contexts.expect("a communicator is opened before it is used");
+        let contexts = self.contexts.expect(
+            "a communicator is used before the call that makes it (MPI_Comm_idup, MPIX_Comm_ishrink) is complete",
+        );
         // SAFETY: the engine keeps the contexts of an open communicator until its lease is given back, in our drop.
         unsafe { contexts[which].as_ref() }
     }

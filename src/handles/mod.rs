@@ -100,15 +100,29 @@ impl<T> TableSlot<T> {
         self.state.fetch_sub(1, Ordering::Release);
     }
 
-    /// Makes the value that the caller has just written visible.
-    fn publish(&self) {
+    /// Makes the value that the caller has just written visible; gives the generation.
+    fn publish(&self) -> u32 {
         // Release: handles edge 1, pairs with the Acquire in `enter`.
-        self.state.fetch_or(PRESENT, Ordering::Release);
+        (self.state.fetch_or(PRESENT, Ordering::Release) & GENERATION) >> GENERATION_SHIFT
     }
 
     /// Takes the object of `generation` out and moves the slot to the next generation.
-    fn withdraw(&self, generation: u32) -> Option<Arc<T>> {
-        let next = (generation & !(GENERATIONS - 1)) | ((generation + 1) % GENERATIONS);
+    fn retire(&self, generation: u32) -> Option<Arc<T>> {
+        let first = generation & !(GENERATIONS - 1);
+        self.withdraw(generation, first | ((generation + 1) % GENERATIONS))
+    }
+
+    /// Puts `object` in the place of the one of `generation`. Meanwhile there is none.
+    fn replace(&self, generation: u32, object: Arc<T>) -> Option<Arc<T>> {
+        let old = self.withdraw(generation, generation)?;
+        // SAFETY: handle rule 3: `withdraw` cleared PRESENT and saw no reader since, and only `publish`, below, sets it again.
+        self.value.with_mut(|value| unsafe { *value = Some(object) });
+        self.publish();
+        Some(old)
+    }
+
+    /// Takes the object of `generation` out and leaves the slot empty, at generation `next`.
+    fn withdraw(&self, generation: u32, next: u32) -> Option<Arc<T>> {
         // Relaxed: only a guess for the exchange below.
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
@@ -140,19 +154,6 @@ pub struct HandleTable<T> {
     kind: HandleKind,
     chunks: [AtomicPtr<TableSlot<T>>; CHUNKS],
     free: Mutex<FreeHandles>,
-}
-
-/// A handle that names nothing yet ([`HandleTable::reserve`]).
-#[must_use]
-#[derive(Debug)]
-pub struct ReservedHandle(usize);
-
-impl ReservedHandle {
-    /// The handle.
-    #[must_use]
-    pub const fn handle(&self) -> usize {
-        self.0
-    }
 }
 
 struct FreeHandles {
@@ -191,33 +192,12 @@ impl<T> HandleTable<T> {
 
     /// Gives `object` a handle. `None` if 4,194,304 objects of this kind are alive.
     pub fn insert(&self, object: Arc<T>) -> Option<usize> {
-        self.reserve().map(|reserved| self.fill(reserved, object))
-    }
-
-    /// Reserves a handle for an object that is yet to come: until [`fill`](Self::fill) it names nothing. `None` as for [`insert`](Self::insert).
-    pub fn reserve(&self) -> Option<ReservedHandle> {
         let index = self.claim()?;
-        // Relaxed: the lock of the free list orders us behind who left the slot, and nobody else changes its generation now.
-        let state = self.slot(index)?.state.load(Ordering::Relaxed);
-        let generation = ((state & GENERATION) >> GENERATION_SHIFT) as usize;
-        Some(ReservedHandle(FIRST + (generation << INDEX_BITS | index)))
-    }
-
-    /// Gives `object` a handle that was reserved.
-    ///
-    /// # Panics
-    /// If another table has reserved it.
-    pub fn fill(&self, reserved: ReservedHandle, object: Arc<T>) -> usize {
-        let (slot, _) = self.find(reserved.0).expect("a handle of this table");
-        // SAFETY: handle rule 3: `claim` gave the index to the caller alone and the slot is not published.
+        let slot = self.slot(index).expect("claim made the chunk");
+        // SAFETY: handle rule 3: `claim` gave the index to us alone and the slot is not published.
         slot.value.with_mut(|value| unsafe { *value = Some(object) });
-        slot.publish();
-        reserved.0
-    }
-
-    /// Gives a handle back that was reserved and that no object needs. It may name something later.
-    pub fn give_back(&self, reserved: ReservedHandle) {
-        self.put_back(reserved.0);
+        let generation = slot.publish() as usize;
+        Some(FIRST + (generation << INDEX_BITS | index))
     }
 
     /// The object of `handle`, kept alive by the clone; `None` if the handle is predefined, unknown, stale or of another kind.
@@ -252,18 +232,21 @@ impl<T> HandleTable<T> {
         slot.value.with(|value| unsafe { (*value).as_deref() })
     }
 
+    /// Puts `object` in the place of the one that `handle` names, and gives that back. `None` if there was none. A reader at
+    /// the same time finds the old one, the new one, or none.
+    pub fn replace(&self, handle: usize, object: Arc<T>) -> Option<Arc<T>> {
+        let (slot, generation) = self.find(handle)?;
+        slot.replace(generation, object)
+    }
+
     /// Takes the object out; the handle is stale from now on. `None` if it was not there (of two removers, one wins).
     pub fn remove(&self, handle: usize) -> Option<Arc<T>> {
         let (slot, generation) = self.find(handle)?;
-        let object = slot.withdraw(generation);
+        let object = slot.retire(generation);
         if object.is_some() {
-            self.put_back(handle);
+            self.lock().used.push_back(((handle - FIRST) & INDEX_MASK) as u32);
         }
         object
-    }
-
-    fn put_back(&self, handle: usize) {
-        self.lock().used.push_back(((handle - FIRST) & INDEX_MASK) as u32);
     }
 
     /// Handles that are alive now, in no order; for reports of what was not freed.

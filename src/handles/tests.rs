@@ -31,20 +31,13 @@ fn a_handle_finds_its_object_until_it_is_removed() {
 }
 
 #[test]
-fn a_reserved_handle_names_nothing_until_it_is_filled() {
+fn a_replaced_object_keeps_its_handle() {
     let table = HandleTable::new(HandleKind::Info);
-    let (first, second) = (table.reserve().unwrap(), table.reserve().unwrap());
-    let handle = first.handle();
-    assert_ne!(handle, second.handle());
-    // SAFETY: nobody removes anything meanwhile.
-    assert!(table.get(handle).is_none() && unsafe { table.peek(handle) }.is_none());
-    assert!(table.remove(handle).is_none() && table.handles().is_empty());
-    assert_eq!(table.fill(first, Arc::new(2)), handle);
-    assert_eq!((*table.get(handle).unwrap(), table.handles()), (2, vec![handle]));
-    table.give_back(second);
-    assert_eq!(table.len(), 1);
+    let handle = table.insert(Arc::new(1)).unwrap();
+    assert_eq!(*table.replace(handle, Arc::new(2)).unwrap(), 1);
+    assert_eq!(*table.get(handle).unwrap(), 2);
     assert_eq!(*table.remove(handle).unwrap(), 2);
-    assert!(table.is_empty());
+    assert!(table.replace(handle, Arc::new(3)).is_none());
 }
 
 #[test]

@@ -1,5 +1,5 @@
-/* What MPI_Comm_idup inherits is what there is when it is called; its handle names nothing before it is complete; and a duplicate that fails
- * leaves no attribute behind, of communicators and of datatypes.
+/* What MPI_Comm_idup inherits is what there is when it is called; what is set on its handle before it is complete is the communicator's; and a
+ * duplicate that fails leaves no attribute behind, of communicators and of datatypes.
  * RANKS: 1 2 3
  */
 #include "check.h"
@@ -61,10 +61,12 @@ static void handlers(void) {
     OK(MPI_Comm_free(&parent));
 }
 
-/* The others ask before rank 0, which takes the context, has called: so it cannot be complete. */
-static void too_early(void) {
+/* What is set on the handle before the call is complete is the communicator's: mpi4py sets its error handler there. Rank 0, which takes the context,
+ * calls last. */
+static void early(void) {
     MPI_Comm duplicate;
     MPI_Request request;
+    MPI_Errhandler handler;
     int rank, size, there;
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
@@ -72,12 +74,17 @@ static void too_early(void) {
         OK(MPI_Recv(&there, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     OK(MPI_Comm_idup(MPI_COMM_WORLD, &duplicate, &request));
     if (rank > 0) {
-        CLASS(MPI_Comm_size(duplicate, &there), MPI_ERR_COMM);
-        CLASS(MPI_Send(NULL, 0, MPI_INT, 0, 0, duplicate), MPI_ERR_COMM);
-        CLASS(MPI_Barrier(duplicate), MPI_ERR_COMM);
+        OK(MPI_Comm_set_errhandler(duplicate, MPI_ERRORS_ABORT));
+        OK(MPI_Comm_set_name(duplicate, "early"));
         OK(MPI_Send(&size, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
     }
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_get_errhandler(duplicate, &handler));
+    CHECK(handler == (rank ? MPI_ERRORS_ABORT : MPI_ERRORS_RETURN));
+    char name[MPI_MAX_OBJECT_NAME];
+    int length;
+    OK(MPI_Comm_get_name(duplicate, name, &length));
+    CHECK(!strcmp(name, rank ? "early" : ""));
     OK(MPI_Comm_size(duplicate, &there));
     SAME(there, size);
     OK(MPI_Barrier(duplicate));
@@ -139,7 +146,7 @@ int main(int argc, char **argv) {
     OK(MPI_Init(&argc, &argv));
     errors_return();
     handlers();
-    too_early();
+    early();
     failures_of_comms();
     failures_of_types();
     MPI_Finalize();

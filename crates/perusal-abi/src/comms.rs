@@ -8,7 +8,7 @@ use crate::check;
 use crate::coll;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
-use crate::handles::{HandleKind, HandleTable, ReservedHandle};
+use crate::handles::{HandleKind, HandleTable};
 use crate::process::running;
 use crate::shm::telemetry::CallsMade;
 use crate::shm::telemetry::detail::COUNTED;
@@ -57,7 +57,7 @@ fn invalid(handle: usize) -> Error {
         abi::MPI_COMM_WORLD | abi::MPI_COMM_SELF => {
             "it names nothing before MPI_Init and after MPI_Finalize; with sessions alone, not until one of them has made a communicator of all ranks"
         }
-        _ => "no such communicator, or it has been freed, or the call that makes it is not complete",
+        _ => "no such communicator, or it has been freed",
     })
 }
 
@@ -136,37 +136,27 @@ pub fn world() -> Result<&'static Comm> {
 /// # Errors
 /// [`Error::NoMem`] if no handle is left.
 pub fn insert(comm: Arc<Comm>) -> Result<usize> {
-    let reserved = reserve()?;
-    comm.events.set_comm(reserved.handle());
-    Ok(fill(reserved, comm))
-}
-
-/// Reserves the handle of a communicator that is yet to come (MPI_Comm_idup). Until then it names nothing.
-///
-/// # Errors
-/// As for [`insert`].
-pub fn reserve() -> Result<ReservedHandle> {
-    let full = || Error::NoMem("no communicator handle is left; free what is not needed".into());
-    MADE.reserve().ok_or_else(full)
-}
-
-/// Gives `comm`, whose events know it, the handle that was reserved for it.
-pub fn fill(reserved: ReservedHandle, comm: Arc<Comm>) -> usize {
-    let handle = MADE.fill(reserved, comm);
+    let handle = MADE
+        .insert(comm.clone())
+        .ok_or_else(|| Error::NoMem("no communicator handle is left; free what is not needed".into()))?;
+    comm.events.set_comm(handle);
     if check::is_on() {
         check::made(check::ObjectKind::Comm, handle);
     }
-    handle
-}
-
-/// Gives back a reserved handle whose communicator does not come.
-pub fn give_back(reserved: ReservedHandle) {
-    MADE.give_back(reserved);
+    Ok(handle)
 }
 
 /// The handles of communicators that are not predefined.
 pub fn made() -> Vec<usize> {
     MADE.handles()
+}
+
+/// Puts `comm`, whose events have the handle already, in the place of what stood for it (MPI_Comm_idup).
+///
+/// # Errors
+/// [`Error::Comm`] if that has been freed.
+pub fn replace(handle: usize, comm: Arc<Comm>) -> Result<()> {
+    MADE.replace(handle, comm).map(drop).ok_or_else(|| invalid(handle))
 }
 
 /// Takes `handle` out of use.

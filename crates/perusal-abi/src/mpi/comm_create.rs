@@ -11,14 +11,13 @@ use crate::coll::{
     BlockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Subset, Transport, run, user_tag,
 };
 use crate::collective::{background, begin, blocking, check, check_nonblocking};
-use crate::comm::{Attributes, Comm, Group, Link, Topology, attributes};
+use crate::comm::{Comm, Group, Link, Topology, attributes};
 use crate::comms;
 use crate::dynamic::Introductions;
 use crate::engine::{Engine, describing};
 use crate::errhandler::ErrhandlerKind;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
-use crate::handles::ReservedHandle;
 use crate::info::Info;
 use crate::process::{self, engine};
 use crate::shm::telemetry::CollectiveAbout;
@@ -115,53 +114,59 @@ fn dress(handle: MPI_Comm, old: &Comm, new: MPI_Comm, hints: Info) -> Result<()>
     Ok(())
 }
 
-/// A communicator that a nonblocking call makes: its handle, which names nothing until it is there, its events, and its attributes. Dropped
-/// before it is there, it leaves nothing behind.
+/// A communicator that a nonblocking call makes. Until it is there its handle names a stand-in without contexts, which takes what is set on it for
+/// the communicator: its error handler, attributes, hints and name. Dropped before, it leaves nothing behind.
 pub(super) struct ComingComm {
-    handle: Option<ReservedHandle>,
-    events: Arc<CommEvents>,
-    attributes: Attributes,
+    stand_in: Arc<Comm>,
+    handle: MPI_Comm,
+    is_there: bool,
 }
 
 impl ComingComm {
-    /// Reserves the handle.
-    pub(super) fn new(engine: &Engine) -> Result<Self> {
-        let handle = comms::reserve()?;
-        let events = engine.registry().attach(handle.handle());
-        Ok(Self { handle: Some(handle), events, attributes: Attributes::default() })
+    /// The stand-in, with the error handler that `parent` has now.
+    pub(super) fn new(engine: &Engine, parent: &Comm) -> Result<Self> {
+        let events = engine.registry().attach(0);
+        let stand_in = Arc::new(Comm::intra(parent.context, parent.rank(), parent.group().clone(), events));
+        stand_in.errhandler.replace(parent.errhandler.get());
+        let handle = comms::insert(stand_in.clone())?;
+        Ok(Self { stand_in, handle, is_there: false })
     }
 
     /// The handle.
-    pub(super) fn handle(&self) -> MPI_Comm {
-        self.handle.as_ref().map_or(MPI_COMM_NULL, ReservedHandle::handle)
+    pub(super) const fn handle(&self) -> MPI_Comm {
+        self.handle
     }
 
     /// Its events.
     pub(super) fn events(&self) -> Arc<CommEvents> {
-        self.events.clone()
+        self.stand_in.events.clone()
     }
 
     /// Here it is.
-    pub(super) fn arrives(mut self, mut comm: Comm) {
-        comm.attributes = core::mem::take(&mut self.attributes);
+    pub(super) fn arrives(mut self, mut comm: Comm) -> Result<()> {
+        comm.errhandler.replace(self.stand_in.errhandler.get());
+        comm.attributes = self.stand_in.attributes.take();
+        comm.set_info(&self.stand_in.info());
+        comm.set_name(&self.stand_in.name());
         let comm = Arc::new(comm);
-        if let Some(handle) = self.handle.take() {
-            comms::fill(handle, comm.clone());
-        }
+        self.is_there = true;
+        comms::replace(self.handle, comm.clone())?;
         comm.emit_created();
+        Ok(())
     }
 }
 
 impl Drop for ComingComm {
     fn drop(&mut self) {
-        let Some(handle) = self.handle.take() else { return };
-        let owner = attr::owner(attributes::KeyvalKind::Comm, handle.handle());
-        // That the call has failed is what matters.
-        let _ = self.attributes.delete_all(owner);
-        if let Ok(engine) = engine() {
-            engine.registry().detach(&self.events);
+        if self.is_there {
+            return;
         }
-        comms::give_back(handle);
+        // That the call has failed is what matters.
+        let _ = self.stand_in.attributes.delete_all(attr::owner(attributes::KeyvalKind::Comm, self.handle));
+        if let Ok(engine) = engine() {
+            engine.registry().detach(&self.stand_in.events);
+        }
+        let _ = comms::remove(self.handle);
     }
 }
 
@@ -170,10 +175,10 @@ impl Drop for ComingComm {
 fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Request)> {
     let old = comms::get(handle)?;
     let engine = engine()?;
-    let coming = ComingComm::new(engine)?;
+    let coming = ComingComm::new(engine, &old)?;
     let new = coming.handle();
-    old.attributes.copy_to(attr::owner(attributes::KeyvalKind::Comm, handle), &coming.attributes)?;
-    let handler = old.errhandler.get();
+    old.attributes.copy_to(attr::owner(attributes::KeyvalKind::Comm, handle), &coming.stand_in.attributes)?;
+    coming.stand_in.set_info(&hints);
     let number = SequenceNumber::Once(old.next_in_background());
     let outline = Outline::of_function("MPI_Comm_idup", NumberedCall::count_in_background(engine, &old));
     let from = old.clone();
@@ -182,11 +187,8 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
         let context = same_context(&transports, &old, engine).await;
         let context = check_nonblocking(&transports).and(context)?;
         let comm = opened(same(&old, context), old.topology().cloned(), &old, coming.events())?;
-        comm.errhandler.replace(handler);
-        comm.set_info(&hints);
         engine.registry().propagate(&old.events, &comm.events);
-        coming.arrives(comm);
-        Ok(())
+        coming.arrives(comm)
     };
     // SAFETY: the work holds what is `Send`, and its transports.
     Ok((new, unsafe { begin(from, Box::pin(work), |_| outline) }?))

@@ -45,17 +45,16 @@ pub fn shrink(comm: Arc<Comm>) -> Result<MPI_Comm> {
     super::comm_create::admit(shrunk, None, &comm)
 }
 
-/// MPIX_Comm_ishrink. Until the request is complete the handle names nothing.
+/// MPIX_Comm_ishrink. Until the request is complete the handle names something without a context.
 pub fn ishrink(comm: Arc<Comm>) -> Result<(MPI_Comm, MPI_Request)> {
     let engine = engine()?;
-    let coming = ComingComm::new(engine)?;
+    let coming = ComingComm::new(engine, &comm)?;
     let new = coming.handle();
     let (serial, from) = (agreement::begin(engine, &comm)?, comm.clone());
     let work = async move {
         let shrunk = agreement::shrink(engine, &comm, serial).await?;
         let made = opened(shrunk, None, &comm, coming.events())?;
-        coming.arrives(made);
-        Ok(())
+        coming.arrives(made)
     };
     // SAFETY: the work holds what is `Send`.
     Ok((new, unsafe { begin(from, Box::pin(work), |_| Outline::of_function("MPIX_Comm_ishrink", 0)) }?))
