@@ -240,9 +240,14 @@ impl Engine {
         arrived: &UnexpectedMessage,
     ) {
         if context.has_listener(Event::MsgRemoveFromUnexQ) {
-            let id = if arrived.event_id == 0 { self.fresh_id() } else { arrived.event_id };
+            let id = self.id_of(arrived);
             message_event(context, id, Event::MsgRemoveFromUnexQ, envelope, arrived.bytes());
         }
+    }
+
+    #[inline(always)]
+    fn id_of(&self, arrived: &UnexpectedMessage) -> isize {
+        if arrived.event_id == 0 { self.fresh_id() } else { arrived.event_id }
     }
 
     /// Emits that a cancel takes a message out of the unexpected queue.
@@ -254,7 +259,7 @@ impl Engine {
         arrived: &UnexpectedMessage,
     ) {
         if context.has_listener(Event::MsgRemoveFromUnexQ) {
-            let id = if arrived.event_id == 0 { self.fresh_id() } else { arrived.event_id };
+            let id = self.id_of(arrived);
             let (event, bytes) = (Event::MsgRemoveFromUnexQ, arrived.bytes());
             emit_message_payload(context, id, event, envelope, bytes, EventPayload::Cancelled);
         }

@@ -1,21 +1,10 @@
 /* Performance variables: every class is there, what may be done with a handle is what its variable says, and every way to be refused.
  * RANKS: 1
  */
-#include "check.h"
+#include "pvars.h"
 
 #define WILD ((void *)&stack)
 static long stack[4];
-
-static MPI_T_pvar_session session;
-
-static MPI_T_pvar_handle handle_of(const char *name, int class) {
-    int index = -1, count = 0;
-    MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
-    OK(MPI_T_pvar_get_index(name, class, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
-    SAME(count, 1);
-    return handle;
-}
 
 static unsigned long long number(MPI_T_pvar_handle handle) {
     unsigned long long value = 4711;

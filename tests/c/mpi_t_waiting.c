@@ -2,22 +2,13 @@
  * when all has been seen.
  * RANKS: 2
  */
-#include "check.h"
+#include "pvars.h"
 #include <pthread.h>
 #include <unistd.h>
 
 /* As long as this file is there, rank 1 has not been seen waiting: whoever watches may not call MPI beside the rank. */
 static char path[64] = "mpi_t_waiting.XXXXXX";
-static MPI_T_pvar_session session;
 static MPI_T_pvar_handle state, peer, share, asleep, sleeps;
-
-static MPI_T_pvar_handle handle_of(const char *name, int class) {
-    int index = -1, count = 0;
-    MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
-    OK(MPI_T_pvar_get_index(name, class, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
-    return handle;
-}
 
 /* Looks until the rank is seen waiting for rank 0 and has slept; a hang is what the time limit of the test is for. */
 static void *watch(void *unused) {

@@ -1,21 +1,12 @@
 /* Who waits for the lock of a window is seen waiting for the rank that holds it, which is not the one whose memory is locked.
  * RANKS: 3
  */
-#include "check.h"
+#include "pvars.h"
 #include <pthread.h>
 #include <unistd.h>
 
 /* As long as this file is there, rank 0 has not been seen waiting: whoever watches may not call MPI beside the rank. */
 static char path[64] = "rma_lock_waiting_peer.XXXXXX";
-static MPI_T_pvar_session session;
-
-static MPI_T_pvar_handle handle_of(const char *name, int class) {
-    int index = -1, count = 0;
-    MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
-    OK(MPI_T_pvar_get_index(name, class, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
-    return handle;
-}
 
 /* Looks until the rank is seen waiting for a lock; a hang is what the time limit of the test is for. */
 static void *watch(void *result) {

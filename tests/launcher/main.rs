@@ -9,6 +9,7 @@ mod deadlocks;
 mod faults;
 mod jobs;
 mod meeting;
+mod mistakes;
 mod resource_limits;
 mod share_heap;
 mod spawned;

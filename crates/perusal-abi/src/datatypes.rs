@@ -165,7 +165,7 @@ pub fn ops_made() -> Vec<usize> {
 /// # Errors
 /// [`Error::Type`] if there is none or it is predefined.
 pub fn remove(handle: usize) -> Result<()> {
-    freeable(handle)?;
+    check_derived(handle)?;
     let mut all = lock(&HELD);
     match all.get_mut(&handle) {
         Some(held) if held.freed => return Err(invalid(handle)),
@@ -182,10 +182,15 @@ pub fn remove(handle: usize) -> Result<()> {
 /// # Errors
 /// As for [`remove`].
 pub fn freeable(handle: usize) -> Result<()> {
+    check_derived(handle)?;
+    check_not_freed(handle)
+}
+
+fn check_derived(handle: usize) -> Result<()> {
     if any(handle)?.is_predefined() {
         return Err(Error::Type("a predefined datatype cannot be freed"));
     }
-    check_not_freed(handle)
+    Ok(())
 }
 
 /// Whether the program has not freed a type's handle, which an operation may hold all the same.
@@ -213,6 +218,10 @@ pub struct HeldType(usize);
 /// Holds the handle of a derived type for an operation that calls a function of the program's with it (MPI 5.0 §5.1.9: a type may be freed while
 /// an operation uses it). `None` for a predefined one, which stays.
 pub fn hold(handle: usize) -> Option<HeldType> {
+    // The usual ones need not even be looked for.
+    if Datatype::predefined_ref(handle).is_some() {
+        return None;
+    }
     let mut all = lock(&HELD);
     if TYPES.get(handle)?.datatype.is_predefined() {
         return None;
