@@ -142,10 +142,11 @@ impl Cancellation<'_> {
         Recall::Asked
     }
 
-    /// Takes the message of that name out of what waits for room to `world`; gives the request that carries it.
+    /// Takes the youngest message of that name out of what waits for room to `world`; gives the request that carries it. Older ones may have it, too:
+    /// a buffered send is over for the program while its data waits, and its request's number is used again.
     fn take_deferred(self, world: u32, id: u32) -> Result<Option<Ref>> {
         self.engine.transmit().with(world, |tx| {
-            let found = tx.deferred.iter().position(|waiting| match waiting {
+            let found = tx.deferred.iter().rposition(|waiting| match waiting {
                 // SAFETY: request rule 2: deferred, so it belongs to who has the queue to its receiver.
                 Deferred::Send(send) => cancel_id(send.id(), unsafe { send.body() }) == id,
                 Deferred::Control(header, _) => header.kind == Kind::Rts as u8 && header.id == id,
