@@ -4,12 +4,12 @@ use super::request::{Program, SpawnRequest};
 use crate::abi::MPI_ERR_SPAWN;
 use crate::error::{Error, Result};
 use crate::info::Info;
-use crate::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS, KINDS_VARIABLE};
+use crate::shm::{APPNUM_VARIABLE, ERRHANDLER_VARIABLE, KINDS_VARIABLE, initial_errhandler};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 /// A program, of which `most` processes are wished for where there is room for `places`. Of the info keys, `host` must name this node, called
-/// `here`; `wdir`, `path`, `soft`, `mpi_initial_errhandler`, `mpi_memory_alloc_kinds` and `env` (`NAME=VALUE`, a line each) are obeyed, others ignored.
+/// `here`; `wdir`, `path`, `soft`, `appnum`, `mpi_initial_errhandler`, `mpi_memory_alloc_kinds` and `env` (`NAME=VALUE`, a line each) are obeyed, others ignored.
 ///
 /// # Errors
 /// [`Error::Arg`] for an empty name, [`Error::InfoValue`] for a value without sense, [`Error::Dynamic`] for another host.
@@ -37,11 +37,15 @@ pub fn program(
     if env.iter().any(|line| !line.iter().skip(1).any(|byte| *byte == b'=')) {
         return Err(Error::InfoValue("a line of env is not NAME=VALUE"));
     }
-    let handler = hints.get("mpi_initial_errhandler")?.map(core::str::from_utf8);
-    if let Some(handler) = handler {
-        let known = handler.ok().filter(|name| INITIAL_ERRHANDLERS.contains(name));
-        let name = known.ok_or(Error::InfoValue("mpi_initial_errhandler is no predefined error handler"))?;
+    if let Some(handler) = hints.get("mpi_initial_errhandler")? {
+        let name = initial_errhandler(handler);
+        let name = name.ok_or(Error::InfoValue("mpi_initial_errhandler is no predefined error handler"))?;
         env.push(format!("{ERRHANDLER_VARIABLE}={name}").into_bytes());
+    }
+    if hints.get("appnum")?.is_some() {
+        let number = hints.text("appnum").and_then(|number| number.trim().parse::<i32>().ok());
+        let number = number.ok_or(Error::InfoValue("appnum is not an integer"))?;
+        env.push(format!("{APPNUM_VARIABLE}={number}").into_bytes());
     }
     if let Some(kinds) = hints.get("mpi_memory_alloc_kinds")? {
         env.push([KINDS_VARIABLE.as_bytes(), b"=", kinds].concat());

@@ -7,7 +7,7 @@ use std::path::Path;
 #[cfg(feature = "hwloc")]
 use hwloc2::ObjectType;
 
-use crate::shm::cpus;
+use crate::shm::cpus::{self, parse_list};
 
 /// One CPU (hardware thread) that the job may use, and where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -188,24 +188,9 @@ fn sysfs_nodes(root: &Path) -> BTreeMap<u32, u32> {
     node_of
 }
 
-/// The numbers of a kernel list such as "0-3,8,10-11"; what is no number is left out.
-fn parse_list(list: &str) -> Vec<u32> {
-    let range = |part: &str| -> Option<core::ops::RangeInclusive<u32>> {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
-    };
-    list.split(',').filter_map(range).flatten().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kernel_lists_are_read() {
-        assert_eq!(parse_list("0-3,8,10-11\n"), [0, 1, 2, 3, 8, 10, 11]);
-        assert!(parse_list("\n").is_empty());
-    }
 
     #[test]
     fn whatever_the_source_the_topology_has_exactly_the_usable_cpus() {

@@ -138,9 +138,25 @@ pub fn usable() -> u32 {
     quota().map_or(mask, |quota| quota.min(mask)).max(1)
 }
 
+/// The numbers of a kernel list such as "0-3,8,10-11"; what is no number is left out.
+#[must_use]
+pub fn parse_list(list: &str) -> Vec<u32> {
+    let range = |part: &str| -> Option<core::ops::RangeInclusive<u32>> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernel_lists_are_read() {
+        assert_eq!(parse_list("0-3,8,10-11\n"), [0, 1, 2, 3, 8, 10, 11]);
+        assert!(parse_list("\n").is_empty());
+    }
 
     fn quota_with(own: &str, files: &[(&str, &str)]) -> Option<u32> {
         quota_of(own, |path| files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned()))

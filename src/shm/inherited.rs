@@ -35,6 +35,15 @@ pub const ERRHANDLER_VARIABLE: &str = "PERUSAL_INITIAL_ERRHANDLER";
 /// The values of that key (MPI 5.0 §11.8.4); the first is what holds without it.
 pub const INITIAL_ERRHANDLERS: [&str; 3] = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
 
+/// Which of them `value` is, in capitals or not.
+#[must_use]
+pub fn initial_errhandler(value: &[u8]) -> Option<&'static str> {
+    INITIAL_ERRHANDLERS.into_iter().find(|known| known.as_bytes().eq_ignore_ascii_case(value.trim_ascii()))
+}
+
+/// Environment variable of a spawned process: the value of MPI_APPNUM, if the info key `appnum` gives one.
+pub const APPNUM_VARIABLE: &str = "PERUSAL_APPNUM_GIVEN";
+
 /// Environment variable with the memory allocation kinds that a process was started to use: a value of the info key `mpi_memory_alloc_kinds`.
 pub const KINDS_VARIABLE: &str = "PERUSAL_MEMORY_ALLOC_KINDS";
 

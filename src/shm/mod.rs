@@ -13,6 +13,7 @@
 //! | [`shared_lock`], [`shared_count`] | a lock for short work on shared memory; a count of its users |
 //! | [`failures`] | which ranks have died, revoked communicators, and agreement among those that live |
 //! | [`cpus`], [`machine`] | CPUs and bytes of memory that the job may use |
+//! | [`hardware`] | which parts of the machine a process is confined to |
 //!
 //! The launcher makes the memory ([`Memory::create`]) and the ranks inherit its descriptor ([`Job::from_environment`]). A program
 //! without launcher is a job of one rank ([`Job::singleton`]); ranks that are threads share the memory inside their process
@@ -28,6 +29,8 @@ pub mod contexts;
 pub mod cpus;
 pub mod failures;
 pub mod free_runs;
+#[cfg(not(perusal_loom))]
+pub mod hardware;
 pub mod header;
 pub mod heap_region;
 pub mod inherited;
@@ -55,9 +58,9 @@ pub use free_runs::{FreeRun, FreeRuns};
 pub use header::{Abort, JobHeader};
 pub use heap_region::HeapRegion;
 pub use inherited::{
-    DOOR_VARIABLE, ERRHANDLER_VARIABLE, FD_VARIABLE, INITIAL_ERRHANDLERS, JobWorld, KINDS_VARIABLE,
-    LAUNCHER_VARIABLE, PARENT_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, WORLD_VARIABLE, door, expected_shape,
-    parent,
+    APPNUM_VARIABLE, DOOR_VARIABLE, ERRHANDLER_VARIABLE, FD_VARIABLE, INITIAL_ERRHANDLERS, JobWorld,
+    KINDS_VARIABLE, LAUNCHER_VARIABLE, PARENT_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, WORLD_VARIABLE, door,
+    expected_shape, initial_errhandler, parent,
 };
 pub use job::{Job, is_gone};
 pub use layout::{Geometry, JobLayout, RingOffsets};

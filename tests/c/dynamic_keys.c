@@ -57,7 +57,7 @@ static void several(char *self) {
     MPI_Info_free(&infos[1]);
 }
 
-static void one(char *command, const char *key, const char *value, int most, int expected) {
+static void numbered(char *command, const char *key, const char *value, int most, int expected, int number) {
     char *words[] = {"c", NULL};
     int codes[100], size;
     MPI_Info info = keys(key, value);
@@ -66,9 +66,13 @@ static void one(char *command, const char *key, const char *value, int most, int
     OK(MPI_Comm_remote_size(inter, &size));
     SAME(size, expected);
     for (int i = 0; i < most; i++) SAME(codes[i] == MPI_SUCCESS, i < expected);
-    for (int i = 0; i < expected; i++) hear(inter, i, 0, expected, 'c', NULL, "");
+    for (int i = 0; i < expected; i++) hear(inter, i, number, expected, 'c', NULL, "");
     OK(MPI_Comm_disconnect(&inter));
     MPI_Info_free(&info);
+}
+
+static void one(char *command, const char *key, const char *value, int most, int expected) {
+    numbered(command, key, value, most, expected, 0);
 }
 
 static void fails(const char *command, const char *key, const char *value, int most, int class) {
@@ -118,6 +122,7 @@ int main(int argc, char **argv) {
         one(name + 1, "path", folder, 2, 2);
         one(self, "soft", "1,3:9:2", 4, 3);
         one(self, "host", "localhost", 1, 1);
+        numbered(self, "appnum", " +7 ", 2, 2, 7);
         after_killed_ones(self);
         fails("/no/such/program", "wdir", "/", 2, MPI_ERR_SPAWN);
         fails("no_such_program", "wdir", "/", 2, MPI_ERR_SPAWN);
@@ -125,6 +130,7 @@ int main(int argc, char **argv) {
         fails(self, "host", "another.example", 1, MPI_ERR_SPAWN);
         fails(self, "wdir", "/", 5000, MPI_ERR_SPAWN);
         fails(self, "soft", "4:", 4, MPI_ERR_INFO_VALUE);
+        fails(self, "appnum", "seven", 1, MPI_ERR_INFO_VALUE);
         fails("", "wdir", "/", 1, MPI_ERR_ARG);
         fails(self, "wdir", "/", -1, MPI_ERR_COUNT);
         CLASS(MPI_Comm_spawn(self, NULL, 1, MPI_INFO_NULL, 2, MPI_COMM_SELF, &inter, codes), MPI_ERR_ROOT);

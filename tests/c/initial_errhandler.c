@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
     CLASS(MPI_Comm_size(none, &size), MPI_ERR_COMM);
     CLASS(MPI_Send(&size, -1, MPI_INT, 0, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
     spawned(argv[0], "mpi_errors_return", MPI_ERRORS_RETURN);
-    spawned(argv[0], "mpi_errors_abort", MPI_ERRORS_ABORT);
+    spawned(argv[0], " MPI_Errors_Abort", MPI_ERRORS_ABORT);
     spawned(argv[0], NULL, MPI_ERRORS_ARE_FATAL);
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "mpi_initial_errhandler", "shrug"));

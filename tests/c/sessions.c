@@ -106,6 +106,15 @@ static void between(MPI_Session session, int rank, int size) {
     OK(MPI_Allreduce(&(int){1}, &sum, 1, MPI_INT, MPI_SUM, inter));
     SAME(sum, others);
     OK(MPI_Comm_disconnect(&inter));
+    /* With an empty group there is nothing to be made, and nobody to be waited for. */
+    if (rank == 0) {
+        OK(MPI_Intercomm_create_from_groups(MPI_GROUP_EMPTY, 0, high, 0, "nobody", MPI_INFO_NULL, MPI_ERRORS_RETURN, &inter));
+        CHECK(inter == MPI_COMM_NULL);
+        OK(MPI_Intercomm_create_from_groups(low, 0, MPI_GROUP_EMPTY, 0, "nobody", MPI_INFO_NULL, MPI_ERRORS_RETURN, &inter));
+        CHECK(inter == MPI_COMM_NULL);
+        OK(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "nobody", MPI_INFO_NULL, MPI_ERRORS_RETURN, &inter));
+        CHECK(inter == MPI_COMM_NULL);
+    }
     OK(MPI_Group_free(&low));
     OK(MPI_Group_free(&high));
     OK(MPI_Group_free(&world));

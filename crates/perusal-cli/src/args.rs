@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser};
 use perusal::internals::dynamic::spawn::soft_counts;
 use perusal::internals::placement::Policy;
-use perusal::internals::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS, KINDS_VARIABLE};
+use perusal::internals::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS, KINDS_VARIABLE, initial_errhandler};
 use perusal::internals::variables::VariableId;
 
 use crate::config_file;
@@ -545,10 +545,10 @@ fn changes(
     let own = own.chain(block.env.iter().map(|set| variable("-env", set))).collect::<Result<Vec<_>, _>>()?;
     let mut set = [&for_all.set[..], &own].concat();
     if let Some(handler) = &block.initial_errhandler {
-        if !INITIAL_ERRHANDLERS.contains(&handler.as_str()) {
+        let Some(handler) = initial_errhandler(handler.as_bytes()) else {
             let known = INITIAL_ERRHANDLERS.join(", ");
             return Err(format!("--initial-errhandler {handler}: it must be one of {known}"));
-        }
+        };
         set.push(VariableChange::Set(ERRHANDLER_VARIABLE.into(), handler.into()));
     }
     if let Some(kinds) = &block.memory_alloc_kinds {

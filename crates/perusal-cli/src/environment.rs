@@ -89,6 +89,7 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(O
         shm::PARENT_VARIABLE,
         shm::ERRHANDLER_VARIABLE,
         shm::KINDS_VARIABLE,
+        shm::APPNUM_VARIABLE,
         JOB_ID_VARIABLE,
         APP_VARIABLE,
         PROCESSES_VARIABLE,

@@ -11,6 +11,7 @@ use crate::comm::attributes::{
 };
 use crate::comm::{Comm, lock};
 use crate::error::{Error, Result};
+use crate::shm::APPNUM_VARIABLE;
 use crate::sync::Mutex;
 use crate::types::{MPI_Comm, MPI_Datatype};
 use crate::windows::{self, WindowObject};
@@ -35,9 +36,10 @@ fn predefined() -> Result<&'static Predefined> {
     Ok(PREDEFINED.get_or_init(made))
 }
 
-/// Which of the programs of the job, or of those spawned together, this is: what the launcher says, else the first.
+/// Which of the programs of the job, or of those spawned together, this is: what the spawn says, or the launcher, else the first.
 fn appnum() -> i32 {
-    std::env::var("PERUSAL_APPNUM").ok().and_then(|number| number.parse().ok()).unwrap_or(0)
+    let number = |variable| std::env::var(variable).ok()?.parse().ok();
+    number(APPNUM_VARIABLE).or_else(|| number("PERUSAL_APPNUM")).unwrap_or(0)
 }
 
 /// `code` is now the largest error code in use (MPI_LASTUSEDCODE).

@@ -208,7 +208,7 @@ pub(crate) fn split_by(comm: &Comm, color: Option<c_int>, key: c_int) -> Result<
 }
 
 /// The handle of what was agreed on; MPI_COMM_NULL for those who are not in it.
-fn admitted(agreed: Option<Agreed>, parent: &Comm) -> Result<MPI_Comm> {
+pub(super) fn admitted(agreed: Option<Agreed>, parent: &Comm) -> Result<MPI_Comm> {
     agreed.map_or(Ok(MPI_COMM_NULL), |agreed| admit(agreed, None, parent))
 }
 
@@ -235,33 +235,6 @@ fn create_of(comm: &Comm, group: &Group) -> Result<Option<Agreed>> {
     // have the same color.
     let color = if comm.is_inter() { Some(0) } else { ranks.first().map(|&rank| rank as c_int) };
     split_by(comm, own.and(color), own.unwrap_or(0) as c_int)
-}
-
-/// The color of MPI_Comm_split_type: all are on one node, which has no smaller parts that we could promise.
-fn shared_color(split_type: c_int, hints: &Info) -> Result<Option<c_int>> {
-    let whole = match split_type {
-        MPI_COMM_TYPE_SHARED => true,
-        MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
-            hints.get("mpi_hw_resource_type")?.is_some_and(|kind| kind == b"mpi_shared_memory")
-        }
-        MPI_COMM_TYPE_HW_UNGUIDED | MPI_UNDEFINED => false,
-        other => {
-            let what = format!("split_type is {other}, which is none of MPI_COMM_TYPE_… nor MPI_UNDEFINED");
-            return Err(Error::Value(what));
-        }
-    };
-    Ok(whole.then_some(0))
-}
-
-/// The name of a split type; empty for that of which members may give another one.
-const fn split_type_name(split_type: c_int) -> &'static str {
-    match split_type {
-        MPI_COMM_TYPE_SHARED => "MPI_COMM_TYPE_SHARED",
-        MPI_COMM_TYPE_HW_GUIDED => "MPI_COMM_TYPE_HW_GUIDED",
-        MPI_COMM_TYPE_RESOURCE_GUIDED => "MPI_COMM_TYPE_RESOURCE_GUIDED",
-        MPI_COMM_TYPE_HW_UNGUIDED => "MPI_COMM_TYPE_HW_UNGUIDED",
-        _ => "",
-    }
 }
 
 pub(super) fn only_within(comm: &Comm) -> Result<()> {
@@ -418,13 +391,6 @@ pub fn split_comm(parent: Arc<Comm>, color: c_int, key: c_int) -> Result<MPI_Com
     })
 }
 
-/// MPI_Comm_split_type: all ranks share memory.
-pub fn split_type(parent: Arc<Comm>, split_type: c_int, key: c_int, hints: Info) -> Result<MPI_Comm> {
-    let color = shared_color(split_type, &hints)?;
-    let about = ("types", || split_type_name(split_type).to_owned());
-    making(&parent, about, || hinted(admitted(split_by(&parent, color, key)?, &parent)?, &hints))
-}
-
 /// MPI_Comm_create.
 pub fn create_comm(parent: Arc<Comm>, group: Arc<Group>) -> Result<MPI_Comm> {
     making(&parent, ANY, || {
@@ -485,7 +451,7 @@ pub fn intercomm(
     })
 }
 
-/// MPI_Intercomm_create_from_groups.
+/// MPI_Intercomm_create_from_groups. MPI_COMM_NULL, without a word to others, where a group is empty (MPI 5.0 §7.6.2).
 pub fn intercomm_from_groups(
     local: MPI_Group,
     leader: c_int,
@@ -497,6 +463,9 @@ pub fn intercomm_from_groups(
 ) -> Result<MPI_Comm> {
     let handler = errhandler::find(handler, ErrhandlerKind::Comm)?;
     let local = group::find(local)?;
+    if local.size() == 0 || remote == MPI_GROUP_EMPTY {
+        return Ok(MPI_COMM_NULL);
+    }
     let agreed = connected_groups(&local, leader, (remote, remote_leader), tag)?;
     let handle = admit(agreed, None, comms::world()?)?;
     let new = comms::get(handle)?;

@@ -103,12 +103,9 @@ pub fn processor() -> Result<String> {
     Ok(host_name())
 }
 
-/// MPI_Get_hw_resource_info: which kinds of hardware resource a communicator can be split by; this process is confined to the
-/// node.
+/// MPI_Get_hw_resource_info.
 pub fn hardware() -> Result<Info> {
-    let mut info = Info::new();
-    info.set("mpi_shared_memory", "true")?;
-    Ok(info)
+    super::split_type::resources()
 }
 
 /// MPI_Wtime: seconds of a clock that all ranks share (MPI_WTIME_IS_GLOBAL). An event callback may call it.

@@ -6,6 +6,7 @@ use crate::arguments::{Argument, Arguments, Given, InOut, Letters, Out};
 use crate::error::{Error, Result};
 use crate::handles::{HandleKind, HandleTable};
 use crate::info::Info;
+use crate::shm::ERRHANDLER_VARIABLE;
 use crate::types::MPI_Info;
 use core::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -39,7 +40,7 @@ pub fn note_environment() {
     STARTED.get_or_init(environment);
 }
 
-/// How this process was started, as far as the system and the launcher tell: `command`, `argv`, `maxprocs`, `wdir`, `host`, `arch`; and the kinds of memory that were asked for.
+/// How this process was started, as far as the system and the launcher tell: `command`, `argv`, `maxprocs`, `wdir`, `host`, `arch`; and the kinds of memory and the error handler that were asked for.
 #[must_use]
 pub fn environment() -> Info {
     let mut info = Info::new();
@@ -52,6 +53,7 @@ pub fn environment() -> Info {
         ("host", Some(super::env::host_name())),
         ("arch", Some(std::env::consts::ARCH.to_owned())),
         (memory_kinds::KEY, memory_kinds::requested()),
+        ("mpi_initial_errhandler", std::env::var(ERRHANDLER_VARIABLE).ok()),
     ];
     for (key, value) in facts {
         // What does not fit is left out: the standard asks for no key in particular.
@@ -85,6 +87,14 @@ fn change<R>(handle: MPI_Info, alter: impl FnOnce(&mut Info) -> R) -> Result<R> 
         return Err(Error::Info("MPI_INFO_ENV cannot be changed"));
     }
     Ok(alter(&mut object(handle)?.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Sets a value in an object of the program's: for functions that give something in their info argument.
+///
+/// # Errors
+/// `Error::Info` if the handle is not one, or cannot be changed.
+pub fn set_value(handle: MPI_Info, key: &str, value: &str) -> Result<()> {
+    change(handle, |info| info.set(key, value))?
 }
 
 /// A key of the program's.

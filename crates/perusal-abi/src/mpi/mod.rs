@@ -29,6 +29,7 @@ pub mod rma;
 pub mod sendrecv;
 pub mod session;
 mod spawn_events;
+pub mod split_type;
 pub mod status;
 mod string_tags;
 pub mod topo;

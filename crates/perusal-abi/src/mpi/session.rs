@@ -107,7 +107,7 @@ const SETS: [Set; 2] = [
 ];
 
 /// The group of a process set, if there is one of that name.
-fn set(name: &[u8]) -> Result<Option<Group>> {
+pub(super) fn set(name: &[u8]) -> Result<Option<Group>> {
     let found = SETS.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(name));
     found.map(|(_, group)| comms::world().map(group)).transpose()
 }
