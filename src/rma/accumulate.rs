@@ -13,6 +13,7 @@ use super::transfer::TargetElements;
 use crate::datatype::op::Op;
 use crate::datatype::{Basic, Datatype};
 use crate::error::{Error, Result};
+use core::ops::Range;
 
 /// What the elements of an accumulate are, and what is done to them.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +95,7 @@ impl<'a> Update<'a> {
         }
     }
 
-    /// Updates a target's elements by packed ones (none for MPI_NO_OP), and puts what they were into `old`, packed.
+    /// Updates a target's elements by packed ones (none for MPI_NO_OP), and puts what they were into `old`, packed: also of elements for which there is no new one.
     ///
     /// # Errors
     /// Those of the kernel for private memory; [`Error::RankFailed`] if the job ends while another has a lock.
@@ -106,13 +107,15 @@ impl<'a> Update<'a> {
         mut old: Option<&mut [u8]>,
     ) -> Result<()> {
         let locks = target.locks;
-        let bytes = new.map_or_else(|| old.as_ref().map_or(0, |old| old.len()), <[u8]>::len);
+        let sent = new.map_or(0, <[u8]>::len);
+        let bytes = old.as_ref().map_or(sent, |old| old.len());
         if target.datatype.is_contiguous() && matches!(self.element, Element::Basic(_)) {
             let spot = moved(target.spot, target.datatype.true_lb());
-            if self.by_instruction(remote, locks, spot, bytes, new, old.as_deref_mut()) {
+            let alike = sent == bytes || new.is_none();
+            if alike && self.by_instruction(remote, locks, spot, bytes, new, old.as_deref_mut()) {
                 return Ok(());
             }
-            return self.run(remote, locks, spot, bytes, new, old);
+            return self.stretch(remote, locks, spot, 0..bytes, new, old);
         }
         let mut done = 0;
         // A pair may have a gap within, which no run has: its elements are taken one by one.
@@ -126,13 +129,35 @@ impl<'a> Update<'a> {
             if len == 0 {
                 break;
             }
-            let part = done..done + len;
-            let new = new.map(|new| &new[part.clone()]);
-            let old = old.as_deref_mut().map(|old| &mut old[part]);
-            self.run(remote, locks, moved(target.spot, at), len, new, old)?;
+            self.stretch(remote, locks, moved(target.spot, at), done..done + len, new, old.as_deref_mut())?;
             done += len;
         }
         Ok(())
+    }
+
+    /// Updates the elements of `range` of the packed ones, which lie one behind the other from `spot` on. What lies behind the last new element is fetched alone.
+    fn stretch(
+        self,
+        remote: Remote<'_>,
+        locks: &BlockLocks,
+        spot: Spot,
+        range: Range<usize>,
+        new: Option<&[u8]>,
+        mut old: Option<&mut [u8]>,
+    ) -> Result<()> {
+        let end = new.map_or(range.start, |new| new.len().clamp(range.start, range.end));
+        if range.start < end {
+            let new = new.map(|new| &new[range.start..end]);
+            let old = old.as_deref_mut().map(|old| &mut old[range.start..end]);
+            self.run(remote, locks, spot, end - range.start, new, old)?;
+        }
+        match old {
+            Some(old) if end < range.end => {
+                let spot = moved(spot, (end - range.start) as isize);
+                self.run(remote, locks, spot, range.end - end, None, Some(&mut old[end..range.end]))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Updates the element at `spot`, if it is one of `len` bytes that an instruction can change now.

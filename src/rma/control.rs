@@ -64,7 +64,8 @@ pub struct MemberWords {
     holder: AtomicU32,
     /// How often an origin has ended an access epoch for which the member was exposed (MPI_Win_complete).
     pub completed: EpochCount,
-    /// Whether the member sleeps until it is exposed or completed: one mark.
+    /// Whether the member sleeps until a target has exposed its memory to it, and until its origins have completed: a mark each, because it may be in an access epoch and
+    /// in an exposure epoch at once, in two threads.
     asleep: AtomicU64,
 }
 
@@ -92,9 +93,19 @@ impl MemberWords {
         self.holder.store((member + 1) | if exclusive { ALONE } else { 0 }, Ordering::Relaxed);
     }
 
-    /// The mark of the member as it waits for posts and completions.
-    pub fn mark(&self) -> SleepMark<'_> {
+    /// The mark of the member as it waits to be exposed to (MPI_Win_start).
+    pub fn mark_of_start(&self) -> SleepMark<'_> {
         SleepMark::new(&self.asleep, 0)
+    }
+
+    /// The mark of the member as it waits for completions (MPI_Win_wait).
+    pub fn mark_of_wait(&self) -> SleepMark<'_> {
+        SleepMark::new(&self.asleep, 1)
+    }
+
+    /// The word of both marks.
+    pub fn marks(&self) -> &AtomicU64 {
+        &self.asleep
     }
 }
 

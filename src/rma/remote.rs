@@ -272,11 +272,17 @@ impl Service {
         }
     }
 
+    /// Whether all these bytes are in the window; several regions of it may lie beside each other.
     fn serves(&self, addr: u64, len: u64) -> bool {
         let served = lock(&self.served);
-        served.iter().any(|(start, room)| {
-            addr.checked_sub(*start).and_then(|at| at.checked_add(len)).is_some_and(|end| end <= *room)
-        })
+        let Some(end) = addr.checked_add(len) else { return false };
+        let mut at = addr;
+        while at < end {
+            let has = |(start, room): &&(u64, u64)| at.checked_sub(*start).is_some_and(|into| into < *room);
+            let Some((start, room)) = served.iter().find(has) else { return false };
+            at = start.saturating_add(*room);
+        }
+        true
     }
 
     /// Does what it was asked for, as far as it need not wait.

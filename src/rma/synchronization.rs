@@ -64,9 +64,9 @@ impl Window {
     /// Wakes this member if it sleeps: a word that it may wait for has changed.
     fn wake(&self, engine: &Engine, rank: u32) {
         engine.fences.light_barrier();
-        let mark = self.control.member(rank).mark();
-        if has_sleepers(mark.word()) {
-            take_sleepers(core::iter::once(mark.word()), |_| engine.progress().wake_peer(self.world(rank)));
+        let marks = self.control.member(rank).marks();
+        if has_sleepers(marks) {
+            take_sleepers(core::iter::once(marks), |_| engine.progress().wake_peer(self.world(rank)));
         }
     }
 
@@ -133,7 +133,7 @@ impl Window {
         let posts = self.control.posts(self.rank(), target);
         // A target does not post twice before this member has completed.
         let exposed = || posts.since(wanted) == 0;
-        let mark = self.control.member(self.rank()).mark();
+        let mark = self.control.member(self.rank()).mark_of_start();
         self.wait(engine, Waiting::Epoch, || Some(self.world(target)), mark, exposed)?;
         self.epoch_event(Event::WinAccessBegin, Some(target));
         Ok(())
@@ -178,7 +178,7 @@ impl Window {
     pub fn wait_completed(&self, engine: &Engine) -> Result<()> {
         let origins = self.epochs.exposed()?;
         self.synchronize(WindowSync::Wait, None, Hold::None, |_| {
-            let mark = self.control.member(self.rank()).mark();
+            let mark = self.control.member(self.rank()).mark_of_wait();
             let waited = self.wait(engine, Waiting::Epoch, || None, mark, || self.is_completed(origins));
             waited.inspect_err(|_| self.epochs.unexpose())?;
             self.unexpose(origins);

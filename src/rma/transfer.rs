@@ -28,13 +28,35 @@ impl TargetElements<'_> {
         self.count * self.datatype.size()
     }
 
-    /// The runs of the packed stream from byte `at` on, as displacements and lengths.
-    pub fn runs_from(&self, at: usize) -> impl Iterator<Item = (isize, usize)> + '_ {
-        let mut skip = at;
-        self.datatype.runs(self.count).filter_map(move |(start, len)| {
-            let skipped = skip.min(len);
-            skip -= skipped;
-            (len > skipped).then_some((start + skipped as isize, len - skipped))
+    /// The runs of the packed stream, as displacements and lengths.
+    pub fn runs(&self) -> impl Iterator<Item = (isize, usize)> + '_ {
+        self.datatype.runs(self.count)
+    }
+}
+
+/// Runs that are used up piece by piece.
+struct RunsInTurn<I> {
+    runs: I,
+    /// What is left of the last one.
+    rest: Option<(isize, usize)>,
+}
+
+impl<I: Iterator<Item = (isize, usize)>> RunsInTurn<I> {
+    fn of(runs: I) -> Self {
+        Self { runs, rest: None }
+    }
+
+    /// The runs of the next `len` bytes.
+    fn next_bytes(&mut self, mut len: usize) -> impl Iterator<Item = (isize, usize)> + '_ {
+        core::iter::from_fn(move || {
+            if len == 0 {
+                return None;
+            }
+            let (start, whole) = self.rest.take().or_else(|| self.runs.next())?;
+            let part = whole.min(len);
+            len -= part;
+            self.rest = (part < whole).then_some((start + part as isize, whole - part));
+            Some((start, part))
         })
     }
 }
@@ -72,19 +94,24 @@ pub(super) fn put(remote: Remote<'_>, origin: InputBuffer<'_>, target: TargetEle
         (Reach::Private { world, addr }, Some(from), _) => {
             // SAFETY: the origin's elements are contiguous, and nobody writes them (buffer rule 1).
             let from = unsafe { core::slice::from_raw_parts(from, bytes) };
-            remote.write(world, addr, target.runs_from(0), from)
+            remote.write(world, addr, target.runs(), from)
         }
-        (reach, None, _) => in_chunks(bytes, |at, chunk| {
-            origin.pack(at, chunk);
-            match reach {
-                Reach::Mapped { addr } => {
-                    // SAFETY: the target's elements lie in a window that is mapped here.
-                    unsafe { target.datatype.unpack(target.count, addr, at, chunk) };
-                    Ok(())
+        (reach, None, _) => {
+            let mut runs = RunsInTurn::of(target.runs());
+            in_chunks(bytes, |at, chunk| {
+                origin.pack(at, chunk);
+                match reach {
+                    Reach::Mapped { addr } => {
+                        // SAFETY: the target's elements lie in a window that is mapped here.
+                        unsafe { target.datatype.unpack(target.count, addr, at, chunk) };
+                        Ok(())
+                    }
+                    Reach::Private { world, addr } => {
+                        remote.write(world, addr, runs.next_bytes(chunk.len()), chunk)
+                    }
                 }
-                Reach::Private { world, addr } => remote.write(world, addr, target.runs_from(at), chunk),
-            }
-        }),
+            })
+        }
     }
 }
 
@@ -108,21 +135,24 @@ pub(super) fn get(remote: Remote<'_>, target: TargetElements<'_>, origin: &Outpu
         (Reach::Private { world, addr }, Some(to), _) => {
             // SAFETY: the origin's elements are contiguous and ours (buffer rule 2).
             let to = unsafe { core::slice::from_raw_parts_mut(to.cast_mut(), bytes) };
-            remote.read(world, addr, target.runs_from(0), to)
+            remote.read(world, addr, target.runs(), to)
         }
-        (reach, ..) => in_chunks(bytes, |at, chunk| {
-            match reach {
-                Reach::Mapped { addr } => {
-                    // SAFETY: the target's elements lie in a window that is mapped here.
-                    unsafe { target.datatype.pack(target.count, addr, at, chunk) };
+        (reach, ..) => {
+            let mut runs = RunsInTurn::of(target.runs());
+            in_chunks(bytes, |at, chunk| {
+                match reach {
+                    Reach::Mapped { addr } => {
+                        // SAFETY: the target's elements lie in a window that is mapped here.
+                        unsafe { target.datatype.pack(target.count, addr, at, chunk) };
+                    }
+                    Reach::Private { world, addr } => {
+                        remote.read(world, addr, runs.next_bytes(chunk.len()), chunk)?;
+                    }
                 }
-                Reach::Private { world, addr } => {
-                    remote.read(world, addr, target.runs_from(at), chunk)?;
-                }
-            }
-            origin.unpack(at, chunk);
-            Ok(())
-        }),
+                origin.unpack(at, chunk);
+                Ok(())
+            })
+        }
     }
 }
 

@@ -410,11 +410,9 @@ impl Window {
         let described = origin.unwrap_or_else(|| result.as_input());
         let what = || OneSided { operation: RmaOperation::GetAccumulate, origin: described.parts(), target };
         let new = origin.map(|origin| origin.packed()).transpose()?;
-        let both = new.as_ref().map_or(old.len(), |new| old.len().min(new.len()));
-        let new = new.as_ref().map(|new| &new[..both]);
-        self.stored(
-            self.operate(what, || update.perform(self.remote(engine), elements, new, Some(&mut old[..both]))),
-        )?;
+        self.stored(self.operate(what, || {
+            update.perform(self.remote(engine), elements, new.as_deref(), Some(&mut old))
+        }))?;
         result.write(&old)
     }
 

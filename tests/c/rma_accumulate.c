@@ -221,6 +221,35 @@ static void swaps(char *base, MPI_Win win) {
     OK(MPI_Win_fence(0, win));
 }
 
+/* Fewer elements come than are fetched: what lies behind them is fetched alone, contiguous or with gaps (`step` elements from one to the next). */
+static void fewer_than_fetched(char *base, MPI_Win win, MPI_Datatype type, int step) {
+    int *mine = (int *)base, sent[2] = {10, 20}, old[3];
+    for (int count = 0; count <= 2; count++) {
+        for (int i = 0; i < 6; i++) mine[i] = i + 1;
+        memset(old, 0x55, sizeof old);
+        OK(MPI_Win_fence(0, win));
+        OK(MPI_Get_accumulate(sent, count, MPI_INT, old, 3, MPI_INT, next, 0, 1, type, count ? MPI_SUM : MPI_REPLACE, win));
+        OK(MPI_Win_fence(0, win));
+        for (int i = 0; i < 3; i++) {
+            SAME(old[i], i * step + 1);
+            SAME(mine[i * step], i * step + 1 + (i < count ? sent[i] : 0));
+        }
+        OK(MPI_Win_fence(0, win));
+    }
+}
+
+static void unequal_counts(char *base, MPI_Win win) {
+    MPI_Datatype close, apart;
+    OK(MPI_Type_contiguous(3, MPI_INT, &close));
+    OK(MPI_Type_vector(3, 1, 2, MPI_INT, &apart));
+    OK(MPI_Type_commit(&close));
+    OK(MPI_Type_commit(&apart));
+    fewer_than_fetched(base, win, close, 1);
+    fewer_than_fetched(base, win, apart, 2);
+    OK(MPI_Type_free(&close));
+    OK(MPI_Type_free(&apart));
+}
+
 enum { ROUNDS = 400 };
 
 /* All add to the first rank's elements at once, and read them meanwhile. */
@@ -341,6 +370,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < TYPES; i++)
             if (all[i].stride <= 8) one_by_one(&all[i], base, win);
         swaps(base, win);
+        unequal_counts(base, win);
         for (int i = 0; i < TYPES; i++) {
             one_by_one(&all[i], base, win);
             one_type(&all[i], base, win);

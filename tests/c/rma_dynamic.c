@@ -29,6 +29,28 @@ static void ring(MPI_Win win, int *memory, int n) {
     OK(MPI_Win_detach(win, memory));
 }
 
+/* Regions that touch are one memory to who accesses it. */
+static void beside_each_other(MPI_Win win) {
+    static char memory[8192], sent[8192], got[8192];
+    int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    MPI_Aint mine, theirs;
+    memset(sent, 'a' + rank, sizeof sent);
+    OK(MPI_Win_attach(win, memory, 4096));
+    OK(MPI_Win_attach(win, memory + 4096, 4096));
+    OK(MPI_Get_address(memory, &mine));
+    OK(MPI_Sendrecv(&mine, 1, MPI_AINT, previous, 0, &theirs, 1, MPI_AINT, next, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Put(sent, sizeof sent, MPI_BYTE, next, theirs, sizeof sent, MPI_BYTE, win));
+    OK(MPI_Win_fence(0, win));
+    SAME(memory[0], 'a' + previous);
+    SAME(memory[8191], 'a' + previous);
+    OK(MPI_Get(got, sizeof got, MPI_BYTE, next, theirs, sizeof got, MPI_BYTE, win));
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    CHECK(memcmp(got, sent, sizeof got) == 0);
+    OK(MPI_Win_detach(win, memory + 4096));
+    OK(MPI_Win_detach(win, memory));
+}
+
 int main(int argc, char **argv) {
     static int fixed[8];
     int on_stack[8], *heap, *given;
@@ -54,6 +76,7 @@ int main(int argc, char **argv) {
         ring(win, heap, 1 << 18);
         ring(win, given, 1 << 18);
     }
+    beside_each_other(win);
     /* Pieces side by side, and detached in another order. */
     OK(MPI_Win_attach(win, heap, 64));
     OK(MPI_Win_attach(win, heap + 16, 64));
