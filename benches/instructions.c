@@ -215,6 +215,10 @@ static void bcast(void) { MPI_Bcast(in, 1, MPI_LONG, 1, world); }
 static void allreduce(void) { MPI_Allreduce(out, in, 1, MPI_LONG, MPI_SUM, world); }
 static void alltoall(void) { MPI_Alltoall(out, 1, MPI_LONG, in, 1, MPI_LONG, world); }
 
+static void allgather(void) { MPI_Allgather(out, 1, MPI_LONG, in, 1, MPI_LONG, world); }
+static void gather(void) { MPI_Gather(out, 1, MPI_LONG, in, 1, MPI_LONG, 1, world); }
+static void scan(void) { MPI_Scan(out, in, 1, MPI_LONG, MPI_SUM, world); }
+
 /* More bytes than travel in a member's seat: by the general path. */
 static char blocks_out[4096], blocks_in[4096];
 static void alltoall_blocks(void) { MPI_Alltoall(blocks_out, 128, MPI_CHAR, blocks_in, 128, MPI_CHAR, world); }
@@ -260,6 +264,9 @@ static long count_barrier(void) { return count_together(barrier); }
 static long count_bcast(void) { return count_together(bcast); }
 static long count_allreduce(void) { return count_together(allreduce); }
 static long count_alltoall(void) { return count_together(alltoall); }
+static long count_allgather(void) { return count_together(allgather); }
+static long count_gather(void) { return count_together(gather); }
+static long count_scan(void) { return count_together(scan); }
 static long count_alltoall_blocks(void) { return count_together(alltoall_blocks); }
 static long count_bcast_block(void) { return count_together(bcast_block); }
 static long count_gather_blocks(void) { return count_together(gather_blocks); }
@@ -349,6 +356,9 @@ static const struct {
     {"bcast", "MPI_Bcast", count_bcast, 1, 0, 0, bcast},
     {"allreduce", "MPI_Allreduce", count_allreduce, 1, 0, 0, allreduce},
     {"alltoall", "MPI_Alltoall", count_alltoall, 1, 0, 0, alltoall},
+    {"allgather", "MPI_Allgather", count_allgather, 1, 0, 0, allgather},
+    {"gather", "MPI_Gather", count_gather, 1, 0, 0, gather},
+    {"scan", "MPI_Scan", count_scan, 1, 0, 0, scan},
     {"bcast-2k", "MPI_Bcast(2-KiB)", count_bcast_block, 1, 0, 0, bcast_block},
     {"gather-2k", "MPI_Gather(2-KiB)", count_gather_blocks, 1, 0, 0, gather_blocks},
     {"scatter-128", "MPI_Scatter(128-bytes)", count_scatter_blocks, 1, 0, 0, scatter_blocks},

@@ -73,7 +73,7 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// As for [`Self::bcast`].
     pub async fn allgather(&mut self, all: &mut [u8], sent: usize) -> Result<bool> {
         let block = all.len() / self.size();
-        if self.is_one_step(Collective::Allgather, block).await? {
+        if block > PAYLOAD && self.is_one_step(Collective::Allgather, block).await? {
             return self.allgather_direct(None, all, sent).await.map(|()| true);
         }
         self.allgather_in_pieces(all, (Blocks::Equal(block), sent)).await
@@ -144,8 +144,11 @@ impl<H: Hold> TeamGuard<'_, H> {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Allgather, 0, agreed);
-        let most = 2 * self.engine.config().coll_piece();
-        let room = if longest <= PAYLOAD { PAYLOAD } else { self.room_among_all(Width::One).min(most) };
+        let room = if longest <= PAYLOAD {
+            PAYLOAD
+        } else {
+            self.room_among_all(Width::One).min(2 * self.engine.config().coll_piece())
+        };
         if longest > PAYLOAD && !self.has_room_among_all((room.min(longest), Width::One)).await? {
             return Ok(false);
         }
@@ -247,21 +250,26 @@ impl<H: Hold> TeamGuard<'_, H> {
         mut write: impl FnMut(usize, usize, &[u8]),
     ) -> Result<bool> {
         let (rank, size) = (self.rank(), self.size());
-        let capacity = self.capacity();
         // A slot has no block for the member itself.
         let few = block * (size - 1) <= PAYLOAD;
         let in_slot = |of: usize, to: usize| to - usize::from(to > of);
-        if !few
-            && (self.goes_by_messages(Collective::Alltoall, block) || !capacity.has_room_for_alltoall(block))
-        {
-            return Ok(false);
-        }
-        let width = if few { Width::One } else { capacity.alltoall_width(block) };
-        let most = if few { block } else { capacity.alltoall_piece(width) };
-        let all = most.min(block).next_multiple_of(16).saturating_mul(size);
-        if !few && !self.has_room_among_all((all, width)).await? {
-            return Ok(false);
-        }
+        let (width, most) = if few {
+            (Width::One, block)
+        } else {
+            let capacity = self.capacity();
+            if capacity.goes_by_messages(Collective::Alltoall, block)
+                || !capacity.has_room_for_alltoall(block)
+            {
+                return Ok(false);
+            }
+            let width = capacity.alltoall_width(block);
+            let most = capacity.alltoall_piece(width);
+            let all = most.min(block).next_multiple_of(16).saturating_mul(size);
+            if !self.has_room_among_all((all, width)).await? {
+                return Ok(false);
+            }
+            (width, most)
+        };
         let what = OperationKey::new(Collective::Alltoall, 0, block);
         let mut at = 0;
         loop {

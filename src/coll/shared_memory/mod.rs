@@ -317,8 +317,11 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     ) -> Result<()> {
         wait!(self, self.begin()?);
         let (rank, size) = (self.rank(), self.size());
-        let stride = (self.rounds().storage().part_bytes() * width as usize / size) & !63;
         let part = if len > PAYLOAD { Some(self.parts(width).await?) } else { None };
+        let stride = match part {
+            Some(_) => (self.rounds().storage().part_bytes() * width as usize / size) & !63,
+            None => 0,
+        };
         let seats = if part.is_some() { self.seats() } else { Seats::FIXED };
         self.write_slot(what, |payload| match part {
             None => write(&mut Room::from(&mut payload[..len]), seats),
