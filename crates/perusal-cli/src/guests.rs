@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use perusal::internals::abi::{MPI_ERR_OTHER, MPI_ERR_PORT};
 use perusal::internals::dynamic::elsewhere::{address, dial, is_of_own_user, map};
-use perusal::internals::dynamic::launcher::{Knock, next_request, reply, reply_with, subscribe};
+use perusal::internals::dynamic::launcher::{
+    Knock, has_given_up, next_request, reply, reply_with, subscribe,
+};
 use perusal::internals::dynamic::request::Ending;
 use perusal::internals::dynamic::{Answer, Request};
 use perusal::internals::shm::{Exit, Memory, RankState};
@@ -23,7 +25,7 @@ use crate::meetings::{Outcome, Outsider};
 use crate::starter::Started;
 use crate::supervisor::{CALLERS, LISTENER, Supervisor, WAITING, WATCHED};
 
-/// Most connections of other jobs' processes that have not said yet what they want, and most launchers that watch this job.
+/// Most connections of other jobs' processes that have not said yet what they want, and most launchers that watch this job at once.
 const MOST: usize = 1024;
 
 const SURVIVES: &str = "a job of mpiexec --survive does not meet other jobs: start both without --survive";
@@ -85,6 +87,17 @@ impl Guests {
         });
     }
 
+    /// Takes the socket of a launcher that wants to hear how processes of this job end. Gives it back if there are too many.
+    fn watch(&mut self, watcher: OwnedFd) -> Result<(), OwnedFd> {
+        // Of a launcher that has ended nothing else says so.
+        self.watchers.retain(|watcher| !has_given_up(watcher.as_fd()));
+        if self.watchers.len() >= MOST {
+            return Err(watcher);
+        }
+        self.watchers.push(watcher);
+        Ok(())
+    }
+
     fn next(&mut self) -> u64 {
         self.numbered += 1;
         self.numbered
@@ -142,8 +155,10 @@ impl Supervisor<'_> {
             Ok((_, request @ Request::LookUp(_))) => {
                 let _ = self.universe.meetings.take(&self.memory, 0, request, answer);
             }
-            Ok((_, Request::Watch)) if self.universe.guests.watchers.len() < MOST => {
-                self.universe.guests.watchers.push(answer);
+            Ok((_, Request::Watch)) => {
+                if let Err(answer) = self.universe.guests.watch(answer) {
+                    reply(answer.as_fd(), &Answer::error(MPI_ERR_OTHER, "too many launchers watch this job"));
+                }
             }
             Ok((place, Request::ConnectFrom(port))) => {
                 match along.ok_or_else(|| "no memory came along".into()).and_then(|along| self.host(along)) {
@@ -334,5 +349,27 @@ impl Supervisor<'_> {
             entry.pid() == 0 || entry.state() == RankState::Finalized && !entry.is_linked()
         };
         self.universe.guests.jobs.retain(|job| job.watch.is_some() || !job.places().all(is_over));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perusal::internals::dynamic::launcher::door;
+
+    #[test]
+    fn launchers_that_have_ended_keep_no_other_from_watching() {
+        let mut guests = Guests::default();
+        let (own, lives) = door().unwrap();
+        guests.watch(lives).unwrap();
+        for _ in 0..2 * MOST {
+            guests.watch(door().unwrap().1).unwrap();
+        }
+        assert_eq!(guests.watchers.len(), 2);
+        guests.tell(3, Exit(9));
+        let mut bytes = [0; 8];
+        let (len, _) = recv(&own, &mut bytes[..], RecvFlags::DONTWAIT).unwrap();
+        let Ending { place, exit } = Ending::decode(bytes);
+        assert_eq!((len, place, exit), (8, 3, 9));
     }
 }
