@@ -1,5 +1,6 @@
 //! Two processes with a socket between them learn each other's place (MPI_Comm_join, MPI 5.0 §11.10.5).
 
+use super::elsewhere::Until;
 use super::request::{Answer, Request};
 use super::{Launcher, elsewhere};
 use crate::abi::MPI_MAX_PORT_NAME;
@@ -9,6 +10,7 @@ use crate::error::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read, write};
 use std::os::fd::{BorrowedFd, RawFd};
+use std::time::Duration;
 
 /// "perusalj", the job's number, the place, and zeros; then the context id, sent by the lower place.
 const HELLO: usize = 24;
@@ -75,15 +77,17 @@ impl Socket<'_> {
         let Some((port, launcher)) = unless_refused(opened)? else { return Ok(None) };
         let [comes] = self.receive()?;
         let met = match comes {
-            1 => launcher.ask(
-                &Request::Accept(port.clone()),
-                Some(self.engine.config().connect_timeout()).filter(|limit| !limit.is_zero()),
-            ),
+            1 => launcher.ask(&Request::Accept(port.clone()), self.limit()),
             _ => Ok(None),
         };
         launcher.ask(&Request::ClosePort(port), None)?;
         let met = met?.map(Answer::checked).transpose()?;
         Ok(met.and_then(|answer| Some((*answer.numbers.first()?, *answer.numbers.get(1)?))))
+    }
+
+    /// How long to wait for the other job at most.
+    fn limit(&self) -> Option<Duration> {
+        Some(self.engine.config().connect_timeout()).filter(|limit| !limit.is_zero())
     }
 
     /// The other one: connects there.
@@ -93,11 +97,11 @@ impl Socket<'_> {
         if elsewhere::job_of(port) != Some(job) {
             return Ok(None);
         }
-        let hosted = unless_refused(elsewhere::host(self.engine, job, port));
+        let hosted = unless_refused(elsewhere::host(self.engine, job, port, Until::after(self.limit())));
         let comes = matches!(hosted, Ok(Some(())));
         self.send(&[comes.into()])?;
         hosted?;
-        if comes { elsewhere::knock(self.engine, job, port, None) } else { Ok(None) }
+        if comes { elsewhere::knock(self.engine, job, port, Until::NEVER) } else { Ok(None) }
     }
 
     fn send(&self, bytes: &[u8]) -> Result<()> {

@@ -9,7 +9,7 @@ use perusal::internals::dynamic::elsewhere::{address, dial, is_of_own_user, map}
 use perusal::internals::dynamic::launcher::{
     Knock, has_given_up, next_request, reply, reply_with, subscribe,
 };
-use perusal::internals::dynamic::request::Ending;
+use perusal::internals::dynamic::request::{BUSY, Ending};
 use perusal::internals::dynamic::{Answer, Request};
 use perusal::internals::shm::{Exit, Memory, RankState};
 use rustix::event::epoll::EventFlags;
@@ -50,6 +50,28 @@ struct OtherJob {
 impl OtherJob {
     fn places(&self) -> impl Iterator<Item = u32> {
         self.runs.iter().flat_map(|(first, count)| *first..first + count)
+    }
+}
+
+/// Why the processes of another job get no places.
+enum Refusal {
+    /// Its launcher cannot take a connection now.
+    Busy,
+    Other(String),
+}
+
+impl Refusal {
+    fn answer(self) -> Answer {
+        match self {
+            Self::Busy => Answer::error(BUSY, "the job's launcher takes no connection now"),
+            Self::Other(what) => Answer::error(MPI_ERR_PORT, &what),
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Refusal {
+    fn from(what: T) -> Self {
+        Self::Other(what.into())
     }
 }
 
@@ -160,12 +182,10 @@ impl Supervisor<'_> {
                     reply(answer.as_fd(), &Answer::error(MPI_ERR_OTHER, "too many launchers watch this job"));
                 }
             }
-            Ok((place, Request::ConnectFrom(port))) => {
-                match along.ok_or_else(|| "no memory came along".into()).and_then(|along| self.host(along)) {
-                    Ok(at) => self.let_wait(at, place, &port, answer),
-                    Err(what) => refuse(MPI_ERR_PORT, &what),
-                }
-            }
+            Ok((place, Request::ConnectFrom(port))) => match self.host_with(along) {
+                Ok(at) => self.let_wait(at, place, &port, answer),
+                Err(refusal) => reply(answer.as_fd(), &refusal.answer()),
+            },
             Ok(_) => refuse(MPI_ERR_OTHER, "a process of another job may not ask for that"),
             Err(error) => refuse(MPI_ERR_OTHER, &error.to_string()),
         }
@@ -196,8 +216,13 @@ impl Supervisor<'_> {
         Ok(())
     }
 
+    /// As [`Self::host`] with the memory that has come along with a request.
+    fn host_with(&mut self, along: Option<OwnedFd>) -> Result<usize, Refusal> {
+        self.host(along.ok_or("no memory came along")?)
+    }
+
     /// Gives the processes of the job with this memory places, unless they have them. Returns which job it is.
-    fn host(&mut self, file: OwnedFd) -> Result<usize, String> {
+    fn host(&mut self, file: OwnedFd) -> Result<usize, Refusal> {
         self.may_meet()?;
         self.forget_guests();
         let memory = map(&file).map_err(|error| error.to_string())?;
@@ -214,7 +239,11 @@ impl Supervisor<'_> {
                 }
                 self.listen().map_err(|error| format!("no socket to listen at: {error}"))?;
                 let failed = |error: std::io::Error| format!("the job's launcher cannot be reached: {error}");
-                let launcher = dial(id).map_err(|error| failed(error.into()))?;
+                let launcher = dial(id).map_err(|error| match error {
+                    // This launcher waits for nobody.
+                    Errno::AGAIN => Refusal::Busy,
+                    error => failed(error.into()).into(),
+                })?;
                 let watch = subscribe(launcher.as_fd(), &Request::Watch).map_err(failed)?;
                 let number = self.universe.guests.next();
                 self.epoll.add(&watch, EventFlags::IN, WATCHED + number).map_err(failed)?;
@@ -274,12 +303,10 @@ impl Supervisor<'_> {
                 Some(job) => return reply_with(answer.as_fd(), &Answer::good(b"", &[]), job.file.as_fd()),
                 None => Answer::error(MPI_ERR_OTHER, "the other job has ended"),
             },
-            _ => {
-                match along.ok_or_else(|| "no memory came along".into()).and_then(|along| self.host(along)) {
-                    Ok(_) => Answer::good(b"", &[]),
-                    Err(what) => Answer::error(MPI_ERR_PORT, &what),
-                }
-            }
+            _ => match self.host_with(along) {
+                Ok(_) => Answer::good(b"", &[]),
+                Err(refusal) => refusal.answer(),
+            },
         };
         reply(answer.as_fd(), &given);
     }
