@@ -3,8 +3,8 @@
 //! A launcher that has a port, a published name or a guest listens at a socket in the abstract namespace, whose name has its user and the job's
 //! number: nothing is left behind of it. Both ends ask the kernel who is at the other one, and talk to processes of their own user only.
 
-use super::launcher::{Launcher, ask_at};
-use super::request::Request;
+use super::launcher::{Launcher, ask_at, pause};
+use super::request::{BUSY, Request};
 use crate::abi::{MPI_ERR_NAME, MPI_ERR_PORT};
 use crate::coll::create::{Contexts, Name};
 use crate::comm::Group;
@@ -18,10 +18,8 @@ use rustix::process::geteuid;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How long another launcher may take for what it has at hand.
+/// How long another launcher may take to look a name up: one that has been stopped, as its job has, answers nothing.
 const PROMPT: Duration = Duration::from_secs(5);
-/// How long it may take to look a name up, of which there may be many.
-const BRIEF: Duration = Duration::from_secs(1);
 
 /// What the names of the sockets of this user's launchers begin with.
 fn prefix() -> String {
@@ -77,10 +75,33 @@ pub fn connect_at(
     port: &[u8],
     limit: Option<Duration>,
 ) -> Result<Option<(u32, u32)>> {
-    let start = Instant::now();
-    host(engine, job, port)?;
-    let left = limit.map(|limit| limit.saturating_sub(start.elapsed()).max(Duration::from_millis(1)));
-    knock(engine, job, port, left)
+    let until = Until::after(limit);
+    host(engine, job, port, until)?;
+    knock(engine, job, port, until)
+}
+
+/// When somebody gives up; never for `None`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Until(Option<Instant>);
+
+impl Until {
+    /// Never.
+    pub(super) const NEVER: Self = Self(None);
+
+    /// After that time, if there is a limit.
+    pub(super) fn after(limit: Option<Duration>) -> Self {
+        Self(limit.and_then(|limit| Instant::now().checked_add(limit)))
+    }
+
+    fn is_over(self) -> bool {
+        self.0.is_some_and(|until| until <= Instant::now())
+    }
+
+    /// How long it is until then, at least a moment.
+    fn left(self) -> Option<Duration> {
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        self.0.map(|until| left(until).max(Duration::from_millis(1)))
+    }
 }
 
 fn call(job: u64, port: &[u8]) -> Result<OwnedFd> {
@@ -89,36 +110,56 @@ fn call(job: u64, port: &[u8]) -> Result<OwnedFd> {
             no_port(port, "is a port of a job that has ended, or of another machine")
         }
         Errno::PERM => no_port(port, "is a port of another user's job"),
+        // As many connections wait as may.
+        Errno::AGAIN => Error::Dynamic { class: BUSY, what: "a launcher takes no connection".into() },
         error => no_port(port, &format!("cannot be reached: {error}")),
     })
 }
 
+/// Does something again and again while a launcher cannot take a connection that it needs.
+fn unless_busy<T>(
+    engine: &Engine,
+    port: &[u8],
+    until: Until,
+    mut attempt: impl FnMut() -> Result<T>,
+) -> Result<T> {
+    loop {
+        match attempt() {
+            Err(Error::Dynamic { class: BUSY, .. }) if until.is_over() => return Err(late(port)),
+            Err(Error::Dynamic { class: BUSY, .. }) => pause(engine)?,
+            done => return done,
+        }
+    }
+}
+
+fn late(port: &[u8]) -> Error {
+    no_port(port, "is of a job whose launcher does not answer")
+}
+
 /// Has the own job's launcher give the processes of the job that has a port places.
-pub(super) fn host(engine: &Engine, job: u64, port: &[u8]) -> Result<()> {
-    let late = || no_port(port, "is of a job whose launcher does not answer");
-    let asked = ask_at(engine, call(job, port)?.as_fd(), &Request::Greet, None, Some(PROMPT))?;
-    let (answer, memory) = asked.ok_or_else(late)?;
-    answer.checked()?;
-    let memory = memory.ok_or_else(late)?;
-    let hosted = Launcher::of(engine)?.ask_with(&Request::Host, Some(memory.as_fd()), None)?;
-    hosted.map(|(answer, _)| answer.checked()).transpose().map(drop)
+pub(super) fn host(engine: &Engine, job: u64, port: &[u8], until: Until) -> Result<()> {
+    unless_busy(engine, port, until, || {
+        let asked = ask_at(engine, call(job, port)?.as_fd(), &Request::Greet, None, until.left())?;
+        let (answer, memory) = asked.ok_or_else(|| late(port))?;
+        answer.checked()?;
+        let memory = memory.ok_or_else(|| late(port))?;
+        let hosted = Launcher::of(engine)?.ask_with(&Request::Host, Some(memory.as_fd()), None)?;
+        hosted.map(|(answer, _)| answer.checked()).transpose().map(drop)
+    })
 }
 
 /// Waits at the port, once the own launcher has done that.
-pub(super) fn knock(
-    engine: &Engine,
-    job: u64,
-    port: &[u8],
-    limit: Option<Duration>,
-) -> Result<Option<(u32, u32)>> {
+pub(super) fn knock(engine: &Engine, job: u64, port: &[u8], until: Until) -> Result<Option<(u32, u32)>> {
     let own = engine.job().segment().file();
     let request = Request::ConnectFrom(port.to_vec());
-    let asked = ask_at(engine, call(job, port)?.as_fd(), &request, Some(own.as_fd()), limit)?;
-    let Some((answer, _)) = asked else { return Ok(None) };
-    match answer.checked()?.numbers[..] {
-        [place, context] => Ok(Some((place, context))),
-        _ => Err(Error::Intern("a meeting without a place".into())),
-    }
+    unless_busy(engine, port, until, || {
+        let asked = ask_at(engine, call(job, port)?.as_fd(), &request, Some(own.as_fd()), until.left())?;
+        let Some((answer, _)) = asked else { return Ok(None) };
+        match answer.checked()?.numbers[..] {
+            [place, context] => Ok(Some((place, context))),
+            _ => Err(Error::Intern("a meeting without a place".into())),
+        }
+    })
 }
 
 /// Looks a service up at the launchers of all other jobs of this user.
@@ -127,13 +168,16 @@ pub(super) fn knock(
 /// [`Error::Dynamic`] if none of them knows it; those of progress.
 pub fn look_up(engine: &Engine, service: &[u8]) -> Result<Vec<u8>> {
     let own = engine.job().header().job_id();
+    let request = Request::LookUp(service.to_vec());
     for job in listening().into_iter().filter(|job| *job != own) {
-        let Ok(socket) = dial(job) else { continue };
-        let asked = ask_at(engine, socket.as_fd(), &Request::LookUp(service.to_vec()), None, Some(BRIEF));
+        let until = Until::after(Some(PROMPT));
+        let asked = unless_busy(engine, service, until, || {
+            ask_at(engine, call(job, service)?.as_fd(), &request, None, until.left())
+        });
         match asked {
             Ok(Some((answer, _))) if answer.class == crate::abi::MPI_SUCCESS => return Ok(answer.text),
             // It ends just now, or does not answer: it has no such name then.
-            Ok(_) | Err(Error::Other(_)) => {}
+            Ok(_) | Err(Error::Other(_) | Error::Dynamic { .. }) => {}
             Err(error) => return Err(error),
         }
     }

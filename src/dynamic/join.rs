@@ -1,5 +1,6 @@
 //! Two processes with a socket between them learn each other's place (MPI_Comm_join, MPI 5.0 §11.10.5).
 
+use super::elsewhere::Until;
 use super::request::{Answer, Request};
 use super::{Launcher, elsewhere};
 use crate::abi::MPI_MAX_PORT_NAME;
@@ -7,8 +8,10 @@ use crate::comm::links::count;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, read, write};
+use rustix::io::{Errno, read};
+use rustix::net::{SendFlags, send};
 use std::os::fd::{BorrowedFd, RawFd};
+use std::time::Duration;
 
 /// "perusalj", the job's number, the place, and zeros; then the context id, sent by the lower place.
 const HELLO: usize = 24;
@@ -18,7 +21,7 @@ const MAGIC: &[u8; 8] = b"perusalj";
 /// a context id for the two; `None` if it belongs to a job that this one cannot meet.
 ///
 /// # Errors
-/// [`Error::Arg`] if the descriptor is not open, [`Error::Other`] if the other end is closed, or sends something else; those of progress.
+/// [`Error::Arg`] if the descriptor is not an open socket, [`Error::Other`] if the other end is closed, or sends something else; those of progress.
 pub fn meet_over(engine: &Engine, socket: RawFd) -> Result<Option<(u32, u32)>> {
     if socket < 0 {
         return Err(Error::Arg("the socket is a negative number"));
@@ -40,9 +43,16 @@ pub fn meet_over(engine: &Engine, socket: RawFd) -> Result<Option<(u32, u32)>> {
     if other == place {
         return Err(Error::Arg("the socket leads back to this process"));
     }
+    if other >= engine.job().places_in_use() {
+        return Err(Error::Other(format!(
+            "what comes from the socket is not a process of this job: place {other}"
+        )));
+    }
     let id = if place < other {
-        let id = engine.job().contexts().allocate(2)?;
-        socket.send(&id.to_le_bytes())?;
+        let contexts = engine.job().contexts();
+        let id = contexts.allocate(2)?;
+        // After an error the other one has not got all of it.
+        socket.send(&id.to_le_bytes()).inspect_err(|_| contexts.give_up(id))?;
         id
     } else {
         u32::from_le_bytes(socket.receive()?)
@@ -67,23 +77,37 @@ impl Socket<'_> {
         let opened = launcher.and_then(|launcher| Ok((launcher.ask(&Request::OpenPort, None)?, launcher)));
         let opened =
             opened.and_then(|(answer, launcher)| Ok((answer.unwrap_or_default().checked()?.text, launcher)));
-        let mut name = [0; PORT];
-        if let Ok((port, _)) = &opened {
-            name[..port.len().min(PORT)].copy_from_slice(&port[..port.len().min(PORT)]);
+        match opened {
+            Ok((port, launcher)) => {
+                let met = self.accept_at(&port, &launcher);
+                let closed = launcher.ask(&Request::ClosePort(port), None);
+                let met = met?;
+                closed?;
+                Ok(met)
+            }
+            refused => {
+                self.send(&[0; PORT])?;
+                unless_refused(refused).map(|_| None)
+            }
         }
+    }
+
+    /// Names the port to the other one, and accepts there if it comes.
+    fn accept_at(&self, port: &[u8], launcher: &Launcher<'_>) -> Result<Option<(u32, u32)>> {
+        let mut name = [0; PORT];
+        name[..port.len().min(PORT)].copy_from_slice(&port[..port.len().min(PORT)]);
         self.send(&name)?;
-        let Some((port, launcher)) = unless_refused(opened)? else { return Ok(None) };
-        let [comes] = self.receive()?;
-        let met = match comes {
-            1 => launcher.ask(
-                &Request::Accept(port.clone()),
-                Some(self.engine.config().connect_timeout()).filter(|limit| !limit.is_zero()),
-            ),
-            _ => Ok(None),
+        let met = match self.receive()? {
+            [1] => launcher.ask(&Request::Accept(port.to_vec()), self.limit())?,
+            _ => None,
         };
-        launcher.ask(&Request::ClosePort(port), None)?;
-        let met = met?.map(Answer::checked).transpose()?;
+        let met = met.map(Answer::checked).transpose()?;
         Ok(met.and_then(|answer| Some((*answer.numbers.first()?, *answer.numbers.get(1)?))))
+    }
+
+    /// How long to wait for the other job at most.
+    fn limit(&self) -> Option<Duration> {
+        Some(self.engine.config().connect_timeout()).filter(|limit| !limit.is_zero())
     }
 
     /// The other one: connects there.
@@ -93,18 +117,19 @@ impl Socket<'_> {
         if elsewhere::job_of(port) != Some(job) {
             return Ok(None);
         }
-        let hosted = unless_refused(elsewhere::host(self.engine, job, port));
+        let hosted = unless_refused(elsewhere::host(self.engine, job, port, Until::after(self.limit())));
         let comes = matches!(hosted, Ok(Some(())));
         self.send(&[comes.into()])?;
         hosted?;
-        if comes { elsewhere::knock(self.engine, job, port, None) } else { Ok(None) }
+        if comes { elsewhere::knock(self.engine, job, port, Until::NEVER) } else { Ok(None) }
     }
 
     fn send(&self, bytes: &[u8]) -> Result<()> {
         let mut at = 0;
         while at < bytes.len() {
             self.until(PollFlags::OUT)?;
-            match write(self.fd, &bytes[at..]) {
+            // A closed end is an error, and no SIGPIPE, which would end the program.
+            match send(self.fd, &bytes[at..], SendFlags::NOSIGNAL) {
                 Ok(written) => at += written,
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Err(failed(error)),
@@ -119,7 +144,7 @@ impl Socket<'_> {
         while at < N {
             self.until(PollFlags::IN)?;
             match read(self.fd, &mut bytes[at..]) {
-                Ok(0) => return Err(Error::Other("the other end of the socket has been closed".into())),
+                Ok(0) => return Err(failed(Errno::PIPE)),
                 Ok(more) => at += more,
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Err(failed(error)),
@@ -155,6 +180,7 @@ fn unless_refused<T>(outcome: Result<T>) -> Result<Option<T>> {
 fn failed(error: Errno) -> Error {
     match error {
         Errno::BADF | Errno::NOTSOCK | Errno::INVAL => Error::Arg("the descriptor is not an open socket"),
+        Errno::PIPE => Error::Other("the other end of the socket has been closed".into()),
         error => Error::Other(format!("the socket: {error}")),
     }
 }

@@ -101,7 +101,7 @@ impl<'a> Launcher<'a> {
             [theirs.as_fd(), body.as_fd()].into_iter().chain(along).collect();
         self.send(&descriptors)?;
         drop(theirs);
-        let answer = self.answer(&own, limit);
+        let answer = self.answer(&own, limit, request.only_asks());
         self.engine.progress().outside_has_answered();
         answer
     }
@@ -129,8 +129,7 @@ impl<'a> Launcher<'a> {
 
     /// Makes progress, then waits until `descriptor` is ready, at most `pause`.
     fn pass(&self, descriptor: BorrowedFd<'_>, wanted: PollFlags, pause: Duration) -> Result<()> {
-        self.engine.progress().poll_once()?;
-        self.engine.job().check_alive(None)?;
+        go_on(self.engine)?;
         let pause = Timespec::try_from(pause).unwrap_or_default();
         match poll(&mut [PollFd::new(&descriptor, wanted)], Some(&pause)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -138,7 +137,13 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    fn answer(&self, own: &OwnedFd, limit: Option<Duration>) -> Result<Option<(Answer, Option<OwnedFd>)>> {
+    /// Waits for the answer, `limit` at most; beyond that for the launcher's word, unless what was asked for is no matter to it.
+    fn answer(
+        &self,
+        own: &OwnedFd,
+        limit: Option<Duration>,
+        only_asks: bool,
+    ) -> Result<Option<(Answer, Option<OwnedFd>)>> {
         let start = Instant::now();
         let (mut given_up, mut is_long) = (false, false);
         let mut room = Vec::new();
@@ -156,6 +161,9 @@ impl<'a> Launcher<'a> {
             }
             let waited = start.elapsed();
             if !given_up && limit.is_some_and(|limit| waited >= limit) {
+                if only_asks {
+                    return Ok(None);
+                }
                 // Dynamic rule 2: the launcher closes its side, or has answered.
                 shutdown(own, Shutdown::Write).map_err(unreachable)?;
                 given_up = true;
@@ -177,6 +185,19 @@ impl<'a> Launcher<'a> {
             }
         }
     }
+}
+
+/// Makes progress, if nothing keeps this rank from going on.
+fn go_on(engine: &Engine) -> Result<()> {
+    engine.progress().poll_once()?;
+    engine.job().check_alive(None)
+}
+
+/// Makes progress, then sleeps a moment, for a launcher that cannot take another connection now.
+pub(super) fn pause(engine: &Engine) -> Result<()> {
+    go_on(engine)?;
+    std::thread::sleep(SHORT);
+    Ok(())
 }
 
 fn unreachable(error: Errno) -> Error {

@@ -7,6 +7,7 @@ use crate::comm::links::count;
 use crate::comm::{Comm, Group};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::limits::CONTEXTS;
 use crate::shm::contexts;
 
 /// A communicator between this process and one other, in which the two agree on that of their groups.
@@ -14,9 +15,22 @@ use crate::shm::contexts;
 pub struct Bridge<'a> {
     engine: &'a Engine,
     comm: Comm,
-    place: u32,
-    /// Whether the meeting counts as a communicator that reaches out.
-    counted: bool,
+    /// That the meeting counts as a communicator that reaches out, if it does.
+    _counted: Option<Counted<'a>>,
+}
+
+/// A meeting that counts as a communicator that reaches out, until this is dropped.
+#[derive(Debug)]
+struct Counted<'a> {
+    engine: &'a Engine,
+    /// The other process, if there is such a place.
+    place: Option<u32>,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        count(self.engine, self.place, false);
+    }
 }
 
 impl<'a> Bridge<'a> {
@@ -26,14 +40,15 @@ impl<'a> Bridge<'a> {
     /// # Errors
     /// [`Error::Intern`] for numbers that cannot be such; those of getting to know the other's job.
     pub fn open(engine: &'a Engine, place: u32, id: u32, counted: bool) -> Result<Self> {
-        if place >= engine.job().places_in_use() || place == engine.rank() || id <= contexts::SELF {
+        let is_place = place < engine.job().places_in_use();
+        let counted = counted.then(|| Counted { engine, place: is_place.then_some(place) });
+        if !is_place || place == engine.rank() || !(contexts::SELF + 1..CONTEXTS).contains(&id) {
             return Err(Error::Intern(format!("a meeting with place {place} in context {id}")));
         }
         meet_guest(engine, place)?;
         let (own, other) = (Group::run(engine.rank(), 1), Group::run(place, 1));
-        let context = id.checked_mul(2).ok_or_else(|| Error::Intern(format!("context {id}")))?;
-        let comm = Comm::inter(context, 0, own, other, engine.registry().attach(0));
-        Ok(Self { engine, comm: engine.open(comm)?, place, counted })
+        let comm = Comm::inter(id * 2, 0, own, other, engine.registry().attach(0));
+        Ok(Self { engine, comm: engine.open(comm)?, _counted: counted })
     }
 }
 
@@ -41,9 +56,6 @@ impl Drop for Bridge<'_> {
     fn drop(&mut self) {
         self.engine.registry().detach(&self.comm.events);
         self.engine.close_communicator(self.comm.context);
-        if self.counted {
-            count(self.engine, [self.place], false);
-        }
     }
 }
 

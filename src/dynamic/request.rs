@@ -1,9 +1,12 @@
 //! What a rank asks the launcher for, and what the launcher answers.
 
 use super::wire::{Reader, Writer};
-use crate::abi::MPI_SUCCESS;
+use crate::abi::{MPI_ERR_PENDING, MPI_SUCCESS};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
+
+/// The class of an answer to somebody who is to ask again: another launcher, which is needed for it, cannot take a connection now.
+pub const BUSY: i32 = MPI_ERR_PENDING;
 
 /// Most bytes of a request: far more than the arguments and the environment of a program may have.
 pub const MAX_REQUEST: usize = 64 << 20;
@@ -109,6 +112,12 @@ impl Request {
         let (kind, first, second) = self.names();
         to.word(kind).string(&first).string(second);
         to.0
+    }
+
+    /// Whether the launcher stays as it is, whether it answers or not.
+    #[must_use]
+    pub fn only_asks(&self) -> bool {
+        matches!(self, Self::LookUp(_) | Self::OtherJob(_) | Self::Greet)
     }
 
     fn names(&self) -> Names<'_> {

@@ -95,37 +95,60 @@ fn check_hosts(hosts: &[u8], here: &str) -> Result<()> {
 /// The numbers of processes that `soft` allows, up to `most`, the largest first; of the smaller ones those for which there are `places`.
 ///
 /// # Errors
-/// [`Error::InfoValue`] for what is no such list, or allows none.
+/// As for [`most_of_soft`].
 pub fn soft_counts(soft: &[u8], most: u32, places: u32) -> Result<Vec<u32>> {
+    let ranges = soft_ranges(soft)?;
+    // Only what there may be room for is listed.
+    let counts = [most].into_iter().chain((0..most.min(places.saturating_add(1))).rev());
+    let counts: Vec<u32> = counts.filter(|count| largest(&ranges, *count) == Some(*count)).collect();
+    if counts.is_empty() { Err(NONE) } else { Ok(counts) }
+}
+
+/// The largest number of processes up to `most` that `soft` allows.
+///
+/// # Errors
+/// [`Error::InfoValue`] for what is no list of numbers, or allows none.
+pub fn most_of_soft(soft: &[u8], most: u32) -> Result<u32> {
+    largest(&soft_ranges(soft)?, most).ok_or(NONE)
+}
+
+const NONE: Error = Error::InfoValue("soft allows no number of processes up to maxprocs");
+
+/// The numbers `first`, `first + step`, …, up to `last`, which the step, a positive one, need not meet; none if `last` is less.
+struct SoftRange {
+    first: i64,
+    last: i64,
+    step: i64,
+}
+
+/// The largest number up to `most` in any of the ranges that is not negative.
+fn largest(ranges: &[SoftRange], most: u32) -> Option<u32> {
+    let of_range = |SoftRange { first, last, step }: &SoftRange| {
+        let top = i64::from(most).min(*last);
+        (*first <= top).then(|| top - (top - first) % step)
+    };
+    ranges.iter().filter_map(of_range).filter_map(|count| u32::try_from(count).ok()).max()
+}
+
+fn soft_ranges(soft: &[u8]) -> Result<Vec<SoftRange>> {
     const WRONG: Error = Error::InfoValue("soft is not a list of numbers, first:last or first:last:stride");
-    let most = i64::from(most);
-    let mut counts = std::collections::BTreeSet::new();
-    for part in core::str::from_utf8(soft).map_err(|_| WRONG)?.split(',') {
+    let range = |part: &str| {
         let numbers = part.split(':').map(|number| number.trim().parse::<i32>().map(i64::from));
-        let (first, last, stride) = match numbers.collect::<Result<Vec<_>, _>>().map_err(|_| WRONG)?[..] {
+        let (first, last, step) = match numbers.collect::<Result<Vec<_>, _>>().map_err(|_| WRONG)?[..] {
             [one] => (one, one, 1),
             [first, last] => (first, last, 1),
             [first, last, stride] if stride != 0 => (first, last, stride),
             _ => return Err(WRONG),
         };
-        // Only what there may be room for is listed.
-        let top = most.min(i64::from(places));
-        let steps = (last - first) / stride;
-        let range = (0..=top).filter(|count| {
-            let step = (count - first).div_euclid(stride);
-            (count - first).rem_euclid(stride) == 0 && (0..=steps).contains(&step)
-        });
-        counts.extend(range.map(|count| count as u32));
-        let whole = (most - first).rem_euclid(stride) == 0
-            && (0..=steps).contains(&((most - first).div_euclid(stride)));
-        if whole {
-            counts.insert(most as u32);
-        }
-    }
-    if counts.is_empty() {
-        return Err(Error::InfoValue("soft allows no number of processes up to maxprocs"));
-    }
-    Ok(counts.into_iter().rev().collect())
+        Ok(if step > 0 {
+            SoftRange { first, last, step }
+        } else {
+            // The same numbers from the other end.
+            let steps = (first - last).div_euclid(-step);
+            SoftRange { first: first + steps * step, last: first, step: -step }
+        })
+    };
+    core::str::from_utf8(soft).map_err(|_| WRONG)?.split(',').map(range).collect()
 }
 
 #[cfg(test)]
@@ -141,8 +164,36 @@ mod tests {
         assert_eq!(counts("9:0:-3", 8), [6, 3, 0]);
         assert_eq!(counts("50:100", 100)[0], 100);
         assert_eq!(counts("1:2000000000", 70)[..2], [70, 64]);
-        for wrong in ["", "a", "1:2:3:4", "1:2:0", "9"] {
+        assert_eq!(counts("0", 0), [0]);
+        assert_eq!(counts("-5:9:3", 8), [7, 4, 1]);
+        for wrong in ["", "a", "1:2:3:4", "1:2:0", "9", "5:4:2", "4:5:-2", "-3"] {
             assert!(soft_counts(wrong.as_bytes(), 8, 64).is_err(), "{wrong}");
+            assert!(most_of_soft(wrong.as_bytes(), 8).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_most_that_soft_allows_is_found_among_any_number() {
+        let most = |soft: &str, most| most_of_soft(soft.as_bytes(), most).unwrap();
+        assert_eq!(most("1:2000000000", u32::MAX), 2_000_000_000);
+        assert_eq!(most("1:2000000000:7, 3", 1_000_000_000), 999_999_995);
+        assert_eq!(most("2000000000:-2000000000:-3", 10), 8);
+        assert_eq!(most("-4:0", 10), 0);
+    }
+
+    #[test]
+    fn every_soft_list_allows_what_its_numbers_are() {
+        for (first, last, stride) in (-9..9)
+            .flat_map(|first| (-9..9).flat_map(move |last| (-4..5).map(move |stride| (first, last, stride))))
+        {
+            let listed = (0..64)
+                .map(|step| first + step * stride)
+                .filter(|number| if stride > 0 { *number <= last } else { *number >= last });
+            let mut listed: Vec<u32> =
+                listed.filter_map(|number| u32::try_from(number).ok()).filter(|n| *n <= 6).collect();
+            listed.sort_unstable_by(|a, b| b.cmp(a));
+            let found = soft_counts(format!("{first}:{last}:{stride}").as_bytes(), 6, 64).unwrap_or_default();
+            assert!(stride == 0 && found.is_empty() || found == listed, "{first}:{last}:{stride}");
         }
     }
 

@@ -18,6 +18,11 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+const LAUNCHER_IS_GONE: &str = "the launcher of this job is gone";
+
+/// After how long a process that is held back looks whether the launcher is still there.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// A job as one of its ranks has it. Cheap to clone; dereferences to the job's [`Memory`].
 #[derive(Debug, Clone)]
 pub struct Job {
@@ -71,7 +76,14 @@ impl Job {
             )));
         }
         let place = world.first + rank.unsigned_abs();
-        memory.roster().entry(place).arrive(place, own_pid())?;
+        let entry = memory.roster().entry(place);
+        // Roster rule 6. The launcher ends the processes of a world that it cannot start.
+        while entry.hold().is_set(LOOK) {
+            if is_gone(launcher) {
+                return Err(Error::Other(LAUNCHER_IS_GONE.into()));
+            }
+        }
+        entry.arrive(place, own_pid())?;
         let launcher = Pid::from_raw(launcher);
         Ok(Some(Self { launcher, world, ..Self::of(memory, place) }))
     }
@@ -268,9 +280,7 @@ impl Job {
             });
         }
         match self.launcher {
-            Some(pid) if is_gone(pid.as_raw_nonzero().get()) => {
-                Err(Error::Other("the launcher of this job is gone".into()))
-            }
+            Some(pid) if is_gone(pid.as_raw_nonzero().get()) => Err(Error::Other(LAUNCHER_IS_GONE.into())),
             _ => Ok(()),
         }
     }

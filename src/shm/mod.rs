@@ -9,6 +9,7 @@
 //! | [`job`] | [`Job`]: the memory as one rank has it |
 //! | [`inherited`] | the memory that this process has inherited from a launcher (process-wide) |
 //! | [`header`], [`roster`], [`telemetry`] | the first page; who has arrived and who has died; what a rank does right now |
+//! | [`hold`] | what a spawned process waits for before it takes its place |
 //! | [`contexts`], [`collective_segments`] | two tables of reference counts: context ids, and memory for the collectives of a communicator |
 //! | [`shared_lock`], [`shared_count`] | a lock for short work on shared memory; a count of its users |
 //! | [`failures`] | which ranks have died, revoked communicators, and agreement among those that live |
@@ -33,6 +34,7 @@ pub mod free_runs;
 pub mod hardware;
 pub mod header;
 pub mod heap_region;
+pub mod hold;
 pub mod inherited;
 pub mod job;
 #[cfg(not(miri))]

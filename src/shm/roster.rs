@@ -7,6 +7,8 @@
 //! - **Roster rule 5.** The launcher writes which world a process belongs to, before it starts the process: the place of the world's first
 //!   rank; and which process it is to meet, until it has. A process counts the communicators through which it reaches other worlds. The death of a
 //!   process is an error for its own world, for whom it is to meet, and, if it reached out of its world, for every process that reaches out of its own.
+//! - **Roster rule 6.** A process that is spawned takes its place only when the launcher has started all of its world. Until then it has written
+//!   nothing into the job's memory, so its place is free again if the others cannot be started.
 //! - **Roster rule 4.** Every rank can write every word, by mistake or on purpose: what is read here may end this job, and harms nobody
 //!   else. No process is signalled by a number from here.
 
@@ -14,6 +16,7 @@ use core::fmt;
 use num_enum::FromPrimitive;
 
 use super::failures::{VOTES, Vote};
+use super::hold::Hold;
 use crate::sync::{AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
 use crate::{Error, Result};
 
@@ -130,13 +133,13 @@ pub fn names(ranks: &[u32]) -> String {
     }
 }
 
-/// One rank's entry over mapped bytes: state 0, pid 4, exit known 12, exit 16, world 20, links 24, meets 28, death 32, copying 36, guest 40, votes 56.
+/// One rank's entry over mapped bytes: state 0, pid 4, hold 8, exit known 12, exit 16, world 20, links 24, meets 28, death 32, copying 36, guest 40, votes 56.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct RosterEntry {
     state: AtomicU32,
     pid: AtomicI32,
-    _apart: AtomicI32,
+    hold: Hold,
     exit_known: AtomicU32,
     exit: AtomicI32,
     world: AtomicU32,
@@ -292,6 +295,12 @@ impl RosterEntry {
         self.guest_job.store(0, Ordering::Relaxed);
         self.world.store(world, Ordering::Relaxed);
         self.meets.store(parent + 1, Ordering::Relaxed);
+    }
+
+    /// Holds the process back before it takes its place (roster rule 6).
+    #[must_use]
+    pub fn hold(&self) -> &Hold {
+        &self.hold
     }
 
     /// Takes the entry, which is that of rank `place`, out of a world that has ended: another one begins at the same place, and this process was none

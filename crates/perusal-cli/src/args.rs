@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
-use perusal::internals::dynamic::spawn::soft_counts;
+use perusal::internals::dynamic::spawn::most_of_soft;
 use perusal::internals::placement::Policy;
 use perusal::internals::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS, KINDS_VARIABLE, initial_errhandler};
 use perusal::internals::variables::VariableId;
@@ -430,13 +430,9 @@ fn hosts_of(blocks: &[RunOptions]) -> Option<Hosts> {
 fn count_of(block: &RunOptions, default: u32) -> Result<u32, String> {
     let most = block.count.unwrap_or(default);
     let count = match &block.soft {
-        // Listed, the largest first.
-        Some(soft) => *soft_counts(soft.as_bytes(), most, most)
-            .map_err(|_| {
-                format!("--soft {soft}: it must list numbers, first:last or first:last:stride, one of them up to {most}")
-            })?
-            .first()
-            .unwrap_or(&0),
+        Some(soft) => most_of_soft(soft.as_bytes(), most).map_err(|_| {
+            format!("--soft {soft}: it must list numbers, first:last or first:last:stride, one of them up to {most}")
+        })?,
         None => most,
     };
     if count == 0 {

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use perusal::internals::abi::{MPI_ERR_OTHER, MPI_ERR_PORT};
 use perusal::internals::dynamic::elsewhere::{address, dial, is_of_own_user, map};
-use perusal::internals::dynamic::launcher::{Knock, next_request, reply, reply_with, subscribe};
-use perusal::internals::dynamic::request::Ending;
+use perusal::internals::dynamic::launcher::{
+    Knock, has_given_up, next_request, reply, reply_with, subscribe,
+};
+use perusal::internals::dynamic::request::{BUSY, Ending};
 use perusal::internals::dynamic::{Answer, Request};
 use perusal::internals::shm::{Exit, Memory, RankState};
 use rustix::event::epoll::EventFlags;
@@ -23,7 +25,7 @@ use crate::meetings::{Outcome, Outsider};
 use crate::starter::Started;
 use crate::supervisor::{CALLERS, LISTENER, Supervisor, WAITING, WATCHED};
 
-/// Most connections of other jobs' processes that have not said yet what they want, and most launchers that watch this job.
+/// Most connections of other jobs' processes that have not said yet what they want, and most launchers that watch this job at once.
 const MOST: usize = 1024;
 
 const SURVIVES: &str = "a job of mpiexec --survive does not meet other jobs: start both without --survive";
@@ -48,6 +50,28 @@ struct OtherJob {
 impl OtherJob {
     fn places(&self) -> impl Iterator<Item = u32> {
         self.runs.iter().flat_map(|(first, count)| *first..first + count)
+    }
+}
+
+/// Why the processes of another job get no places.
+enum Refusal {
+    /// Its launcher cannot take a connection now.
+    Busy,
+    Other(String),
+}
+
+impl Refusal {
+    fn answer(self) -> Answer {
+        match self {
+            Self::Busy => Answer::error(BUSY, "the job's launcher takes no connection now"),
+            Self::Other(what) => Answer::error(MPI_ERR_PORT, &what),
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Refusal {
+    fn from(what: T) -> Self {
+        Self::Other(what.into())
     }
 }
 
@@ -83,6 +107,17 @@ impl Guests {
             let sent = send(watcher, &ending, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
             matches!(sent, Ok(_) | Err(Errno::AGAIN))
         });
+    }
+
+    /// Takes the socket of a launcher that wants to hear how processes of this job end. Gives it back if there are too many.
+    fn watch(&mut self, watcher: OwnedFd) -> Result<(), OwnedFd> {
+        // Of a launcher that has ended nothing else says so.
+        self.watchers.retain(|watcher| !has_given_up(watcher.as_fd()));
+        if self.watchers.len() >= MOST {
+            return Err(watcher);
+        }
+        self.watchers.push(watcher);
+        Ok(())
     }
 
     fn next(&mut self) -> u64 {
@@ -142,15 +177,15 @@ impl Supervisor<'_> {
             Ok((_, request @ Request::LookUp(_))) => {
                 let _ = self.universe.meetings.take(&self.memory, 0, request, answer);
             }
-            Ok((_, Request::Watch)) if self.universe.guests.watchers.len() < MOST => {
-                self.universe.guests.watchers.push(answer);
-            }
-            Ok((place, Request::ConnectFrom(port))) => {
-                match along.ok_or_else(|| "no memory came along".into()).and_then(|along| self.host(along)) {
-                    Ok(at) => self.let_wait(at, place, &port, answer),
-                    Err(what) => refuse(MPI_ERR_PORT, &what),
+            Ok((_, Request::Watch)) => {
+                if let Err(answer) = self.universe.guests.watch(answer) {
+                    reply(answer.as_fd(), &Answer::error(MPI_ERR_OTHER, "too many launchers watch this job"));
                 }
             }
+            Ok((place, Request::ConnectFrom(port))) => match self.host_with(along) {
+                Ok(at) => self.let_wait(at, place, &port, answer),
+                Err(refusal) => reply(answer.as_fd(), &refusal.answer()),
+            },
             Ok(_) => refuse(MPI_ERR_OTHER, "a process of another job may not ask for that"),
             Err(error) => refuse(MPI_ERR_OTHER, &error.to_string()),
         }
@@ -181,8 +216,13 @@ impl Supervisor<'_> {
         Ok(())
     }
 
+    /// As [`Self::host`] with the memory that has come along with a request.
+    fn host_with(&mut self, along: Option<OwnedFd>) -> Result<usize, Refusal> {
+        self.host(along.ok_or("no memory came along")?)
+    }
+
     /// Gives the processes of the job with this memory places, unless they have them. Returns which job it is.
-    fn host(&mut self, file: OwnedFd) -> Result<usize, String> {
+    fn host(&mut self, file: OwnedFd) -> Result<usize, Refusal> {
         self.may_meet()?;
         self.forget_guests();
         let memory = map(&file).map_err(|error| error.to_string())?;
@@ -199,7 +239,11 @@ impl Supervisor<'_> {
                 }
                 self.listen().map_err(|error| format!("no socket to listen at: {error}"))?;
                 let failed = |error: std::io::Error| format!("the job's launcher cannot be reached: {error}");
-                let launcher = dial(id).map_err(|error| failed(error.into()))?;
+                let launcher = dial(id).map_err(|error| match error {
+                    // This launcher waits for nobody.
+                    Errno::AGAIN => Refusal::Busy,
+                    error => failed(error.into()).into(),
+                })?;
                 let watch = subscribe(launcher.as_fd(), &Request::Watch).map_err(failed)?;
                 let number = self.universe.guests.next();
                 self.epoll.add(&watch, EventFlags::IN, WATCHED + number).map_err(failed)?;
@@ -259,12 +303,10 @@ impl Supervisor<'_> {
                 Some(job) => return reply_with(answer.as_fd(), &Answer::good(b"", &[]), job.file.as_fd()),
                 None => Answer::error(MPI_ERR_OTHER, "the other job has ended"),
             },
-            _ => {
-                match along.ok_or_else(|| "no memory came along".into()).and_then(|along| self.host(along)) {
-                    Ok(_) => Answer::good(b"", &[]),
-                    Err(what) => Answer::error(MPI_ERR_PORT, &what),
-                }
-            }
+            _ => match self.host_with(along) {
+                Ok(_) => Answer::good(b"", &[]),
+                Err(refusal) => refusal.answer(),
+            },
         };
         reply(answer.as_fd(), &given);
     }
@@ -334,5 +376,27 @@ impl Supervisor<'_> {
             entry.pid() == 0 || entry.state() == RankState::Finalized && !entry.is_linked()
         };
         self.universe.guests.jobs.retain(|job| job.watch.is_some() || !job.places().all(is_over));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perusal::internals::dynamic::launcher::door;
+
+    #[test]
+    fn launchers_that_have_ended_keep_no_other_from_watching() {
+        let mut guests = Guests::default();
+        let (own, lives) = door().unwrap();
+        guests.watch(lives).unwrap();
+        for _ in 0..2 * MOST {
+            guests.watch(door().unwrap().1).unwrap();
+        }
+        assert_eq!(guests.watchers.len(), 2);
+        guests.tell(3, Exit(9));
+        let mut bytes = [0; 8];
+        let (len, _) = recv(&own, &mut bytes[..], RecvFlags::DONTWAIT).unwrap();
+        let Ending { place, exit } = Ending::decode(bytes);
+        assert_eq!((len, place, exit), (8, 3, 9));
     }
 }

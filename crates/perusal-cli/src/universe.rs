@@ -176,13 +176,17 @@ impl Supervisor<'_> {
         self.memory.renew_places(first, count).map_err(other)?;
         let contexts = self.memory.contexts();
         let world = contexts.allocate(count).map_err(other)?;
-        let bridge = contexts.allocate(2).map_err(other)?;
+        let bridge = contexts.allocate(2).map_err(|error| {
+            contexts.give_up(world);
+            other(error)
+        })?;
         // A world that ended here may have been longer; the deaths of its processes are none of the new one's.
         for old in self.world_of(first).into_iter().filter(|old| *old >= first + count) {
             self.memory.roster().entry(old).leave_world(old);
         }
         for new in first..first + count {
             self.memory.roster().entry(new).prepare(first, place);
+            self.memory.roster().entry(new).hold().set();
         }
         let spawned = Spawned { world: (first, world), parent: (place, bridge) };
         if let Err(what) = self.start_world(&chosen, count, spawned) {
@@ -194,6 +198,7 @@ impl Supervisor<'_> {
             }
             return Err(Refusal::Other(what));
         }
+        (first..first + count).for_each(|new| self.memory.roster().entry(new).hold().release());
         self.universe.worlds.push(JobWorld { first, size: count, context: world });
         let counts = chosen.iter().map(|chosen| chosen.count);
         Ok(Answer::good(b"", &[first, bridge].into_iter().chain(counts).collect::<Vec<u32>>()))

@@ -126,6 +126,7 @@ fn what_cannot_be_is_refused_in_words() {
     }
     assert!(refused("-n 70000 a").contains("70000 ranks"));
     assert!(refused("-n 4 -soft 5 a").contains("up to 4"));
+    assert!(refused("-n 2000000000 -soft 1:2000000000 a").contains("2000000000 ranks are more processes"));
     assert!(refused("-arch vax a").contains("this machine only"));
     assert!(refused("-initial-errhandler none a").contains("mpi_errors_return"));
 }
