@@ -309,8 +309,12 @@ impl Engine {
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
+    use crate::abi::{MPI_ANY_TAG, MPI_BYTE};
+    use crate::comm::Comm;
+    use crate::datatype::Datatype;
     use crate::events::Registry;
     use crate::limits::rounds;
+    use crate::p2p::{Mode, RecvBuf, SendBuf};
     use crate::shm::{Job, Universe};
     use crate::variables::Overrides;
     use std::sync::Barrier;
@@ -343,5 +347,32 @@ mod tests {
             });
             assert!(engine.other_job(other.header().job_id()).is_some_and(|job| job.own_place == 1));
         }
+    }
+
+    #[test]
+    fn a_receive_whose_send_cannot_begin_takes_no_message() {
+        let engine = engine(Job::threads(2).expect("memory"), false);
+        let comm = Comm::world(0, 2, engine.registry().attach(0));
+        let comm = engine.open(comm).expect("world");
+        // The other one is a process of a job that nobody has met: there is no ring to it.
+        engine.job().roster().entry(1).prepare_guest(1, (1, 0));
+        engine.other_jobs.any.store(true, Ordering::Relaxed);
+        let byte = Datatype::predefined_ref(MPI_BYTE).expect("MPI_BYTE");
+        let (data, mut room) = ([7_u8; 3], [0_u8; 3]);
+        let from = SendBuf::new(data.as_ptr(), data.len(), byte, MPI_BYTE).expect("it fits");
+        let to = RecvBuf::new(room.as_mut_ptr(), room.len(), byte, MPI_BYTE).expect("it fits");
+        // SAFETY: the buffers outlive the requests, all of which are over below.
+        unsafe {
+            engine.send(&comm, &from, 0, 5, Mode::Standard).expect("to itself");
+            let failed = engine.isendrecv(&comm, (&from, 1, 5), (&to, 0, MPI_ANY_TAG));
+            assert!(matches!(failed, Err(Error::Intern(_))));
+            let (sent, received) =
+                engine.isendrecv(&comm, (&from, 0, 6), (&to, 0, MPI_ANY_TAG)).expect("to itself");
+            assert_eq!(engine.wait(received).expect("the message is there").tag, 5);
+            engine.wait(sent).expect("a copy is kept");
+            assert_eq!(engine.recv(&comm, &to, 0, MPI_ANY_TAG).expect("the other message").tag, 6);
+        }
+        assert_eq!(room, data);
+        assert_eq!(engine.slab.alive(false), 0, "each request has been given back");
     }
 }
