@@ -94,7 +94,8 @@ struct Combined {
 }
 
 impl Task for Combined {
-    fn poll(&self, _: &Engine) -> Result<bool> {
+    fn poll(&self, engine: &Engine) -> Result<bool> {
+        engine.check_pending(self.received)?;
         Ok(self.sent.is_over() && self.received.is_over())
     }
     fn outcome(&self, engine: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
