@@ -300,7 +300,7 @@ impl Member {
         let parked = core::mem::take(&mut *lock(&self.parked));
         let ended = self.perform(|engine| {
             for parked in &parked {
-                engine.wait_complete(parked.request)?;
+                engine.wait_for_good(parked.request)?;
                 engine.take_outcome(parked.request);
             }
             if engine.job().survives() {

@@ -139,11 +139,18 @@ impl<T: Threading> Communicator<T> {
         room: &mut [F],
         (source, recv_tag): (impl Into<Source>, impl Into<Tag>),
     ) -> Result<Status> {
-        let (source, recv_tag) = (source.into(), recv_tag.into());
-        self.scope(|scope| {
-            let receiving = scope.irecv(room, source, recv_tag)?;
-            scope.isend(data, dest, send_tag)?.wait()?;
-            receiving.wait().map(|(_, status)| status)
+        let (dest, send_tag) = (rank(dest, self.size())?, tag(send_tag)?);
+        let (source, recv_tag) = (source.into().number(self.size())?, recv_tag.into().number()?);
+        let (from, to) = ((&send_buf(data), dest, send_tag), (&recv_buf(room), source, recv_tag));
+        self.member.perform(|engine| {
+            // SAFETY: both buffers are borrowed until `perform` returns, and then both requests are over or the member settled (API
+            // rule 3); elements may have any bytes.
+            let (sent, received) = unsafe { engine.isendrecv(&self.comm, from, to) }?;
+            engine.wait_complete(sent)?;
+            engine.wait_for_good(received)?;
+            let (_, failed) = engine.take_outcome(sent);
+            let status = outcome(engine.take_outcome(received))?;
+            failed.map_or(Ok(status), Err)
         })
     }
 

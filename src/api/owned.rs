@@ -99,7 +99,7 @@ impl<E: Element, T: Threading> Owned<'_, E, T> {
     fn wait(&mut self) -> Result<p2p::MessageStatus> {
         let request = self.request.ok_or(Error::Request("it is over"))?;
         let over = self.comm.member.perform(|engine| {
-            engine.wait_complete(request)?;
+            engine.wait_for_good(request)?;
             Ok(engine.take_outcome(request))
         });
         if !matches!(over, Err(Error::InsideCallback)) {

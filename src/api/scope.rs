@@ -210,7 +210,7 @@ impl<T: Threading> Begun<'_, T> {
     fn wait(&self, place: usize) -> Result<crate::p2p::MessageStatus> {
         let ScopedRequest { request, .. } = self.entry(place)?;
         let over = self.comm.member.perform(|engine| {
-            engine.wait_complete(request)?;
+            engine.wait_for_good(request)?;
             Ok(engine.take_outcome(request))
         });
         if !matches!(over, Err(Error::InsideCallback)) {

@@ -5,7 +5,7 @@
 //!   under a shared lock of the target, or between two fences, or while the target exposes itself, and holds a shared lock of its own
 //!   memory.
 //! - **API window rule 3.** Between two fences no rank holds a lock: each member has said to all others that it begins an epoch of fences, and
-//!   who holds a lock has said that it does not.
+//!   who holds a lock has said that it does not. A member for which one of the two fences fails uses the window no more: others may be between them.
 //! - **API window rule 4.** The memory is given back only when each member has said to all others that it frees the window. Otherwise it stays
 //!   until the job ends.
 
@@ -105,7 +105,7 @@ pub struct Window<'c, E: Element, T: Threading = Single> {
     /// Exclusive locks of the own memory that have not ended, and whether it is exposed.
     own_locked: Cell<bool>,
     exposed: Cell<bool>,
-    /// A panic has left an epoch of fences.
+    /// A panic or an error has left an epoch of fences, in which other members may still be.
     torn: Cell<bool>,
     elements: PhantomData<Cell<E>>,
 }
@@ -166,7 +166,7 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     /// Performs a call on the window.
     pub(super) fn perform<R>(&self, operation: impl FnOnce(&rma::Window, &Engine) -> Result<R>) -> Result<R> {
         if self.torn.get() {
-            return Err(Error::RmaSync("a panic has left an epoch of fences of this window"));
+            return Err(Error::RmaSync("a panic or an error has left an epoch of fences of this window"));
         }
         let window = self.inner()?;
         self.comm.member.perform(|engine| operation(window, engine))
@@ -256,7 +256,8 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     ///
     /// # Errors
     /// Those of `body`, which the other ranks do not see; [`Error::RmaSync`] at all ranks if one holds a lock, is exposed or calls
-    /// [`free`](Self::free); [`Error::RankFailed`].
+    /// [`free`](Self::free); [`Error::RankFailed`]. Where a fence has failed, other ranks may still be in the epoch, and the window can only be
+    /// dropped.
     ///
     /// ```
     /// # fn main() -> perusal::Result<()> {
@@ -272,12 +273,12 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     /// ```
     pub fn fence<R>(&mut self, body: impl FnOnce(&Access<'_, E, T>) -> Result<R>) -> Result<R> {
         self.agree(FENCE)?;
-        self.perform(|window, engine| window.fence(engine, NO))?;
-        // A panic in `body` leaves it torn: the others are still inside.
+        // From here on other members may be inside, until the last fence has succeeded here.
         let inside = Inside(self);
+        inside.0.perform(|window, engine| window.fence(engine, NO))?;
         let result = body(&Access { window: inside.0, only: None });
+        inside.0.perform(|window, engine| window.fence(engine, LAST))?;
         core::mem::forget(inside);
-        self.perform(|window, engine| window.fence(engine, LAST))?;
         result
     }
 
@@ -376,7 +377,7 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     }
 }
 
-/// The body of an epoch of fences is running; dropped by a panic alone.
+/// An epoch of fences has begun; dropped only if a panic or an error leaves it.
 struct Inside<'w, 'c, E: Element, T: Threading>(&'w Window<'c, E, T>);
 
 impl<E: Element, T: Threading> Drop for Inside<'_, '_, E, T> {

@@ -10,7 +10,7 @@ use crate::doorbell::Doorbell;
 use crate::error::{Error, Result};
 use crate::ring::{MappedRing, Producer};
 use crate::shm::{Memory, RankState};
-use crate::sync::{AsymmetricFence, AtomicBool, Ordering, RwLock, serve_membarrier};
+use crate::sync::{AsymmetricFence, AtomicBool, Mutex, Ordering, RwLock, serve_membarrier};
 use std::sync::{Arc, PoisonError};
 
 /// A job that this process has met.
@@ -121,6 +121,8 @@ pub(crate) struct OtherJobs {
     /// Whether there has been any.
     any: AtomicBool,
     list: RwLock<Vec<Arc<OtherJob>>>,
+    /// Held by the thread that meets a job: another one that comes to the same job waits until it is known.
+    meeting: Mutex<()>,
 }
 
 impl OtherJobs {
@@ -190,11 +192,12 @@ impl Engine {
         Ok(HomeJob(Some(job)))
     }
 
-    /// Gets to know a job in which this process has a place: takes that place, and forgets jobs that have gone.
+    /// Gets to know a job in which this process has a place, unless it knows it: takes that place, and forgets jobs that have gone.
     ///
     /// # Errors
     /// [`Error::Intern`] if it has none; [`Error::Segment`] if it is not free; [`Error::Other`] if the two notify by fences that do not go together.
     pub fn meet_job(&self, memory: Memory) -> Result<()> {
+        let _alone = self.other_jobs.meeting.lock().unwrap_or_else(PoisonError::into_inner);
         let (id, own) = (memory.header().job_id(), (self.job.header().job_id(), self.rank));
         if id == own.0 || self.other_job(id).is_some() {
             return Ok(());
@@ -218,6 +221,12 @@ impl Engine {
         let counts = memory.shape().uses_counters();
         let job = Arc::new(OtherJob { id, memory, own_place, counts });
         let roster = self.job.roster();
+        // A place may have had a guest of another job before. Who finds the job in the list may send there.
+        for place in 0..self.job.places_in_use() {
+            if roster.entry(place).guest().is_some_and(|guest| guest.0 == id) {
+                self.peers[place as usize].forget(self.shared);
+            }
+        }
         let mut list = self.other_jobs.list.write().unwrap_or_else(PoisonError::into_inner);
         list.retain(|job| {
             (0..self.job.places_in_use())
@@ -226,13 +235,6 @@ impl Engine {
         list.push(job);
         // Relaxed: as in `guest`.
         self.other_jobs.any.store(true, Ordering::Relaxed);
-        drop(list);
-        // A place may have had a guest of another job before.
-        for place in 0..self.job.places_in_use() {
-            if roster.entry(place).guest().is_some_and(|guest| guest.0 == id) {
-                self.peers[place as usize].forget(self.shared);
-            }
-        }
         Ok(())
     }
 
@@ -301,5 +303,76 @@ impl Engine {
         jobs.sort_unstable();
         jobs.dedup();
         jobs.iter().filter_map(|id| self.other_job(*id)).for_each(|job| job.count_link(there));
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+    use crate::abi::{MPI_ANY_TAG, MPI_BYTE};
+    use crate::comm::Comm;
+    use crate::datatype::Datatype;
+    use crate::events::Registry;
+    use crate::limits::rounds;
+    use crate::p2p::{Mode, RecvBuf, SendBuf};
+    use crate::shm::{Job, Universe};
+    use crate::variables::Overrides;
+    use std::sync::Barrier;
+
+    /// The first rank of `jobs`; the others have no engine.
+    fn engine(jobs: Vec<Job>, shared: bool) -> Engine {
+        let job = jobs.into_iter().next().expect("a rank");
+        // SAFETY: used by one thread, or `shared` is true.
+        unsafe { Engine::new(job, shared, Registry::new(Box::new(|text| panic!("{text}")))) }.expect("engine")
+    }
+
+    #[test]
+    fn threads_that_meet_a_job_at_once_take_one_place_there() {
+        const THREADS: usize = 4;
+        let engine = engine(Job::threads(1).expect("memory"), true);
+        for _ in 0..rounds(50) {
+            let room = Universe { places: 2, size: 2 };
+            let other = Memory::create_universe(1, room, 0, &Overrides::default()).expect("memory");
+            other.reserve_places(1, 1).expect("memory");
+            other.roster().entry(1).prepare_guest(1, (engine.job().header().job_id(), engine.rank()));
+            let together = Barrier::new(THREADS);
+            std::thread::scope(|scope| {
+                for _ in 0..THREADS {
+                    let memory = Memory::attach(other.segment().fd()).expect("memory");
+                    scope.spawn(|| {
+                        together.wait();
+                        engine.meet_job(memory).expect("its place is free, or its own");
+                    });
+                }
+            });
+            assert!(engine.other_job(other.header().job_id()).is_some_and(|job| job.own_place == 1));
+        }
+    }
+
+    #[test]
+    fn a_receive_whose_send_cannot_begin_takes_no_message() {
+        let engine = engine(Job::threads(2).expect("memory"), false);
+        let comm = Comm::world(0, 2, engine.registry().attach(0));
+        let comm = engine.open(comm).expect("world");
+        // The other one is a process of a job that nobody has met: there is no ring to it.
+        engine.job().roster().entry(1).prepare_guest(1, (1, 0));
+        engine.other_jobs.any.store(true, Ordering::Relaxed);
+        let byte = Datatype::predefined_ref(MPI_BYTE).expect("MPI_BYTE");
+        let (data, mut room) = ([7_u8; 3], [0_u8; 3]);
+        let from = SendBuf::new(data.as_ptr(), data.len(), byte, MPI_BYTE).expect("it fits");
+        let to = RecvBuf::new(room.as_mut_ptr(), room.len(), byte, MPI_BYTE).expect("it fits");
+        // SAFETY: the buffers outlive the requests, all of which are over below.
+        unsafe {
+            engine.send(&comm, &from, 0, 5, Mode::Standard).expect("to itself");
+            let failed = engine.isendrecv(&comm, (&from, 1, 5), (&to, 0, MPI_ANY_TAG));
+            assert!(matches!(failed, Err(Error::Intern(_))));
+            let (sent, received) =
+                engine.isendrecv(&comm, (&from, 0, 6), (&to, 0, MPI_ANY_TAG)).expect("to itself");
+            assert_eq!(engine.wait(received).expect("the message is there").tag, 5);
+            engine.wait(sent).expect("a copy is kept");
+            assert_eq!(engine.recv(&comm, &to, 0, MPI_ANY_TAG).expect("the other message").tag, 6);
+        }
+        assert_eq!(room, data);
+        assert_eq!(engine.slab.alive(false), 0, "each request has been given back");
     }
 }

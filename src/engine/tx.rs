@@ -102,6 +102,15 @@ impl Transmit<'_> {
         Ok(result)
     }
 
+    /// Establishes the transmit queue to `peer` if need be, so that what is started afterwards does not fail for want of it.
+    pub(crate) fn establish(self, peer: u32) -> Result<()> {
+        let mut tx = self.engine.peers[peer as usize].tx.lock(self.engine.shared);
+        if tx.is_none() {
+            *tx = Some(TxQueue::establish(self.engine, peer)?);
+        }
+        Ok(())
+    }
+
     /// Sends a control record, or puts it behind what waits for room.
     pub(crate) fn send_control(self, peer: u32, header: Header, payload: ControlPayload) -> Result<()> {
         self.with(peer, |tx| {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `args` | what a call is about, as the C bindings and the Rust API say it |
 //! | `send`, `recv` | MPI_Send and MPI_Recv in their modes, blocking and not |
+//! | `sendrecv` | both at once |
 //! | `collective` | the messages that collectives are made of |
 //! | `buffered` | attached buffers |
 //! | `probe`, `cancel`, `wait`, `persistent` | the other verbs |
@@ -19,6 +20,7 @@ mod persistent;
 mod probe;
 mod recv;
 mod send;
+mod sendrecv;
 mod teardown;
 mod wait;
 

@@ -4,7 +4,7 @@ use super::buffer::Partitions;
 use super::channel::{Channel, HELLO, Landing, handshake};
 use super::marks::Marks;
 use super::request_events::RequestEvents;
-use super::words::OverRound;
+use super::words::Mark;
 use crate::comm::Comm;
 use crate::engine::{Awaited, BackgroundOperation, Data, Engine, Mode, PutAside};
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ pub struct PartitionedReceive {
     cursor: AtomicUsize,
     /// Rounds that were started, those that are over, and those whose outcome has been taken.
     round: AtomicU64,
-    over: OverRound,
+    over: Mark,
     notified: AtomicU64,
     events: RequestEvents,
 }
@@ -78,7 +78,7 @@ impl PartitionedReceive {
             marks,
             cursor: AtomicUsize::new(0),
             round: AtomicU64::new(0),
-            over: OverRound::default(),
+            over: Mark::default(),
             notified: AtomicU64::new(0),
             events: RequestEvents::new(comm, Operation::Recv, source, tag),
         }))
@@ -97,7 +97,7 @@ impl PartitionedReceive {
     }
 
     fn is_over(&self) -> bool {
-        // "partition received" edge, pairs with `poll`.
+        // "partition received" edge, pairs with `end`.
         self.over.is_over(self.round())
     }
 
@@ -121,10 +121,7 @@ impl PartitionedReceive {
         self.round.store(round, Ordering::Relaxed);
         self.events.start(engine, &self.buffer);
         match &self.peer {
-            None => {
-                self.events.complete(engine, &self.buffer, round, false);
-                self.over.end(round);
-            }
+            None => _ = self.end(engine, round, None),
             Some((world, channel)) => {
                 if let Landing::Buffer(_) = channel.landing {
                     self.clear(engine, *world, channel, round);
@@ -228,17 +225,24 @@ impl PartitionedReceive {
         }
         let whole = channel.words().has_ended(round) && (0..self.marks.len()).all(|at| self.is_here(at));
         self.tell_arrivals(engine);
-        if !whole {
-            return false;
+        whole && self.end(engine, round, Some((*world, channel)))
+    }
+
+    /// Ends `round`, all of which has been received from `peer`, unless another thread does. Returns whether the round is over.
+    fn end(&self, engine: &Engine, round: u64, peer: Option<(u32, &Channel)>) -> bool {
+        if self.over.step(round) {
+            self.events.complete(engine, &self.buffer, round, peer.is_some());
+            if let Some((world, channel)) = peer
+                && let Landing::Staged(_) = channel.landing
+            {
+                self.clear(engine, world, channel, round + 1);
+            }
+            // "partition received" edge, pairs with `is_over`. The last access to the channel was above: the program may now free the request, and
+            // with it the channel.
+            let taken = self.over.take(round);
+            debug_assert!(taken, "nobody else takes the second step");
         }
-        if !self.events.complete_once(engine, &self.buffer, round) {
-            return self.is_over();
-        }
-        // "partition received" edge, pairs with `is_over`. Of two threads that come here one goes on.
-        if self.over.end_once(round) && matches!(channel.landing, Landing::Staged(_)) {
-            self.clear(engine, *world, channel, round + 1);
-        }
-        true
+        self.is_over()
     }
 
     /// The outcome of a round that is over. `last`: it is inactive then.

@@ -23,16 +23,14 @@ pub(super) struct RequestEvents {
     id: AtomicUsize,
     /// The last round for which the beginning of a transfer has been emitted.
     begun: AtomicU64,
-    /// Of a receive, the last round for which the end has been emitted.
-    completed: AtomicU64,
     /// Of a receive that has been observed: for which partitions the arrival has been emitted.
     emitted: OnceLock<Marks>,
 }
 
 impl RequestEvents {
     pub fn new(comm: Arc<Comm>, operation: Operation, peer: i32, tag: i32) -> Self {
-        let (id, begun, completed) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        Self { comm, operation, peer, tag, id, begun, completed, emitted: OnceLock::new() }
+        let (id, begun) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Self { comm, operation, peer, tag, id, begun, emitted: OnceLock::new() }
     }
 
     /// What a wait for it is for, whose peer is `peer` in the job.
@@ -248,22 +246,6 @@ impl RequestEvents {
         if self.is_observed() {
             self.emit_complete(engine, buffer, round, transferred);
         }
-    }
-
-    /// As [`Self::complete`], where several threads may find that the round is over. Returns false if another thread emits it.
-    #[inline(always)]
-    pub fn complete_once(&self, engine: &Engine, buffer: &Partitions, round: u64) -> bool {
-        !self.is_observed() || self.emit_complete_once(engine, buffer, round)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn emit_complete_once(&self, engine: &Engine, buffer: &Partitions, round: u64) -> bool {
-        let first = self.completed.fetch_max(round, Ordering::Relaxed) < round;
-        if first {
-            self.emit_complete(engine, buffer, round, true);
-        }
-        first
     }
 
     #[cold]

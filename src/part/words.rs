@@ -93,8 +93,8 @@ impl ArrivalCount {
     }
 }
 
-/// How far a partition is: of the sender's, ready and then taken; of a receiver's that unpacks, taken and then unpacked. Twice the round,
-/// plus one for the second step.
+/// How far a partition is: of the sender's, ready and then taken; of a receiver's that unpacks, taken and then unpacked. And how far the end of a
+/// receiver's round is: claimed by one thread, and then over. Twice the round, plus one for the second step.
 #[derive(Debug, Default)]
 pub struct Mark(AtomicU64);
 
@@ -123,14 +123,15 @@ impl Mark {
     /// Takes the second step of `round`, if the first one has been taken. Returns whether the caller did (partition rule 2).
     #[must_use]
     pub fn take(&self, round: u64) -> bool {
-        // AcqRel: "partition mark" edge, pairs with Release in `step`; and with Acquire in `is_over`: what was unpacked is there.
+        // AcqRel: "partition mark" edge, pairs with Release in `step`; and with Acquire in `is_over`: what was unpacked is there. "partition received"
+        // edge, pairs with Acquire in `is_over`: the caller's last access to the shared memory has been made.
         self.0.compare_exchange(2 * round, 2 * round + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Whether both steps of `round` have been taken.
     #[must_use]
     pub fn is_over(&self, round: u64) -> bool {
-        // Acquire: "partition mark" edge, pairs with Release in `take`.
+        // Acquire: "partition mark" and "partition received" edges, pairs with Release in `take`.
         self.0.load(Ordering::Acquire) > 2 * round
     }
 }
@@ -154,7 +155,7 @@ impl SentCount {
     }
 }
 
-/// The last round of a request that is over.
+/// Of a send, the last round that is over.
 #[derive(Debug, Default)]
 pub struct OverRound(AtomicU64);
 
@@ -165,18 +166,10 @@ impl OverRound {
         self.0.store(round, Ordering::Release);
     }
 
-    /// `round` is over, as more than one thread may find. Returns whether the caller is the first.
-    #[must_use]
-    pub fn end_once(&self, round: u64) -> bool {
-        // Release: "partition received" edge, pairs with Acquire in `is_over`. Acquire: what comes next of the caller, which lets the
-        // sender write again, comes after what others did that came first.
-        self.0.fetch_max(round, Ordering::AcqRel) < round
-    }
-
     /// Whether `round` is over.
     #[must_use]
     pub fn is_over(&self, round: u64) -> bool {
-        // Acquire: "partition done" and "partition received" edges, pairs with Release in `end` and `end_once`.
+        // Acquire: "partition done" edge, pairs with Release in `end`.
         self.0.load(Ordering::Acquire) >= round
     }
 }

@@ -114,7 +114,9 @@ static void flush_later(void) {
     OK(MPI_Comm_detach_buffer_c(comm, &got, &size));
     CHECK(got == room);
     SAME((int)size, ROOM);
-    OK(MPI_Comm_attach_buffer(comm, MPI_BUFFER_AUTOMATIC, 0));
+    CLASS(MPI_Comm_attach_buffer(comm, room, -1), MPI_ERR_ARG);
+    /* Its size says nothing. */
+    OK(MPI_Comm_attach_buffer(comm, MPI_BUFFER_AUTOMATIC, -1));
     if (rank == 0) {
         OK(bsend(LARGE, comm));
     } else {

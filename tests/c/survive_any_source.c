@@ -6,7 +6,7 @@
 
 int main(void) {
     int rank, size, value = 0, flag, index, count;
-    MPI_Request request, two[2];
+    MPI_Request request, two[2], exchanges[2];
     MPI_Status status;
     MPI_Group failed, world;
     MPI_Init(NULL, NULL);
@@ -25,6 +25,15 @@ int main(void) {
         two[0] = MPI_REQUEST_NULL;
         two[1] = request;
         CLASS(MPI_Waitany(2, two, &index, &status), MPIX_ERR_PROC_FAILED_PENDING);
+        /* The same of one that has begun with a send. */
+        int out = 8, in = 0, both = 9;
+        OK(MPI_Isendrecv(&out, 1, MPI_INT, 1, 5, &in, 1, MPI_INT, MPI_ANY_SOURCE, 6, MPI_COMM_WORLD, &exchanges[0]));
+        OK(MPI_Isendrecv_replace(&both, 1, MPI_INT, 1, 5, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &exchanges[1]));
+        for (int i = 0; i < 2; i++) {
+            CLASS(MPI_Test(&exchanges[i], &flag, &status), MPIX_ERR_PROC_FAILED_PENDING);
+            CLASS(MPI_Wait(&exchanges[i], &status), MPIX_ERR_PROC_FAILED_PENDING);
+            CHECK(exchanges[i] != MPI_REQUEST_NULL);
+        }
         CLASS(MPI_Probe(MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &status), MPIX_ERR_PROC_FAILED);
         OK(MPIX_Comm_get_failed(MPI_COMM_WORLD, &failed));
         OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
@@ -48,6 +57,9 @@ int main(void) {
         OK(MPI_Wait(&request, &status));
         SAME(value, 5);
         SAME(status.MPI_SOURCE, 1);
+        OK(MPI_Waitall(2, exchanges, MPI_STATUSES_IGNORE));
+        SAME(in, 8);
+        SAME(both, 9);
         OK(MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status));
         SAME(value, 6);
         /* A communicator with other members is not concerned. */
@@ -58,6 +70,10 @@ int main(void) {
         OK(MPI_Recv(&value, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, &status));
         value = 5;
         OK(MPI_Send(&value, 1, MPI_INT, 0, 2, MPI_COMM_WORLD));
+        for (int tag = 6; tag <= 7; tag++) {
+            OK(MPI_Recv(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, &status));
+            OK(MPI_Send(&value, 1, MPI_INT, 0, tag, MPI_COMM_WORLD));
+        }
         value = 6;
         OK(MPI_Send(&value, 1, MPI_INT, 0, 4, MPI_COMM_WORLD));
     }

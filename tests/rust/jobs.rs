@@ -46,6 +46,8 @@ fn play_a_part() {
         "panic" => perusal::run(|world| if world.rank() == 1 { panic!("as asked") } else { hang(world) }),
         "callback" => perusal::run(callback),
         "survive" => perusal::run(survive),
+        "receives" => perusal::run(receives_that_have_failed),
+        "fence" => perusal::run(fence_that_has_failed),
         other => panic!("no such part: {other}"),
     };
     if let Err(error) = played {
@@ -97,6 +99,86 @@ fn ranks_outlive_others_and_go_on_without_them() {
     for rank in [0, 2] {
         assert!(text.contains(&format!("rank {rank} has outlived [1, 3]")), "{text}");
     }
+}
+
+/// Rank 1 dies. So receives of rank 0 from any source fail, and what rank 2 sends afterwards is for others.
+fn receives_that_have_failed(world: &World) -> Result<()> {
+    const BYTES: usize = 64;
+    match world.rank() {
+        0 => {
+            let failed = |error| matches!(error, Error::ProcFailed { rank: 1, .. });
+            let mut room = [1_u8; BYTES];
+            assert!(world.irecv(vec![0_u8; BYTES], Any, 7)?.wait().is_err_and(failed));
+            assert!(world.scope(|scope| scope.irecv(&mut room, Any, 7)?.wait().map(drop)).is_err_and(failed));
+            assert!(world.scope(|scope| scope.irecv(&mut room, Any, 7).map(drop)).is_err_and(failed));
+            assert!(world.sendrecv(&[5_u8], (0, 5), &mut room, (Any, 7)).is_err_and(failed));
+            // Now rank 2 sends; the last of its messages comes after the others.
+            world.send(&world.recv::<u8>(0, 5)?.0, 2, 5)?;
+            world.recv::<u8>(2, 8)?;
+            assert_eq!(room, [1; BYTES]);
+            for value in 0..4 {
+                assert!(world.iprobe(2, 7)?.is_some(), "a receive that has failed took message {value}");
+                assert_eq!(world.recv::<u8>(2, 7)?.0, [value; BYTES]);
+            }
+            println!("rank 0 has all messages");
+        }
+        1 => std::process::abort(),
+        _ => {
+            world.recv::<u8>(0, 5)?;
+            (0..4_u8).try_for_each(|value| world.send(&[value; BYTES], 0, 7))?;
+            world.send(&[0_u8], 0, 8)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_receive_that_fails_because_of_a_death_takes_no_message_afterwards() {
+    let text = text(&launch_with(&["--survive"], 3, "receives", &[]));
+    assert!(text.contains("rank 0 has all messages"), "{text}");
+}
+
+/// Rank 1 dies between two fences. Rank 2 still stores there when the second fence has failed at rank 0.
+fn fence_that_has_failed(world: &World) -> Result<()> {
+    let mut window = world.window::<u64>(1)?;
+    let failed = |error| matches!(error, Error::ProcFailed { rank: 1, .. });
+    match world.rank() {
+        0 => {
+            assert!(window.fence(|_| world.send(&[0_u8], 1, 1)).is_err_and(failed));
+            for target in [0, 2] {
+                assert!(matches!(window.lock(target), Err(Error::RmaSync(_))));
+                assert!(matches!(window.lock_shared(target), Err(Error::RmaSync(_))));
+            }
+            assert!(matches!(window.fence(|_| Ok(())), Err(Error::RmaSync(_))));
+            assert!(matches!(window.free(), Err(Error::RmaSync(_))));
+            world.send(&[0_u8], 2, 1)?;
+            println!("rank 0 has no slice");
+        }
+        1 => window.fence(|_| {
+            world.recv::<u8>(0, 1)?;
+            world.recv::<u8>(2, 1)?;
+            std::process::abort()
+        })?,
+        _ => {
+            let left = window.fence(|epoch| {
+                world.send(&[0_u8], 1, 1)?;
+                let mut value = 0;
+                while world.iprobe(0, 1)?.is_none() {
+                    value += 1;
+                    epoch.put(&[value], 0, 0)?;
+                }
+                world.recv::<u8>(0, 1).map(drop)
+            });
+            assert!(left.is_err_and(failed));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_window_whose_fence_has_failed_gives_no_slice_of_memory_to_which_others_may_store() {
+    let text = text(&launch_with(&["--survive"], 3, "fence", &[]));
+    assert!(text.contains("rank 0 has no slice"), "{text}");
 }
 
 fn hang(world: &World) -> Result<()> {

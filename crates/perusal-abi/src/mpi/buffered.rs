@@ -16,10 +16,11 @@ use core::ffi::c_void;
 use std::sync::Arc;
 
 fn attach_to(buffers: &Buffers, addr: *mut c_void, size: i64) -> Result<()> {
-    let size = usize::try_from(size).map_err(|_| Error::Arg("the size of the buffer is negative"))?;
     if addr as usize == MPI_BUFFER_AUTOMATIC {
+        // The size says nothing (MPI 5.0 §3.6).
         return buffers.attach_automatic();
     }
+    let size = usize::try_from(size).map_err(|_| Error::Arg("the size of the buffer is negative"))?;
     if is_memory(addr.addr()) {
         return buffers.attach(addr.cast(), size);
     }

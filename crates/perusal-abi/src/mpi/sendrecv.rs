@@ -8,7 +8,7 @@ use crate::comm::{Comm, ErrhandlerSlot, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::messages::{contents, recv_buf, recv_peer, send_buf, send_peer};
-use crate::p2p::{MessageStatus, Mode, Request};
+use crate::p2p::{MessageStatus, Request};
 use crate::process::engine;
 use crate::requests::{Task, insert_task};
 use crate::sync::Mutex;
@@ -40,16 +40,7 @@ fn start(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<&Scratch>) ->
     }
     // SAFETY: argument rule 3: the buffers are valid until both are complete, and MPI 5.0 §3.10 forbids that they overlap; a copy of
     // what is sent lives as long as the operation.
-    unsafe {
-        let engine = engine()?;
-        let received = engine.irecv(comm, &to, recv.peer, recv.tag)?;
-        let sent = engine.isend(comm, &from, send.peer, send.tag, Mode::Standard).inspect_err(|_| {
-            // Nobody waits for the other half any more.
-            let _ = engine.cancel(received);
-            engine.free_request(received);
-        })?;
-        Ok((sent, received))
-    }
+    unsafe { engine()?.isendrecv(comm, (&from, send.peer, send.tag), (&to, recv.peer, recv.tag)) }
 }
 
 /// Sends, receives, and waits for both.
@@ -103,7 +94,8 @@ struct Combined {
 }
 
 impl Task for Combined {
-    fn poll(&self, _: &Engine) -> Result<bool> {
+    fn poll(&self, engine: &Engine) -> Result<bool> {
+        engine.check_pending(self.received)?;
         Ok(self.sent.is_over() && self.received.is_over())
     }
     fn outcome(&self, engine: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
