@@ -277,13 +277,16 @@ impl File {
             [1, view.unit as i64, hash]
         });
         let all = self.exchange(engine, own)?;
-        let view = view?;
+        let mut view = view?;
         if all.iter().any(|[good, ..]| *good == 0) {
             let what = "another rank gave an invalid view; its own error says what is wrong";
             return Err(self.refused(abi::MPI_ERR_ARG, what));
         }
         if all.iter().any(|other| *other != own) {
             return Err(self.differ("the etypes or the data representations of a view"));
+        }
+        if self.mode.is_sequential() {
+            view.disp = self.current_displacement(engine)?;
         }
         *lock(&self.view) = Arc::new(view);
         *lock(&self.position) = 0;
@@ -294,7 +297,15 @@ impl File {
         self.barrier(engine)
     }
 
-    /// Checks a view for this file. `None` for the displacement: where the shared file pointer is (MPI_DISPLACEMENT_CURRENT).
+    /// Where the shared file pointer stands, in bytes of the file. All members call it, each after its accesses.
+    fn current_displacement(&self, engine: &Engine) -> Result<u64> {
+        let own = self.shared().and_then(|shared| self.view().offset_of_etype(shared.get()));
+        // All take what the member of rank 0 has found, so that all go on or none.
+        let disp = self.exchange(engine, [*own.as_ref().unwrap_or(&-1)])?[0][0];
+        u64::try_from(disp).map_err(|_| own.err().unwrap_or_else(|| self.pointer_too_far()))
+    }
+
+    /// Checks a view for this file. `None` for the displacement: where the shared file pointer is as the view is set (MPI_DISPLACEMENT_CURRENT).
     ///
     /// # Errors
     /// As for [`View::new`]; [`Error::Disp`] where the mode asks for the other kind of displacement.
@@ -307,7 +318,8 @@ impl File {
     ) -> Result<View> {
         let disp = match disp {
             Some(disp) if !self.mode.is_sequential() => disp,
-            None if self.mode.is_sequential() => self.view().offset_of_etype(self.shared()?.get())?,
+            // All members must be there before the pointer is looked at: `set_view` does that.
+            None if self.mode.is_sequential() => 0,
             Some(_) => {
                 return Err(Error::Disp("with MPI_MODE_SEQUENTIAL it must be MPI_DISPLACEMENT_CURRENT"));
             }
