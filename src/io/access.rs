@@ -158,13 +158,14 @@ pub(super) fn move_elements(file: &Descriptor, access: &Access, elements: &Eleme
                 return Transfer::failed(error);
             }
             let written = write_runs(file, &access.view, access.at, &staged);
-            Transfer { bytes: representation.native_bytes(elements, written.bytes), ..written }
+            let bytes = representation.native_bytes(elements, written.bytes);
+            written.converted(bytes)
         }
         Direction::Read => {
             let read = read_runs(file, &access.view, access.at, &mut staged);
             let got = &mut staged[..read.bytes as usize];
             match representation.decode(elements, got) {
-                Ok(bytes) => Transfer { bytes, ..read },
+                Ok(bytes) => read.converted(bytes),
                 Err(error) => Transfer::failed(error),
             }
         }
@@ -206,10 +207,10 @@ fn move_native(file: &Descriptor, access: &Access, elements: &Elements) -> Trans
         };
         done += moved.bytes as usize;
         if moved.error.is_some() || (moved.bytes as usize) < len {
-            return Transfer { bytes: done as u64, error: moved.error };
+            return Transfer::of(done as u64, moved.error);
         }
     }
-    Transfer { bytes: done as u64, error: None }
+    Transfer::of(done as u64, None)
 }
 
 /// Writes bytes to the runs of a view from position `at` on.
@@ -327,12 +328,12 @@ fn read_runs(file: &Descriptor, view: &View, at: u64, to: &mut [u8]) -> Transfer
                     break;
                 }
             }
-            Transfer { bytes: put as u64, error: span.error.filter(|_| put < wanted) }
+            Transfer::of(put as u64, span.error.filter(|_| put < wanted))
         };
         done += moved.bytes as usize;
         if moved.error.is_some() || (moved.bytes as usize) < wanted {
-            return Transfer { bytes: done as u64, error: moved.error };
+            return Transfer::of(done as u64, moved.error);
         }
     }
-    Transfer { bytes: done as u64, error: None }
+    Transfer::of(done as u64, None)
 }

@@ -39,7 +39,7 @@ impl File {
         };
         match prepared {
             Ok(access) => {
-                self.settle(start, &access, elements, &moved);
+                self.settle(start, &access, &moved);
                 moved
             }
             Err(error) => Transfer::failed(error),

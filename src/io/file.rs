@@ -399,7 +399,7 @@ impl File {
         self.observe(how, elements, || match self.prepare(direction, start, elements) {
             Ok(access) => {
                 let moved = self.perform(&access, elements);
-                self.settle(start, &access, elements, &moved);
+                self.settle(start, &access, &moved);
                 moved
             }
             Err(error) => Transfer::failed(error),
@@ -407,12 +407,10 @@ impl File {
     }
 
     /// After an access that has moved less than it was to: the individual pointer stands behind what was moved.
-    pub(super) fn settle(&self, start: Start, access: &Access, elements: &Elements, moved: &Transfer) {
-        let missing = (elements.bytes() as u64).saturating_sub(moved.bytes);
-        if start == Start::Individual && missing > 0 && elements.bytes() > 0 {
-            // Bytes in the file are to bytes in memory as they are for the whole access.
-            let scale = u128::from(access.bytes) * u128::from(missing) / elements.bytes() as u128;
-            *lock(&self.position) -= (scale as u64 / access.view.unit) as i64;
+    pub(super) fn settle(&self, start: Start, access: &Access, moved: &Transfer) {
+        let missing = access.bytes.saturating_sub(moved.in_file.unwrap_or(moved.bytes));
+        if start == Start::Individual && missing > 0 {
+            *lock(&self.position) -= (missing / access.view.unit) as i64;
         }
     }
 

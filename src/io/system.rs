@@ -113,12 +113,24 @@ pub struct Transfer {
     pub bytes: u64,
     /// What kept it from going on. The end of a file is no error.
     pub error: Option<Error>,
+    /// Bytes of the file that were moved, where a representation makes more or fewer of them than of those in memory.
+    pub(super) in_file: Option<u64>,
 }
 
 impl Transfer {
     /// Nothing, because of `error`.
     pub fn failed(error: Error) -> Self {
-        Self { bytes: 0, error: Some(error) }
+        Self::of(0, Some(error))
+    }
+
+    /// So many bytes, which are as many in the file as in memory.
+    pub(super) fn of(bytes: u64, error: Option<Error>) -> Self {
+        Self { bytes, error, in_file: None }
+    }
+
+    /// The same bytes of the file, which are `bytes` in memory.
+    pub(super) fn converted(self, bytes: u64) -> Self {
+        Self { bytes, in_file: Some(self.bytes), ..self }
     }
 }
 
@@ -308,14 +320,14 @@ impl Descriptor {
     #[inline]
     pub fn read(&self, offset: u64, to: &mut [u8]) -> Transfer {
         let (bytes, errno) = self.read_raw(offset, to);
-        Transfer { bytes, error: errno.map(|errno| self.access_failure("reading", offset + bytes, errno)) }
+        Transfer::of(bytes, errno.map(|errno| self.access_failure("reading", offset + bytes, errno)))
     }
 
     /// As [`write_raw`](Self::write_raw), with a sentence about the error.
     #[inline]
     pub fn write(&self, offset: u64, from: &[u8]) -> Transfer {
         let (bytes, errno) = self.write_raw(offset, from);
-        Transfer { bytes, error: errno.map(|errno| self.access_failure("writing", offset + bytes, errno)) }
+        Transfer::of(bytes, errno.map(|errno| self.access_failure("writing", offset + bytes, errno)))
     }
 
     #[cold]
