@@ -2,6 +2,7 @@
 
 use super::access::{Access, Direction, Elements, Transfer};
 use super::background::BackgroundAccess;
+use super::entry::Entry;
 use super::hints;
 use super::mode::Mode;
 use super::pointer::SharedPointer;
@@ -62,6 +63,8 @@ pub struct File {
     /// The individual file pointer, in etypes.
     pub(super) position: Mutex<i64>,
     pub(super) shared: Option<SharedPointer>,
+    /// What the member of rank 0 removes when the file is closed, with MPI_MODE_DELETE_ON_CLOSE.
+    pub(super) entry: Option<Entry>,
     pub(super) atomic: AtomicBool,
     pub(super) counts: Arc<FileCounts>,
     /// Held by the thread that is in an atomic access.
@@ -96,6 +99,7 @@ impl File {
             view: Mutex::new(Arc::new(View::of_bytes(name))),
             position: Mutex::new(0),
             shared,
+            entry: None,
             atomic: AtomicBool::new(false),
             counts,
             atomic_threads: Mutex::new(()),

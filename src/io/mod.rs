@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `file` | [`File`]: what can be asked and changed |
 //! | `open` | opening and closing, which all members do together |
+//! | `entry` | the place of a file in a folder, from which it is deleted |
 //! | `mode` | access modes |
 //! | `view` | where the bytes that a rank sees lie in the file |
 //! | `representation` | data representations: native, internal, external32 and the program's own |
@@ -26,6 +27,7 @@
 mod access;
 mod background;
 mod collective;
+mod entry;
 mod file;
 mod file_events;
 mod hints;

@@ -11,7 +11,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, OFlags};
 use rustix::io::{Errno, IoSliceMut, ReadWriteFlags};
 use std::ffi::{CStr, CString, OsStr};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -52,6 +52,14 @@ impl Name {
 
     pub fn path(&self) -> &CStr {
         &self.0
+    }
+
+    /// The name that is behind it, if it is that of a symbolic link.
+    pub fn behind_link(&self) -> Option<Self> {
+        let target = fs::readlink(self.path(), Vec::new()).ok()?;
+        let [own, target] = [self.path(), &target].map(|name| Path::new(OsStr::from_bytes(name.to_bytes())));
+        let name = own.parent().unwrap_or(own).join(target);
+        CString::new(name.into_os_string().into_vec()).ok().map(Self)
     }
 
     /// The error of what is not done with the file.
