@@ -2,6 +2,7 @@
 
 use super::file::File;
 use super::mapped;
+use super::stream::Turn;
 use super::system::Descriptor;
 pub use super::system::Transfer;
 use super::view::View;
@@ -108,6 +109,8 @@ pub(super) struct Access {
     pub at: u64,
     /// Bytes in the file.
     pub bytes: u64,
+    /// The part of a stream that the shared file pointer has given it.
+    pub turn: Option<Turn>,
 }
 
 impl File {
@@ -126,17 +129,18 @@ impl File {
         } as u64;
         view.etypes(bytes)?;
         view.check(at, bytes)?;
-        Ok(Access { direction, view, at, bytes })
+        Ok(Access { direction, view, at, bytes, turn: None })
     }
 
     /// Performs an access. Bytes are counted as they are in memory.
     pub(super) fn perform(&self, access: &Access, elements: &Elements) -> Transfer {
-        let lock = match self.lock_if_atomic(access) {
-            Ok(lock) => lock,
+        let guards = self.wait_for_turn(access).and_then(|turn| Ok((self.lock_if_atomic(access)?, turn)));
+        let guards = match guards {
+            Ok(guards) => guards,
             Err(error) => return Transfer::failed(error),
         };
         let transfer = self.moving(Some(access), || move_elements(self.descriptor(), access, elements));
-        drop(lock);
+        drop(guards);
         self.count(access.direction, &transfer);
         transfer
     }
@@ -173,7 +177,7 @@ pub(super) fn move_elements(file: &Descriptor, access: &Access, elements: &Eleme
 }
 
 fn move_native(file: &Descriptor, access: &Access, elements: &Elements) -> Transfer {
-    let Access { direction, view, at, bytes } = access;
+    let Access { direction, view, at, bytes, .. } = access;
     let total = *bytes as usize;
     if total == 0 {
         return Transfer::default();

@@ -6,6 +6,7 @@ use super::entry::Entry;
 use super::hints;
 use super::mode::Mode;
 use super::pointer::SharedPointer;
+use super::stream::Members;
 use super::system::{Descriptor, errno_of, number_of};
 use super::two_phase::{Filled, SharedBuffer};
 use super::view::View;
@@ -41,8 +42,6 @@ pub enum Whence {
     End,
 }
 
-const SEQUENTIAL: &str = "it was opened with MPI_MODE_SEQUENTIAL; use the shared file pointer";
-
 /// An access that was begun and not ended (MPI 5.0 §14.4.5).
 #[derive(Debug)]
 struct Split {
@@ -65,6 +64,8 @@ pub struct File {
     pub(super) shared: Option<SharedPointer>,
     /// What the member of rank 0 removes when the file is closed, with MPI_MODE_DELETE_ON_CLOSE.
     pub(super) entry: Option<Entry>,
+    /// Where it is a stream: those that an access may wait for.
+    pub(super) stream: Option<Members>,
     pub(super) atomic: AtomicBool,
     pub(super) counts: Arc<FileCounts>,
     /// Held by the thread that is in an atomic access.
@@ -100,6 +101,7 @@ impl File {
             position: Mutex::new(0),
             shared,
             entry: None,
+            stream: None,
             atomic: AtomicBool::new(false),
             counts,
             atomic_threads: Mutex::new(()),
@@ -231,11 +233,7 @@ impl File {
         if !self.mode.writes() {
             return Err(self.read_only());
         }
-        if self.mode.is_sequential() {
-            return Err(self.impossible(
-                "the size of a file that was opened with MPI_MODE_SEQUENTIAL cannot be changed",
-            ));
-        }
+        self.check_offsets("the size of a file that was opened with MPI_MODE_SEQUENTIAL cannot be changed")?;
         let all = self.exchange(engine, [value])?;
         if all.iter().any(|[other]| *other != value) {
             return Err(self.differ(differs));
@@ -331,7 +329,8 @@ impl File {
         };
         let representation = super::Representation::named(representation)?;
         let file = self.descriptor.name().to_string().into();
-        View::new(file, disp, etype, filetype, representation, self.mode.writes())
+        let view = View::new(file, disp, etype, filetype, representation, self.mode.writes())?;
+        self.check_view(&view).map(|()| view)
     }
 
     pub(super) fn shared(&self) -> Result<&SharedPointer> {
@@ -353,10 +352,10 @@ impl File {
     }
 
     fn check_start(&self, start: Start) -> Result<()> {
-        if self.mode.is_sequential() && start != Start::Shared {
-            return Err(self.impossible(SEQUENTIAL));
+        if start == Start::Shared {
+            return Ok(());
         }
-        Ok(())
+        self.check_offsets("it was opened with MPI_MODE_SEQUENTIAL; use the shared file pointer")
     }
 
     /// Makes an access ready, and moves the pointer that it begins at behind it.
@@ -378,13 +377,11 @@ impl File {
                 Ok(access)
             }
             Start::Shared => {
-                let access = self.access(direction, view.clone(), 0, elements)?;
+                let access = self.access(direction, view, 0, elements)?;
                 self.access_event(Event::FilePointerBegin);
                 let at = self.shared()?.take(etypes(&access)?).ok_or_else(|| self.pointer_too_far())?;
                 self.access_event(Event::FilePointerEnd);
-                let at = view.position(at)?;
-                view.check(at, access.bytes)?;
-                Ok(Access { at, ..access })
+                self.at_shared(access, at)
             }
         }
     }
@@ -512,11 +509,7 @@ impl File {
         if all.iter().any(|other| *other != own) {
             return Err(self.differ("the offsets, or what they count from,"));
         }
-        if self.mode.is_sequential() {
-            return Err(self.impossible(
-                "the pointer of a file that was opened with MPI_MODE_SEQUENTIAL cannot be moved",
-            ));
-        }
+        self.check_offsets("the pointer of a file that was opened with MPI_MODE_SEQUENTIAL cannot be moved")?;
         let at = self.target(offset, whence, shared.get());
         // Nobody moves the pointer before everybody has looked at it.
         self.barrier(engine)?;

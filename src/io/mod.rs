@@ -12,7 +12,8 @@
 //! | `mode` | access modes |
 //! | `view` | where the bytes that a rank sees lie in the file |
 //! | `representation` | data representations: native, internal, external32 and the program's own |
-//! | `pointer` | the individual and the shared file pointer |
+//! | `pointer` | the shared file pointer |
+//! | `stream` | turns at a pipe or a terminal |
 //! | `access` | accesses of one rank |
 //! | `mapped` | writes of many short runs, through a mapping |
 //! | `collective` | accesses of all members |
@@ -38,6 +39,7 @@ mod pointer;
 mod range_lock;
 mod refusals;
 mod representation;
+mod stream;
 mod system;
 mod two_phase;
 mod view;

@@ -5,6 +5,7 @@ use super::file::{File, exchange};
 use super::hints;
 use super::mode::Mode;
 use super::pointer::{Place, SharedPointer};
+use super::stream::Members;
 use super::system::{self, Descriptor, Name, errno_of, number_of};
 use crate::abi;
 use crate::coll::new_context;
@@ -127,8 +128,10 @@ impl File {
                 system::open(&name, mode, None)
             }
         };
-        let all = exchange(engine, &comm, [number_of(fd.as_ref().err().copied())])?;
-        let other = all.iter().position(|[errno]| *errno != 0);
+        let is_stream = fd.as_ref().is_ok_and(|fd| !system::has_offsets(fd));
+        let own = [number_of(fd.as_ref().err().copied()), i64::from(is_stream)];
+        let all = exchange(engine, &comm, own)?;
+        let other = all.iter().position(|[errno, _]| *errno != 0);
         let fd = match (fd, other) {
             (Ok(fd), None) => fd,
             (fd, other) => {
@@ -154,6 +157,8 @@ impl File {
         let descriptor = Descriptor::new(fd, name, comm.clone());
         let mut file = Self::new((comm, link), descriptor, mode, shared, info, files);
         file.entry = entry;
+        file.stream =
+            all.iter().any(|[_, is_stream]| *is_stream != 0).then(|| Members::of(engine, file.group()));
         if mode.appends() {
             file.go_to_end(engine)?;
         }
