@@ -23,6 +23,7 @@ mod shared_lock;
 mod tables;
 mod thread_slots;
 mod trace;
+mod turns;
 mod values;
 mod waiters;
 mod window;

@@ -55,11 +55,14 @@ impl Converter {
         }
     }
 
+    /// Whether the elements are numbers with a sign, which a wider form repeats. A wide character has none, whatever integer holds it.
     fn is_signed(&self) -> bool {
-        matches!(
-            self.basic.machine_type(),
-            MachineType::I8 | MachineType::I16 | MachineType::I32 | MachineType::I64 | MachineType::I128
-        )
+        let machine_type = self.basic.machine_type();
+        self.basic.class() != BasicClass::Opaque
+            && matches!(
+                machine_type,
+                MachineType::I8 | MachineType::I16 | MachineType::I32 | MachineType::I64 | MachineType::I128
+            )
     }
 }
 

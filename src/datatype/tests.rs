@@ -507,3 +507,17 @@ fn external32_takes_long_double_through_quadruple() {
     assert_eq!(unsafe { ty.unpack_external(1, back.as_mut_ptr(), &packed) }, Ok(16));
     assert_eq!(back[..10], native[..10]);
 }
+
+#[test]
+fn a_wide_character_has_no_sign_in_external32() {
+    let ty = Datatype::predefined(abi::MPI_WCHAR).expect("predefined");
+    // A syllable of Hangul: the first bit of its 16 is set.
+    let native = 0xac00_u32.to_ne_bytes();
+    let (mut packed, mut back) = ([0; 2], [0; 4]);
+    // SAFETY: one element each way.
+    assert_eq!(unsafe { ty.pack_external(1, native.as_ptr(), &mut packed) }, Ok(2));
+    assert_eq!(packed, [0xac, 0]);
+    // SAFETY: one element each way.
+    assert_eq!(unsafe { ty.unpack_external(1, back.as_mut_ptr(), &packed) }, Ok(2));
+    assert_eq!(back, native);
+}

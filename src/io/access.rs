@@ -2,6 +2,7 @@
 
 use super::file::File;
 use super::mapped;
+use super::stream::Turn;
 use super::system::Descriptor;
 pub use super::system::Transfer;
 use super::view::View;
@@ -108,6 +109,8 @@ pub(super) struct Access {
     pub at: u64,
     /// Bytes in the file.
     pub bytes: u64,
+    /// The part of a stream that the shared file pointer has given it.
+    pub turn: Option<Turn>,
 }
 
 impl File {
@@ -126,17 +129,18 @@ impl File {
         } as u64;
         view.etypes(bytes)?;
         view.check(at, bytes)?;
-        Ok(Access { direction, view, at, bytes })
+        Ok(Access { direction, view, at, bytes, turn: None })
     }
 
     /// Performs an access. Bytes are counted as they are in memory.
     pub(super) fn perform(&self, access: &Access, elements: &Elements) -> Transfer {
-        let lock = match self.lock_if_atomic(access) {
-            Ok(lock) => lock,
+        let guards = self.wait_for_turn(access).and_then(|turn| Ok((self.lock_if_atomic(access)?, turn)));
+        let guards = match guards {
+            Ok(guards) => guards,
             Err(error) => return Transfer::failed(error),
         };
         let transfer = self.moving(Some(access), || move_elements(self.descriptor(), access, elements));
-        drop(lock);
+        drop(guards);
         self.count(access.direction, &transfer);
         transfer
     }
@@ -158,13 +162,14 @@ pub(super) fn move_elements(file: &Descriptor, access: &Access, elements: &Eleme
                 return Transfer::failed(error);
             }
             let written = write_runs(file, &access.view, access.at, &staged);
-            Transfer { bytes: representation.native_bytes(elements, written.bytes), ..written }
+            let bytes = representation.native_bytes(elements, written.bytes);
+            written.converted(bytes)
         }
         Direction::Read => {
             let read = read_runs(file, &access.view, access.at, &mut staged);
             let got = &mut staged[..read.bytes as usize];
             match representation.decode(elements, got) {
-                Ok(bytes) => Transfer { bytes, ..read },
+                Ok(bytes) => read.converted(bytes),
                 Err(error) => Transfer::failed(error),
             }
         }
@@ -172,7 +177,7 @@ pub(super) fn move_elements(file: &Descriptor, access: &Access, elements: &Eleme
 }
 
 fn move_native(file: &Descriptor, access: &Access, elements: &Elements) -> Transfer {
-    let Access { direction, view, at, bytes } = access;
+    let Access { direction, view, at, bytes, .. } = access;
     let total = *bytes as usize;
     if total == 0 {
         return Transfer::default();
@@ -206,10 +211,10 @@ fn move_native(file: &Descriptor, access: &Access, elements: &Elements) -> Trans
         };
         done += moved.bytes as usize;
         if moved.error.is_some() || (moved.bytes as usize) < len {
-            return Transfer { bytes: done as u64, error: moved.error };
+            return Transfer::of(done as u64, moved.error);
         }
     }
-    Transfer { bytes: done as u64, error: None }
+    Transfer::of(done as u64, None)
 }
 
 /// Writes bytes to the runs of a view from position `at` on.
@@ -327,12 +332,12 @@ fn read_runs(file: &Descriptor, view: &View, at: u64, to: &mut [u8]) -> Transfer
                     break;
                 }
             }
-            Transfer { bytes: put as u64, error: span.error.filter(|_| put < wanted) }
+            Transfer::of(put as u64, span.error.filter(|_| put < wanted))
         };
         done += moved.bytes as usize;
         if moved.error.is_some() || (moved.bytes as usize) < wanted {
-            return Transfer { bytes: done as u64, error: moved.error };
+            return Transfer::of(done as u64, moved.error);
         }
     }
-    Transfer { bytes: done as u64, error: None }
+    Transfer::of(done as u64, None)
 }

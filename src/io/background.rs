@@ -8,7 +8,7 @@ use crate::comm::lock;
 use crate::sync::{Arc, Condvar, Mutex, PublishedFlag};
 use std::collections::VecDeque;
 
-/// Threads at most.
+/// Threads at most for files that wait for storage devices alone.
 const THREADS: usize = 4;
 
 /// Bytes that the caller moves itself at most.
@@ -62,6 +62,8 @@ pub const FILE_THREAD: &str = "perusal-io";
 
 /// The threads and what they have to do.
 struct Pool {
+    /// Threads at most.
+    most: usize,
     state: Mutex<State>,
     work: Condvar,
 }
@@ -72,11 +74,17 @@ struct State {
     threads: usize,
 }
 
-static POOL: Pool =
-    Pool { state: Mutex::new(State { jobs: VecDeque::new(), idle: 0, threads: 0 }), work: Condvar::new() };
+static FILES: Pool = Pool::of(THREADS);
+/// An access to a stream may wait for anybody, so it gets a thread whatever others wait for.
+static STREAMS: Pool = Pool::of(usize::MAX);
 
 impl Pool {
-    /// Has a thread perform `job`; the caller if there can be no thread.
+    const fn of(most: usize) -> Self {
+        let state = State { jobs: VecDeque::new(), idle: 0, threads: 0 };
+        Self { most, state: Mutex::new(state), work: Condvar::new() }
+    }
+
+    /// Has a thread perform `job`; the caller if there ought to be one more thread and can be none.
     fn perform(&'static self, job: Job) {
         let mut state = lock(&self.state);
         state.jobs.push_back(job);
@@ -84,9 +92,12 @@ impl Pool {
             self.work.notify_one();
             return;
         }
-        if state.threads < THREADS && spawn(|| POOL.serve()) {
+        if state.threads == self.most {
+            return;
+        }
+        if spawn(|| self.serve()) {
             state.threads += 1;
-        } else if state.threads == 0 {
+        } else {
             let job = state.jobs.pop_back();
             drop(state);
             job.into_iter().for_each(|job| job());
@@ -130,6 +141,7 @@ impl File {
     fn is_quick(&self, access: &Access) -> bool {
         access.bytes <= SHORT
             && !self.is_atomic()
+            && !self.is_stream()
             && access.view.runs(access.at, access.bytes).next().is_some_and(|(offset, len)| {
                 len == access.bytes && self.descriptor().is_in_memory(access.direction, offset, len)
             })
@@ -151,7 +163,8 @@ impl File {
         }
         let operation = Arc::new(BackgroundAccess::default());
         let theirs = operation.clone();
-        POOL.perform(Box::new(move || {
+        let pool = if self.is_stream() { &STREAMS } else { &FILES };
+        pool.perform(Box::new(move || {
             let (outcome, observed) = self.perform_observed(&access, &elements, observed);
             *lock(&theirs.observer) = observed.map(observer);
             // Who learns of the end may close the file, which must be nobody else's then.

@@ -39,7 +39,7 @@ impl File {
         };
         match prepared {
             Ok(access) => {
-                self.settle(start, &access, elements, &moved);
+                self.settle(start, &access, &moved);
                 moved
             }
             Err(error) => Transfer::failed(error),
@@ -60,7 +60,8 @@ impl File {
     }
 
     fn prepare_ordered(&self, engine: &Engine, direction: Direction, elements: &Elements) -> Result<Access> {
-        let own = self.check_access(direction, elements);
+        // A member that has no pointer must be given no turn.
+        let own = self.shared().and_then(|_| self.check_access(direction, elements));
         let etypes = own.as_ref().map_or(0, |(_, etypes)| *etypes);
         let all = self.exchange(engine, [etypes])?;
         let sum = all.iter().try_fold(0_i64, |sum, [etypes]| sum.checked_add(*etypes));
@@ -75,8 +76,6 @@ impl File {
             return Err(self.pointer_too_far());
         }
         let before: i64 = all[..self.comm.rank() as usize].iter().map(|[etypes]| *etypes).sum();
-        let at = access.view.position(base + before)?;
-        access.view.check(at, access.bytes)?;
-        Ok(Access { at, ..access })
+        self.at_shared(access, base + before)
     }
 }

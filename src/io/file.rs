@@ -2,9 +2,11 @@
 
 use super::access::{Access, Direction, Elements, Transfer};
 use super::background::BackgroundAccess;
+use super::entry::Entry;
 use super::hints;
 use super::mode::Mode;
 use super::pointer::SharedPointer;
+use super::stream::Members;
 use super::system::{Descriptor, errno_of, number_of};
 use super::two_phase::{Filled, SharedBuffer};
 use super::view::View;
@@ -40,8 +42,6 @@ pub enum Whence {
     End,
 }
 
-const SEQUENTIAL: &str = "it was opened with MPI_MODE_SEQUENTIAL; use the shared file pointer";
-
 /// An access that was begun and not ended (MPI 5.0 §14.4.5).
 #[derive(Debug)]
 struct Split {
@@ -62,6 +62,10 @@ pub struct File {
     /// The individual file pointer, in etypes.
     pub(super) position: Mutex<i64>,
     pub(super) shared: Option<SharedPointer>,
+    /// What the member of rank 0 removes when the file is closed, with MPI_MODE_DELETE_ON_CLOSE.
+    pub(super) entry: Option<Entry>,
+    /// Where it is a stream: those that an access may wait for.
+    pub(super) stream: Option<Members>,
     pub(super) atomic: AtomicBool,
     pub(super) counts: Arc<FileCounts>,
     /// Held by the thread that is in an atomic access.
@@ -96,6 +100,8 @@ impl File {
             view: Mutex::new(Arc::new(View::of_bytes(name))),
             position: Mutex::new(0),
             shared,
+            entry: None,
+            stream: None,
             atomic: AtomicBool::new(false),
             counts,
             atomic_threads: Mutex::new(()),
@@ -227,11 +233,7 @@ impl File {
         if !self.mode.writes() {
             return Err(self.read_only());
         }
-        if self.mode.is_sequential() {
-            return Err(self.impossible(
-                "the size of a file that was opened with MPI_MODE_SEQUENTIAL cannot be changed",
-            ));
-        }
+        self.check_offsets("the size of a file that was opened with MPI_MODE_SEQUENTIAL cannot be changed")?;
         let all = self.exchange(engine, [value])?;
         if all.iter().any(|[other]| *other != value) {
             return Err(self.differ(differs));
@@ -277,13 +279,16 @@ impl File {
             [1, view.unit as i64, hash]
         });
         let all = self.exchange(engine, own)?;
-        let view = view?;
+        let mut view = view?;
         if all.iter().any(|[good, ..]| *good == 0) {
             let what = "another rank gave an invalid view; its own error says what is wrong";
             return Err(self.refused(abi::MPI_ERR_ARG, what));
         }
         if all.iter().any(|other| *other != own) {
             return Err(self.differ("the etypes or the data representations of a view"));
+        }
+        if self.mode.is_sequential() {
+            view.disp = self.current_displacement(engine)?;
         }
         *lock(&self.view) = Arc::new(view);
         *lock(&self.position) = 0;
@@ -294,7 +299,15 @@ impl File {
         self.barrier(engine)
     }
 
-    /// Checks a view for this file. `None` for the displacement: where the shared file pointer is (MPI_DISPLACEMENT_CURRENT).
+    /// Where the shared file pointer stands, in bytes of the file. All members call it, each after its accesses.
+    fn current_displacement(&self, engine: &Engine) -> Result<u64> {
+        let own = self.shared().and_then(|shared| self.view().offset_of_etype(shared.get()));
+        // All take what the member of rank 0 has found, so that all go on or none.
+        let disp = self.exchange(engine, [*own.as_ref().unwrap_or(&-1)])?[0][0];
+        u64::try_from(disp).map_err(|_| own.err().unwrap_or_else(|| self.pointer_too_far()))
+    }
+
+    /// Checks a view for this file. `None` for the displacement: where the shared file pointer is as the view is set (MPI_DISPLACEMENT_CURRENT).
     ///
     /// # Errors
     /// As for [`View::new`]; [`Error::Disp`] where the mode asks for the other kind of displacement.
@@ -307,7 +320,8 @@ impl File {
     ) -> Result<View> {
         let disp = match disp {
             Some(disp) if !self.mode.is_sequential() => disp,
-            None if self.mode.is_sequential() => self.view().offset_of_etype(self.shared()?.get())?,
+            // All members must be there before the pointer is looked at: `set_view` does that.
+            None if self.mode.is_sequential() => 0,
             Some(_) => {
                 return Err(Error::Disp("with MPI_MODE_SEQUENTIAL it must be MPI_DISPLACEMENT_CURRENT"));
             }
@@ -315,7 +329,8 @@ impl File {
         };
         let representation = super::Representation::named(representation)?;
         let file = self.descriptor.name().to_string().into();
-        View::new(file, disp, etype, filetype, representation, self.mode.writes())
+        let view = View::new(file, disp, etype, filetype, representation, self.mode.writes())?;
+        self.check_view(&view).map(|()| view)
     }
 
     pub(super) fn shared(&self) -> Result<&SharedPointer> {
@@ -337,10 +352,10 @@ impl File {
     }
 
     fn check_start(&self, start: Start) -> Result<()> {
-        if self.mode.is_sequential() && start != Start::Shared {
-            return Err(self.impossible(SEQUENTIAL));
+        if start == Start::Shared {
+            return Ok(());
         }
-        Ok(())
+        self.check_offsets("it was opened with MPI_MODE_SEQUENTIAL; use the shared file pointer")
     }
 
     /// Makes an access ready, and moves the pointer that it begins at behind it.
@@ -362,13 +377,11 @@ impl File {
                 Ok(access)
             }
             Start::Shared => {
-                let access = self.access(direction, view.clone(), 0, elements)?;
+                let access = self.access(direction, view, 0, elements)?;
                 self.access_event(Event::FilePointerBegin);
                 let at = self.shared()?.take(etypes(&access)?).ok_or_else(|| self.pointer_too_far())?;
                 self.access_event(Event::FilePointerEnd);
-                let at = view.position(at)?;
-                view.check(at, access.bytes)?;
-                Ok(Access { at, ..access })
+                self.at_shared(access, at)
             }
         }
     }
@@ -387,7 +400,7 @@ impl File {
         self.observe(how, elements, || match self.prepare(direction, start, elements) {
             Ok(access) => {
                 let moved = self.perform(&access, elements);
-                self.settle(start, &access, elements, &moved);
+                self.settle(start, &access, &moved);
                 moved
             }
             Err(error) => Transfer::failed(error),
@@ -395,12 +408,10 @@ impl File {
     }
 
     /// After an access that has moved less than it was to: the individual pointer stands behind what was moved.
-    pub(super) fn settle(&self, start: Start, access: &Access, elements: &Elements, moved: &Transfer) {
-        let missing = (elements.bytes() as u64).saturating_sub(moved.bytes);
-        if start == Start::Individual && missing > 0 && elements.bytes() > 0 {
-            // Bytes in the file are to bytes in memory as they are for the whole access.
-            let scale = u128::from(access.bytes) * u128::from(missing) / elements.bytes() as u128;
-            *lock(&self.position) -= (scale as u64 / access.view.unit) as i64;
+    pub(super) fn settle(&self, start: Start, access: &Access, moved: &Transfer) {
+        let missing = access.bytes.saturating_sub(moved.in_file.unwrap_or(moved.bytes));
+        if start == Start::Individual && missing > 0 {
+            *lock(&self.position) -= (missing / access.view.unit) as i64;
         }
     }
 
@@ -498,11 +509,7 @@ impl File {
         if all.iter().any(|other| *other != own) {
             return Err(self.differ("the offsets, or what they count from,"));
         }
-        if self.mode.is_sequential() {
-            return Err(self.impossible(
-                "the pointer of a file that was opened with MPI_MODE_SEQUENTIAL cannot be moved",
-            ));
-        }
+        self.check_offsets("the pointer of a file that was opened with MPI_MODE_SEQUENTIAL cannot be moved")?;
         let at = self.target(offset, whence, shared.get());
         // Nobody moves the pointer before everybody has looked at it.
         self.barrier(engine)?;

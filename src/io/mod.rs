@@ -8,10 +8,12 @@
 //! |---|---|
 //! | `file` | [`File`]: what can be asked and changed |
 //! | `open` | opening and closing, which all members do together |
+//! | `entry` | the place of a file in a folder, from which it is deleted |
 //! | `mode` | access modes |
 //! | `view` | where the bytes that a rank sees lie in the file |
 //! | `representation` | data representations: native, internal, external32 and the program's own |
-//! | `pointer` | the individual and the shared file pointer |
+//! | `pointer` | the shared file pointer |
+//! | `stream` | turns at a pipe or a terminal |
 //! | `access` | accesses of one rank |
 //! | `mapped` | writes of many short runs, through a mapping |
 //! | `collective` | accesses of all members |
@@ -26,6 +28,7 @@
 mod access;
 mod background;
 mod collective;
+mod entry;
 mod file;
 mod file_events;
 mod hints;
@@ -36,6 +39,7 @@ mod pointer;
 mod range_lock;
 mod refusals;
 mod representation;
+mod stream;
 mod system;
 mod two_phase;
 mod view;

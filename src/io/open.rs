@@ -1,9 +1,11 @@
 //! Opening, closing and deleting files.
 
+use super::entry::Entry;
 use super::file::{File, exchange};
 use super::hints;
 use super::mode::Mode;
 use super::pointer::{Place, SharedPointer};
+use super::stream::Members;
 use super::system::{self, Descriptor, Name, errno_of, number_of};
 use crate::abi;
 use crate::coll::new_context;
@@ -28,26 +30,33 @@ pub fn delete(name: &[u8]) -> Result<()> {
 /// What the first member has opened.
 struct First {
     fd: rustix::io::Result<OwnedFd>,
-    /// Whether this call has made the file.
-    created: bool,
+    /// Where the file is, if this call has made it.
+    made: Option<Entry>,
 }
 
 /// Opens a file that others may make or remove at the same time.
 fn open_first(name: &Name, mode: Mode, hints: &Info) -> First {
     let permissions = hints::permissions(hints);
+    let make = |name: &Name| {
+        let entry = Entry::of(name)?;
+        system::open(name, mode, Some(permissions)).map(|fd| (fd, entry))
+    };
+    let mut name = name.clone();
     for _ in 0..100 {
         if !(mode.creates() && mode.is_exclusive()) {
-            match system::open(name, mode, None) {
+            match system::open(&name, mode, None) {
                 Err(Errno::NOENT) if mode.creates() => {}
-                fd => return First { fd, created: false },
+                fd => return First { fd, made: None },
             }
         }
-        match system::open(name, mode, Some(permissions)) {
-            Err(Errno::EXIST) if !mode.is_exclusive() => {}
-            fd => return First { created: fd.is_ok(), fd },
+        match make(&name) {
+            // Somebody else has made it meanwhile, or it is a symbolic link to a file that is to be made.
+            Err(Errno::EXIST) if !mode.is_exclusive() => name = name.behind_link().unwrap_or(name),
+            Err(errno) => return First { fd: Err(errno), made: None },
+            Ok((fd, entry)) => return First { fd: Ok(fd), made: Some(entry) },
         }
     }
-    First { fd: Err(Errno::BUSY), created: false }
+    First { fd: Err(Errno::BUSY), made: None }
 }
 
 impl File {
@@ -97,7 +106,14 @@ impl File {
         let info = hints::at_open(asked);
         let home = engine.home_of(comm.group().world_rank(0));
         // The first member makes the file, if it is to be made, so that the others find it.
-        let mut first = (comm.rank() == 0).then(|| open_first(&name, mode, &info));
+        let mut entry = None;
+        let mut first = (comm.rank() == 0).then(|| {
+            let place = mode.deletes_on_close().then(|| Entry::of(&name)).transpose();
+            place.map(|place| entry = place).map_or_else(
+                |errno| First { fd: Err(errno), made: None },
+                |()| open_first(&name, mode, &info),
+            )
+        });
         let made = first.as_ref().filter(|first| first.fd.is_ok()).and_then(|_| SharedPointer::make(engine));
         let (mut shared, place) = made.map_or((None, 0), |(pointer, place)| (Some(pointer), place));
         let errno = first.as_ref().and_then(|first| first.fd.as_ref().err().copied());
@@ -112,14 +128,16 @@ impl File {
                 system::open(&name, mode, None)
             }
         };
-        let all = exchange(engine, &comm, [number_of(fd.as_ref().err().copied())])?;
-        let other = all.iter().position(|[errno]| *errno != 0);
+        let is_stream = fd.as_ref().is_ok_and(|fd| !system::has_offsets(fd));
+        let own = [number_of(fd.as_ref().err().copied()), i64::from(is_stream)];
+        let all = exchange(engine, &comm, own)?;
+        let other = all.iter().position(|[errno, _]| *errno != 0);
         let fd = match (fd, other) {
             (Ok(fd), None) => fd,
             (fd, other) => {
-                if first.is_some_and(|first| first.created) {
+                if let (Ok(fd), Some(made)) = (&fd, first.and_then(|first| first.made)) {
                     // The error that counts is that of opening.
-                    let _ = system::unlink(&name);
+                    let _ = made.remove(fd);
                 }
                 if let Some(pointer) = shared {
                     pointer.free(engine);
@@ -135,14 +153,12 @@ impl File {
             }
         };
         let link = Link::new(engine, comm.group(), None);
-        let file = Self::new(
-            (comm.clone(), link),
-            Descriptor::new(fd, name, comm),
-            mode,
-            shared,
-            info,
-            engine.files.clone(),
-        );
+        let files = engine.files.clone();
+        let descriptor = Descriptor::new(fd, name, comm.clone());
+        let mut file = Self::new((comm, link), descriptor, mode, shared, info, files);
+        file.entry = entry;
+        file.stream =
+            all.iter().any(|[_, is_stream]| *is_stream != 0).then(|| Members::of(engine, file.group()));
         if mode.appends() {
             file.go_to_end(engine)?;
         }
@@ -170,7 +186,8 @@ impl File {
         if !self.mode.deletes_on_close() {
             return Ok(());
         }
-        let errno = if self.comm.rank() == 0 { system::unlink(self.descriptor.name()).err() } else { None };
+        let removed = self.entry.as_ref().map(|entry| entry.remove(self.descriptor.fd()));
+        let errno = removed.and_then(Result::err);
         let failed = errno_of(self.exchange(engine, [number_of(errno)])?[0][0]);
         failed.map_or(Ok(()), |errno| Err(self.descriptor.failure("deleting on close", errno)))
     }

@@ -11,7 +11,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, OFlags};
 use rustix::io::{Errno, IoSliceMut, ReadWriteFlags};
 use std::ffi::{CStr, CString, OsStr};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -22,7 +22,7 @@ pub(super) struct Descriptor {
     name: Name,
     /// The members, whose events are those of the file.
     comm: Arc<Comm>,
-    /// Whether it can be accessed at an offset; a pipe or a terminal cannot.
+    /// Whether it can be accessed at an offset ([`has_offsets`]).
     seekable: bool,
     /// Whether it is a file of bytes, and no device.
     regular: bool,
@@ -52,6 +52,14 @@ impl Name {
 
     pub fn path(&self) -> &CStr {
         &self.0
+    }
+
+    /// The name that is behind it, if it is that of a symbolic link.
+    pub fn behind_link(&self) -> Option<Self> {
+        let target = fs::readlink(self.path(), Vec::new()).ok()?;
+        let [own, target] = [self.path(), &target].map(|name| Path::new(OsStr::from_bytes(name.to_bytes())));
+        let name = own.parent().unwrap_or(own).join(target);
+        CString::new(name.into_os_string().into_vec()).ok().map(Self)
     }
 
     /// The error of what is not done with the file.
@@ -99,7 +107,7 @@ fn advice(errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::FBIG => Some("the limit of the process (ulimit -f) or of the file system is reached"),
         Errno::MFILE => Some("close files, or raise the limit of the process (ulimit -n)"),
-        Errno::SPIPE => Some("it is no file with offsets; open it with MPI_MODE_SEQUENTIAL"),
+        Errno::PIPE => Some("nobody reads from it any more"),
         Errno::NOLCK | Errno::OPNOTSUPP => Some("the file system does not have it"),
         _ => None,
     }
@@ -113,12 +121,24 @@ pub struct Transfer {
     pub bytes: u64,
     /// What kept it from going on. The end of a file is no error.
     pub error: Option<Error>,
+    /// Bytes of the file that were moved, where a representation makes more or fewer of them than of those in memory.
+    pub(super) in_file: Option<u64>,
 }
 
 impl Transfer {
     /// Nothing, because of `error`.
     pub fn failed(error: Error) -> Self {
-        Self { bytes: 0, error: Some(error) }
+        Self::of(0, Some(error))
+    }
+
+    /// So many bytes, which are as many in the file as in memory.
+    pub(super) fn of(bytes: u64, error: Option<Error>) -> Self {
+        Self { bytes, error, in_file: None }
+    }
+
+    /// The same bytes of the file, which are `bytes` in memory.
+    pub(super) fn converted(self, bytes: u64) -> Self {
+        Self { bytes, in_file: Some(self.bytes), ..self }
     }
 }
 
@@ -190,9 +210,35 @@ pub(super) fn unlink(name: &Name) -> rustix::io::Result<()> {
     fs::unlink(name.path())
 }
 
+/// Whether a file can be accessed at an offset; a pipe or a terminal cannot.
+pub(super) fn has_offsets(fd: impl AsFd) -> bool {
+    fs::tell(fd).is_ok()
+}
+
+/// Writes to a pipe or the like. If nobody reads from it any more, that is an error, where the signal that comes with it would end the program.
+fn write_to_stream(fd: BorrowedFd<'_>, from: &[u8]) -> rustix::io::Result<usize> {
+    // SAFETY: fills sets of signals, and changes the mask of this thread, to which the system sends this signal; then it puts the old one back.
+    unsafe {
+        let (mut broken, mut old, mut pending) =
+            (core::mem::zeroed(), core::mem::zeroed(), core::mem::zeroed());
+        libc::sigemptyset(&raw mut broken);
+        libc::sigaddset(&raw mut broken, libc::SIGPIPE);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const broken, &raw mut old);
+        libc::sigpending(&raw mut pending);
+        let written = rustix::io::write(fd, from);
+        // One that was there before is the program's.
+        if written == Err(Errno::PIPE) && libc::sigismember(&raw const pending, libc::SIGPIPE) == 0 {
+            let at_once: libc::timespec = core::mem::zeroed();
+            libc::sigtimedwait(&raw const broken, core::ptr::null_mut(), &raw const at_once);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, core::ptr::null_mut());
+        written
+    }
+}
+
 impl Descriptor {
     pub fn new(fd: OwnedFd, name: Name, comm: Arc<Comm>) -> Self {
-        let seekable = fs::tell(&fd).is_ok();
+        let seekable = has_offsets(&fd);
         let regular = fs::fstat(&fd)
             .is_ok_and(|stat| fs::FileType::from_raw_mode(stat.st_mode) == fs::FileType::RegularFile);
         let (mappable, unmapped) = (OnceLock::new(), AtomicBool::new(!(seekable && regular)));
@@ -293,7 +339,7 @@ impl Descriptor {
                 if self.seekable {
                     rustix::io::pwrite(&self.fd, rest, offset + done as u64)
                 } else {
-                    rustix::io::write(&self.fd, rest)
+                    write_to_stream(self.fd(), rest)
                 }
             });
             match result {
@@ -308,14 +354,14 @@ impl Descriptor {
     #[inline]
     pub fn read(&self, offset: u64, to: &mut [u8]) -> Transfer {
         let (bytes, errno) = self.read_raw(offset, to);
-        Transfer { bytes, error: errno.map(|errno| self.access_failure("reading", offset + bytes, errno)) }
+        Transfer::of(bytes, errno.map(|errno| self.access_failure("reading", offset + bytes, errno)))
     }
 
     /// As [`write_raw`](Self::write_raw), with a sentence about the error.
     #[inline]
     pub fn write(&self, offset: u64, from: &[u8]) -> Transfer {
         let (bytes, errno) = self.write_raw(offset, from);
-        Transfer { bytes, error: errno.map(|errno| self.access_failure("writing", offset + bytes, errno)) }
+        Transfer::of(bytes, errno.map(|errno| self.access_failure("writing", offset + bytes, errno)))
     }
 
     #[cold]

@@ -379,7 +379,7 @@ impl<'a> Passage<'a> {
             }
             start = end;
         }
-        Ok(Transfer { bytes: self.done, error: None })
+        Ok(Transfer::of(self.done, None))
     }
 
     /// What became of an access that has stopped at an offset. A member none of whose bytes are behind it has no error.
@@ -390,7 +390,7 @@ impl<'a> Passage<'a> {
             Direction::Write => format!("writing at byte {at}, in a collective access"),
         };
         let error = errno.filter(|_| !whole).map(|errno| self.file.descriptor().failure(&doing, errno));
-        Transfer { bytes: self.done, error }
+        Transfer::of(self.done, error)
     }
 
     /// Bytes of this member's stream, from position `from` on, that lie one behind the other below `limit`.

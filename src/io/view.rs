@@ -152,6 +152,12 @@ impl View {
         self.layout.is_contiguous()
     }
 
+    /// Whether there are bytes of the file between those of the view.
+    #[must_use]
+    pub fn has_gaps(&self) -> bool {
+        self.layout.size() > 0 && !self.is_contiguous()
+    }
+
     /// The file's offset of the byte at position `at`, and how many bytes follow it there.
     #[inline]
     fn locate(&self, at: u64) -> (u64, u64) {

@@ -34,7 +34,16 @@ mod imp {
 
         /// Wakes one sleeper.
         pub fn wake(&self) {
-            futex::wake(&self.0, futex::Flags::empty(), 1).expect("the word is aligned and mapped");
+            self.wake_some(1);
+        }
+
+        /// Wakes all sleepers.
+        pub fn wake_all(&self) {
+            self.wake_some(i32::MAX as u32);
+        }
+
+        fn wake_some(&self, most: u32) {
+            futex::wake(&self.0, futex::Flags::empty(), most).expect("the word is aligned and mapped");
         }
     }
 }
@@ -70,6 +79,11 @@ mod imp {
         pub fn wake(&self) {
             drop(self.lock.lock().expect("no panic under this lock"));
             self.bell.notify_one();
+        }
+        /// Wakes all sleepers.
+        pub fn wake_all(&self) {
+            drop(self.lock.lock().expect("no panic under this lock"));
+            self.bell.notify_all();
         }
     }
 }

@@ -158,6 +158,21 @@ static void cut_off(void)
     SAME(value, -2);
     OK(MPI_Get_elements(&status, MPI_LONG, &count));
     SAME(count, 0);
+    /* The pointer stands where the file ends, also where only some of the types have another size there: 2 shorter ones, none of the last. */
+    MPI_Datatype mixed;
+    MPI_Offset at;
+    MPI_Aint shorter;
+    struct { long first[2]; double last[2]; } both;
+    OK(MPI_Pack_external_size("external32", 2, MPI_LONG, &shorter));
+    OK(MPI_Type_create_struct(2, (int[]){2, 2}, (MPI_Aint[]){0, 2 * sizeof(long)}, (MPI_Datatype[]){MPI_LONG, MPI_DOUBLE}, &mixed));
+    OK(MPI_Type_commit(&mixed));
+    OK(MPI_File_set_size(file, shorter));
+    OK(MPI_File_read(file, &both, 1, mixed, &status));
+    OK(MPI_Get_elements(&status, mixed, &count));
+    SAME(count, 2);
+    OK(MPI_File_get_position(file, &at));
+    SAME(at, shorter);
+    OK(MPI_Type_free(&mixed));
     OK(MPI_File_close(&file));
     OK(MPI_Type_free(&pair));
 }

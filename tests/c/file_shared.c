@@ -1,9 +1,34 @@
-/* The shared file pointer: records of all ranks, each written once and none torn, in any order, and in the order of ranks; seeking; appending.
+/* The shared file pointer: records of all ranks, each written once and none torn, in any order, and in the order of ranks; seeking; appending;
+ * a view from the pointer on.
  * RANKS: 1 2 4
  */
 #include "file.h"
 
 enum { RECORDS = 60, WORDS = 64 };
+
+/* MPI_DISPLACEMENT_CURRENT is behind all that a member has accessed before it sets the view, however early the others do. */
+static void views_at_the_pointer(void)
+{
+    MPI_File file;
+    MPI_Offset at;
+    MPI_Datatype etype, filetype;
+    char representation[MPI_MAX_DATAREP_STRING];
+    int words[3] = {7, 8, 9}, last = size - 1, go = 0;
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    if (rank == 0 && last > 0) MPI_Send(&go, 1, MPI_INT, last, 0, MPI_COMM_WORLD);
+    if (rank == last) {
+        if (last > 0) MPI_Recv(&go, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        OK(MPI_File_write_shared(file, words, 3, MPI_INT, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    OK(MPI_File_get_view(file, &at, &etype, &filetype, representation));
+    SAME(at, 12);
+    OK(MPI_File_write_ordered(file, words, 1, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    OK(MPI_File_get_view(file, &at, &etype, &filetype, representation));
+    SAME(at, 12 + 4 * size);
+    OK(MPI_File_close(&file));
+}
 
 int main(int argc, char **argv)
 {
@@ -79,6 +104,7 @@ int main(int argc, char **argv)
     SAME(at, end + 4 * size);
     OK(MPI_File_close(&file));
     CHECK(access(name, F_OK) != 0);
+    views_at_the_pointer();
     MPI_Finalize();
     return verdict();
 }

@@ -4,6 +4,7 @@
  * OPTIONS: --survive
  */
 #include "survive.h"
+#include <sys/stat.h>
 
 int main(void) {
     int rank, size, all[8] = {0}, twice = 0;
@@ -20,7 +21,17 @@ int main(void) {
     OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
     OK(MPI_File_write_at_all(file, rank, &rank, 1, MPI_INT, MPI_STATUS_IGNORE));
     OK(MPI_File_sync(file));
-    if (rank == dead) die();
+    /* A pipe whose next part is the dead rank's: more than it holds. */
+    static char much[1 << 20];
+    const char *pipe = "survive_files.pipe";
+    MPI_File stream;
+    if (rank == 0) SAME(mkfifo(pipe, 0600), 0);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_File_open(MPI_COMM_WORLD, pipe, MPI_MODE_RDWR, MPI_INFO_NULL, &stream));
+    if (rank == dead) {
+        OK(MPI_File_iwrite_shared(stream, much, sizeof much, MPI_BYTE, &request));
+        die();
+    }
     await_deaths(MPI_COMM_WORLD, 1);
 
     /* What needs nobody else. */
@@ -29,6 +40,11 @@ int main(void) {
     OK(MPI_File_iread_at(file, dead, &twice, 1, MPI_INT, &request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     SAME(twice, dead);
+    /* What waits for the dead one. */
+    CLASS(MPI_File_write_shared(stream, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+    OK(MPI_File_iwrite_shared(stream, &value, 1, MPI_INT, &request));
+    CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+    (void)MPI_File_close(&stream);
     /* What all must come to. */
     CLASS(MPI_File_write_at_all(file, rank, &rank, 1, MPI_INT, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
     CLASS(MPI_File_read_ordered(file, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
@@ -52,7 +68,10 @@ int main(void) {
     OK(MPI_File_close(&file));
     OK(MPI_Comm_rank(living, &rank));
     OK(MPI_Barrier(living));
-    if (rank == 0) OK(MPI_File_delete(name, MPI_INFO_NULL));
+    if (rank == 0) {
+        OK(MPI_File_delete(name, MPI_INFO_NULL));
+        OK(MPI_File_delete(pipe, MPI_INFO_NULL));
+    }
     OK(MPI_Comm_free(&living));
     MPI_Finalize();
     return verdict();
