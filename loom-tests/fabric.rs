@@ -6,7 +6,7 @@
 //! Time:  a second.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the Release and the Acquire
-//! of `Words::open` and `is`, `close` and `is_closed`, `publish` (of the state, and of the count of changes) and `state`, `changes`; of `free` and
+//! of `Words::open` and `is`, `close` and `is_closed`, `publish` (of the state, and of the count of changes) and `state`, `changes`; of `arm` and `take_armed`; of `free` and
 //! `claim`; the Release of `tell` and the Acquire of `known`; the Release fence of `forget`, the Acquire fence of `known` and its second look at the
 //! generation; the Release of `Locked::drop` and the Acquire of `Lock::wait`.
 #![cfg(perusal_loom)]
@@ -77,6 +77,19 @@ fn whoever_sees_an_endpoint_closed_sees_what_came_before() {
         });
         own.1.set(1);
         own.0.close();
+        peer.join().unwrap();
+    });
+}
+
+#[test]
+fn whoever_wakes_an_owner_knows_its_pipe() {
+    with_words(|own, peer| {
+        let peer = thread::spawn(move || {
+            if peer.0.take_armed() {
+                assert_eq!(peer.0.pipe(), Some((3, 4)));
+            }
+        });
+        own.0.arm(3, 4);
         peer.join().unwrap();
     });
 }

@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -82,8 +83,8 @@ pub struct Endpoint {
     /// When other nodes are asked.
     pub(crate) turns: Turns,
     fence: AsymmetricFence,
-    /// What peers wake a thread with that waits for a descriptor: the end to read, the end to write.
-    pipe: Option<(File, File)>,
+    /// What peers wake a thread with that waits for a descriptor: the end to read, the end to write, the number of the file.
+    pipe: Option<(File, File, u64)>,
     armed: bool,
     pub core: Core,
     /// Behind what points into it.
@@ -344,8 +345,8 @@ impl Endpoint {
         if self.pipe.is_none() {
             self.pipe = Some(new_pipe()?);
         }
-        let Some((read, write)) = &self.pipe else { return Ok(None) };
-        let (mut read, pipe, wakes) = (read, read.as_raw_fd(), write.as_raw_fd());
+        let Some((read, write, file)) = &self.pipe else { return Ok(None) };
+        let (mut read, pipe, wakes, file) = (read, read.as_raw_fd(), write.as_raw_fd(), *file);
         let mut bytes = [0; 64];
         while read.read(&mut bytes).is_ok_and(|taken| taken == bytes.len()) {}
         self.turns.come_next();
@@ -354,7 +355,7 @@ impl Endpoint {
         }
         self.look_for_the_dead();
         // Pipe rule.
-        self.segment.words().arm(wakes.cast_unsigned());
+        self.segment.words().arm(wakes.cast_unsigned(), file);
         self.armed = true;
         self.incoming.iter().for_each(|one| one.consumer.enable_notification());
         self.fence.heavy_barrier();
@@ -378,7 +379,7 @@ impl Endpoint {
         self.segment.words().disarm();
         self.incoming.iter().for_each(|one| one.consumer.disable_notification());
         // A full pipe wakes as well.
-        let _ = self.pipe.as_mut().map(|(_, write)| write.write(&[1]));
+        let _ = self.pipe.as_mut().map(|(_, write, _)| write.write(&[1]));
     }
 
     /// Sleeps until something arrives by a ring, for at most so many milliseconds: with a network, [`Endpoint::arm`] serves instead.
@@ -401,15 +402,21 @@ impl Endpoint {
     }
 }
 
-/// A pipe whose ends do not block.
-fn new_pipe() -> Result<(File, File), i32> {
+/// A pipe whose ends do not block, and the number of its file.
+fn new_pipe() -> Result<(File, File, u64), i32> {
     let mut ends = [0; 2];
     // SAFETY: room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
-        return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO));
+        return Err(number(std::io::Error::last_os_error()));
     }
     // SAFETY: descriptors that were just made and that nobody else has.
-    Ok(unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) })
+    let (read, write) = unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
+    let file = write.metadata().map_err(number)?.ino();
+    Ok((read, write, file))
+}
+
+fn number(error: std::io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(libc::EIO)
 }
 
 impl Drop for Endpoint {

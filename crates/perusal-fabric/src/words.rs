@@ -18,7 +18,7 @@ const REGIONS: usize = if cfg!(perusal_loom) { 1 } else { 256 };
 /// Entries in which a key may be.
 const PROBES: usize = if cfg!(perusal_loom) { 1 } else { 4 };
 
-const MAGIC: u64 = 0x7065_7275_7361_6c05;
+const MAGIC: u64 = 0x7065_7275_7361_6c06;
 
 /// The states of a slot.
 pub const FREE: u32 = 0;
@@ -81,6 +81,8 @@ pub struct Words {
     generation: AtomicU32,
     /// The descriptor in the owner's process of a pipe that wakes a thread of it, plus 1; 0: none.
     pipe: AtomicU32,
+    /// The number of the pipe's file, which no other pipe has.
+    pipe_file: AtomicU64,
     /// 1: a thread of the owner's waits for the pipe, or is about to.
     armed: AtomicU32,
     /// 1: the owner counts accesses of peers, and wants to hear of those that need no answer.
@@ -102,6 +104,7 @@ impl Words {
             changes: word(),
             generation: word(),
             pipe: word(),
+            pipe_file: AtomicU64::default(),
             armed: word(),
             counts_accesses: word(),
             slots: std::array::from_fn(|_| Slot::default()),
@@ -201,12 +204,13 @@ impl Words {
         self.slots[at].state.store(FREE, Ordering::Release);
     }
 
-    /// A thread of the owner's is about to wait for this pipe.
-    pub fn arm(&self, pipe: u32) {
-        // Relaxed: stands beside `armed`, and is checked where it is used.
+    /// A thread of the owner's is about to wait for this pipe, whose file has this number.
+    pub fn arm(&self, pipe: u32, file: u64) {
+        // Relaxed, both: published by the store below.
         self.pipe.store(pipe + 1, Ordering::Relaxed);
-        // Relaxed: the owner's heavy barrier follows (pipe rule).
-        self.armed.store(1, Ordering::Relaxed);
+        self.pipe_file.store(file, Ordering::Relaxed);
+        // Release: pipe edge, pairs with Acquire in `take_armed`: the pipe is known. The owner's heavy barrier follows (pipe rule).
+        self.armed.store(1, Ordering::Release);
     }
 
     /// No thread of the owner's waits for the pipe.
@@ -217,14 +221,15 @@ impl Words {
 
     /// Whether a thread of the owner's waits for the pipe: then whoever asks must wake it, and nobody else needs to.
     pub fn take_armed(&self) -> bool {
-        // Relaxed, both: the caller's barrier stands before it (pipe rule); whoever takes the word only writes a byte.
-        self.armed.load(Ordering::Relaxed) == 1 && self.armed.swap(0, Ordering::Relaxed) == 1
+        // Relaxed: a hint, behind the caller's barrier (pipe rule). Acquire: pipe edge, pairs with Release in `arm`.
+        self.armed.load(Ordering::Relaxed) == 1 && self.armed.swap(0, Ordering::Acquire) == 1
     }
 
-    /// The descriptor of the owner's pipe.
-    pub fn pipe(&self) -> Option<u32> {
-        // Relaxed: see `arm`.
-        self.pipe.load(Ordering::Relaxed).checked_sub(1)
+    /// The descriptor of the owner's pipe, and the number of its file.
+    pub fn pipe(&self) -> Option<(u32, u64)> {
+        // Relaxed, both: behind the Acquire in `take_armed`, and compared with the pipe that is there.
+        let descriptor = self.pipe.load(Ordering::Relaxed).checked_sub(1)?;
+        Some((descriptor, self.pipe_file.load(Ordering::Relaxed)))
     }
 
     /// Whether the owner counts accesses of peers.
