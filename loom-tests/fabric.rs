@@ -6,8 +6,8 @@
 //! Time:  a second.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the Release and the Acquire
-//! of `Words::open` and `is`, `close` and `is_closed`, `publish` (of the state, and of the count of changes) and `state`, `changes`; of `arm` and `take_armed`; of `free` and
-//! `claim`; the Release of `tell` and the Acquire of `known`; the Release fence of `forget`, the Acquire fence of `known` and its second look at the
+//! of `Words::open` and `is`, `close` and `is_closed`, and the fences there, `publish` (of the state, and of the count of changes) and `state`, `changes`; of `arm` and
+//! `take_armed`; of `free` and `claim`; the Release of `tell` and the Acquire of `known`; the Release fence of `forget`, the Acquire fence of `known` and its second look at the
 //! generation; the Release of `Locked::drop` and the Acquire of `Lock::wait`.
 #![cfg(perusal_loom)]
 
@@ -77,6 +77,22 @@ fn whoever_sees_an_endpoint_closed_sees_what_came_before() {
         });
         own.1.set(1);
         own.0.close();
+        peer.join().unwrap();
+    });
+}
+
+#[test]
+fn whoever_has_read_what_came_after_the_end_sees_an_endpoint_closed() {
+    with_words(|own, peer| {
+        own.0.open(7, true);
+        let peer = thread::spawn(move || {
+            let seen = peer.1.get();
+            if !peer.0.is_closed() {
+                assert_eq!(seen, 0);
+            }
+        });
+        own.0.close();
+        own.1.set(1);
         peer.join().unwrap();
     });
 }

@@ -137,10 +137,15 @@ impl Words {
     pub fn close(&self) {
         // Release: closed edge, pairs with Acquire in `is_closed`.
         self.magic.store(0, Ordering::Release);
+        // Release fence: closed edge, pairs with the Acquire fence in `is_closed`: whoever sees what is done with buffers from now on sees
+        // the endpoint closed.
+        fence(Ordering::Release);
     }
 
-    /// Whether the owner takes nothing any more.
+    /// Whether the owner takes nothing any more. If not, what was read before from its process is what its buffers held while it was open.
     pub fn is_closed(&self) -> bool {
+        // Acquire fence: closed edge, pairs with the Release fence in `close`.
+        fence(Ordering::Acquire);
         // Acquire: closed edge, pairs with Release in `close`.
         self.magic.load(Ordering::Acquire) != MAGIC
     }
