@@ -7,8 +7,9 @@
 
 use crate::address::Address;
 use crate::api::{FI_EHOSTUNREACH, FI_EIO, FI_ENOMEM};
+use crate::process::Memory;
 use crate::service::Service;
-use crate::words::{SLOTS, Words};
+use crate::words::{NONCE_AT, SLOTS, Words};
 use memmap2::{MmapOptions, MmapRaw};
 use perusal::internals::doorbell::Doorbell;
 use perusal::internals::limits::PAGE;
@@ -16,7 +17,7 @@ use perusal::internals::ring::MappedRing;
 use perusal::internals::sync::AsymmetricFence;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::ptr::NonNull;
 
 /// What the name of an endpoint's memory begins with.
@@ -87,22 +88,7 @@ impl Segment {
     ///
     /// FI_EHOSTUNREACH if there is no such endpoint (any more), or the number of another error.
     pub fn open(address: Address) -> Result<Self, i32> {
-        let path = format!("/proc/{}/fd/{}", address.pid, address.fd);
-        let gone = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::NotFound => FI_EHOSTUNREACH,
-            _ => number(error),
-        };
-        // The link is read first: opening a pipe or a device would have effects.
-        let link = std::fs::read_link(&path).map_err(gone)?;
-        if !link
-            .as_os_str()
-            .to_string_lossy()
-            .strip_prefix("/memfd:")
-            .is_some_and(|name| name.starts_with(MEMORY))
-        {
-            return Err(FI_EHOSTUNREACH);
-        }
-        let file = File::options().read(true).write(true).open(&path).map_err(gone)?;
+        let file = open_memory(address)?;
         // SAFETY: a plain call on a descriptor that we own. Seals keep everybody from taking the memory away under us.
         let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
         let length = file.metadata().map_err(number)?.len();
@@ -111,6 +97,15 @@ impl Segment {
         }
         let segment = Self::map(file)?;
         if segment.words().is(address.nonce) { Ok(segment) } else { Err(FI_EHOSTUNREACH) }
+    }
+
+    /// Which file it is.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error.
+    pub fn memory(&self) -> Result<Memory, i32> {
+        self.file.metadata().map(|file| Memory::of(&file)).map_err(number)
     }
 
     fn at(&self, offset: usize) -> NonNull<u8> {
@@ -186,6 +181,36 @@ impl Segment {
         let (pid, fd, nonce) = self.words().sender(at);
         Address { pid, fd, nonce }
     }
+}
+
+/// Opens the memory of an endpoint that is where this address says.
+fn open_memory(address: Address) -> Result<File, i32> {
+    let path = format!("/proc/{}/fd/{}", address.pid, address.fd);
+    let gone = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => FI_EHOSTUNREACH,
+        _ => number(error),
+    };
+    // The link is read first: opening a pipe or a device would have effects.
+    let link = std::fs::read_link(&path).map_err(gone)?;
+    let name = link.as_os_str().to_string_lossy();
+    if !name.strip_prefix("/memfd:").is_some_and(|name| name.starts_with(MEMORY)) {
+        return Err(FI_EHOSTUNREACH);
+    }
+    File::options().read(true).write(true).open(&path).map_err(gone)
+}
+
+/// Finds out which file the memory of the endpoint with this address is.
+///
+/// # Errors
+///
+/// FI_EHOSTUNREACH if there is no such endpoint (any more), or the number of another error.
+pub fn find_memory(address: Address) -> Result<Memory, i32> {
+    let (file, mut nonce) = (open_memory(address)?, [0; 8]);
+    file.read_exact_at(&mut nonce, NONCE_AT).map_err(number)?;
+    if u64::from_ne_bytes(nonce) != address.nonce {
+        return Err(FI_EHOSTUNREACH);
+    }
+    file.metadata().map(|file| Memory::of(&file)).map_err(number)
 }
 
 /// Takes memory for a piece of the file now, so that a lack of it is an error and not a signal.

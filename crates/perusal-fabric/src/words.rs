@@ -28,6 +28,9 @@ pub const READY: u32 = 2;
 /// The sender has left.
 pub const CLOSED: u32 = 3;
 
+/// Where the number that the endpoint has drawn is in its memory.
+pub const NONCE_AT: u64 = std::mem::offset_of!(Words, nonce) as u64;
+
 /// Who sends through a slot: process, descriptor, number that was drawn.
 pub type Sender = (u32, u32, u64);
 
