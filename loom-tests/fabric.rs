@@ -7,7 +7,7 @@
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the Release and the Acquire
 //! of `Words::open` and `is`, `close` and `is_closed`, and the fences there, `publish` (of the state, and of the count of changes) and `state`, `changes`; of `arm` and
-//! `take_armed`; of `free` and `claim`; the Release of `tell` and the Acquire of `known`; the Release fence of `forget`, the Acquire fence of `known` and its second look at the
+//! `take_armed`; of `free`, `give_up` and `claim`; the Release of `tell` and the Acquire of `known`; the Release fence of `forget`, the Acquire fence of `known` and its second look at the
 //! generation; the Release of `Locked::drop` and the Acquire of `Lock::wait`.
 #![cfg(perusal_loom)]
 
@@ -108,6 +108,33 @@ fn whoever_wakes_an_owner_knows_its_pipe() {
         own.0.arm(3, 4);
         peer.join().unwrap();
     });
+}
+
+#[test]
+fn a_slot_that_is_given_up_or_taken_back_passes_on_what_its_owner_did() {
+    for given_up in [true, false] {
+        with_words(move |own, peer| {
+            let at = peer.0.claim((1, 2, 3)).unwrap();
+            peer.0.publish(at, CLOSED);
+            let (first, next) = (own.clone(), own.clone());
+            let first = thread::spawn(move || {
+                if let (Some(at), true) = (first.0.claim((4, 5, 6)), given_up) {
+                    first.0.give_up(at);
+                }
+            });
+            let next = thread::spawn(move || {
+                if next.0.claim((7, 8, 9)).is_some() {
+                    assert_eq!(next.1.get(), 1, "the owner's end has retired");
+                }
+            });
+            own.1.set(1);
+            own.0.free(at);
+            if !given_up && own.0.claimer(at) == Some(4) {
+                own.0.take_back(at, 4);
+            }
+            [first, next].into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
 }
 
 #[test]

@@ -330,6 +330,23 @@ impl Node {
         assert_eq!(error, 0);
     }
 
+    /// fi_recv.
+    pub fn receive_plain(&self, bytes: &mut [u8], from: u64, context: usize) {
+        type Receive = unsafe extern "C" fn(*mut Fid, *mut u8, usize, *mut c_void, u64, usize) -> isize;
+        // SAFETY: the callers keep the bytes until the completion.
+        let error = unsafe {
+            function::<Receive>(self.ep, 2, 0)(
+                self.ep,
+                bytes.as_mut_ptr(),
+                bytes.len(),
+                null_mut(),
+                from,
+                context,
+            )
+        };
+        assert_eq!(error, 0);
+    }
+
     /// fi_trecv.
     pub fn receive(&self, bytes: &mut [u8], from: u64, tag: u64, ignore: u64, context: usize) {
         type Receive =

@@ -1,8 +1,9 @@
-//! Whether a process still has the memory of its endpoint.
+//! Whether a process still has the memory of its endpoint, and whether it has ended.
 
 use crate::address::Address;
 use std::fs::{Metadata, metadata, read_dir};
 use std::io::Error;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -39,4 +40,18 @@ impl Memory {
 fn is_missing(error: &Error) -> bool {
     // What belongs to a process that has ended, and was not waited for, is the superuser's.
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::EACCES | libc::EPERM))
+}
+
+/// Whether the process with this number has ended, or there is none.
+pub fn has_ended(pid: u32) -> bool {
+    // SAFETY: a plain system call; a result that is not negative is a descriptor that nobody else has.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
+    if fd < 0 {
+        return Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+    }
+    // SAFETY: see above.
+    let process = unsafe { OwnedFd::from_raw_fd(fd) };
+    let mut poll = libc::pollfd { fd: process.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry that lives through the call, which does not wait.
+    unsafe { libc::poll(&raw mut poll, 1, 0) > 0 }
 }

@@ -1,7 +1,8 @@
 //! The words at the beginning of an endpoint's memory: who owns it, who sends through which slot, and which regions peers may access.
 //!
-//! - **Slot rule 1.** A slot goes from FREE to CLAIMED by a compare-exchange of the sender's, to READY by that sender, to CLOSED by it when it
-//!   leaves, and back to FREE by the owner, who has then drained the ring and retired its end.
+//! - **Slot rule 1.** A slot goes from FREE to CLAIMED by a compare-exchange of the sender's, which also writes its process there, to READY by that
+//!   sender, to CLOSED by it when it leaves, and back to FREE by the owner, who has then drained the ring and retired its end. A slot that is not CLOSED
+//!   becomes FREE only if its sender gives it up before it is READY, or if the sender's process does not have its endpoint any more.
 //! - **Slot rule 2.** The sender writes the slot's address before the Release store of READY, and the owner reads it after its Acquire load.
 //! - **Region rule.** Only the owner writes the words of regions. It takes a region out, then changes the generation, and passes a Release fence before
 //!   it gives the entry's words other values; a reader looks at the generation before and, behind an Acquire fence, after the words, and takes no words of two generations.
@@ -22,11 +23,17 @@ const MAGIC: u64 = 0x7065_7275_7361_6c06;
 
 /// The states of a slot.
 pub const FREE: u32 = 0;
+/// In the lowest two bits: the others are the sender's process.
 const CLAIMED: u32 = 1;
 /// A sender is there.
 pub const READY: u32 = 2;
 /// The sender has left.
 pub const CLOSED: u32 = 3;
+
+/// The state of a slot that this process has claimed: numbers of processes have 22 bits at most.
+fn claimed_by(pid: u32) -> u32 {
+    pid << 2 | CLAIMED
+}
 
 /// Where the number that the endpoint has drawn is in its memory.
 pub const NONCE_AT: u64 = std::mem::offset_of!(Words, nonce) as u64;
@@ -163,8 +170,8 @@ impl Words {
     /// Takes a slot for a sender; `None` if all are taken.
     pub fn claim(&self, (pid, fd, nonce): Sender) -> Option<usize> {
         let free = |slot: &Slot| {
-            // Acquire: free edge, pairs with Release in `free`: the owner's end has retired.
-            slot.state.compare_exchange(FREE, CLAIMED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            // Acquire: free edge, pairs with Release in `free`, `give_up`: the owner's end has retired.
+            slot.state.compare_exchange(FREE, claimed_by(pid), Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
         let at = self.slots.iter().position(free)?;
         let slot = &self.slots[at];
@@ -177,8 +184,22 @@ impl Words {
 
     /// Gives back a slot that was claimed, and through which nothing was sent.
     pub fn give_up(&self, at: usize) {
-        // Relaxed: nothing was written into the ring.
-        self.slots[at].state.store(FREE, Ordering::Relaxed);
+        // Release: free edge, pairs with Acquire in `claim`: passes on what `claim` has seen.
+        self.slots[at].state.store(FREE, Ordering::Release);
+    }
+
+    /// Returns the process that has claimed a slot and has not said READY.
+    pub fn claimer(&self, at: usize) -> Option<u32> {
+        // Relaxed: the state has the process in it.
+        let state = self.slots[at].state.load(Ordering::Relaxed);
+        (state & 3 == CLAIMED).then_some(state >> 2)
+    }
+
+    /// The owner takes back a slot whose claimer has ended.
+    pub fn take_back(&self, at: usize, claimer: u32) {
+        let claimed = claimed_by(claimer);
+        // Relaxed, both: an exchange of what an exchange has written goes on with the release of `free` or `give_up`.
+        let _ = self.slots[at].state.compare_exchange(claimed, FREE, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// The sender says that its slot is READY or CLOSED.
