@@ -114,6 +114,21 @@ fn met(node: &Node, long: &[u8]) -> Other {
 }
 
 #[test]
+fn a_thread_that_waits_for_the_descriptor_learns_that_a_peer_was_killed() {
+    let (node, long) = (Node::new(), pattern(1 << 20, 1));
+    let mut other = met(&node, &long);
+    while !node.may_wait() {
+        assert_eq!(node.read_now(), None);
+    }
+    other.child.kill().expect("a process");
+    other.child.wait().expect("an end");
+    assert!(node.is_readable(900_000), "nobody woke this thread");
+    while node.read_now().is_none_or(|said| said != Said::Failed(2, FI_ESHUTDOWN)) {
+        assert!(node.poll(900_000), "nobody woke this thread");
+    }
+}
+
+#[test]
 fn a_peer_that_was_killed_is_found_while_others_send() {
     let (node, long) = (Node::new(), pattern(1 << 20, 1));
     let other = met(&node, &long);
