@@ -6,8 +6,8 @@
 //! Time:  a second.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the Release and the Acquire
-//! of `Words::open` and `is`, `close` and `is_closed`, `publish` (of the state, and of the count of changes) and `state`, `changes`; of `free` and
-//! `claim`; the Release of `tell` and the Acquire of `known`; the Release fence of `forget`, the Acquire fence of `known` and its second look at the
+//! of `Words::open` and `is`, `close` and `is_closed`, and the fences there, `publish` (of the state, and of the count of changes) and `state`, `changes`; of `arm` and
+//! `take_armed`; of `free`, `give_up` and `claim`; the Release of `tell` and the Acquire of `known`; the Release fence of `forget`, the Acquire fence of `known` and its second look at the
 //! generation; the Release of `Locked::drop` and the Acquire of `Lock::wait`.
 #![cfg(perusal_loom)]
 
@@ -79,6 +79,62 @@ fn whoever_sees_an_endpoint_closed_sees_what_came_before() {
         own.0.close();
         peer.join().unwrap();
     });
+}
+
+#[test]
+fn whoever_has_read_what_came_after_the_end_sees_an_endpoint_closed() {
+    with_words(|own, peer| {
+        own.0.open(7, true);
+        let peer = thread::spawn(move || {
+            let seen = peer.1.get();
+            if !peer.0.is_closed() {
+                assert_eq!(seen, 0);
+            }
+        });
+        own.0.close();
+        own.1.set(1);
+        peer.join().unwrap();
+    });
+}
+
+#[test]
+fn whoever_wakes_an_owner_knows_its_pipe() {
+    with_words(|own, peer| {
+        let peer = thread::spawn(move || {
+            if peer.0.take_armed() {
+                assert_eq!(peer.0.pipe(), Some((3, 4)));
+            }
+        });
+        own.0.arm(3, 4);
+        peer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_slot_that_is_given_up_or_taken_back_passes_on_what_its_owner_did() {
+    for given_up in [true, false] {
+        with_words(move |own, peer| {
+            let at = peer.0.claim((1, 2, 3)).unwrap();
+            peer.0.publish(at, CLOSED);
+            let (first, next) = (own.clone(), own.clone());
+            let first = thread::spawn(move || {
+                if let (Some(at), true) = (first.0.claim((4, 5, 6)), given_up) {
+                    first.0.give_up(at);
+                }
+            });
+            let next = thread::spawn(move || {
+                if next.0.claim((7, 8, 9)).is_some() {
+                    assert_eq!(next.1.get(), 1, "the owner's end has retired");
+                }
+            });
+            own.1.set(1);
+            own.0.free(at);
+            if !given_up && own.0.claimer(at) == Some(4) {
+                own.0.take_back(at, 4);
+            }
+            [first, next].into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::node::{CAPS, Node, Said, info};
 use crate::{OTHER, Other, both, pattern, two};
 use perusal_fi::api::*;
+use perusal_fi::transport::Endpoint;
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
@@ -100,6 +101,124 @@ fn anything_written_into_the_memory_is_survived() {
     b.receive(&mut buffer, from_a, 1, 0, 1);
     assert_eq!(a.send(&[5; 8], to_b, 1, 0, 2), 0);
     assert!(matches!(b.read(), Said::Done(1, ..)));
+}
+
+/// Starts a process with an endpoint that takes one message and nothing more, and to which a long message is under way then.
+fn met(node: &Node, long: &[u8]) -> Other {
+    let mut other = Other::start("silent");
+    let to = other.meet(node);
+    assert_eq!(node.send(&[1], to, 0, 0, 1), 0);
+    assert!(matches!(node.read(), Said::Done(1, ..)));
+    assert_eq!(node.send(long, to, 0, 0, 2), 0);
+    other
+}
+
+#[test]
+fn a_thread_that_waits_for_the_descriptor_learns_that_a_peer_was_killed() {
+    let (node, long) = (Node::new(), pattern(1 << 20, 1));
+    let mut other = met(&node, &long);
+    while !node.may_wait() {
+        assert_eq!(node.read_now(), None);
+    }
+    other.child.kill().expect("a process");
+    other.child.wait().expect("an end");
+    assert!(node.is_readable(900_000), "nobody woke this thread");
+    while node.read_now().is_none_or(|said| said != Said::Failed(2, FI_ESHUTDOWN)) {
+        assert!(node.poll(900_000), "nobody woke this thread");
+    }
+}
+
+#[test]
+fn a_peer_that_was_killed_is_found_while_others_send() {
+    let (node, long) = (Node::new(), pattern(1 << 20, 1));
+    let other = met(&node, &long);
+    let busy = Node::new();
+    let (to, start) = (busy.insert(&node.name()), Instant::now());
+    let mut room = [0; 8];
+    drop(other);
+    loop {
+        assert!(start.elapsed() < Duration::from_secs(900), "no end of the message to it");
+        node.receive(&mut room, FI_ADDR_UNSPEC, 3, 0, 3);
+        assert_eq!(busy.send(&[7; 8], to, 3, 0, 4), 0);
+        match node.read() {
+            Said::Failed(2, FI_ESHUTDOWN) => break,
+            said => assert!(matches!(said, Said::Done(3, ..)), "{said:?}"),
+        }
+        assert!(matches!(busy.read(), Said::Done(4, ..)));
+    }
+}
+
+#[test]
+fn a_receive_that_names_a_peer_ends_with_it() {
+    let (node, mut room) = (Node::new(), [0; 8]);
+    // Met by a message, and by its address alone.
+    for has_sent in [true, false] {
+        let mut other = Other::start("silent");
+        let from = other.meet(&node);
+        if has_sent {
+            assert_eq!(node.send(&[1], from, 0, 0, 1), 0);
+            assert!(matches!(node.read(), Said::Done(1, ..)));
+        }
+        node.receive(&mut room, from, 1, 0, 2);
+        node.receive_plain(&mut room, from, 3);
+        drop(other);
+        let mut ends = [node.read(), node.read()];
+        ends.sort_by_key(|end| matches!(end, Said::Failed(3, _)));
+        assert_eq!(ends, [Said::Failed(2, FI_ESHUTDOWN), Said::Failed(3, FI_ESHUTDOWN)]);
+    }
+    // What an endpoint has sent before its end is received.
+    let (a, b, to_b, from_a) = two();
+    assert_eq!(a.send(&[5; 8], to_b, 1, 0, 1), 0);
+    b.receive(&mut room, from_a, 1, 0, 2);
+    b.receive_plain(&mut [], from_a, 3);
+    drop(a);
+    assert!(matches!(b.read(), Said::Done(2, ..)));
+    assert_eq!(b.read(), Said::Failed(3, FI_ESHUTDOWN));
+}
+
+#[test]
+fn a_process_that_goes_on_as_another_program_has_ended_as_a_peer() {
+    let (node, long) = (Node::new(), pattern(1 << 20, 1));
+    let mut other = Other::start("changes");
+    let to = other.meet(&node);
+    assert_eq!(node.send(&[1], to, 0, 0, 1), 0);
+    assert!(matches!(node.read(), Said::Done(1, ..)));
+    // It is seen alive.
+    while !node.may_wait() {
+        assert_eq!(node.read_now(), None);
+    }
+    assert_eq!((node.send(&[1], to, 0, 0, 3), node.send(&long, to, 0, 0, 2)), (0, 0));
+    assert!(matches!(node.read(), Said::Done(3, ..)));
+    assert_eq!(node.read(), Said::Failed(2, FI_ESHUTDOWN));
+}
+
+#[test]
+fn peers_that_come_and_go_leave_no_descriptors() {
+    let mut host = Command::new(std::env::current_exe().expect("this program"));
+    host.args(["the_other_process", "--exact", "--nocapture"]).env(OTHER, "host");
+    let ended = host.output().expect("a process");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+/// What that process does: nobody else there opens anything.
+pub fn peers_leave_no_descriptors() {
+    let count = || std::fs::read_dir("/proc/self/fd").expect("Linux").count();
+    let mut host = Endpoint::open().expect("an endpoint");
+    let before = count();
+    for _ in 0..20 {
+        let mut guest = Endpoint::open().expect("an endpoint");
+        let (to_host, to_guest) = (guest.add(host.address()), host.add(guest.address()));
+        guest.inject(to_host, 1, 0, &[1]).expect("room");
+        host.inject(to_guest, 1, 0, &[1]).expect("room");
+        host.receive(None, 1, 0, vec![0], 1);
+        assert!(host.wait(Duration::from_secs(900)).is_some_and(|done| done.result.is_ok()));
+        assert!(!host.has_left(to_guest));
+        host.send(to_guest, 2, 0, vec![0; 1 << 20], 2).expect("room");
+        drop(guest);
+        assert!(host.has_left(to_guest));
+        assert!(host.wait(Duration::from_secs(900)).is_some_and(|done| done.result.is_err()));
+    }
+    assert_eq!(count(), before);
 }
 
 /// An endpoint of another user's is out of reach, by an error of the kernel's. The superuser tries it as somebody else: the change is one of this thread.

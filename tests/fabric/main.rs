@@ -10,6 +10,7 @@ mod yields;
 use node::{Node, Said, ask_with, info, no_hints};
 use perusal_fi::api::*;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const SIZES: [usize; 9] = [0, 1, 40, 41, 4096, 16 << 10, (16 << 10) + 1, 300_001, 4 << 20];
@@ -369,8 +370,10 @@ impl Drop for Other {
 #[test]
 fn the_other_process() {
     let Ok(role) = std::env::var(OTHER) else { return };
-    if role == "poor" {
-        return faults::what_the_kernel_refuses_is_an_error();
+    match role.as_str() {
+        "poor" => return faults::what_the_kernel_refuses_is_an_error(),
+        "host" => return faults::peers_leave_no_descriptors(),
+        _ => {}
     }
     let node = match role.strip_prefix(NAMED) {
         Some(name) => service::endpoint_named(name),
@@ -407,6 +410,13 @@ fn the_other_process() {
             // Takes one message, and is then killed.
             node.read();
             std::thread::sleep(std::time::Duration::from_secs(60));
+        }
+        if role == "changes" {
+            // Takes a second message, and goes on as another program, which is then killed.
+            node.read();
+            node.receive(&mut buffer, to, 0, u64::MAX, 1);
+            node.read();
+            panic!("{}", Command::new("sleep").arg("1000").exec());
         }
         let Said::Done(1, _, len, data, tag, _) = next() else { panic!("a message") };
         assert_eq!(node.send(&buffer[..len], to, tag + 1, data + 1, 2), 0);

@@ -330,6 +330,23 @@ impl Node {
         assert_eq!(error, 0);
     }
 
+    /// fi_recv.
+    pub fn receive_plain(&self, bytes: &mut [u8], from: u64, context: usize) {
+        type Receive = unsafe extern "C" fn(*mut Fid, *mut u8, usize, *mut c_void, u64, usize) -> isize;
+        // SAFETY: the callers keep the bytes until the completion.
+        let error = unsafe {
+            function::<Receive>(self.ep, 2, 0)(
+                self.ep,
+                bytes.as_mut_ptr(),
+                bytes.len(),
+                null_mut(),
+                from,
+                context,
+            )
+        };
+        assert_eq!(error, 0);
+    }
+
     /// fi_trecv.
     pub fn receive(&self, bytes: &mut [u8], from: u64, tag: u64, ignore: u64, context: usize) {
         type Receive =
@@ -470,24 +487,30 @@ impl Node {
 
     /// fi_trywait, and poll(2) of the queue's descriptor for so long if that says so. Returns whether there may be something to do.
     pub fn poll(&self, milliseconds: c_int) -> bool {
+        !self.may_wait() || self.is_readable(milliseconds)
+    }
+
+    /// fi_trywait: whether there is nothing to do, and the queue's descriptor says when there is.
+    pub fn may_wait(&self) -> bool {
         let trywait: unsafe extern "C" fn(*mut Fid, *mut *mut Fid, c_int) -> c_int =
             function(self.fabric, 0, 4);
-        let (mut cq, mut fd) = (self.cq, -1);
-        // SAFETY: one queue, which has a descriptor; one entry for poll.
+        let mut cq = self.cq;
+        // SAFETY: one queue, which has a descriptor.
+        let error = unsafe { trywait(self.fabric, &raw mut cq, 1) };
+        assert!([0, -FI_EAGAIN].contains(&error), "{error}");
+        error == 0
+    }
+
+    /// poll(2) of the queue's descriptor for so long.
+    pub fn is_readable(&self, milliseconds: c_int) -> bool {
+        let mut fd = -1;
+        // SAFETY: a queue, which has a descriptor; one entry for poll.
         unsafe {
             let control: unsafe extern "C" fn(*mut Fid, c_int, *mut c_int) -> c_int =
-                transmute_copy(&(*(*cq).ops).function(2));
-            assert_eq!(control(cq, FI_GETWAIT, &raw mut fd), 0);
-            match trywait(self.fabric, &raw mut cq, 1) {
-                0 => {
-                    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-                    libc::poll(&raw mut poll, 1, milliseconds) == 1
-                }
-                error => {
-                    assert_eq!(error, -FI_EAGAIN);
-                    true
-                }
-            }
+                transmute_copy(&(*(*self.cq).ops).function(2));
+            assert_eq!(control(self.cq, FI_GETWAIT, &raw mut fd), 0);
+            let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            libc::poll(&raw mut poll, 1, milliseconds) == 1
         }
     }
 

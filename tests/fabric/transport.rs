@@ -101,6 +101,10 @@ fn peers_come_and_go() {
     a.inject(again, 4, 0, &[9]).expect("room");
     c.receive(None, 4, 0, vec![0; 1], 1);
     assert_eq!(c.wait(HANG).expect("a message").bytes(), [9]);
+    // Another endpoint is where the address says, which a later process with the same number may have, too.
+    let other = perusal_fi::transport::Address { nonce: !c.address().nonce, ..c.address() };
+    let (to_other, to_c) = (a.add(other), a.add(c.address()));
+    assert!(a.has_left(to_other) && !a.has_left(to_c));
     assert!("perusal://1.2".parse::<perusal_fi::transport::Address>() == Err(Error::NoAddress));
 }
 

@@ -22,9 +22,8 @@ const EXPECTING: u32 = 256;
 const BUSY: u32 = 16;
 /// Polls of the core provider in vain from which on the CPU is given away after each, unless something is on its way.
 const LONG: u32 = 8;
-/// Polls of the core provider for one look at the clock, and how often peers are looked for that do not answer.
+/// Polls of the core provider for one look at the clock.
 const CLOCK: u32 = 256;
-const LOOK: Duration = Duration::from_secs(1);
 /// How long the core provider may keep buffers for a peer that has ended.
 const KEPT: Duration = Duration::from_secs(2);
 
@@ -38,7 +37,6 @@ pub struct Turns {
     polls: u32,
     /// Polls in vain since something has happened.
     in_vain: u32,
-    looked: Option<Instant>,
     /// When peers were first seen to have ended.
     ended: HashMap<u32, Instant>,
 }
@@ -116,15 +114,6 @@ impl Endpoint {
             self.look_at_times();
         }
         found > 0
-    }
-
-    #[cold]
-    fn look_at_times(&mut self) {
-        let now = Instant::now();
-        if now - *self.turns.looked.get_or_insert(now) >= LOOK {
-            self.turns.looked = Some(now);
-            self.look_for_the_dead();
-        }
     }
 
     fn arrived(&mut self, network: &Rc<RefCell<Network>>, bytes: &[u8]) {

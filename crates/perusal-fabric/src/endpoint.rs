@@ -1,9 +1,11 @@
 //! An endpoint: its memory, the rings to it, and the progress of all.
 
 use crate::address::Address;
+use crate::api::FI_ESHUTDOWN;
 use crate::core::Core;
 use crate::elsewhere::Turns;
 use crate::peers::Sent;
+use crate::process;
 use crate::region::{Region, Regions};
 use crate::segment::Segment;
 use crate::service::{Announced, Service};
@@ -17,6 +19,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -27,6 +30,9 @@ const PATIENCE: u32 = 4;
 /// Polls in vain after which any endpoint gives its CPU away at times, and how often.
 const LONG: u32 = 1000;
 const AT_TIMES: u32 = 16;
+/// Polls for one look at the clock, and how often peers are looked for that have ended.
+const CLOCK: u32 = 1 << 12;
+const LOOK: Duration = Duration::from_millis(100);
 
 /// How long an endpoint that is closed waits for peers that have no room for what it still has to send.
 const LINGER: Duration = Duration::from_secs(1);
@@ -77,13 +83,16 @@ pub struct Endpoint {
     /// This endpoint sends to itself.
     meets_itself: bool,
     idle: u32,
+    polls: u32,
+    /// When peers were looked for that have ended.
+    looked: Option<Instant>,
     cpus: Cpus,
     yields: Yields,
     /// When other nodes are asked.
     pub(crate) turns: Turns,
     fence: AsymmetricFence,
-    /// What peers wake a thread with that waits for a descriptor: the end to read, the end to write.
-    pipe: Option<(File, File)>,
+    /// What peers wake a thread with that waits for a descriptor: the end to read, the end to write, the number of the file.
+    pipe: Option<(File, File, u64)>,
     armed: bool,
     pub core: Core,
     /// Behind what points into it.
@@ -116,6 +125,8 @@ impl Endpoint {
             changes: 0,
             meets_itself: false,
             idle: 0,
+            polls: 0,
+            looked: None,
             cpus,
             yields: Yields::find(),
             turns: Turns::default(),
@@ -169,6 +180,10 @@ impl Endpoint {
     }
 
     fn look(&mut self) -> bool {
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls.is_multiple_of(CLOCK) {
+            self.look_at_times();
+        }
         if self.segment.words().changes() != self.changes {
             self.look_at_slots();
         }
@@ -217,9 +232,6 @@ impl Endpoint {
         let outnumbered = self.idle >= PATIENCE && self.is_outnumbered();
         // Whoever is awaited may be waiting for this very CPU.
         let long = self.idle >= LONG && self.idle.is_multiple_of(AT_TIMES);
-        if self.idle.is_multiple_of(1 << 16) {
-            self.look_for_the_dead();
-        }
         if outnumbered || long {
             std::thread::yield_now();
         }
@@ -235,8 +247,12 @@ impl Endpoint {
     fn look_at_slots(&mut self) {
         self.changes = self.segment.words().changes();
         for slot in 0..words::SLOTS {
+            let state = self.segment.words().state(slot);
+            if ![words::READY, words::CLOSED].contains(&state) {
+                continue;
+            }
             let known = self.incoming.iter().position(|one| one.slot == slot);
-            match (self.segment.words().state(slot), known) {
+            match (state, known) {
                 (words::READY, None) => {
                     let sender = self.segment.sender(slot);
                     let peer = self.core.peers.number(sender);
@@ -274,22 +290,61 @@ impl Endpoint {
         self.core.shares = !self.is_outnumbered();
     }
 
-    /// Ends what is under way with peers whose process has ended, and gives their slots back.
+    /// Looks for peers that have ended, if it was not done lately.
     #[cold]
-    pub(crate) fn look_for_the_dead(&mut self) {
+    pub(crate) fn look_at_times(&mut self) {
+        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+            self.look_for_the_dead();
+        }
+    }
+
+    /// Peers on this node whose end matters: who sends, who is sent to, and whoever a receive names.
+    pub(crate) fn awaited(&self) -> BTreeSet<u32> {
+        let peers = &self.core.peers.all;
+        let is_met =
+            |at: &u32| peers[*at as usize].outgoing.is_some() || peers[*at as usize].incoming.is_some();
+        let mut awaited: BTreeSet<u32> = (0..peers.len() as u32).filter(is_met).collect();
+        awaited.extend(self.core.receives.iter().filter_map(|one| one.1.pattern.peer));
+        // A receive may name a number that no peer has.
+        awaited.retain(|&at| peers.get(at as usize).is_some_and(|peer| !peer.is_remote()));
+        awaited
+    }
+
+    /// Ends what is under way with peers that are closed, or whose process has ended, and gives the slots of processes back that have ended.
+    #[cold]
+    fn look_for_the_dead(&mut self) {
+        self.looked = Some(Instant::now());
+        let mut ended = self.awaited();
+        ended.retain(|&peer| self.core.peers.all[peer as usize].has_ended());
+        // What they have sent is taken first: they send nothing more.
+        self.look_at_slots();
         let mut at = 0;
         while at < self.incoming.len() {
             let one = &self.incoming[at];
-            if !one.consumer.ready() && self.core.peers.all[one.peer as usize].has_ended() {
+            // A peer that is only closed may still be about to say CLOSED: that must not meet another sender's slot (slot rule 1).
+            if ended.contains(&one.peer)
+                && !one.consumer.ready()
+                && !self.core.peers.all[one.peer as usize].has_memory()
+            {
                 self.drop_peer(at);
             } else {
                 at += 1;
             }
         }
-        for peer in 0..self.core.peers.all.len() as u32 {
-            let one = &mut self.core.peers.all[peer as usize];
-            if one.outgoing.is_some() && one.has_ended() {
+        for peer in ended {
+            let one = &self.core.peers.all[peer as usize];
+            let (sent_to, sends) = (one.outgoing.is_some(), one.incoming.is_some());
+            if sent_to {
                 self.core.end_with(peer);
+            }
+            if !sends {
+                self.core.end_receives_from(peer, FI_ESHUTDOWN);
+            }
+        }
+        for slot in 0..words::SLOTS {
+            let words = self.segment.words();
+            if let Some(claimer) = words.claimer(slot).filter(|&pid| process::has_ended(pid)) {
+                words.take_back(slot, claimer);
             }
         }
         self.look_for_the_dead_elsewhere();
@@ -324,6 +379,8 @@ impl Endpoint {
                 std::thread::yield_now();
             }
         }
+        // Who looks finds CLOSED slots or an open endpoint (slot rule 1).
+        (0..self.core.peers.all.len() as u32).for_each(|peer| self.core.peers.detach(peer));
         self.segment.words().close();
         if std::env::var_os(SUMMARY).is_some_and(|value| value == "1") {
             let Sent { here, peers_here, elsewhere, peers_elsewhere } = self.core.peers.sent();
@@ -344,17 +401,17 @@ impl Endpoint {
         if self.pipe.is_none() {
             self.pipe = Some(new_pipe()?);
         }
-        let Some((read, write)) = &self.pipe else { return Ok(None) };
-        let (mut read, pipe, wakes) = (read, read.as_raw_fd(), write.as_raw_fd());
+        let Some((read, write, file)) = &self.pipe else { return Ok(None) };
+        let (mut read, pipe, wakes, file) = (read, read.as_raw_fd(), write.as_raw_fd(), *file);
         let mut bytes = [0; 64];
         while read.read(&mut bytes).is_ok_and(|taken| taken == bytes.len()) {}
         self.turns.come_next();
         if self.progress() {
             return Ok(None);
         }
-        self.look_for_the_dead();
+        self.look_at_times();
         // Pipe rule.
-        self.segment.words().arm(wakes.cast_unsigned());
+        self.segment.words().arm(wakes.cast_unsigned(), file);
         self.armed = true;
         self.incoming.iter().for_each(|one| one.consumer.enable_notification());
         self.fence.heavy_barrier();
@@ -378,7 +435,7 @@ impl Endpoint {
         self.segment.words().disarm();
         self.incoming.iter().for_each(|one| one.consumer.disable_notification());
         // A full pipe wakes as well.
-        let _ = self.pipe.as_mut().map(|(_, write)| write.write(&[1]));
+        let _ = self.pipe.as_mut().map(|(_, write, _)| write.write(&[1]));
     }
 
     /// Sleeps until something arrives by a ring, for at most so many milliseconds: with a network, [`Endpoint::arm`] serves instead.
@@ -397,23 +454,90 @@ impl Endpoint {
             }
         });
         self.incoming.iter().for_each(|one| one.consumer.disable_notification());
-        self.look_for_the_dead();
+        self.look_at_times();
     }
 }
 
-/// A pipe whose ends do not block.
-fn new_pipe() -> Result<(File, File), i32> {
+/// A pipe whose ends do not block, and the number of its file.
+fn new_pipe() -> Result<(File, File, u64), i32> {
     let mut ends = [0; 2];
     // SAFETY: room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
-        return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO));
+        return Err(number(std::io::Error::last_os_error()));
     }
     // SAFETY: descriptors that were just made and that nobody else has.
-    Ok(unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) })
+    let (read, write) = unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
+    let file = write.metadata().map_err(number)?.ino();
+    Ok((read, write, file))
+}
+
+fn number(error: std::io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(libc::EIO)
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// The child is not waited for before the end, so that its number stays its own.
+    #[test]
+    fn slots_of_senders_that_were_killed_while_they_came_are_taken_back() {
+        let mut endpoint = Endpoint::new().expect("an endpoint");
+        let mut child = Command::new("true").spawn().expect("a process");
+        // SAFETY: zero is a value of every field, which the call writes.
+        unsafe {
+            let mut said: libc::siginfo_t = std::mem::zeroed();
+            assert_eq!(
+                libc::waitid(libc::P_PID, child.id(), &raw mut said, libc::WEXITED | libc::WNOWAIT),
+                0
+            );
+        }
+        let words = endpoint.segment.words();
+        assert_eq!(words.claim((std::process::id(), 0, 1)), Some(0));
+        (1..words::SLOTS).for_each(|at| assert_eq!(words.claim((child.id(), 0, 1)), Some(at)));
+        assert_eq!(words.claim((1, 0, 1)), None);
+        endpoint.look_for_the_dead();
+        let words = endpoint.segment.words();
+        assert_eq!(words.claim((1, 0, 1)), Some(1), "the first one's process goes on");
+        child.wait().expect("an end");
+    }
+
+    #[test]
+    fn a_slot_stays_its_senders_until_the_sender_has_left_it() {
+        let (mut owner, mut sender) =
+            (Endpoint::new().expect("an endpoint"), Endpoint::new().expect("an endpoint"));
+        let to = sender.core.peers.number(owner.address);
+        let from = owner.core.peers.number(sender.address);
+        sender.core.peers.outgoing(to).expect("a ring");
+        owner.core.peers.outgoing(from).expect("a ring");
+        owner.progress();
+        // The sender is in the middle of its end.
+        sender.segment.words().close();
+        owner.look_for_the_dead();
+        assert!(owner.core.peers.all[from as usize].dead);
+        assert_eq!(owner.segment.words().state(0), words::READY);
+        sender.core.peers.detach(to);
+        owner.look_for_the_dead();
+        assert_eq!(owner.segment.words().state(0), words::FREE);
+    }
+
+    #[test]
+    fn an_endpoint_that_is_seen_closed_has_left_its_slots() {
+        let (owner, mut sender) =
+            (Endpoint::new().expect("an endpoint"), Endpoint::new().expect("an endpoint"));
+        let memory = Segment::open(sender.address).expect("its memory");
+        let to = sender.core.peers.number(owner.address);
+        sender.core.peers.outgoing(to).expect("a ring");
+        assert_eq!(owner.segment.words().state(0), words::READY);
+        sender.close();
+        assert!(memory.words().is_closed());
+        assert_eq!(owner.segment.words().state(0), words::CLOSED);
     }
 }

@@ -1,6 +1,6 @@
 //! perusal as a provider of libfabric: `libperusal-fi.so`, the on-node transport of MPIs that use libfabric.
 //!
-//! In the order of the layers: `api` (the interface's structures), `address`, `name`, `words`, `segment` (an endpoint's memory) and `service` (names for it), `lock`, `key`, `spans`, `slab`, `wire`,
+//! In the order of the layers: `api` (the interface's structures), `address`, `name`, `process` (whether one is still there), `words`, `segment` (an endpoint's memory) and `service` (names for it), `lock`, `key`, `spans`, `slab`, `wire`,
 //! `queue`, `region`, `arithmetic`, `remote` (peers on other nodes), `peers`, `operation`, `core`, `receive`, `share`, `direct` and `access` (the protocol), `endpoint` (rings and progress), `elsewhere` (progress of what other nodes send), `waker`, and above them two faces: [`transport`], for programs of one's own, and
 //! the objects that libfabric calls: `object`, `wait`, `domain`, `av`, `cq`, `cntr`, `mr`, `ep`, `rma`, `info`.
 
@@ -25,6 +25,7 @@ mod name;
 mod object;
 mod operation;
 mod peers;
+mod process;
 mod queue;
 mod receive;
 mod region;

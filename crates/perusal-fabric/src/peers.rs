@@ -3,9 +3,10 @@
 use crate::address::Address;
 use crate::api::{FI_ADDR_NOTAVAIL, FI_EAGAIN, FI_EBUSY, FI_ENOMEM, FI_ESHUTDOWN};
 use crate::name::Name;
+use crate::process::Memory;
 use crate::region::Remote;
 use crate::remote::{Network, Watched};
-use crate::segment::Segment;
+use crate::segment::{self, Segment};
 use crate::words::{self, Known};
 use perusal::internals::doorbell::Doorbell;
 use perusal::internals::ring::{Header, MappedRing, Producer};
@@ -15,7 +16,6 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -168,8 +168,8 @@ pub struct Peer {
     pub incoming: Option<MappedRing>,
     /// The kernel has refused the peer to copy into this process's memory.
     pub no_parts: bool,
-    /// Refers to the process, so that its end is seen.
-    process: Option<OwnedFd>,
+    /// Which file its memory is, once that was asked.
+    memory: Option<Memory>,
     pub dead: bool,
     /// The kernel has refused to copy from its memory.
     no_copies: bool,
@@ -251,36 +251,33 @@ impl Peer {
 
     /// Whether the endpoint is closed, or its process has ended.
     pub fn has_ended(&mut self) -> bool {
-        self.dead |= self.outgoing.as_ref().is_some_and(Outgoing::is_closed);
-        if self.dead {
-            return true;
+        self.dead = self.dead
+            || self.outgoing.as_ref().is_some_and(Outgoing::is_closed)
+            || match &mut self.remote {
+                Some(watched) => watched.has_ended(),
+                None => !self.has_memory(),
+            };
+        if let (true, Some(watched)) = (self.dead, &mut self.remote) {
+            watched.give_up();
         }
-        if let Some(watched) = &mut self.remote {
-            self.dead = watched.has_ended();
-            return self.dead;
-        }
-        if self.process.is_none() {
-            // SAFETY: a plain system call; a result that is not negative is a descriptor that nobody else has.
-            let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.address.pid, 0) } as i32;
-            if fd < 0 {
-                self.dead = std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
-                return self.dead;
-            }
-            // SAFETY: see above.
-            self.process = Some(unsafe { OwnedFd::from_raw_fd(fd) });
-            // The number may be another process's by now: the endpoint itself tells.
-            let link = format!("/proc/{}/fd/{}", self.address.pid, self.address.fd);
-            let same = std::fs::read_link(link)
-                .is_ok_and(|to| to.as_os_str().to_string_lossy().contains("perusal-fi"));
-            self.dead = !same;
-        }
-        let Some(process) = &self.process else { return self.dead };
-        let mut poll =
-            libc::pollfd { fd: std::os::fd::AsRawFd::as_raw_fd(process), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one entry that lives through the call, which does not wait.
-        self.dead |= unsafe { libc::poll(&raw mut poll, 1, 0) } > 0;
         self.dead
     }
+
+    /// Whether its process, on this node, still has the endpoint's memory. An endpoint that is being closed has it until it has left all its slots.
+    pub fn has_memory(&mut self) -> bool {
+        let memory = match (self.memory, self.outgoing.as_ref().and_then(Outgoing::ring)) {
+            (Some(memory), _) => Ok(memory),
+            (None, Some(ring)) => ring.segment.memory(),
+            (None, None) => segment::find_memory(self.address),
+        };
+        self.memory = memory.ok();
+        memory.map_or_else(may_pass, |memory| memory.is_at(self.address))
+    }
+}
+
+/// Whether an error comes of a lack of descriptors, memory or a slot, which may pass.
+fn may_pass(error: i32) -> bool {
+    matches!(error, libc::EMFILE | libc::ENFILE | FI_ENOMEM | FI_EAGAIN | FI_EBUSY)
 }
 
 /// Records that an endpoint has sent, and to how many peers: on its node, and on others.
@@ -328,7 +325,7 @@ impl Peers {
                 waiting: VecDeque::new(),
                 incoming: None,
                 no_parts: false,
-                process: None,
+                memory: None,
                 dead: false,
                 no_copies: false,
                 refused: 0,
@@ -367,10 +364,7 @@ impl Peers {
 
     /// Whether there will never be a way to a peer. Where there is none now for lack of descriptors, memory or a slot there may be one later.
     pub fn is_gone(&mut self, peer: u32) -> bool {
-        let error = self.outgoing(peer).err();
-        error.is_some_and(|error| {
-            !matches!(error, libc::EMFILE | libc::ENFILE | FI_ENOMEM | FI_EAGAIN | FI_EBUSY)
-        })
+        self.outgoing(peer).is_err_and(|error| !may_pass(error))
     }
 
     #[cold]

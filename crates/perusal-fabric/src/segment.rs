@@ -7,8 +7,9 @@
 
 use crate::address::Address;
 use crate::api::{FI_EHOSTUNREACH, FI_EIO, FI_ENOMEM};
+use crate::process::Memory;
 use crate::service::Service;
-use crate::words::{SLOTS, Words};
+use crate::words::{NONCE_AT, SLOTS, Words};
 use memmap2::{MmapOptions, MmapRaw};
 use perusal::internals::doorbell::Doorbell;
 use perusal::internals::limits::PAGE;
@@ -16,7 +17,7 @@ use perusal::internals::ring::MappedRing;
 use perusal::internals::sync::AsymmetricFence;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::ptr::NonNull;
 
 /// What the name of an endpoint's memory begins with.
@@ -87,22 +88,7 @@ impl Segment {
     ///
     /// FI_EHOSTUNREACH if there is no such endpoint (any more), or the number of another error.
     pub fn open(address: Address) -> Result<Self, i32> {
-        let path = format!("/proc/{}/fd/{}", address.pid, address.fd);
-        let gone = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::NotFound => FI_EHOSTUNREACH,
-            _ => number(error),
-        };
-        // The link is read first: opening a pipe or a device would have effects.
-        let link = std::fs::read_link(&path).map_err(gone)?;
-        if !link
-            .as_os_str()
-            .to_string_lossy()
-            .strip_prefix("/memfd:")
-            .is_some_and(|name| name.starts_with(MEMORY))
-        {
-            return Err(FI_EHOSTUNREACH);
-        }
-        let file = File::options().read(true).write(true).open(&path).map_err(gone)?;
+        let file = open_memory(address)?;
         // SAFETY: a plain call on a descriptor that we own. Seals keep everybody from taking the memory away under us.
         let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
         let length = file.metadata().map_err(number)?.len();
@@ -111,6 +97,15 @@ impl Segment {
         }
         let segment = Self::map(file)?;
         if segment.words().is(address.nonce) { Ok(segment) } else { Err(FI_EHOSTUNREACH) }
+    }
+
+    /// Which file it is.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error.
+    pub fn memory(&self) -> Result<Memory, i32> {
+        self.file.metadata().map(|file| Memory::of(&file)).map_err(number)
     }
 
     fn at(&self, offset: usize) -> NonNull<u8> {
@@ -137,14 +132,17 @@ impl Segment {
 
     /// Opens the owner's pipe for writing.
     pub fn open_pipe(&self, owner: Address) -> Option<File> {
-        let fd = self.words().pipe()?;
+        let (fd, file) = self.words().pipe()?;
         let path = format!("/proc/{}/fd/{fd}", owner.pid);
         // The link is read first: opening anything else could have effects.
         let link = std::fs::read_link(&path).ok()?;
-        if !link.as_os_str().to_string_lossy().starts_with("pipe:") {
+        if link.as_os_str() != format!("pipe:[{file}]").as_str() {
             return None;
         }
-        File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path).ok()
+        // Also for reading: a write into a pipe that nobody can read any more is a signal.
+        let pipe = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
+        // The descriptor may have become another pipe's meanwhile.
+        (pipe.metadata().ok()?.ino() == file).then_some(pipe)
     }
 
     /// The doorbell of the owner, with a flag for each slot.
@@ -185,6 +183,36 @@ impl Segment {
     }
 }
 
+/// Opens the memory of an endpoint that is where this address says.
+fn open_memory(address: Address) -> Result<File, i32> {
+    let path = format!("/proc/{}/fd/{}", address.pid, address.fd);
+    let gone = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => FI_EHOSTUNREACH,
+        _ => number(error),
+    };
+    // The link is read first: opening a pipe or a device would have effects.
+    let link = std::fs::read_link(&path).map_err(gone)?;
+    let name = link.as_os_str().to_string_lossy();
+    if !name.strip_prefix("/memfd:").is_some_and(|name| name.starts_with(MEMORY)) {
+        return Err(FI_EHOSTUNREACH);
+    }
+    File::options().read(true).write(true).open(&path).map_err(gone)
+}
+
+/// Finds out which file the memory of the endpoint with this address is.
+///
+/// # Errors
+///
+/// FI_EHOSTUNREACH if there is no such endpoint (any more), or the number of another error.
+pub fn find_memory(address: Address) -> Result<Memory, i32> {
+    let (file, mut nonce) = (open_memory(address)?, [0; 8]);
+    file.read_exact_at(&mut nonce, NONCE_AT).map_err(number)?;
+    if u64::from_ne_bytes(nonce) != address.nonce {
+        return Err(FI_EHOSTUNREACH);
+    }
+    file.metadata().map(|file| Memory::of(&file)).map_err(number)
+}
+
 /// Takes memory for a piece of the file now, so that a lack of it is an error and not a signal.
 fn take_memory(file: &File, offset: usize, len: usize) -> Result<(), i32> {
     // SAFETY: a plain call on a descriptor that we own.
@@ -201,4 +229,48 @@ fn number(error: std::io::Error) -> i32 {
 
 fn last_error() -> i32 {
     number(std::io::Error::last_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{PipeReader, PipeWriter, Write, pipe};
+
+    /// An endpoint's memory, its address, and a pipe that it has armed.
+    fn armed() -> (Segment, Address, PipeReader, PipeWriter) {
+        let (segment, address) = Segment::new(&Service::default()).expect("memory");
+        let (read, write) = pipe().expect("a pipe");
+        let file = File::from(OwnedFd::from(write.try_clone().expect("a descriptor")));
+        segment.words().arm(write.as_raw_fd() as u32, file.metadata().expect("a pipe").ino());
+        (segment, address, read, write)
+    }
+
+    /// The signal is blocked, so that it would stay with this thread, whatever the program does with such signals.
+    #[test]
+    fn a_write_into_the_pipe_of_an_owner_that_is_gone_is_no_signal() {
+        let (segment, address, read, write) = armed();
+        let mut pipe = segment.open_pipe(address).expect("the owner's pipe");
+        drop((read, write));
+        // SAFETY: sets of signals, which are written before they are read.
+        let is_pending = unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigaddset(&raw mut set, libc::SIGPIPE);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+            let _ = pipe.write(&[1]);
+            libc::sigpending(&raw mut set);
+            libc::sigismember(&raw const set, libc::SIGPIPE)
+        };
+        assert_eq!(is_pending, 0);
+    }
+
+    #[test]
+    fn another_pipe_that_was_given_the_number_is_left_alone() {
+        let (segment, address, read, write) = armed();
+        assert!(segment.open_pipe(address).is_some());
+        let other = pipe().expect("a pipe");
+        // SAFETY: descriptors of this test's; the number is another pipe's from now on.
+        unsafe { libc::dup3(other.1.as_raw_fd(), write.as_raw_fd(), libc::O_CLOEXEC) };
+        assert!(segment.open_pipe(address).is_none());
+        drop(read);
+    }
 }

@@ -1,7 +1,7 @@
 //! What a thread waits on that waits for a completion queue or a counter: a descriptor that is readable when there may be something to do.
 //!
 //! It is an epoll descriptor over an eventfd, which this process signals, and the pipe of each endpoint, into which a peer that has something for
-//! it writes a byte; with a network, its descriptor and a clock, too. A thread waits only after `try_wait` has found nothing and has armed both: peers and completions signal only what is armed.
+//! it writes a byte; with a network, its descriptor, too; and a clock, where a peer may end that is waited for. A thread waits only after `try_wait` has found nothing and has armed both: peers and completions signal only what is armed.
 
 use crate::address::Address;
 use crate::endpoint::Endpoint;
@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 /// How often, in nanoseconds, a thread that waits looks for what other nodes have sent, where the core provider wakes nobody; and else, for
-/// peers there that have ended.
+/// peers that have ended.
 const TICK: i64 = 1_000_000;
 const LOOK: i64 = 250_000_000;
 
@@ -19,7 +19,7 @@ const LOOK: i64 = 250_000_000;
 pub struct Waker {
     epoll: OwnedFd,
     event: OwnedFd,
-    /// Can be read from time to time, if an endpoint has a network.
+    /// Can be read from time to time, once an endpoint has a network or a peer.
     clock: OnceCell<OwnedFd>,
     /// The endpoints whose pipes are watched.
     watched: RefCell<Vec<Address>>,
@@ -119,11 +119,15 @@ impl Waker {
                 self.watch(wakes)?;
             }
         }
-        if let (Some(network), None) = (&endpoint.core.peers.network, self.clock.get()) {
-            let wakes = network.borrow().wakes();
-            let clock = new_clock(if wakes.is_some() { LOOK } else { TICK })?;
-            self.watch(clock.as_raw_fd())?;
-            let _ = self.clock.set(clock);
+        if self.clock.get().is_none() {
+            let network = endpoint.core.peers.network.as_ref();
+            let is_deaf = network.is_some_and(|network| network.borrow().wakes().is_none());
+            // Nobody writes into the pipe for a peer that has ended.
+            if network.is_some() || !endpoint.awaited().is_empty() {
+                let clock = new_clock(if is_deaf { TICK } else { LOOK })?;
+                self.watch(clock.as_raw_fd())?;
+                let _ = self.clock.set(clock);
+            }
         }
         Ok(true)
     }

@@ -1,7 +1,8 @@
 //! The words at the beginning of an endpoint's memory: who owns it, who sends through which slot, and which regions peers may access.
 //!
-//! - **Slot rule 1.** A slot goes from FREE to CLAIMED by a compare-exchange of the sender's, to READY by that sender, to CLOSED by it when it
-//!   leaves, and back to FREE by the owner, who has then drained the ring and retired its end.
+//! - **Slot rule 1.** A slot goes from FREE to CLAIMED by a compare-exchange of the sender's, which also writes its process there, to READY by that
+//!   sender, to CLOSED by it when it leaves, and back to FREE by the owner, who has then drained the ring and retired its end. A slot that is not CLOSED
+//!   becomes FREE only if its sender gives it up before it is READY, or if the sender's process does not have its endpoint any more.
 //! - **Slot rule 2.** The sender writes the slot's address before the Release store of READY, and the owner reads it after its Acquire load.
 //! - **Region rule.** Only the owner writes the words of regions. It takes a region out, then changes the generation, and passes a Release fence before
 //!   it gives the entry's words other values; a reader looks at the generation before and, behind an Acquire fence, after the words, and takes no words of two generations.
@@ -18,15 +19,24 @@ const REGIONS: usize = if cfg!(perusal_loom) { 1 } else { 256 };
 /// Entries in which a key may be.
 const PROBES: usize = if cfg!(perusal_loom) { 1 } else { 4 };
 
-const MAGIC: u64 = 0x7065_7275_7361_6c05;
+const MAGIC: u64 = 0x7065_7275_7361_6c06;
 
 /// The states of a slot.
 pub const FREE: u32 = 0;
+/// In the lowest two bits: the others are the sender's process.
 const CLAIMED: u32 = 1;
 /// A sender is there.
 pub const READY: u32 = 2;
 /// The sender has left.
 pub const CLOSED: u32 = 3;
+
+/// The state of a slot that this process has claimed: numbers of processes have 22 bits at most.
+fn claimed_by(pid: u32) -> u32 {
+    pid << 2 | CLAIMED
+}
+
+/// Where the number that the endpoint has drawn is in its memory.
+pub const NONCE_AT: u64 = std::mem::offset_of!(Words, nonce) as u64;
 
 /// Who sends through a slot: process, descriptor, number that was drawn.
 pub type Sender = (u32, u32, u64);
@@ -81,6 +91,8 @@ pub struct Words {
     generation: AtomicU32,
     /// The descriptor in the owner's process of a pipe that wakes a thread of it, plus 1; 0: none.
     pipe: AtomicU32,
+    /// The number of the pipe's file, which no other pipe has.
+    pipe_file: AtomicU64,
     /// 1: a thread of the owner's waits for the pipe, or is about to.
     armed: AtomicU32,
     /// 1: the owner counts accesses of peers, and wants to hear of those that need no answer.
@@ -102,6 +114,7 @@ impl Words {
             changes: word(),
             generation: word(),
             pipe: word(),
+            pipe_file: AtomicU64::default(),
             armed: word(),
             counts_accesses: word(),
             slots: std::array::from_fn(|_| Slot::default()),
@@ -134,10 +147,15 @@ impl Words {
     pub fn close(&self) {
         // Release: closed edge, pairs with Acquire in `is_closed`.
         self.magic.store(0, Ordering::Release);
+        // Release fence: closed edge, pairs with the Acquire fence in `is_closed`: whoever sees what is done with buffers from now on sees
+        // the endpoint closed.
+        fence(Ordering::Release);
     }
 
-    /// Whether the owner takes nothing any more.
+    /// Whether the owner takes nothing any more. If not, what was read before from its process is what its buffers held while it was open.
     pub fn is_closed(&self) -> bool {
+        // Acquire fence: closed edge, pairs with the Release fence in `close`.
+        fence(Ordering::Acquire);
         // Acquire: closed edge, pairs with Release in `close`.
         self.magic.load(Ordering::Acquire) != MAGIC
     }
@@ -152,8 +170,8 @@ impl Words {
     /// Takes a slot for a sender; `None` if all are taken.
     pub fn claim(&self, (pid, fd, nonce): Sender) -> Option<usize> {
         let free = |slot: &Slot| {
-            // Acquire: free edge, pairs with Release in `free`: the owner's end has retired.
-            slot.state.compare_exchange(FREE, CLAIMED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            // Acquire: free edge, pairs with Release in `free`, `give_up`: the owner's end has retired.
+            slot.state.compare_exchange(FREE, claimed_by(pid), Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
         let at = self.slots.iter().position(free)?;
         let slot = &self.slots[at];
@@ -166,8 +184,22 @@ impl Words {
 
     /// Gives back a slot that was claimed, and through which nothing was sent.
     pub fn give_up(&self, at: usize) {
-        // Relaxed: nothing was written into the ring.
-        self.slots[at].state.store(FREE, Ordering::Relaxed);
+        // Release: free edge, pairs with Acquire in `claim`: passes on what `claim` has seen.
+        self.slots[at].state.store(FREE, Ordering::Release);
+    }
+
+    /// Returns the process that has claimed a slot and has not said READY.
+    pub fn claimer(&self, at: usize) -> Option<u32> {
+        // Relaxed: the state has the process in it.
+        let state = self.slots[at].state.load(Ordering::Relaxed);
+        (state & 3 == CLAIMED).then_some(state >> 2)
+    }
+
+    /// The owner takes back a slot whose claimer has ended.
+    pub fn take_back(&self, at: usize, claimer: u32) {
+        let claimed = claimed_by(claimer);
+        // Relaxed, both: an exchange of what an exchange has written goes on with the release of `free` or `give_up`.
+        let _ = self.slots[at].state.compare_exchange(claimed, FREE, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// The sender says that its slot is READY or CLOSED.
@@ -201,12 +233,13 @@ impl Words {
         self.slots[at].state.store(FREE, Ordering::Release);
     }
 
-    /// A thread of the owner's is about to wait for this pipe.
-    pub fn arm(&self, pipe: u32) {
-        // Relaxed: stands beside `armed`, and is checked where it is used.
+    /// A thread of the owner's is about to wait for this pipe, whose file has this number.
+    pub fn arm(&self, pipe: u32, file: u64) {
+        // Relaxed, both: published by the store below.
         self.pipe.store(pipe + 1, Ordering::Relaxed);
-        // Relaxed: the owner's heavy barrier follows (pipe rule).
-        self.armed.store(1, Ordering::Relaxed);
+        self.pipe_file.store(file, Ordering::Relaxed);
+        // Release: pipe edge, pairs with Acquire in `take_armed`: the pipe is known. The owner's heavy barrier follows (pipe rule).
+        self.armed.store(1, Ordering::Release);
     }
 
     /// No thread of the owner's waits for the pipe.
@@ -217,14 +250,15 @@ impl Words {
 
     /// Whether a thread of the owner's waits for the pipe: then whoever asks must wake it, and nobody else needs to.
     pub fn take_armed(&self) -> bool {
-        // Relaxed, both: the caller's barrier stands before it (pipe rule); whoever takes the word only writes a byte.
-        self.armed.load(Ordering::Relaxed) == 1 && self.armed.swap(0, Ordering::Relaxed) == 1
+        // Relaxed: a hint, behind the caller's barrier (pipe rule). Acquire: pipe edge, pairs with Release in `arm`.
+        self.armed.load(Ordering::Relaxed) == 1 && self.armed.swap(0, Ordering::Acquire) == 1
     }
 
-    /// The descriptor of the owner's pipe.
-    pub fn pipe(&self) -> Option<u32> {
-        // Relaxed: see `arm`.
-        self.pipe.load(Ordering::Relaxed).checked_sub(1)
+    /// The descriptor of the owner's pipe, and the number of its file.
+    pub fn pipe(&self) -> Option<(u32, u64)> {
+        // Relaxed, both: behind the Acquire in `take_armed`, and compared with the pipe that is there.
+        let descriptor = self.pipe.load(Ordering::Relaxed).checked_sub(1)?;
+        Some((descriptor, self.pipe_file.load(Ordering::Relaxed)))
     }
 
     /// Whether the owner counts accesses of peers.

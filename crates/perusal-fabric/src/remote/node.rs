@@ -65,6 +65,14 @@ impl Watchers {
         while let Ok((stream, _)) = self.listener.accept() {
             self.accepted.push(stream);
         }
+        let poll =
+            |stream: &TcpStream| libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut polls: Vec<libc::pollfd> = self.accepted.iter().map(poll).collect();
+        // SAFETY: as many entries as said, which live through the call; it does not wait.
+        unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, 0) };
+        // Who watches writes nothing: what can be read is its end.
+        let mut ended = polls.iter().map(|poll| poll.revents != 0);
+        self.accepted.retain(|_| ended.next() != Some(true));
     }
 }
 
@@ -90,6 +98,11 @@ impl Watched {
         }
         let ended = self.socket.as_ref().is_some_and(is_readable);
         ended && self.ended.get_or_insert_with(Instant::now).elapsed() > LAST_WORDS
+    }
+
+    /// The peer has ended, and is not asked for any more.
+    pub fn give_up(&mut self) {
+        self.socket = None;
     }
 }
 
@@ -220,6 +233,13 @@ mod tests {
                 watchers.accept();
             }
             assert!(!becomes_readable(&socket, 50));
+            if accepts {
+                // Who has ended is not kept.
+                drop(watch(at));
+                while watchers.accepted.len() != 1 {
+                    watchers.accept();
+                }
+            }
             drop(watchers);
             assert!(becomes_readable(&socket, 60_000));
             let refused = watch(at).expect("a descriptor");
