@@ -293,6 +293,30 @@ struct Moved(Node);
 // SAFETY: a domain of its own (FI_THREAD_SAFE), and only one thread uses it at a time.
 unsafe impl Send for Moved {}
 
+/// A domain that several threads use at once.
+struct Shared<'a>(&'a Node);
+
+// SAFETY: the provider's offers are FI_THREAD_SAFE.
+unsafe impl Sync for Shared<'_> {}
+
+#[test]
+fn threads_register_memory_of_one_domain_at_once() {
+    let node = Node::new();
+    let shared = Shared(&node);
+    let register = |key: u64| {
+        let mut memory = [0_u8; 8];
+        let shared = &shared;
+        for _ in 0..20_000 {
+            drop(shared.0.register(memory.as_mut_ptr(), 8, FI_REMOTE_READ, key).expect("a registration"));
+        }
+    };
+    std::thread::scope(|scope| (0..4).for_each(|key| _ = scope.spawn(move || register(key))));
+    // The lock of the domain is there as long as one of its objects.
+    let mut memory = [0_u8; 8];
+    let registered = node.register(memory.as_mut_ptr(), 8, FI_REMOTE_READ, 1).expect("a registration");
+    assert_eq!(registered.key, 1);
+}
+
 /// A message that is as good as sent for its caller arrives, although its endpoint is closed at once. An endpoint that has waited a second in
 /// vain, because the machine gave the other's thread no CPU, says nothing.
 #[test]

@@ -9,6 +9,7 @@ use crate::service::Service;
 use libc::{c_char, c_int, c_void};
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 /// The table, and the endpoints that use it.
 #[derive(Debug, Default)]
@@ -83,7 +84,7 @@ pub unsafe extern "C" fn open(
     }
     // SAFETY: the interface promises a domain of ours, and a place for the object.
     unsafe {
-        let lock = with(domain, |domain: &Domain| Rc::clone(&domain.lock));
+        let lock = with(domain, |domain: &Domain| Arc::clone(&domain.lock));
         give(FI_CLASS_AV, &FID, [table(&AV)], &lock, Rc::new(Vector::default()), context, out)
     }
 }

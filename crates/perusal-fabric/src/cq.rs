@@ -7,6 +7,7 @@ use crate::queue::{Awaited, Queue};
 use crate::wait::{control, left_of, pause};
 use libc::{c_char, c_int, c_void};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A completion queue.
@@ -56,7 +57,7 @@ pub unsafe extern "C" fn open(
     }
     // SAFETY: the interface promises a domain of ours, and a place for the object.
     unsafe {
-        let lock = with(domain, |domain: &Domain| Rc::clone(&domain.lock));
+        let lock = with(domain, |domain: &Domain| Arc::clone(&domain.lock));
         give(FI_CLASS_CQ, &FID, [table(&CQ)], &lock, queue, context, out)
     }
 }

@@ -10,6 +10,7 @@ use libc::{c_int, c_void};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 type FabricHead = (*const c_void, u32);
 type Fabric = Object<FabricHead, ()>;
@@ -32,7 +33,7 @@ static FABRIC: Table<6> = Table::new([
 pub unsafe extern "C" fn fabric(attr: *mut FabricAttr, out: *mut *mut Fid, context: *mut c_void) -> c_int {
     // SAFETY: the interface promises a valid structure.
     let version = unsafe { (*attr).api_version };
-    let lock = Rc::new(Lock::default());
+    let lock = Arc::new(Lock::default());
     // SAFETY: the interface promises a place for the object.
     unsafe { give(FI_CLASS_FABRIC, &FABRIC_FID, (table(&FABRIC), version), &lock, (), context, out) }
 }
@@ -87,7 +88,7 @@ unsafe extern "C" fn domain(
     // SAFETY: the interface promises a valid structure.
     let attr = unsafe { (*info).domain_attr.as_ref() };
     let threading = attr.map_or(FI_THREAD_SAFE, |attr| attr.threading);
-    let lock = Rc::new(Lock::new(threading != FI_THREAD_DOMAIN));
+    let lock = Arc::new(Lock::new(threading != FI_THREAD_DOMAIN));
     let mode = attr.map_or(0, |attr| attr.mr_mode);
     let asks = |bit| mode == FI_MR_BASIC || mode & bit != 0;
     let regions = Rc::new(Regions::new(asks(FI_MR_VIRT_ADDR), asks(FI_MR_PROV_KEY)));
@@ -163,7 +164,7 @@ unsafe extern "C" fn eq_open(
     // SAFETY: the interface promises a fabric of ours.
     let _ = unsafe { with(fabric, |fabric: &Fabric| fabric.head.1) };
     // Threads may write and read at once.
-    let lock = Rc::new(Lock::new(true));
+    let lock = Arc::new(Lock::new(true));
     // SAFETY: the interface promises a place for the object.
     unsafe { give(FI_CLASS_EQ, &EQ_FID, [table(&EQ)], &lock, Events::default(), context, out) }
 }

@@ -16,6 +16,7 @@ use crate::spans::Spans;
 use libc::{c_int, c_void, iovec};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// An endpoint and how it is bound.
 #[derive(Debug)]
@@ -134,7 +135,7 @@ pub unsafe extern "C" fn open(
     unsafe {
         let lock = with(domain, |domain: &Domain| {
             domain.value.add(&bindings.endpoint);
-            Rc::clone(&domain.lock)
+            Arc::clone(&domain.lock)
         });
         give(FI_CLASS_EP, &FID, head, &lock, bindings, context, out)
     }
