@@ -78,6 +78,32 @@ fn what_is_not_registered_for_it_is_not_accessed() {
     assert!(memory.iter().all(|&byte| byte == 0));
 }
 
+/// The bytes of a write that was ended are on their way when a receive begins that has the write's place in a table.
+#[test]
+fn bytes_of_a_write_that_has_ended_are_no_others() {
+    let (a, b, to, _) = two();
+    let (message, written) = (vec![1; 200_000], vec![2; 300_000]);
+    let (mut memory, mut room) = (vec![0_u8; 300_000], vec![0; 200_000]);
+    let (first, second) = memory.split_at_mut(1000);
+    let registered = b.register_pieces(&mut [first, second], ALL, 1);
+    assert_eq!(a.send_pieces(&message, to, 7, 0, 3), 0);
+    let there = [RmaIov { addr: 0, len: 300_000, key: 1 }];
+    assert_eq!(a.write_pieces(&[&written[..1000], &written[1000..]], to, &there), 0);
+    // The target asks for the bytes, and the origin sends some.
+    assert_eq!((b.read_now(), a.read_now()), (None, None));
+    drop(registered);
+    b.receive(&mut room, FI_ADDR_UNSPEC, 7, 0, 4);
+    let (mut said, start) = (Vec::new(), std::time::Instant::now());
+    while said.len() < 3 {
+        said.extend(a.read_now());
+        said.extend(b.read_now());
+        assert!(start.elapsed().as_secs() < 900, "no completion: {said:?}");
+    }
+    assert!(said.contains(&Said::Failed(11, FI_ECANCELED)), "{said:?}");
+    assert!(said.iter().any(|one| matches!(one, Said::Done(4, _, 200_000, ..))), "{said:?}");
+    assert!(room == message);
+}
+
 #[test]
 fn pieces_go_to_pieces() {
     let (a, b, to, _) = two();

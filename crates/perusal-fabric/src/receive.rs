@@ -90,10 +90,16 @@ impl Core {
         let reachable = self.peers.all[peer as usize].outgoing.is_some();
         let (to, room) = spans.single();
         let send = there.send;
-        let plain = reachable && there.at != 0 && (1..=room).contains(&wanted);
+        // Asked for, if the sender has ended sends meanwhile: it knows whether this is one of them.
+        let plain = reachable
+            && there.at != 0
+            && (1..=room).contains(&wanted)
+            && self.peers.all[peer as usize].still_announces(there.cancels);
         let shared = plain && self.is_shared(peer, wanted);
+        let entry = &mut self.peers.all[peer as usize];
         // SAFETY: the receive's buffer, which is ours until it completes; it has room for what is wanted.
-        if plain && !shared && unsafe { self.peers.all[peer as usize].copy(there.at, to, wanted) } {
+        let copied = plain && !shared && unsafe { entry.copy(there.at, to, wanted) };
+        if copied && entry.still_announces(there.cancels) {
             self.peers.control(peer, wire::control(wire::FIN, send), [0; 3]);
             self.received(&spans, receive, message, 0);
             return;
@@ -105,7 +111,7 @@ impl Core {
             return;
         }
         if shared {
-            return self.copy_with_sender(number, there.at, to);
+            return self.copy_with_sender(number, there, to);
         }
         if there.at == 0 || !self.receive_directly(number) {
             self.ask(number);
@@ -116,14 +122,14 @@ impl Core {
     }
 
     /// Asks for the bytes of a message, through the ring.
-    pub(crate) fn ask(&mut self, number: u32) {
+    pub(crate) fn ask(&mut self, number: u64) {
         let Some(one) = self.arriving.get(number) else { return };
         one.part = None;
         let (peer, send, wanted) = (one.peer, one.send, one.wanted as u64);
-        self.peers.control(peer, wire::control(wire::CTS, send), [u64::from(number), wanted, 0]);
+        self.peers.control(peer, wire::control(wire::CTS, send), [number, wanted, 0]);
     }
 
-    pub(crate) fn arrived(&mut self, number: u32, error: i32) {
+    pub(crate) fn arrived(&mut self, number: u64, error: i32) {
         if self.arriving.get(number).is_some_and(|one| one.held) {
             return self.ask_buffer_back(number);
         }

@@ -38,8 +38,8 @@ const RECEIVE: usize = 0;
 const SEND: usize = 1;
 const BUFFER_RECEIVE: usize = 2;
 const BUFFER_SEND: usize = 3;
-const RECORD: u32 = 0x7065_7201;
-const HELLO: u32 = 0x7065_7202;
+const RECORD: u32 = 0x7065_7203;
+const HELLO: u32 = 0x7065_7204;
 
 /// Providers whose addresses are those of sockets: they are taken where FI_PROVIDER lists them besides this one.
 const NETWORKS: [&str; 4] = ["tcp", "verbs", "sockets", "udp"];
@@ -73,7 +73,7 @@ struct Outgoing {
     bytes: Box<[u8]>,
     to: usize,
     /// The send of the endpoint's whose buffer is the payload: `bytes` is then the head alone.
-    buffer_of: Option<u32>,
+    buffer_of: Option<u64>,
 }
 
 /// What has happened at the core provider's endpoint.
@@ -86,9 +86,9 @@ pub enum Event {
     /// A send to this peer has failed.
     Failed(u32),
     /// The buffer of this receive of the endpoint's is back, with so many bytes or with an error.
-    BufferReceived(u32, usize, i32),
+    BufferReceived(u64, usize, i32),
     /// The buffer of this send of the endpoint's is back, perhaps with an error.
-    BufferSent(u32, i32),
+    BufferSent(u64, i32),
 }
 
 /// A record, or a hello, as it has arrived.
@@ -407,11 +407,11 @@ impl Network {
             }
             BUFFER_RECEIVE => {
                 self.buffers -= 1;
-                return Some(Event::BufferReceived(at as u32, len, error));
+                return Some(Event::BufferReceived(at as u64, len, error));
             }
             BUFFER_SEND => {
                 self.buffers -= 1;
-                return Some(Event::BufferSent(at as u32, error));
+                return Some(Event::BufferSent(at as u64, error));
             }
             _ => {}
         }
@@ -466,7 +466,7 @@ impl Network {
     }
 }
 
-/// What a completion brings back: a number, and what it numbers.
+/// What a completion brings back: a number of at most 62 bits, and what it numbers.
 fn context(number: usize, what: usize) -> *mut libc::c_void {
     std::ptr::without_provenance_mut(number << 2 | what)
 }
