@@ -158,7 +158,9 @@ fn a_message_is_peeked_at_claimed_and_discarded() {
 fn a_buffer_for_several_messages_is_given_back_when_it_is_full() {
     let (a, b, to_b, _) = two();
     let mut buffer = vec![0; 256];
-    b.receive_several(&mut buffer, 7);
+    let (first, second) = buffer.split_at_mut(100);
+    assert_eq!(b.receive_several(&mut [first, second], 7), -(FI_EINVAL as isize), "several buffers");
+    assert_eq!(b.receive_several(&mut [&mut buffer], 7), 0);
     let messages = [pattern(100, 1), pattern(100, 2)];
     for bytes in &messages {
         a.send_plain(bytes, to_b, 1);

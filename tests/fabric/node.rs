@@ -2,6 +2,8 @@
 
 mod memory;
 
+pub use memory::Counted;
+
 use perusal_fi::api::*;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute_copy;
@@ -92,6 +94,12 @@ fn close(object: *mut Fid) {
         let close: unsafe extern "C" fn(*mut Fid) -> c_int = transmute_copy(&(*(*object).ops).function(0));
         assert_eq!(close(object), 0);
     }
+}
+
+fn vectors(pieces: &mut [&mut [u8]]) -> Vec<libc::iovec> {
+    let vector =
+        |piece: &mut &mut [u8]| libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() };
+    pieces.iter_mut().map(vector).collect()
 }
 
 /// What a completion queue says.
@@ -374,25 +382,24 @@ impl Node {
     }
 
     /// fi_recvmsg of a buffer for several messages.
-    pub fn receive_several(&self, bytes: &mut [u8], context: usize) {
-        let iov = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    pub fn receive_several(&self, pieces: &mut [&mut [u8]], context: usize) -> isize {
+        let iov = vectors(pieces);
         let msg = Msg {
-            iov: &raw const iov,
+            iov: iov.as_ptr(),
             desc: null_mut(),
-            iov_count: 1,
+            iov_count: iov.len(),
             addr: FI_ADDR_UNSPEC,
             context: context as *mut c_void,
             data: 0,
         };
         // SAFETY: the callers keep the bytes until the completion.
-        let error = unsafe {
+        unsafe {
             function::<unsafe extern "C" fn(*mut Fid, *const Msg, u64) -> isize>(self.ep, 2, 2)(
                 self.ep,
                 &raw const msg,
                 FI_MULTI_RECV,
             )
-        };
-        assert_eq!(error, 0);
+        }
     }
 
     /// fi_cq_strerror, into a buffer of the caller's.

@@ -366,6 +366,10 @@ unsafe fn receive_from(ep: *mut Fid, spans: Spans, from: From) -> isize {
     };
     let tagged = from.tag.is_some();
     let several = (!tagged && flags & FI_MULTI_RECV != 0).then(Several::default);
+    // Messages lie in one buffer, one behind the other.
+    if several.is_some() && !spans.is_single() {
+        return -(FI_EINVAL as isize);
+    }
     let completion = !ep.value.select_receives.get() || flags & FI_COMPLETION != 0;
     let receive = Receive { spans, context: from.context, pattern, tagged, completion, several };
     // In a call without flags these bits have no such meaning.

@@ -57,11 +57,7 @@ impl Node {
             *mut *mut Fid,
             *mut c_void,
         ) -> c_int;
-        let iov: Vec<libc::iovec> = pieces
-            .iter_mut()
-            .map(|piece| libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() })
-            .collect();
-        let mut mr = null_mut();
+        let (iov, mut mr) = (vectors(pieces), null_mut());
         let register: Register = function(self.domain, 1, 1);
         // SAFETY: the callers keep the bytes as long as the registration; as many pieces as said.
         unsafe {
