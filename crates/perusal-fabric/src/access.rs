@@ -164,11 +164,16 @@ impl Core {
         if !performed {
             return Ok(Some((peer, pieces)));
         }
-        let key = access.pieces.first().map_or(0, |piece| piece.key);
         if access.data.is_some() || self.peers.outgoing(peer)?.counts_accesses() {
             let kind = wire::NOTICE | if access.data.is_some() { wire::HAS_DATA } else { 0 };
             let header = wire::access(kind, 0, access.data.unwrap_or(0));
-            self.peers.control(peer, header, [remote, key, len as u64]);
+            if let [piece] = access.pieces[..] {
+                self.peers.control(peer, header, [remote, len as u64, piece.key]);
+            } else {
+                let keys = access.pieces.iter().map(|piece| piece.key);
+                let words = [remote, len as u64].into_iter().chain(keys);
+                self.peers.answer(peer, header, words.flat_map(u64::to_le_bytes).collect());
+            }
         }
         self.reports.ended(access.context, flags, access.completion, 0);
         Ok(None)
@@ -318,9 +323,10 @@ impl Core {
             wire::NOTICE => {
                 let which = wire::word(payload, 0) & (FI_REMOTE_READ | FI_REMOTE_WRITE);
                 let Some(regions) = &self.regions else { return };
-                let region = regions.get(wire::word(payload, 1));
-                let len = wire::word(payload, 2) as usize;
-                self.reports.accessed(FI_RMA | which, region.as_slice(), data, len, source);
+                let keys = (2..payload.len() / 8).take(RMA_IOV_LIMIT).map(|at| wire::word(payload, at));
+                let accessed: Vec<Rc<Region>> = keys.filter_map(|key| regions.get(key)).collect();
+                let len = wire::word(payload, 1) as usize;
+                self.reports.accessed(FI_RMA | which, &accessed, data, len, source);
             }
             _ => {}
         }
@@ -438,7 +444,9 @@ impl Core {
             arithmetic::apply(datatype, op, &old, operand, compare, &mut new);
             spans.write(0, &new);
         }
-        self.reports.accessed(FI_ATOMIC | which, &regions, data, len, source);
+        self.reports.accessed(FI_ATOMIC | which, &[], data, len, source);
+        // A region counts what has modified it as a write, whether it was fetched or not (fi_mr(3)); an endpoint does not (fi_endpoint(3)).
+        regions.iter().for_each(|region| region.count(remote));
         Ok(old)
     }
 

@@ -53,6 +53,8 @@ impl Shared {
     /// Has an endpoint serve accesses to the domain's regions.
     pub fn add(&self, endpoint: &Rc<RefCell<Endpoint>>) {
         endpoint.borrow_mut().serve(&self.regions);
+        // Whoever waits for a counter of a region has all endpoints make progress.
+        self.regions.each(|region| region.counters.borrow().iter().for_each(|one| one.1.bound.add(endpoint)));
         let mut endpoints = self.endpoints.borrow_mut();
         endpoints.retain(|one| one.strong_count() > 0);
         endpoints.push(Rc::downgrade(endpoint));
@@ -220,4 +222,25 @@ unsafe extern "C" fn eq_write(eq: *mut Fid, event: u32, buf: *const u8, len: usi
     // SAFETY: the interface promises an event queue of ours.
     unsafe { with(eq, |eq: &Eq| eq.value.borrow_mut().push_back((event, bytes))) };
     len as isize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Counter;
+    use crate::spans::Spans;
+
+    #[test]
+    fn an_endpoint_makes_progress_for_the_counters_of_regions_that_were_there_before() {
+        let (shared, counter) = (Shared::default(), Rc::new(Counter::default()));
+        let region = shared.regions.add(1, FI_REMOTE_WRITE, Box::new([(0, 0)])).expect("a free key");
+        region.counters.borrow_mut().push((FI_REMOTE_WRITE, Rc::clone(&counter)));
+        let endpoint = Rc::new(RefCell::new(Endpoint::new().expect("an endpoint")));
+        shared.add(&endpoint);
+        assert!(!counter.bound.progress());
+        let mut peer = Endpoint::new().expect("an endpoint");
+        peer.core.introduce(0, endpoint.borrow().address);
+        peer.core.send_eager(0, None, None, &Spans::none(), std::ptr::null_mut(), false).expect("room");
+        assert!(counter.bound.progress());
+    }
 }
