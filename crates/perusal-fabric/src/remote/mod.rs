@@ -113,6 +113,8 @@ pub struct Network {
     wakes: Option<RawFd>,
     // Behind the endpoint that uses them (network rule 1).
     receives: Vec<Box<[u8]>>,
+    /// Receives that the core provider did not take.
+    refused: Vec<usize>,
     sends: Vec<Outgoing>,
     free: Vec<usize>,
     destinations: Vec<Destination>,
@@ -208,6 +210,7 @@ impl Network {
             fabric,
             wakes,
             receives: (0..RECEIVES).map(|_| vec![0; HEAD + NUMBER + AT_ONCE].into_boxed_slice()).collect(),
+            refused: Vec::new(),
             sends: Vec::new(),
             free: Vec::new(),
             destinations: Vec::new(),
@@ -377,6 +380,9 @@ impl Network {
     /// Has the core provider make progress. Returns what has happened, if anything.
     pub fn poll(&mut self) -> Option<Event> {
         self.endpoint.as_ref()?;
+        for at in std::mem::take(&mut self.refused) {
+            self.post_again(at);
+        }
         type Read = unsafe extern "C" fn(*mut Fid, *mut CqEntry, usize) -> isize;
         type Readerr = unsafe extern "C" fn(*mut Fid, *mut ErrorEntry, u64) -> isize;
         // SAFETY: a queue's second function reads entries, the third reads an error; there is room for one. Zero is a value of every field.
@@ -402,7 +408,7 @@ impl Network {
                     return Some(Event::Arrived(at, len));
                 }
                 // The bytes are another one's, or were cut off: the buffer serves again.
-                let _ = self.post(at);
+                self.post_again(at);
                 return Some(Event::Sent);
             }
             BUFFER_RECEIVE => {
@@ -435,8 +441,14 @@ impl Network {
     /// Gives the buffer back, for the next record.
     pub fn give_back(&mut self, at: usize, buffer: Box<[u8]>) {
         self.receives[at] = buffer;
-        // An endpoint that takes no receives any more gets no records: who sends sees that it is gone.
-        let _ = self.post(at);
+        self.post_again(at);
+    }
+
+    /// Posts a receive now, or when the core provider takes it: an endpoint without receives gets no records any more.
+    fn post_again(&mut self, at: usize) {
+        if self.post(at).is_err() {
+            self.refused.push(at);
+        }
     }
 
     /// Reads what has arrived; `None` if it is nothing of ours.
