@@ -152,6 +152,7 @@ unsafe extern "C" fn signal(cq: *mut Fid) -> c_int {
     unsafe {
         with(cq, |cq: &Cq| {
             cq.value.signaled.set(true);
+            cq.value.signaled_to_poll.set(true);
             if let Some(waker) = cq.value.waker().get() {
                 waker.signal();
             }
@@ -191,7 +192,12 @@ unsafe extern "C" fn readerr(cq: *mut Fid, out: *mut CqErrEntry, _: u64) -> isiz
     unsafe { with(cq, readerr) }
 }
 
-unsafe extern "C" fn strerror(
+/// `strerror` of a completion queue, and of an event queue.
+///
+/// # Safety
+///
+/// As fi_cq_strerror(3) says.
+pub unsafe extern "C" fn strerror(
     _: *mut Fid,
     number: c_int,
     _: *const c_void,
