@@ -214,6 +214,7 @@ fn a_signal_ends_a_wait_for_the_descriptor_or_in_a_call() {
     assert!(!node.poll(10));
     node.signal();
     assert!(node.poll(60_000));
+    assert!(!node.poll(10), "one poll is enough for a signal");
     assert!(!node.wait(60_000), "a signal ends it, and there is no completion");
     assert!(!node.poll(10));
 }
@@ -239,6 +240,29 @@ fn processes_that_wait_for_a_descriptor_are_woken_by_each_other() {
         }
         assert!(back == bytes, "round {round}");
     }
+}
+
+#[test]
+fn an_address_takes_the_lowest_place_that_is_free() {
+    let (a, b) = (Node::new(), Node::new());
+    let name = b.name();
+    assert_eq!([0, 1, 2].map(|_| a.insert(&name)), [0, 1, 2]);
+    a.remove(1);
+    a.remove(0);
+    assert_eq!([0, 1, 2].map(|_| a.insert(&name)), [0, 1, 3]);
+    assert_eq!(a.send(&[1], 1, 0, 0, 0), 0);
+}
+
+#[test]
+fn event_queues_take_events_without_bytes_and_name_errors() {
+    let (events, text) = Node::new().events();
+    assert_eq!((events, text.as_str()), (0, "Message longer than the buffer of its receive"));
+}
+
+#[test]
+fn counters_of_bytes_are_refused() {
+    let node = Node::new();
+    assert_eq!((node.open_counter(0), node.open_counter(1)), (0, -FI_ENOSYS));
 }
 
 #[test]

@@ -250,6 +250,57 @@ impl Node {
         String::from_utf8(bytes[..len - 1].to_vec()).expect("text")
     }
 
+    /// fi_av_remove.
+    pub fn remove(&self, number: u64) {
+        let remove: unsafe extern "C" fn(*mut Fid, *const u64, usize, u64) -> c_int = function(self.av, 0, 3);
+        // SAFETY: one number.
+        assert_eq!(unsafe { remove(self.av, &raw const number, 1, 0) }, 0);
+    }
+
+    /// fi_eq_write of no bytes into a new event queue, and fi_eq_strerror of FI_ETRUNC.
+    pub fn events(&self) -> (isize, String) {
+        type Write = unsafe extern "C" fn(*mut Fid, u32, *const u8, usize, u64) -> isize;
+        type Text = unsafe extern "C" fn(*mut Fid, c_int, *const c_void, *mut c_char, usize) -> *const c_char;
+        let mut eq = null_mut();
+        // SAFETY: as the manual pages want it; zero is a value of every field of the attributes.
+        unsafe {
+            let attr = [0_u64; 8];
+            assert_eq!(
+                function::<Open<[u64; 8]>>(self.fabric, 0, 2)(
+                    self.fabric,
+                    &raw const attr,
+                    &raw mut eq,
+                    null_mut()
+                ),
+                0
+            );
+            let written = function::<Write>(eq, 0, 2)(eq, 1, null(), 0, 0);
+            let text = function::<Text>(eq, 0, 4)(eq, FI_ETRUNC, null(), null_mut(), 0);
+            let text = CStr::from_ptr(text).to_string_lossy().into_owned();
+            close(eq);
+            (written, text)
+        }
+    }
+
+    /// fi_cntr_open for this type of events. Returns its error.
+    pub fn open_counter(&self, events: u32) -> c_int {
+        let mut counter = null_mut();
+        // SAFETY: as the manual pages want it; zero is a value of every field of the attributes.
+        let error = unsafe {
+            let attr = CntrAttr { events, ..std::mem::zeroed() };
+            function::<Open<CntrAttr>>(self.domain, 0, 4)(
+                self.domain,
+                &raw const attr,
+                &raw mut counter,
+                null_mut(),
+            )
+        };
+        if error == 0 {
+            close(counter);
+        }
+        error
+    }
+
     /// fi_tsenddata, until it is taken or refused.
     pub fn send(&self, bytes: &[u8], to: u64, tag: u64, data: u64, context: usize) -> isize {
         loop {

@@ -43,8 +43,9 @@ pub unsafe extern "C" fn open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the interface promises null or a valid structure.
-    let wait = unsafe { attr.as_ref() }.map_or(FI_WAIT_NONE, |attr| attr.wait_obj);
-    if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait) {
+    let (events, wait) = unsafe { attr.as_ref() }.map_or((0, 0), |attr| (attr.events, attr.wait_obj));
+    // Operations are counted (FI_CNTR_EVENTS_COMP), not bytes.
+    if events != 0 || ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait) {
         return -FI_ENOSYS;
     }
     let counter = Rc::new(Counter::default());

@@ -140,7 +140,7 @@ static EQ: Table<5> = Table::new([
     eq_readerr as *const (),
     eq_write as *const (),
     eq_sread as *const (),
-    NONE,
+    cq::strerror as *const (),
 ]);
 
 /// The beginning of `struct fi_eq_attr`.
@@ -217,8 +217,9 @@ unsafe extern "C" fn eq_readerr(_: *mut Fid, _: *mut c_void, _: u64) -> isize {
 }
 
 unsafe extern "C" fn eq_write(eq: *mut Fid, event: u32, buf: *const u8, len: usize, _: u64) -> isize {
-    // SAFETY: the interface promises `len` bytes.
-    let bytes: Box<[u8]> = unsafe { std::slice::from_raw_parts(buf, len) }.into();
+    // SAFETY: the interface promises `len` bytes; of none, perhaps no address.
+    let bytes = if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(buf, len) } };
+    let bytes: Box<[u8]> = bytes.into();
     // SAFETY: the interface promises an event queue of ours.
     unsafe { with(eq, |eq: &Eq| eq.value.borrow_mut().push_back((event, bytes))) };
     len as isize
