@@ -8,7 +8,7 @@
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the Release and the Acquire
 //! of `Words::open` and `is`, `close` and `is_closed`, and the fences there, `publish` (of the state, and of the count of changes) and `state`, `changes`; of `arm` and
 //! `take_armed`; of `free`, `give_up` and `claim`; the Release of `tell` and the Acquire of `known`; the Release fence of `forget`, the Acquire fence of `known` and its second look at the
-//! generation; the Release of `Locked::drop` and the Acquire of `Lock::wait`.
+//! generation; the fences of `cancel` and `cancels`; the Release of `Locked::drop` and the Acquire of `Lock::wait`.
 #![cfg(perusal_loom)]
 
 use loom::sync::Arc;
@@ -210,6 +210,21 @@ fn a_region_that_takes_the_place_of_another_is_not_mixed_with_it() {
         own.0.forget(5, 1);
         assert!(own.0.tell(5, &SECOND));
         origin.join().unwrap();
+    });
+}
+
+#[test]
+fn whoever_copies_what_came_later_sees_that_the_announcement_was_cancelled() {
+    with_words(|own, peer| {
+        let peer = thread::spawn(move || {
+            let copied = peer.1.get();
+            if peer.0.cancels() == 0 {
+                assert_eq!(copied, 0);
+            }
+        });
+        own.0.cancel(1);
+        own.1.set(1);
+        peer.join().unwrap();
     });
 }
 

@@ -159,7 +159,9 @@ fn a_message_is_peeked_at_claimed_and_discarded() {
 fn a_buffer_for_several_messages_is_given_back_when_it_is_full() {
     let (a, b, to_b, _) = two();
     let mut buffer = vec![0; 256];
-    b.receive_several(&mut buffer, 7);
+    let (first, second) = buffer.split_at_mut(100);
+    assert_eq!(b.receive_several(&mut [first, second], 7), -(FI_EINVAL as isize), "several buffers");
+    assert_eq!(b.receive_several(&mut [&mut buffer], 7), 0);
     let messages = [pattern(100, 1), pattern(100, 2)];
     for bytes in &messages {
         a.send_plain(bytes, to_b, 1);
@@ -213,6 +215,7 @@ fn a_signal_ends_a_wait_for_the_descriptor_or_in_a_call() {
     assert!(!node.poll(10));
     node.signal();
     assert!(node.poll(60_000));
+    assert!(!node.poll(10), "one poll is enough for a signal");
     assert!(!node.wait(60_000), "a signal ends it, and there is no completion");
     assert!(!node.poll(10));
 }
@@ -238,6 +241,29 @@ fn processes_that_wait_for_a_descriptor_are_woken_by_each_other() {
         }
         assert!(back == bytes, "round {round}");
     }
+}
+
+#[test]
+fn an_address_takes_the_lowest_place_that_is_free() {
+    let (a, b) = (Node::new(), Node::new());
+    let name = b.name();
+    assert_eq!([0, 1, 2].map(|_| a.insert(&name)), [0, 1, 2]);
+    a.remove(1);
+    a.remove(0);
+    assert_eq!([0, 1, 2].map(|_| a.insert(&name)), [0, 1, 3]);
+    assert_eq!(a.send(&[1], 1, 0, 0, 0), 0);
+}
+
+#[test]
+fn event_queues_take_events_without_bytes_and_name_errors() {
+    let (events, text) = Node::new().events();
+    assert_eq!((events, text.as_str()), (0, "Message longer than the buffer of its receive"));
+}
+
+#[test]
+fn counters_of_bytes_are_refused() {
+    let node = Node::new();
+    assert_eq!((node.open_counter(0), node.open_counter(1)), (0, -FI_ENOSYS));
 }
 
 #[test]
@@ -293,6 +319,30 @@ struct Moved(Node);
 
 // SAFETY: a domain of its own (FI_THREAD_SAFE), and only one thread uses it at a time.
 unsafe impl Send for Moved {}
+
+/// A domain that several threads use at once.
+struct Shared<'a>(&'a Node);
+
+// SAFETY: the provider's offers are FI_THREAD_SAFE.
+unsafe impl Sync for Shared<'_> {}
+
+#[test]
+fn threads_register_memory_of_one_domain_at_once() {
+    let node = Node::new();
+    let shared = Shared(&node);
+    let register = |key: u64| {
+        let mut memory = [0_u8; 8];
+        let shared = &shared;
+        for _ in 0..20_000 {
+            drop(shared.0.register(memory.as_mut_ptr(), 8, FI_REMOTE_READ, key).expect("a registration"));
+        }
+    };
+    std::thread::scope(|scope| (0..4).for_each(|key| _ = scope.spawn(move || register(key))));
+    // The lock of the domain is there as long as one of its objects.
+    let mut memory = [0_u8; 8];
+    let registered = node.register(memory.as_mut_ptr(), 8, FI_REMOTE_READ, 1).expect("a registration");
+    assert_eq!(registered.key, 1);
+}
 
 /// A message that is as good as sent for its caller arrives, although its endpoint is closed at once. An endpoint that has waited a second in
 /// vain, because the machine gave the other's thread no CPU, says nothing.

@@ -2,6 +2,8 @@
 
 mod memory;
 
+pub use memory::Counted;
+
 use perusal_fi::api::*;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute_copy;
@@ -92,6 +94,12 @@ fn close(object: *mut Fid) {
         let close: unsafe extern "C" fn(*mut Fid) -> c_int = transmute_copy(&(*(*object).ops).function(0));
         assert_eq!(close(object), 0);
     }
+}
+
+fn vectors(pieces: &mut [&mut [u8]]) -> Vec<libc::iovec> {
+    let vector =
+        |piece: &mut &mut [u8]| libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() };
+    pieces.iter_mut().map(vector).collect()
 }
 
 /// What a completion queue says.
@@ -240,6 +248,57 @@ impl Node {
         // SAFETY: 64 bytes, as said.
         assert_eq!(unsafe { lookup(self.av, number, bytes.as_mut_ptr(), &raw mut len) }, 0);
         String::from_utf8(bytes[..len - 1].to_vec()).expect("text")
+    }
+
+    /// fi_av_remove.
+    pub fn remove(&self, number: u64) {
+        let remove: unsafe extern "C" fn(*mut Fid, *const u64, usize, u64) -> c_int = function(self.av, 0, 3);
+        // SAFETY: one number.
+        assert_eq!(unsafe { remove(self.av, &raw const number, 1, 0) }, 0);
+    }
+
+    /// fi_eq_write of no bytes into a new event queue, and fi_eq_strerror of FI_ETRUNC.
+    pub fn events(&self) -> (isize, String) {
+        type Write = unsafe extern "C" fn(*mut Fid, u32, *const u8, usize, u64) -> isize;
+        type Text = unsafe extern "C" fn(*mut Fid, c_int, *const c_void, *mut c_char, usize) -> *const c_char;
+        let mut eq = null_mut();
+        // SAFETY: as the manual pages want it; zero is a value of every field of the attributes.
+        unsafe {
+            let attr = [0_u64; 8];
+            assert_eq!(
+                function::<Open<[u64; 8]>>(self.fabric, 0, 2)(
+                    self.fabric,
+                    &raw const attr,
+                    &raw mut eq,
+                    null_mut()
+                ),
+                0
+            );
+            let written = function::<Write>(eq, 0, 2)(eq, 1, null(), 0, 0);
+            let text = function::<Text>(eq, 0, 4)(eq, FI_ETRUNC, null(), null_mut(), 0);
+            let text = CStr::from_ptr(text).to_string_lossy().into_owned();
+            close(eq);
+            (written, text)
+        }
+    }
+
+    /// fi_cntr_open for this type of events. Returns its error.
+    pub fn open_counter(&self, events: u32) -> c_int {
+        let mut counter = null_mut();
+        // SAFETY: as the manual pages want it; zero is a value of every field of the attributes.
+        let error = unsafe {
+            let attr = CntrAttr { events, ..std::mem::zeroed() };
+            function::<Open<CntrAttr>>(self.domain, 0, 4)(
+                self.domain,
+                &raw const attr,
+                &raw mut counter,
+                null_mut(),
+            )
+        };
+        if error == 0 {
+            close(counter);
+        }
+        error
     }
 
     /// fi_tsenddata, until it is taken or refused.
@@ -391,25 +450,24 @@ impl Node {
     }
 
     /// fi_recvmsg of a buffer for several messages.
-    pub fn receive_several(&self, bytes: &mut [u8], context: usize) {
-        let iov = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    pub fn receive_several(&self, pieces: &mut [&mut [u8]], context: usize) -> isize {
+        let iov = vectors(pieces);
         let msg = Msg {
-            iov: &raw const iov,
+            iov: iov.as_ptr(),
             desc: null_mut(),
-            iov_count: 1,
+            iov_count: iov.len(),
             addr: FI_ADDR_UNSPEC,
             context: context as *mut c_void,
             data: 0,
         };
         // SAFETY: the callers keep the bytes until the completion.
-        let error = unsafe {
+        unsafe {
             function::<unsafe extern "C" fn(*mut Fid, *const Msg, u64) -> isize>(self.ep, 2, 2)(
                 self.ep,
                 &raw const msg,
                 FI_MULTI_RECV,
             )
-        };
-        assert_eq!(error, 0);
+        }
     }
 
     /// fi_cq_strerror, into a buffer of the caller's.

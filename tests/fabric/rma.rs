@@ -1,6 +1,6 @@
 //! Accesses to registered memory and atomic operations, between two endpoints of this process and between processes.
 
-use crate::node::{Node, Said};
+use crate::node::{Counted, Node, Said};
 use crate::{Other, pattern, two};
 use perusal_fi::api::*;
 
@@ -78,6 +78,32 @@ fn what_is_not_registered_for_it_is_not_accessed() {
     assert!(memory.iter().all(|&byte| byte == 0));
 }
 
+/// The bytes of a write that was ended are on their way when a receive begins that has the write's place in a table.
+#[test]
+fn bytes_of_a_write_that_has_ended_are_no_others() {
+    let (a, b, to, _) = two();
+    let (message, written) = (vec![1; 200_000], vec![2; 300_000]);
+    let (mut memory, mut room) = (vec![0_u8; 300_000], vec![0; 200_000]);
+    let (first, second) = memory.split_at_mut(1000);
+    let registered = b.register_pieces(&mut [first, second], ALL, 1);
+    assert_eq!(a.send_pieces(&message, to, 7, 0, 3), 0);
+    let there = [RmaIov { addr: 0, len: 300_000, key: 1 }];
+    assert_eq!(a.write_pieces(&[&written[..1000], &written[1000..]], to, &there), 0);
+    // The target asks for the bytes, and the origin sends some.
+    assert_eq!((b.read_now(), a.read_now()), (None, None));
+    drop(registered);
+    b.receive(&mut room, FI_ADDR_UNSPEC, 7, 0, 4);
+    let (mut said, start) = (Vec::new(), std::time::Instant::now());
+    while said.len() < 3 {
+        said.extend(a.read_now());
+        said.extend(b.read_now());
+        assert!(start.elapsed().as_secs() < 900, "no completion: {said:?}");
+    }
+    assert!(said.contains(&Said::Failed(11, FI_ECANCELED)), "{said:?}");
+    assert!(said.iter().any(|one| matches!(one, Said::Done(4, _, 200_000, ..))), "{said:?}");
+    assert!(room == message);
+}
+
 #[test]
 fn pieces_go_to_pieces() {
     let (a, b, to, _) = two();
@@ -120,6 +146,35 @@ fn data_with_a_write_and_counters_tell_the_target() {
         }
     }
     assert_eq!(a.read_now(), None);
+}
+
+/// Polls a counter until it has this value, within a time that is a hang.
+fn counts_up_to(counter: &Counted, value: u64) {
+    let start = std::time::Instant::now();
+    while counter.read() < value {
+        assert!(start.elapsed().as_secs() < 900, "the counter stays at {}", counter.read());
+    }
+    assert_eq!(counter.read(), value);
+}
+
+#[test]
+fn each_region_counts_what_modifies_it() {
+    let (a, b, to, _) = two();
+    let (mut memory, mut old) = (vec![0_u64; 2], [0]);
+    let (first, second) = memory.split_at_mut(1);
+    let one = b.register(first.as_mut_ptr().cast(), 8, ALL, 1).expect("a registration");
+    let other = b.register(second.as_mut_ptr().cast(), 8, ALL, 2).expect("a registration");
+    let counters = [&one, &other].map(|region| b.count(region, FI_REMOTE_WRITE));
+    let there = [1, 2].map(|key| RmaIov { addr: 0, len: 8, key });
+    for round in 1..4 {
+        assert_eq!(a.write_pieces(&[&[round as u8; 16]], to, &there), 0);
+        assert_eq!(done(&a, &b), WRITTEN);
+        counters.iter().for_each(|counter| counts_up_to(counter, round));
+    }
+    assert_eq!(a.fetch(&[10], &mut old, to, 0, 2, 2), 0);
+    assert_eq!(done(&a, &b), FETCHED);
+    counts_up_to(&counters[1], 4);
+    counts_up_to(&counters[0], 3);
 }
 
 #[test]

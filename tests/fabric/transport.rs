@@ -108,6 +108,39 @@ fn peers_come_and_go() {
     assert!("perusal://1.2".parse::<perusal_fi::transport::Address>() == Err(Error::NoAddress));
 }
 
+/// A sender that has its buffer back may write anything into it: nobody takes that for the message.
+#[test]
+fn an_announced_message_to_a_peer_that_was_removed_does_not_arrive() {
+    for added_again in [false, true] {
+        let (mut a, mut b, to_b, from_a) = two();
+        let mut c = Endpoint::open().expect("an endpoint");
+        let to_c = a.add(c.address());
+        a.send(to_b, 1, 0, vec![1; 1 << 20], 1).expect("room");
+        a.send(to_c, 1, 0, vec![3; 1 << 20], 2).expect("room");
+        while b.probe(Some(from_a), 1, 0).is_none() || c.probe(None, 1, 0).is_none() {}
+        a.remove(to_b).expect("a peer");
+        let mut ended = a.wait(HANG).expect("an end");
+        assert_eq!((ended.context, ended.result), (1, Err(Error::Closed)));
+        ended.buffer.fill(2);
+        if added_again {
+            let again = a.add(b.address());
+            a.send(again, 9, 0, vec![4; 1 << 20], 3).expect("room");
+        }
+        b.receive(Some(from_a), 1, 0, vec![0; 1 << 20], 4);
+        let received = end(&mut b, &mut a);
+        assert_eq!((received.context, received.result), (4, Err(Error::Closed)));
+        // What others were to have arrives.
+        c.receive(None, 1, 0, vec![0; 1 << 20], 5);
+        let received = end(&mut c, &mut a);
+        assert!(received.result == Ok(()) && received.bytes().iter().all(|&byte| byte == 3));
+        if added_again {
+            b.receive(Some(from_a), 9, 0, vec![0; 1 << 20], 6);
+            let received = end(&mut b, &mut a);
+            assert!(received.result == Ok(()) && received.bytes().iter().all(|&byte| byte == 4));
+        }
+    }
+}
+
 #[test]
 fn a_peer_that_was_added_twice_keeps_the_number_that_is_left() {
     let (mut a, mut b, to_b, first) = two();

@@ -43,9 +43,13 @@ impl Core {
         let flags = FI_RMA | FI_READ;
         let Some((peer, pieces)) = self.begin_access(&access, flags, FI_REMOTE_READ)? else { return Ok(()) };
         let number = self.await_result(peer, access.spans.clone(), &access, flags);
-        let header = wire::access(wire::READ | wire::TELL, number, pieces, 0);
-        let len = wire::access_bytes(0, pieces);
-        if !self.peers.outgoing(peer)?.push(&header, len, |to| _ = wire::put_access([], &access.pieces, to)) {
+        let header = wire::access(wire::READ | wire::TELL, pieces, 0);
+        let len = wire::access_bytes(1, pieces);
+        if !self
+            .peers
+            .outgoing(peer)?
+            .push(&header, len, |to| _ = wire::put_access([number], &access.pieces, to))
+        {
             self.arriving.remove(number);
             return Err(self.peers.refuse(peer));
         }
@@ -70,8 +74,8 @@ impl Core {
             if inline { wire::INLINE } else { 0 } | if access.data.is_some() { wire::HAS_DATA } else { 0 };
         let spans = if inline { Spans::none() } else { access.spans.clone() };
         let number = self.await_confirmation(peer, spans, &access, flags);
-        let header = wire::access(wire::WRITE | wire::TELL | kind, number, pieces, access.data.unwrap_or(0));
-        let words = [len as u64, access.spans.single().0 as u64];
+        let header = wire::access(wire::WRITE | wire::TELL | kind, pieces, access.data.unwrap_or(0));
+        let words = [number, len as u64, access.spans.single().0 as u64];
         let bytes = wire::access_bytes(words.len(), pieces) + if inline { len } else { 0 };
         let fill = |to: &mut [u8]| {
             let rest = wire::put_access(words, &access.pieces, to);
@@ -112,8 +116,8 @@ impl Core {
         };
         let kind =
             if fetches { wire::INLINE } else { 0 } | if access.data.is_some() { wire::HAS_DATA } else { 0 };
-        let header = wire::access(wire::ATOMIC | kind, number, access.pieces.len(), access.data.unwrap_or(0));
-        let words = [u64::from(atomic.op) << 32 | u64::from(atomic.datatype)];
+        let header = wire::access(wire::ATOMIC | kind, access.pieces.len(), access.data.unwrap_or(0));
+        let words = [number, u64::from(atomic.op) << 32 | u64::from(atomic.datatype)];
         let bytes = wire::access_bytes(words.len(), access.pieces.len()) + operand + compare;
         let fill = |to: &mut [u8]| {
             let (first, second) = wire::put_access(words, &access.pieces, to).split_at_mut(operand);
@@ -160,11 +164,16 @@ impl Core {
         if !performed {
             return Ok(Some((peer, pieces)));
         }
-        let key = access.pieces.first().map_or(0, |piece| piece.key);
         if access.data.is_some() || self.peers.outgoing(peer)?.counts_accesses() {
             let kind = wire::NOTICE | if access.data.is_some() { wire::HAS_DATA } else { 0 };
-            let header = wire::access(kind, 0, 0, access.data.unwrap_or(0));
-            self.peers.control(peer, header, [remote, key, len as u64]);
+            let header = wire::access(kind, 0, access.data.unwrap_or(0));
+            if let [piece] = access.pieces[..] {
+                self.peers.control(peer, header, [remote, len as u64, piece.key]);
+            } else {
+                let keys = access.pieces.iter().map(|piece| piece.key);
+                let words = [remote, len as u64].into_iter().chain(keys);
+                self.peers.answer(peer, header, words.flat_map(u64::to_le_bytes).collect());
+            }
         }
         self.reports.ended(access.context, flags, access.completion, 0);
         Ok(None)
@@ -227,7 +236,7 @@ impl Core {
     }
 
     /// Has the bytes that an access brings back arrive.
-    fn await_result(&mut self, peer: u32, spans: Spans, access: &Access, flags: u64) -> u32 {
+    fn await_result(&mut self, peer: u32, spans: Spans, access: &Access, flags: u64) -> u64 {
         let wanted = spans.len();
         let receive = Taken { context: access.context, completion: access.completion, several: None };
         let message = Message { peer, kind: 0, tag: 0, data: 0, len: wanted };
@@ -236,7 +245,7 @@ impl Core {
     }
 
     /// Has an access wait until the peer says that it is performed, or asks for these bytes.
-    fn await_confirmation(&mut self, peer: u32, spans: Spans, access: &Access, flags: u64) -> u32 {
+    fn await_confirmation(&mut self, peer: u32, spans: Spans, access: &Access, flags: u64) -> u64 {
         self.sends.insert(Sending {
             peer,
             spans,
@@ -267,9 +276,13 @@ impl Core {
     /// Takes a record of an access.
     pub(crate) fn take_access(&mut self, peer: u32, header: &Header, payload: &[u8]) {
         let source = self.peers.all[peer as usize].fi_addr;
-        let number = header.context;
         let data = (header.kind & wire::HAS_DATA != 0).then(|| wire::data(header));
-        match header.kind & wire::KIND {
+        let kind = header.kind & wire::KIND;
+        let number = match kind {
+            wire::WRITE | wire::READ | wire::ATOMIC => wire::word(payload, 0),
+            _ => wire::number(header),
+        };
+        match kind {
             wire::WRITE => {
                 let error = match self.serve_write(peer, header, payload, data) {
                     Ok(true) => 0,
@@ -302,17 +315,18 @@ impl Core {
                 }
             }
             wire::FAIL => {
-                let known = self.arriving.get(number).filter(|one| one.peer == peer);
-                if known.is_some_and(|one| matches!(one.access, Some(Arrival::Result(_)))) {
+                let known = self.arriving.get(number).filter(|one| one.peer == peer && one.part.is_none());
+                if known.is_some() {
                     self.arrived(number, wire::error(payload).max(1));
                 }
             }
             wire::NOTICE => {
                 let which = wire::word(payload, 0) & (FI_REMOTE_READ | FI_REMOTE_WRITE);
                 let Some(regions) = &self.regions else { return };
-                let region = regions.get(wire::word(payload, 1));
-                let len = wire::word(payload, 2) as usize;
-                self.reports.accessed(FI_RMA | which, region.as_slice(), data, len, source);
+                let keys = (2..payload.len() / 8).take(RMA_IOV_LIMIT).map(|at| wire::word(payload, at));
+                let accessed: Vec<Rc<Region>> = keys.filter_map(|key| regions.get(key)).collect();
+                let len = wire::word(payload, 1) as usize;
+                self.reports.accessed(FI_RMA | which, &accessed, data, len, source);
             }
             _ => {}
         }
@@ -326,7 +340,7 @@ impl Core {
         payload: &[u8],
         data: Option<u64>,
     ) -> Result<bool, i32> {
-        let (pieces, bytes) = wire::take_access(header, payload, 2, RMA_IOV_LIMIT).ok_or(FI_EINVAL)?;
+        let (pieces, bytes) = wire::take_access(header, payload, 3, RMA_IOV_LIMIT).ok_or(FI_EINVAL)?;
         let (regions, places) = self.find(&pieces, FI_REMOTE_WRITE)?;
         self.tell(peer, header, &regions);
         // SAFETY: memory that this process has registered for this, and that stays valid until it takes the region away.
@@ -341,7 +355,7 @@ impl Core {
             self.reports.accessed(FI_RMA | FI_REMOTE_WRITE, &regions, data, len, source);
             return Ok(true);
         }
-        let (from, (to, room)) = (wire::word(payload, 1), spans.single());
+        let (from, (to, room)) = (wire::word(payload, 2), spans.single());
         let reachable = self.peers.outgoing(peer).is_ok();
         let entry = &mut self.peers.all[peer as usize];
         let copies = reachable && from != 0 && room == len;
@@ -350,18 +364,18 @@ impl Core {
             self.reports.accessed(FI_RMA | FI_REMOTE_WRITE, &regions, data, len, source);
             return Ok(true);
         }
-        let send = header.context;
+        let send = wire::word(payload, 0);
         let receive = Taken { context: std::ptr::null_mut(), completion: false, several: None };
         let message = Message { peer, kind: 0, tag: 0, data: 0, len };
         let access = Some(Arrival::Written(regions, data));
         let arriving = Arriving { send, access, ..Arriving::new(message, spans, len, receive) };
         let number = self.arriving.insert(arriving);
-        self.peers.control(peer, wire::control(wire::CTS, send), [u64::from(number), len as u64, 0]);
+        self.peers.control(peer, wire::control(wire::CTS, send), [number, len as u64, 0]);
         Ok(false)
     }
 
     fn serve_read(&mut self, peer: u32, header: &Header, payload: &[u8]) -> Result<(), i32> {
-        let (pieces, _) = wire::take_access(header, payload, 0, RMA_IOV_LIMIT).ok_or(FI_EINVAL)?;
+        let (pieces, _) = wire::take_access(header, payload, 1, RMA_IOV_LIMIT).ok_or(FI_EINVAL)?;
         let (regions, places) = self.find(&pieces, FI_REMOTE_READ)?;
         self.tell(peer, header, &regions);
         // SAFETY: memory that this process has registered for this, and that stays valid until it takes the region away.
@@ -373,7 +387,7 @@ impl Core {
             spans.read(0, &mut bytes);
             let source = self.peers.all[peer as usize].fi_addr;
             self.reports.accessed(FI_RMA | FI_REMOTE_READ, &regions, None, wanted, source);
-            self.peers.answer(peer, wire::control(wire::DATA, header.context), bytes);
+            self.peers.answer(peer, wire::control(wire::DATA, wire::word(payload, 0)), bytes);
             return Ok(());
         }
         let number = self.sends.insert(Sending {
@@ -381,7 +395,7 @@ impl Core {
             spans,
             sent: 0,
             wanted,
-            number: header.context,
+            number: wire::word(payload, 0),
             confirmed: false,
             context: std::ptr::null_mut(),
             flags: FI_RMA | FI_REMOTE_READ,
@@ -403,8 +417,8 @@ impl Core {
         data: Option<u64>,
         source: u64,
     ) -> Result<Box<[u8]>, i32> {
-        let (pieces, bytes) = wire::take_access(header, payload, 1, RMA_IOV_LIMIT).ok_or(FI_EINVAL)?;
-        let (datatype, op) = (wire::word(payload, 0) as u32, (wire::word(payload, 0) >> 32) as u32);
+        let (pieces, bytes) = wire::take_access(header, payload, 2, RMA_IOV_LIMIT).ok_or(FI_EINVAL)?;
+        let (datatype, op) = (wire::word(payload, 1) as u32, (wire::word(payload, 1) >> 32) as u32);
         let fetches = header.kind & wire::INLINE != 0;
         let families = if fetches { &[Family::Fetch, Family::Compare][..] } else { &[Family::Write] };
         let fitting =
@@ -430,7 +444,9 @@ impl Core {
             arithmetic::apply(datatype, op, &old, operand, compare, &mut new);
             spans.write(0, &new);
         }
-        self.reports.accessed(FI_ATOMIC | which, &regions, data, len, source);
+        self.reports.accessed(FI_ATOMIC | which, &[], data, len, source);
+        // A region counts what has modified it as a write, whether it was fetched or not (fi_mr(3)); an endpoint does not (fi_endpoint(3)).
+        regions.iter().for_each(|region| region.count(remote));
         Ok(old)
     }
 
@@ -460,7 +476,7 @@ impl Core {
         access: Arrival,
         message: Message,
         to: Taken,
-        send: u32,
+        send: u64,
         error: i32,
     ) {
         let peer = message.peer;
@@ -485,9 +501,9 @@ impl Core {
         let has = |all: &[Rc<Region>]| all.iter().any(|other| Rc::ptr_eq(other, region));
         let written =
             |one: &Arriving| matches!(&one.access, Some(Arrival::Written(regions, _)) if has(regions));
-        let arriving: Vec<u32> = self.arriving.iter().filter(|one| written(one.1)).map(|one| one.0).collect();
+        let arriving: Vec<u64> = self.arriving.iter().filter(|one| written(one.1)).map(|one| one.0).collect();
         arriving.into_iter().for_each(|number| self.arrived(number, FI_ECANCELED));
-        let sends: Vec<(u32, u32, u32)> = self
+        let sends: Vec<(u64, u32, u64)> = self
             .sends
             .iter()
             .filter(|one| has(&one.1.regions))
@@ -529,10 +545,11 @@ mod tests {
         for _ in 0..200_000 {
             let pieces = random() % 3;
             let kind = (wire::WRITE + (random() % 6) as u8) | (random() as u8 & 0x70);
-            let header = wire::access(kind, (random() % 4) as u32, pieces as usize, random());
+            let header = wire::access(kind, pieces as usize, random());
             let mut words = match kind & wire::KIND {
-                wire::WRITE => vec![random() % 40, random() % 2],
-                wire::ATOMIC => vec![((random() % 20) << 32) | (random() % 16)],
+                wire::WRITE => vec![random() % 4, random() % 40, random() % 2],
+                wire::READ => vec![random() % 4],
+                wire::ATOMIC => vec![random() % 4, ((random() % 20) << 32) | (random() % 16)],
                 _ => vec![],
             };
             let mut len = 0;

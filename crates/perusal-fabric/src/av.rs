@@ -8,12 +8,16 @@ use crate::object::{Object, Tables, close, give, table, with};
 use crate::service::Service;
 use libc::{c_char, c_int, c_void};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 /// The table, and the endpoints that use it.
 #[derive(Debug, Default)]
 pub struct Vector {
     entries: RefCell<Vec<Option<Name>>>,
+    /// The places of entries that were removed: the lowest serves next (fi_av(3)).
+    unused: RefCell<BTreeSet<u64>>,
     endpoints: RefCell<Vec<Weak<RefCell<Endpoint>>>>,
 }
 
@@ -25,7 +29,9 @@ impl Vector {
                 endpoint.borrow_mut().core.introduce(at as u64, *name);
             }
         }
-        self.endpoints.borrow_mut().push(Rc::downgrade(endpoint));
+        let mut endpoints = self.endpoints.borrow_mut();
+        endpoints.retain(|one| one.strong_count() > 0);
+        endpoints.push(Rc::downgrade(endpoint));
     }
 
     fn each(&self, mut f: impl FnMut(&mut Endpoint)) {
@@ -36,8 +42,11 @@ impl Vector {
 
     fn insert(&self, name: Name) -> u64 {
         let mut entries = self.entries.borrow_mut();
-        entries.push(Some(name));
-        let at = (entries.len() - 1) as u64;
+        let at = self.unused.borrow_mut().pop_first().unwrap_or_else(|| {
+            entries.push(None);
+            (entries.len() - 1) as u64
+        });
+        entries[at as usize] = Some(name);
         self.each(|endpoint| endpoint.core.introduce(at, name));
         at
     }
@@ -83,7 +92,7 @@ pub unsafe extern "C" fn open(
     }
     // SAFETY: the interface promises a domain of ours, and a place for the object.
     unsafe {
-        let lock = with(domain, |domain: &Domain| Rc::clone(&domain.lock));
+        let lock = with(domain, |domain: &Domain| Arc::clone(&domain.lock));
         give(FI_CLASS_AV, &FID, [table(&AV)], &lock, Rc::new(Vector::default()), context, out)
     }
 }
@@ -172,6 +181,7 @@ unsafe extern "C" fn remove(av: *mut Fid, numbers: *const u64, count: usize, _: 
                 Some(entry @ Some(_)) => *entry = None,
                 _ => return -FI_EINVAL,
             }
+            av.value.unused.borrow_mut().insert(number);
             av.value.each(|endpoint| endpoint.core.forget(number));
         }
         0

@@ -7,6 +7,7 @@ use crate::queue::{Awaited, Counter};
 use crate::wait::{control, left_of, pause};
 use libc::{c_int, c_void};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A counter.
@@ -42,8 +43,9 @@ pub unsafe extern "C" fn open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the interface promises null or a valid structure.
-    let wait = unsafe { attr.as_ref() }.map_or(FI_WAIT_NONE, |attr| attr.wait_obj);
-    if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait) {
+    let (events, wait) = unsafe { attr.as_ref() }.map_or((0, 0), |attr| (attr.events, attr.wait_obj));
+    // Operations are counted (FI_CNTR_EVENTS_COMP), not bytes.
+    if events != 0 || ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait) {
         return -FI_ENOSYS;
     }
     let counter = Rc::new(Counter::default());
@@ -52,7 +54,7 @@ pub unsafe extern "C" fn open(
     }
     // SAFETY: the interface promises a domain of ours, and a place for the object.
     unsafe {
-        let lock = with(domain, |domain: &Domain| Rc::clone(&domain.lock));
+        let lock = with(domain, |domain: &Domain| Arc::clone(&domain.lock));
         give(FI_CLASS_CNTR, &FID, [table(&CNTR)], &lock, counter, context, out)
     }
 }

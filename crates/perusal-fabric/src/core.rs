@@ -8,7 +8,7 @@ use crate::name::Name;
 use crate::operation::{Arriving, Body, Message, Receive, Reports, Send, Sending, There, Unexpected};
 use crate::peers::{Outgoing, Peers, Waiting};
 use crate::region::Regions;
-use crate::slab::Slab;
+use crate::slab::{Numbered, Slab};
 use crate::spans::Spans;
 use crate::wire;
 use libc::c_void;
@@ -42,14 +42,16 @@ pub struct Core {
     pub(crate) posted_plain: VecDeque<u32>,
     pub(crate) unexpected_plain: VecDeque<Unexpected>,
     pub(crate) receives: Slab<Receive>,
-    pub(crate) arriving: Slab<Arriving>,
-    pub(crate) sends: Slab<Sending>,
+    pub(crate) arriving: Numbered<Arriving>,
+    pub(crate) sends: Numbered<Sending>,
     pub(crate) claimed: Vec<(*mut c_void, Unexpected)>,
     pub min_multi_recv: usize,
     /// Whether there are CPUs for sender and receiver at once: then both copy a long message.
     pub shares: bool,
     /// What peers may access; `None`: no accesses are served.
     pub regions: Option<Rc<Regions>>,
+    /// How often announced sends were ended while peers could still copy (cancel rule).
+    pub(crate) cancels: u32,
 }
 
 impl Core {
@@ -65,12 +67,13 @@ impl Core {
             posted_plain: VecDeque::new(),
             unexpected_plain: VecDeque::new(),
             receives: Slab::default(),
-            arriving: Slab::default(),
-            sends: Slab::default(),
+            arriving: Numbered::default(),
+            sends: Numbered::default(),
             claimed: Vec::new(),
             min_multi_recv: 64,
             shares: true,
             regions: None,
+            cancels: 0,
         }
     }
 
@@ -194,7 +197,8 @@ impl Core {
             regions: Vec::new(),
             direct: Direct::default(),
         });
-        if !self.peers.outgoing(peer)?.push(&header, 24, |to| wire::words([len, u64::from(number), at], to)) {
+        let words = [len, number, at, u64::from(self.cancels)];
+        if !self.peers.outgoing(peer)?.push(&header, 32, |to| wire::words(words, to)) {
             self.sends.remove(number);
             return Err(self.peers.refuse(peer));
         }
@@ -237,9 +241,8 @@ impl Core {
     pub(crate) fn push_some_to(&mut self, peer: u32) -> bool {
         let (sends, reports) = (&mut self.sends, &self.reports);
         self.peers.push_waiting_of(peer, &mut |(number, outgoing)| {
-            // Where it was taken away, its number may be another send's by now: one to another peer, or one that awaits its receiver.
-            let send = sends.get(number).filter(|send| send.peer == peer && send.wanted != usize::MAX);
-            let Some(send) = send else { return Some(true) };
+            // One that was taken away has ended.
+            let Some(send) = sends.get(number) else { return Some(true) };
             if send.direct.tag != 0 {
                 return Some(direct::push(number, send, outgoing));
             }
@@ -289,7 +292,8 @@ impl Core {
                 let (tag, data) = (wire::tag(header), wire::data(header));
                 let len = usize::try_from(wire::word(payload, 0)).unwrap_or(usize::MAX);
                 let message = Message { peer, kind: header.kind, tag, data, len };
-                let send = There { send: wire::word(payload, 1) as u32, at: wire::word(payload, 2) };
+                let [send, at, cancels] = [1, 2, 3].map(|at| wire::word(payload, at));
+                let send = There { send, at, cancels: cancels as u32 };
                 match self.receive_for(&message) {
                     Some(number) => self.fetch(number, message, send),
                     None => self.keep(Unexpected { message, body: Body::There(send) }),
@@ -303,22 +307,30 @@ impl Core {
                     Some(number) => self.deliver(number, message, bytes),
                     None => self.keep_here(message, bytes),
                 }
-                let send = wire::word(payload, 0) as u32;
+                let send = wire::word(payload, 0);
                 self.peers.control(peer, wire::control(wire::FIN, send), [0; 3]);
             }
             wire::CTS => {
-                let number = header.context;
-                let Some(send) = self.sends.get(number).filter(|send| send.peer == peer) else { return };
+                let number = wire::number(header);
+                let [receive, wanted] = [0, 1].map(|at| wire::word(payload, at));
+                let Some(send) = self.sends.get(number).filter(|send| send.peer == peer) else {
+                    // A send that was ended: nothing comes.
+                    if wanted > 0 {
+                        let failed = wire::control(wire::FAIL, receive);
+                        self.peers.control(peer, failed, [FI_ESHUTDOWN as u64, 0, 0]);
+                    }
+                    return;
+                };
                 if send.wanted == usize::MAX {
-                    send.number = wire::word(payload, 0) as u32;
-                    send.wanted = send.spans.len().min(wire::word(payload, 1) as usize);
+                    send.number = receive;
+                    send.wanted = send.spans.len().min(wanted as usize);
                     send.direct.tag = if send.wanted > 0 { wire::word(payload, 2) } else { 0 };
                     self.peers.wait(peer, Waiting::Stream(number));
                     self.push_some_to(peer);
                 }
             }
             wire::DATA => {
-                let number = header.context;
+                let number = wire::number(header);
                 let known = self
                     .arriving
                     .get(number)
@@ -332,7 +344,7 @@ impl Core {
                 }
             }
             wire::FIN => {
-                let number = header.context;
+                let number = wire::number(header);
                 let copied = |send: &Sending| send.wanted == usize::MAX || send.confirmed;
                 if self.sends.get(number).is_some_and(|send| send.peer == peer && copied(send)) {
                     self.end_send(number, wire::error(payload));
@@ -346,7 +358,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn end_send(&mut self, number: u32, error: i32) {
+    pub(crate) fn end_send(&mut self, number: u64, error: i32) {
         if let Some(send) = self.sends.get(number).filter(|send| send.direct.held) {
             send.direct.ends_with = Some(error);
             return;
@@ -375,7 +387,7 @@ impl Core {
     }
 
     fn end_arriving(&mut self, ends: impl Fn(&Arriving) -> bool) {
-        let arriving: Vec<u32> = self.arriving.iter().filter(|one| ends(one.1)).map(|one| one.0).collect();
+        let arriving: Vec<u64> = self.arriving.iter().filter(|one| ends(one.1)).map(|one| one.0).collect();
         arriving.into_iter().for_each(|number| self.arrived(number, FI_ESHUTDOWN));
     }
 
@@ -390,7 +402,7 @@ impl Core {
         self.peers.detach(peer);
         self.peers.all[peer as usize].waiting.clear();
         self.peers.with_waiting.retain(|&other| other != peer);
-        let sends: Vec<u32> = self.sends.iter().filter(|one| one.1.peer == peer).map(|one| one.0).collect();
+        let sends: Vec<u64> = self.sends.iter().filter(|one| one.1.peer == peer).map(|one| one.0).collect();
         sends.into_iter().for_each(|number| self.end_send(number, FI_ESHUTDOWN));
         let ends = |one: &Arriving| one.peer == peer && (ended || one.part.is_none());
         self.end_arriving(ends);

@@ -7,6 +7,7 @@ use crate::queue::{Awaited, Queue};
 use crate::wait::{control, left_of, pause};
 use libc::{c_char, c_int, c_void};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A completion queue.
@@ -56,7 +57,7 @@ pub unsafe extern "C" fn open(
     }
     // SAFETY: the interface promises a domain of ours, and a place for the object.
     unsafe {
-        let lock = with(domain, |domain: &Domain| Rc::clone(&domain.lock));
+        let lock = with(domain, |domain: &Domain| Arc::clone(&domain.lock));
         give(FI_CLASS_CQ, &FID, [table(&CQ)], &lock, queue, context, out)
     }
 }
@@ -151,6 +152,7 @@ unsafe extern "C" fn signal(cq: *mut Fid) -> c_int {
     unsafe {
         with(cq, |cq: &Cq| {
             cq.value.signaled.set(true);
+            cq.value.signaled_to_poll.set(true);
             if let Some(waker) = cq.value.waker().get() {
                 waker.signal();
             }
@@ -190,7 +192,12 @@ unsafe extern "C" fn readerr(cq: *mut Fid, out: *mut CqErrEntry, _: u64) -> isiz
     unsafe { with(cq, readerr) }
 }
 
-unsafe extern "C" fn strerror(
+/// `strerror` of a completion queue, and of an event queue.
+///
+/// # Safety
+///
+/// As fi_cq_strerror(3) says.
+pub unsafe extern "C" fn strerror(
     _: *mut Fid,
     number: c_int,
     _: *const c_void,

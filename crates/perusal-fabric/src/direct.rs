@@ -27,7 +27,7 @@ pub struct Direct {
 }
 
 /// Gives the buffer of a send to the core provider. False: it does not take it now.
-pub fn push(number: u32, send: &mut Sending, outgoing: &mut Outgoing) -> bool {
+pub fn push(number: u64, send: &mut Sending, outgoing: &mut Outgoing) -> bool {
     let ((from, len), Outgoing::Network(network, to)) = (send.spans.single(), outgoing) else {
         // A peer of this version gives a tag only to who can use it.
         return true;
@@ -97,7 +97,7 @@ impl Core {
     }
 
     /// Has the core provider receive a message of a peer on another node into its buffer. False: its bytes are to come as records.
-    pub(crate) fn receive_directly(&mut self, number: u32) -> bool {
+    pub(crate) fn receive_directly(&mut self, number: u64) -> bool {
         let Some(one) = self.arriving.get(number) else { return false };
         let (peer, send, wanted) = (one.peer, one.send, one.wanted);
         let ((to, room), Some(Outgoing::Network(network, _))) =
@@ -113,20 +113,20 @@ impl Core {
             return false;
         };
         one.held = true;
-        self.peers.control(peer, wire::control(wire::CTS, send), [u64::from(number), wanted as u64, tag]);
+        self.peers.control(peer, wire::control(wire::CTS, send), [number, wanted as u64, tag]);
         true
     }
 
     /// The core provider is to give the buffer of a receive back, unless a message is in it already.
     #[cold]
-    pub(crate) fn ask_buffer_back(&self, number: u32) {
+    pub(crate) fn ask_buffer_back(&self, number: u64) {
         if let Some(network) = &self.peers.network {
             network.borrow().cancel(number);
         }
     }
 
     /// The core provider has given the buffer of a receive back, with so many bytes or with an error.
-    pub(crate) fn directly_received(&mut self, number: u32, len: usize, error: i32) {
+    pub(crate) fn directly_received(&mut self, number: u64, len: usize, error: i32) {
         let Some(one) = self.arriving.get(number).filter(|one| one.held) else { return };
         one.held = false;
         let error = match (error, len == one.wanted) {
@@ -138,7 +138,7 @@ impl Core {
     }
 
     /// The core provider has given the buffer of a send back. Returns the peer if the bytes have not gone there.
-    pub(crate) fn directly_sent(&mut self, number: u32, error: i32) -> Option<u32> {
+    pub(crate) fn directly_sent(&mut self, number: u64, error: i32) -> Option<u32> {
         let send = self.sends.get(number).filter(|send| send.direct.held)?;
         send.direct.held = false;
         let (peer, confirmed) = (send.peer, send.confirmed);
@@ -161,9 +161,9 @@ impl Core {
     /// Closes the core provider's endpoint: what is under way there ends.
     pub(crate) fn take_buffers_back(&mut self, network: &Rc<RefCell<Network>>) {
         network.borrow_mut().close();
-        let receives: Vec<u32> = self.arriving.iter().filter(|one| one.1.held).map(|one| one.0).collect();
+        let receives: Vec<u64> = self.arriving.iter().filter(|one| one.1.held).map(|one| one.0).collect();
         receives.into_iter().for_each(|number| self.directly_received(number, 0, FI_ESHUTDOWN));
-        let sends: Vec<u32> = self.sends.iter().filter(|one| one.1.direct.held).map(|one| one.0).collect();
+        let sends: Vec<u64> = self.sends.iter().filter(|one| one.1.direct.held).map(|one| one.0).collect();
         sends.into_iter().for_each(|number| _ = self.directly_sent(number, FI_ESHUTDOWN));
     }
 }
@@ -179,7 +179,7 @@ mod tests {
     const WANTED: usize = 100_000;
 
     /// An endpoint whose core provider has the buffer of a receive and of a send.
-    fn holding(confirmed: bool) -> (Core, u32, u32, u32) {
+    fn holding(confirmed: bool) -> (Core, u32, u64, u64) {
         let mut core = Core::new(Address { pid: std::process::id(), fd: 0, nonce: 1 });
         core.reports.receive_queue = Some(Rc::new(Queue::default()));
         core.reports.send_queue = Some(Rc::new(Queue::default()));

@@ -10,6 +10,7 @@ use libc::{c_int, c_void};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 type FabricHead = (*const c_void, u32);
 type Fabric = Object<FabricHead, ()>;
@@ -32,7 +33,7 @@ static FABRIC: Table<6> = Table::new([
 pub unsafe extern "C" fn fabric(attr: *mut FabricAttr, out: *mut *mut Fid, context: *mut c_void) -> c_int {
     // SAFETY: the interface promises a valid structure.
     let version = unsafe { (*attr).api_version };
-    let lock = Rc::new(Lock::default());
+    let lock = Arc::new(Lock::default());
     // SAFETY: the interface promises a place for the object.
     unsafe { give(FI_CLASS_FABRIC, &FABRIC_FID, (table(&FABRIC), version), &lock, (), context, out) }
 }
@@ -52,6 +53,8 @@ impl Shared {
     /// Has an endpoint serve accesses to the domain's regions.
     pub fn add(&self, endpoint: &Rc<RefCell<Endpoint>>) {
         endpoint.borrow_mut().serve(&self.regions);
+        // Whoever waits for a counter of a region has all endpoints make progress.
+        self.regions.each(|region| region.counters.borrow().iter().for_each(|one| one.1.bound.add(endpoint)));
         let mut endpoints = self.endpoints.borrow_mut();
         endpoints.retain(|one| one.strong_count() > 0);
         endpoints.push(Rc::downgrade(endpoint));
@@ -87,7 +90,7 @@ unsafe extern "C" fn domain(
     // SAFETY: the interface promises a valid structure.
     let attr = unsafe { (*info).domain_attr.as_ref() };
     let threading = attr.map_or(FI_THREAD_SAFE, |attr| attr.threading);
-    let lock = Rc::new(Lock::new(threading != FI_THREAD_DOMAIN));
+    let lock = Arc::new(Lock::new(threading != FI_THREAD_DOMAIN));
     let mode = attr.map_or(0, |attr| attr.mr_mode);
     let asks = |bit| mode == FI_MR_BASIC || mode & bit != 0;
     let regions = Rc::new(Regions::new(asks(FI_MR_VIRT_ADDR), asks(FI_MR_PROV_KEY)));
@@ -137,7 +140,7 @@ static EQ: Table<5> = Table::new([
     eq_readerr as *const (),
     eq_write as *const (),
     eq_sread as *const (),
-    NONE,
+    cq::strerror as *const (),
 ]);
 
 /// The beginning of `struct fi_eq_attr`.
@@ -163,7 +166,7 @@ unsafe extern "C" fn eq_open(
     // SAFETY: the interface promises a fabric of ours.
     let _ = unsafe { with(fabric, |fabric: &Fabric| fabric.head.1) };
     // Threads may write and read at once.
-    let lock = Rc::new(Lock::new(true));
+    let lock = Arc::new(Lock::new(true));
     // SAFETY: the interface promises a place for the object.
     unsafe { give(FI_CLASS_EQ, &EQ_FID, [table(&EQ)], &lock, Events::default(), context, out) }
 }
@@ -214,9 +217,31 @@ unsafe extern "C" fn eq_readerr(_: *mut Fid, _: *mut c_void, _: u64) -> isize {
 }
 
 unsafe extern "C" fn eq_write(eq: *mut Fid, event: u32, buf: *const u8, len: usize, _: u64) -> isize {
-    // SAFETY: the interface promises `len` bytes.
-    let bytes: Box<[u8]> = unsafe { std::slice::from_raw_parts(buf, len) }.into();
+    // SAFETY: the interface promises `len` bytes; of none, perhaps no address.
+    let bytes = if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(buf, len) } };
+    let bytes: Box<[u8]> = bytes.into();
     // SAFETY: the interface promises an event queue of ours.
     unsafe { with(eq, |eq: &Eq| eq.value.borrow_mut().push_back((event, bytes))) };
     len as isize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Counter;
+    use crate::spans::Spans;
+
+    #[test]
+    fn an_endpoint_makes_progress_for_the_counters_of_regions_that_were_there_before() {
+        let (shared, counter) = (Shared::default(), Rc::new(Counter::default()));
+        let region = shared.regions.add(1, FI_REMOTE_WRITE, Box::new([(0, 0)])).expect("a free key");
+        region.counters.borrow_mut().push((FI_REMOTE_WRITE, Rc::clone(&counter)));
+        let endpoint = Rc::new(RefCell::new(Endpoint::new().expect("an endpoint")));
+        shared.add(&endpoint);
+        assert!(!counter.bound.progress());
+        let mut peer = Endpoint::new().expect("an endpoint");
+        peer.core.introduce(0, endpoint.borrow().address);
+        peer.core.send_eager(0, None, None, &Spans::none(), std::ptr::null_mut(), false).expect("room");
+        assert!(counter.bound.progress());
+    }
 }

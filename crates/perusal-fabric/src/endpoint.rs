@@ -170,6 +170,18 @@ impl Endpoint {
         self.core.end_region(region);
     }
 
+    /// Forgets `fi_addr`, and ends what is under way with the endpoint behind it.
+    ///
+    /// # Errors
+    ///
+    /// FI_EINVAL if the address vector does not have it.
+    pub fn remove(&mut self, fi_addr: u64) -> Result<(), i32> {
+        // Cancel rule.
+        self.core.cancels = self.core.cancels.wrapping_add(1);
+        self.segment.words().cancel(self.core.cancels);
+        self.core.remove(fi_addr)
+    }
+
     /// Takes what has arrived and sends what waits. Returns whether there was anything.
     #[inline]
     pub fn progress(&mut self) -> bool {

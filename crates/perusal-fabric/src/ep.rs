@@ -16,6 +16,7 @@ use crate::spans::Spans;
 use libc::{c_int, c_void, iovec};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// An endpoint and how it is bound.
 #[derive(Debug)]
@@ -134,7 +135,7 @@ pub unsafe extern "C" fn open(
     unsafe {
         let lock = with(domain, |domain: &Domain| {
             domain.value.add(&bindings.endpoint);
-            Rc::clone(&domain.lock)
+            Arc::clone(&domain.lock)
         });
         give(FI_CLASS_EP, &FID, head, &lock, bindings, context, out)
     }
@@ -365,6 +366,10 @@ unsafe fn receive_from(ep: *mut Fid, spans: Spans, from: From) -> isize {
     };
     let tagged = from.tag.is_some();
     let several = (!tagged && flags & FI_MULTI_RECV != 0).then(Several::default);
+    // Messages lie in one buffer, one behind the other.
+    if several.is_some() && !spans.is_single() {
+        return -(FI_EINVAL as isize);
+    }
     let completion = !ep.value.select_receives.get() || flags & FI_COMPLETION != 0;
     let receive = Receive { spans, context: from.context, pattern, tagged, completion, several };
     // In a call without flags these bits have no such meaning.

@@ -7,6 +7,7 @@ use crate::object::{Object, give, with};
 use crate::region::Region;
 use libc::{c_int, c_void, iovec};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Pieces of one registration.
 pub const IOV_LIMIT: usize = 64;
@@ -98,7 +99,7 @@ unsafe fn register(domain: *mut Fid, attr: &MrAttr, flags: u64, out: *mut *mut F
             let shared = Rc::clone(&domain.value);
             let region = shared.regions.add(attr.requested_key, access, pieces)?;
             shared.each(|endpoint| endpoint.borrow().add_region(&region));
-            Ok((Registration { region, shared }, Rc::clone(&domain.lock)))
+            Ok((Registration { region, shared }, Arc::clone(&domain.lock)))
         })
     };
     match registered {

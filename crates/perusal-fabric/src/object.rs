@@ -3,7 +3,7 @@
 use crate::api::*;
 use crate::lock::{Lock, Locked};
 use libc::{c_int, c_void};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// An object: the part that the interface knows (`struct fid` and `H` behind it), and ours.
 #[derive(Debug)]
@@ -11,7 +11,8 @@ use std::rc::Rc;
 pub struct Object<H, T> {
     pub fid: Fid,
     pub head: H,
-    pub lock: Rc<Lock>,
+    /// Counted by all threads: it is cloned and dropped outside the lock.
+    pub lock: Arc<Lock>,
     pub value: T,
 }
 
@@ -32,13 +33,13 @@ pub unsafe fn give<H, T>(
     class: usize,
     ops: &'static FidOps,
     head: H,
-    lock: &Rc<Lock>,
+    lock: &Arc<Lock>,
     value: T,
     context: *mut c_void,
     out: *mut *mut Fid,
 ) -> c_int {
     let fid = Fid { class, context, ops };
-    let object = Box::new(Object { fid, head, lock: Rc::clone(lock), value });
+    let object = Box::new(Object { fid, head, lock: Arc::clone(lock), value });
     // SAFETY: the caller promises it.
     unsafe { *out = Box::into_raw(object).cast() };
     0
@@ -76,8 +77,19 @@ pub unsafe fn with<H, T, R>(fid: *mut Fid, f: impl FnOnce(&Object<H, T>) -> R) -
 pub unsafe extern "C" fn close<H, T>(fid: *mut Fid) -> c_int {
     // SAFETY: the caller promises that it came from `give`, which made it of a box.
     let object = unsafe { Box::from_raw(fid.cast::<Object<H, T>>()) };
-    let lock = Rc::clone(&object.lock);
+    let lock = Arc::clone(&object.lock);
     let _locked = lock.lock();
     drop(object);
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_threads_may_count_the_lock() {
+        fn by_all<T: Send + Sync>(_: fn(&Object<(), ()>) -> &T) {}
+        by_all(|object| &object.lock);
+    }
 }

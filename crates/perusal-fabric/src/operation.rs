@@ -40,7 +40,7 @@ pub struct Arriving {
     pub message: Message,
     pub receive: Taken,
     /// The sender's number of the message.
-    pub send: u32,
+    pub send: u64,
     /// What the bytes are, if they are no message.
     pub access: Option<Arrival>,
     /// What the sender copies here itself.
@@ -121,9 +121,11 @@ pub enum Body {
 #[derive(Debug, Clone, Copy)]
 pub struct There {
     /// The sender's number of the message.
-    pub send: u32,
+    pub send: u64,
     /// Their address in the sender's process, if they are in one piece; else 0. On another node: whether the core provider can take them from there.
     pub at: u64,
+    /// How often the sender had ended announced sends before (cancel rule).
+    pub cancels: u32,
 }
 
 /// A send whose bytes the peer asks for.
@@ -133,7 +135,7 @@ pub struct Sending {
     pub spans: Spans,
     pub sent: usize,
     pub wanted: usize,
-    pub number: u32,
+    pub number: u64,
     /// The peer says when all is received; until then the send is not complete.
     pub confirmed: bool,
     pub context: *mut c_void,

@@ -153,7 +153,7 @@ pub enum Waiting {
     /// A record with any bytes.
     Bytes(Header, Box<[u8]>),
     /// The bytes of a send that the peer has asked for.
-    Stream(u32),
+    Stream(u64),
 }
 
 /// Another endpoint, or this one.
@@ -237,6 +237,12 @@ impl Peer {
         self.no_copies = !copied;
         // An endpoint that is open now was open all the time, and its caller has left the bytes alone.
         copied && !self.outgoing.as_ref().is_some_and(Outgoing::is_closed)
+    }
+
+    /// Whether what the peer, which is on this node, has announced is there: it has ended no announced send since (cancel rule).
+    pub fn still_announces(&self, cancels: u32) -> bool {
+        let ring = self.outgoing.as_ref().and_then(Outgoing::ring);
+        ring.is_some_and(|ring| ring.segment.words().cancels() == cancels)
     }
 
     /// Copies bytes into the peer's process, where the kernel allows that. False: they are not there.
@@ -440,7 +446,7 @@ impl Peers {
     pub fn push_waiting_of(
         &mut self,
         peer: u32,
-        stream: &mut dyn FnMut((u32, &mut Outgoing)) -> Option<bool>,
+        stream: &mut dyn FnMut((u64, &mut Outgoing)) -> Option<bool>,
     ) -> bool {
         let mut any = false;
         if self.is_gone(peer) {

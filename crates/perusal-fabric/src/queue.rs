@@ -27,6 +27,7 @@ pub struct Bound(RefCell<Vec<Weak<RefCell<Endpoint>>>>);
 impl Bound {
     pub fn add(&self, endpoint: &Rc<RefCell<Endpoint>>) {
         let mut all = self.0.borrow_mut();
+        all.retain(|one| one.strong_count() > 0);
         if !all.iter().any(|one| std::ptr::eq(one.as_ptr(), Rc::as_ptr(endpoint))) {
             all.push(Rc::downgrade(endpoint));
         }
@@ -49,7 +50,9 @@ impl Bound {
     /// Waits for something to do, for at most about `milliseconds`. False: not here, with none or several endpoints, or with a network, which rings
     /// no doorbell.
     pub fn sleep(&self, milliseconds: u64) -> bool {
-        let [only] = &self.0.borrow()[..] else { return false };
+        let mut all = self.0.borrow_mut();
+        all.retain(|one| one.strong_count() > 0);
+        let [only] = &all[..] else { return false };
         let Some(endpoint) = only.upgrade() else { return false };
         let mut endpoint = endpoint.borrow_mut();
         let by_doorbell = endpoint.core.peers.network.is_none();
@@ -96,14 +99,19 @@ pub trait Awaited {
         self.waker().get().ok_or(libc::ENOMEM)
     }
 
-    /// Whether a thread may wait for the descriptor now.
+    /// Whether fi_cq_signal was called since a call that waits has returned.
+    fn is_signaled(&self) -> bool {
+        false
+    }
+
+    /// Whether a thread may wait for the descriptor now; not if it is `signaled`.
     ///
     /// # Errors
     ///
     /// FI_EAGAIN if there is something to do, or the number of another error.
-    fn try_wait(&self) -> Result<(), i32> {
+    fn try_wait(&self, signaled: bool) -> Result<(), i32> {
         let waker = self.make_waker()?;
-        let nothing = !self.is_there() && self.bound().arm(waker)? && !self.is_there();
+        let nothing = !signaled && !self.is_there() && self.bound().arm(waker)? && !self.is_there();
         if nothing { Ok(()) } else { Err(FI_EAGAIN) }
     }
 }
@@ -116,7 +124,10 @@ impl Awaited for Queue {
         &self.waker
     }
     fn is_there(&self) -> bool {
-        self.signaled.get() || !self.done.borrow().is_empty()
+        !self.done.borrow().is_empty()
+    }
+    fn is_signaled(&self) -> bool {
+        self.signaled.get()
     }
 }
 
@@ -140,8 +151,9 @@ pub struct Queue {
     pub bound: Bound,
     /// One of the formats of `enum fi_cq_format`.
     pub format: u32,
-    /// fi_cq_signal was called.
+    /// fi_cq_signal was called, for a call that waits and for fi_trywait: each sees it once.
     pub signaled: Cell<bool>,
+    pub signaled_to_poll: Cell<bool>,
     waker: OnceCell<Waker>,
 }
 
@@ -210,5 +222,21 @@ impl Counter {
         if let Some(waker) = self.waker.get() {
             waker.completed();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_that_are_closed_are_not_waited_for() {
+        let open = || Rc::new(RefCell::new(Endpoint::new().expect("an endpoint")));
+        let (bound, first, second) = (Bound::default(), open(), open());
+        bound.add(&first);
+        bound.add(&second);
+        assert!(!bound.sleep(1), "two have no doorbell in common");
+        drop(first);
+        assert!(bound.sleep(1));
     }
 }

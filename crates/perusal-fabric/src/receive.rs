@@ -90,10 +90,16 @@ impl Core {
         let reachable = self.peers.all[peer as usize].outgoing.is_some();
         let (to, room) = spans.single();
         let send = there.send;
-        let plain = reachable && there.at != 0 && (1..=room).contains(&wanted);
+        // Asked for, if the sender has ended sends meanwhile: it knows whether this is one of them.
+        let plain = reachable
+            && there.at != 0
+            && (1..=room).contains(&wanted)
+            && self.peers.all[peer as usize].still_announces(there.cancels);
         let shared = plain && self.is_shared(peer, wanted);
+        let entry = &mut self.peers.all[peer as usize];
         // SAFETY: the receive's buffer, which is ours until it completes; it has room for what is wanted.
-        if plain && !shared && unsafe { self.peers.all[peer as usize].copy(there.at, to, wanted) } {
+        let copied = plain && !shared && unsafe { entry.copy(there.at, to, wanted) };
+        if copied && entry.still_announces(there.cancels) {
             self.peers.control(peer, wire::control(wire::FIN, send), [0; 3]);
             self.received(&spans, receive, message, 0);
             return;
@@ -105,7 +111,7 @@ impl Core {
             return;
         }
         if shared {
-            return self.copy_with_sender(number, there.at, to);
+            return self.copy_with_sender(number, there, to);
         }
         if there.at == 0 || !self.receive_directly(number) {
             self.ask(number);
@@ -116,14 +122,14 @@ impl Core {
     }
 
     /// Asks for the bytes of a message, through the ring.
-    pub(crate) fn ask(&mut self, number: u32) {
+    pub(crate) fn ask(&mut self, number: u64) {
         let Some(one) = self.arriving.get(number) else { return };
         one.part = None;
         let (peer, send, wanted) = (one.peer, one.send, one.wanted as u64);
-        self.peers.control(peer, wire::control(wire::CTS, send), [u64::from(number), wanted, 0]);
+        self.peers.control(peer, wire::control(wire::CTS, send), [number, wanted, 0]);
     }
 
-    pub(crate) fn arrived(&mut self, number: u32, error: i32) {
+    pub(crate) fn arrived(&mut self, number: u64, error: i32) {
         if self.arriving.get(number).is_some_and(|one| one.held) {
             return self.ask_buffer_back(number);
         }
@@ -145,12 +151,16 @@ impl Core {
     fn received(&mut self, spans: &Spans, taken: Taken, message: Message, error: i32) {
         let overflow = message.len.saturating_sub(spans.len());
         let error = if error == 0 && overflow > 0 { FI_ETRUNC } else { error };
-        let entry = self.entry(taken.context, spans, &message, message.len - overflow);
+        let mut entry = self.entry(taken.context, spans, &message, message.len - overflow);
         let source = self.peers.all[message.peer as usize].fi_addr;
-        self.reports.received(entry, source, taken.completion, error, overflow);
-        if let Some(number) = taken.several {
-            self.part_done(number);
+        if taken.several.is_some_and(|number| self.is_last_part(number)) {
+            if taken.completion || error != 0 {
+                entry.flags |= FI_MULTI_RECV;
+            } else {
+                self.give_back(taken.context);
+            }
         }
+        self.reports.received(entry, source, taken.completion, error, overflow);
     }
 
     fn entry(&self, context: *mut c_void, spans: &Spans, message: &Message, len: usize) -> CqEntry {
@@ -160,36 +170,23 @@ impl Core {
         CqEntry { context, flags, len, buf: spans.start(), data: message.data, tag: message.tag }
     }
 
-    /// One message of a buffer for several is complete: the last one gives the buffer back.
-    fn part_done(&mut self, number: u32) {
-        let Some(receive) = self.receives.get(number) else { return };
-        let Some(state) = receive.several.as_mut() else { return };
+    /// One message of a buffer for several is complete. Returns whether it is the last: then the buffer is the caller's again.
+    fn is_last_part(&mut self, number: u32) -> bool {
+        let state = self.receives.get(number).and_then(|receive| receive.several.as_mut());
+        let Some(state) = state else { return false };
         state.under_way -= 1;
-        if state.full && state.under_way == 0 {
-            self.give_back(number);
+        let last = state.full && state.under_way == 0;
+        if last {
+            self.receives.remove(number);
         }
+        last
     }
 
-    /// Reports that a buffer for several messages is the caller's again.
-    fn give_back(&mut self, number: u32) {
-        let Some(receive) = self.receives.remove(number) else { return };
-        let entry = CqEntry {
-            context: receive.context,
-            flags: FI_MULTI_RECV | FI_RECV | FI_MSG,
-            len: 0,
-            buf: std::ptr::null_mut(),
-            data: 0,
-            tag: 0,
-        };
-        if let Some(queue) = &self.reports.receive_queue {
-            let mut done = queue.done.borrow_mut();
-            // The flag goes to the last message of the buffer where that is not read yet.
-            match done.iter_mut().rev().find(|last| last.entry.context == receive.context && last.error == 0)
-            {
-                Some(last) if receive.completion => last.entry.flags |= FI_MULTI_RECV,
-                _ => done.push_back(Completion { entry, source: FI_ADDR_NOTAVAIL, error: 0, overflow: 0 }),
-            }
-        }
+    /// Reports that a buffer for several messages is the caller's again, where its last message is not reported: no other flag is set then (fi_cq(3)).
+    #[cold]
+    fn give_back(&self, context: *mut c_void) {
+        let (flags, buf) = (FI_MULTI_RECV, std::ptr::null_mut());
+        self.report(CqEntry { context, flags, len: 0, buf, data: 0, tag: 0 }, FI_ADDR_NOTAVAIL, 0);
     }
 
     /// Posts a receive, or completes it with a message that is here.
@@ -354,5 +351,51 @@ impl Core {
         let flags = FI_RECV | if tagged { FI_TAGGED } else { FI_MSG };
         let entry = CqEntry { context, flags, len: 0, buf: std::ptr::null_mut(), data: 0, tag: pattern.tag };
         self.reports.received(entry, FI_ADDR_NOTAVAIL, true, error, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Address;
+    use crate::operation::Several;
+    use crate::queue::Queue;
+    use std::rc::Rc;
+
+    /// The flags and errors of what is reported of messages of these lengths to a buffer of 4096 bytes for several messages, behind a former
+    /// completion with the same context.
+    fn reports(completion: bool, lengths: &[usize]) -> Vec<(u64, i32)> {
+        let mut core = Core::new(Address { pid: std::process::id(), fd: 0, nonce: 1 });
+        core.reports.receive_queue = Some(Rc::new(Queue::default()));
+        let (mut buffer, context) = ([0_u8; 4096], std::ptr::null_mut());
+        core.reports.received(
+            CqEntry { context, flags: FI_SEND, len: 0, buf: context, data: 0, tag: 0 },
+            FI_ADDR_NOTAVAIL,
+            true,
+            0,
+            0,
+        );
+        // SAFETY: the buffer outlives the endpoint's state.
+        let spans = unsafe { Spans::one(buffer.as_mut_ptr().cast(), buffer.len()) };
+        let pattern = TagPattern { peer: None, tag: 0, ignore: u64::MAX };
+        let several = Some(Several::default());
+        core.receive(Receive { spans, context, pattern, tagged: false, completion, several });
+        let peer = core.peers.number(Address { pid: 0, fd: 0, nonce: 2 });
+        for &len in lengths {
+            core.take(peer, &wire::envelope(wire::EAGER, 0, 0), &vec![1; len]);
+        }
+        let queue = core.reports.receive_queue.take().expect("a queue");
+        queue.done.take().iter().skip(1).map(|one| (one.entry.flags, one.error)).collect()
+    }
+
+    #[test]
+    fn the_last_message_of_a_buffer_gives_it_back() {
+        const MESSAGE: u64 = FI_RECV | FI_MSG;
+        const LAST: u64 = MESSAGE | FI_MULTI_RECV;
+        assert_eq!(reports(true, &[3000, 1090]), [(MESSAGE, 0), (LAST, 0)]);
+        assert_eq!(reports(true, &[3000, 3000]), [(MESSAGE, 0), (LAST, FI_ETRUNC)]);
+        assert_eq!(reports(true, &[3000]), [(MESSAGE, 0)]);
+        assert_eq!(reports(false, &[3000, 1090]), [(FI_MULTI_RECV, 0)], "the buffer alone");
+        assert_eq!(reports(false, &[3000, 3000]), [(LAST, FI_ETRUNC)]);
     }
 }

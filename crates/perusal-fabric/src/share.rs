@@ -7,7 +7,7 @@
 
 use crate::api::FI_EIO;
 use crate::core::Core;
-use crate::operation::Part;
+use crate::operation::{Part, There};
 use crate::peers::{Outgoing, Ring};
 use crate::wire;
 use perusal::internals::protocol::rendezvous::{Claims, Split};
@@ -31,15 +31,16 @@ impl Core {
         self.shares && wanted >= SHARE_FROM && entry.incoming.is_some() && !entry.no_parts
     }
 
-    /// Copies a message from `from` in its sender's memory to `to`, a receive's buffer, together with the sender.
-    pub(crate) fn copy_with_sender(&mut self, number: u32, from: u64, to: *mut u8) {
+    /// Copies a message to `to`, a receive's buffer, together with the sender.
+    pub(crate) fn copy_with_sender(&mut self, number: u64, there: There, to: *mut u8) {
         let Some(one) = self.arriving.get(number) else { return };
         let (peer, send, wanted) = (one.peer, one.send, one.wanted);
         let Some(ring) = self.peers.all[peer as usize].incoming else { return self.ask(number) };
         let (claims, split) = (Claims::over(&ring.control().protocol), split(wanted));
         let (turn, first) = claims.open(split);
-        let words = [u64::from(turn) << 32 | u64::from(number), to.expose_provenance() as u64, wanted as u64];
-        self.peers.control(peer, wire::control(wire::SHARE, send), words);
+        let words = [number, to.expose_provenance() as u64, wanted as u64];
+        let header = Header { tag: turn.cast_signed(), ..wire::control(wire::SHARE, send) };
+        self.peers.control(peer, header, words);
         let entry = &mut self.peers.all[peer as usize];
         let (mut own, mut copied, mut part) = (0, true, Some(first));
         while let Some(range) = part {
@@ -47,7 +48,8 @@ impl Core {
             // SAFETY: within the receive's buffer, which is ours until it completes and has room for what is wanted; the part is nobody
             // else's.
             copied = copied
-                && from
+                && there
+                    .at
                     .checked_add(range.start as u64)
                     .is_some_and(|from| unsafe { entry.copy(from, to.add(range.start), range.len()) });
             // Also if nothing is copied any more: no part is left for a sender that comes later.
@@ -56,6 +58,7 @@ impl Core {
                 None
             });
         }
+        copied = copied && entry.still_announces(there.cancels);
         let missing = wanted.saturating_sub(own);
         if let Some(one) = self.arriving.get(number) {
             one.part = Some(Part { missing, failed: !copied });
@@ -69,9 +72,9 @@ impl Core {
 
     /// The receiver of a message wants it copied by both: copies what it takes.
     pub(crate) fn copy_own_part(&mut self, peer: u32, header: &Header, payload: &[u8]) {
-        let [what, to, wanted] = [0, 1, 2].map(|at| wire::word(payload, at));
+        let [number, to, wanted] = [0, 1, 2].map(|at| wire::word(payload, at));
         let awaited = |send: &&mut crate::operation::Sending| send.peer == peer && send.wanted == usize::MAX;
-        let Some(send) = self.sends.get(header.context).filter(awaited) else { return };
+        let Some(send) = self.sends.get(wire::number(header)).filter(awaited) else { return };
         let (from, len) = send.spans.single();
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
         // A peer of this version asks for no more than there is.
@@ -81,7 +84,7 @@ impl Core {
         let entry = &mut self.peers.all[peer as usize];
         let Some(ring) = entry.outgoing.as_ref().and_then(Outgoing::ring).map(Ring::storage) else { return };
         let (claims, split, turn) =
-            (Claims::over(&ring.control().protocol), split(wanted), (what >> 32) as u32);
+            (Claims::over(&ring.control().protocol), split(wanted), header.tag.cast_unsigned());
         let (mut own, mut copied) = (0, true);
         while copied && let Ok(Some(range)) = claims.take_high(turn, split) {
             own += range.len();
@@ -92,13 +95,13 @@ impl Core {
         }
         if own > 0 {
             let error = if copied { 0 } else { FI_EIO };
-            self.peers.control(peer, wire::control(wire::FILLED, what as u32), [own as u64, error as u64, 0]);
+            self.peers.control(peer, wire::control(wire::FILLED, number), [own as u64, error as u64, 0]);
         }
     }
 
     /// The sender of a message has copied its part.
     pub(crate) fn filled(&mut self, peer: u32, header: &Header, payload: &[u8]) {
-        let number = header.context;
+        let number = wire::number(header);
         let Some(one) = self.arriving.get(number).filter(|one| one.peer == peer) else { return };
         let Some(part) = one.part else { return };
         let refused = wire::error(&payload[8.min(payload.len())..]) != 0;
@@ -124,7 +127,7 @@ mod tests {
     const WANTED: usize = 1 << 20;
 
     /// A receive whose sender copies `missing` bytes, of an endpoint whose peer nobody can reach.
-    fn waiting(missing: usize, failed: bool) -> (Core, u32, u32) {
+    fn waiting(missing: usize, failed: bool) -> (Core, u32, u64) {
         let mut core = Core::new(Address { pid: std::process::id(), fd: 0, nonce: 1 });
         core.reports.receive_queue = Some(Rc::new(Queue::default()));
         let peer = core.peers.number(Address { pid: 0, fd: 0, nonce: 2 });
@@ -138,7 +141,7 @@ mod tests {
         (core, peer, number)
     }
 
-    fn say(core: &mut Core, peer: u32, number: u32, words: [u64; 2]) {
+    fn say(core: &mut Core, peer: u32, number: u64, words: [u64; 2]) {
         let mut payload = [0; 16];
         wire::words(words, &mut payload);
         core.take(peer, &wire::control(wire::FILLED, number), &payload);

@@ -73,6 +73,11 @@ impl Spans {
         if self.rest.is_empty() { self.first } else { (std::ptr::null_mut(), 0) }
     }
 
+    /// Whether there is one piece, or none.
+    pub fn is_single(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// Where each piece begins, and its length.
     pub fn pieces(&self) -> impl Iterator<Item = (*mut u8, usize)> {
         core::iter::once(self.first).chain(self.rest.iter().copied())

@@ -34,7 +34,7 @@ pub unsafe fn pause<T: Awaited>(object: *mut Fid, tries: u32, left: u64) {
         if !object.lock.is_needed() && awaited.bound().sleep(left.as_millis() as u64) {
             return None;
         }
-        awaited.try_wait().map(|()| awaited.waker().get().map(Waker::fd)).ok().flatten()
+        awaited.try_wait(awaited.is_signaled()).map(|()| awaited.waker().get().map(Waker::fd)).ok().flatten()
     };
     // SAFETY: the caller promises it.
     if let Some(fd) = unsafe { with(object, wait) } {
@@ -77,8 +77,12 @@ pub unsafe extern "C" fn trywait(_: *mut Fid, objects: *mut *mut Fid, count: c_i
         let ready = unsafe {
             let object = *objects.add(at);
             match (*object).class {
-                FI_CLASS_CQ => with(object, |cq: &Object<Tables<1>, Rc<Queue>>| cq.value.try_wait()),
-                FI_CLASS_CNTR => with(object, |cntr: &Object<Tables<1>, Rc<Counter>>| cntr.value.try_wait()),
+                FI_CLASS_CQ => with(object, |cq: &Object<Tables<1>, Rc<Queue>>| {
+                    cq.value.try_wait(cq.value.signaled_to_poll.take())
+                }),
+                FI_CLASS_CNTR => {
+                    with(object, |cntr: &Object<Tables<1>, Rc<Counter>>| cntr.value.try_wait(false))
+                }
                 // An event queue has no descriptor.
                 _ => Ok(()),
             }

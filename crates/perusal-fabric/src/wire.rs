@@ -4,18 +4,18 @@
 //! |---|---|---|
 //! | EAGER | tag, data | the message |
 //! | NUMBERED | tag, data | number of the send, the message: its sender wants a FIN when the peer's endpoint has it |
-//! | RTS | tag, data | length, number of the send, where the bytes are (0: not in one piece; from another node 1: the core provider can take them from there) |
+//! | RTS | tag, data | length, number of the send, where the bytes are (0: not in one piece; from another node 1: the core provider can take them from there), how often the sender has ended announced sends |
 //! | CTS | number of the send | number of the receive, bytes wanted, the core provider's tag for them (0: they are to come as DATA) |
 //! | DATA | number of the receive | the next bytes |
 //! | FIN | number of the send | the error, 0: the message is received, the access is performed; in place of a CTS, and after a NUMBERED or an RTS that asks for it |
-//! | WRITE | number of the send, pieces, data | length, where the bytes are (0: not in one piece), the pieces, the bytes if the kind says so |
-//! | READ | number of the receive, pieces | the pieces |
-//! | ATOMIC | number of the receive or send, pieces, data | type and operation, the pieces, operand, values to compare |
+//! | WRITE | pieces, data | number of the send, length, where the bytes are (0: not in one piece), the pieces, the bytes if the kind says so |
+//! | READ | pieces | number of the receive, the pieces |
+//! | ATOMIC | pieces, data | number of the receive or send, type and operation, the pieces, operand, values to compare |
 //! | REGION | none | a key, and what is known of it: generation, addresses from, memory at, length, access |
-//! | FAIL | number of the receive | the error |
-//! | SHARE | number of the send | number of the receive and turn, where the bytes go, how many: both sides copy |
+//! | FAIL | number of the receive | the error: nothing (more) comes |
+//! | SHARE | number of the send, turn | number of the receive, where the bytes go, how many: both sides copy |
 //! | FILLED | number of the receive | bytes that the sender has copied there, the error or 0 |
-//! | NOTICE | none, data | FI_REMOTE_READ or FI_REMOTE_WRITE, the key, length: the sender has accessed this process's memory itself |
+//! | NOTICE | none, data | FI_REMOTE_READ or FI_REMOTE_WRITE, length, the key of each piece: the sender has accessed this process's memory itself |
 //!
 //! EAGER, NUMBERED and RTS carry in their kind whether the message is tagged, and whether it has data; accesses, whether bytes follow, whether there is
 //! data, and whether the origin wants to know the region. A piece is three words: address, length, key. What is read, and what a fetching
@@ -53,9 +53,9 @@ pub const TELL: u8 = 0x40;
 /// Words of a piece.
 const PIECE: usize = 3;
 
-/// An access: its number, how many pieces it has, and its data.
-pub fn access(kind: u8, number: u32, pieces: usize, data: u64) -> Header {
-    Header { context: number, tag: pieces as i32, ..envelope(kind, 0, data) }
+/// An access: how many pieces it has, and its data.
+pub fn access(kind: u8, pieces: usize, data: u64) -> Header {
+    Header { tag: pieces as i32, ..envelope(kind, 0, data) }
 }
 
 /// Bytes of words and pieces at the beginning of an access.
@@ -122,8 +122,13 @@ pub fn data(header: &Header) -> u64 {
 }
 
 /// A record of the protocols, which names an operation.
-pub fn control(kind: u8, number: u32) -> Header {
-    Header { kind, context: number, tag: 0, source: 0, id: 0 }
+pub fn control(kind: u8, number: u64) -> Header {
+    Header { kind, context: number as u32, tag: 0, source: 0, id: (number >> 32) as u32 }
+}
+
+/// The number of the operation that a record of the protocols names.
+pub fn number(header: &Header) -> u64 {
+    u64::from(header.id) << 32 | u64::from(header.context)
 }
 
 /// Words as a payload.

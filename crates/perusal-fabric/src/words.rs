@@ -6,6 +6,9 @@
 //! - **Slot rule 2.** The sender writes the slot's address before the Release store of READY, and the owner reads it after its Acquire load.
 //! - **Region rule.** Only the owner writes the words of regions. It takes a region out, then changes the generation, and passes a Release fence before
 //!   it gives the entry's words other values; a reader looks at the generation before and, behind an Acquire fence, after the words, and takes no words of two generations.
+//! - **Cancel rule.** An announcement says how often its sender has ended announced sends (`cancels`). The owner counts up and passes a Release fence
+//!   before it gives a buffer back whose announcement a peer may still have; a peer looks at the count behind its copy and an Acquire fence, and takes
+//!   no bytes if it has changed.
 //! - **Pipe rule.** A thread of the owner's that will wait for its pipe arms it and has every ring notify, passes a heavy barrier, and looks for records
 //!   and changed slots once more. A sender commits its record or changes its slot, passes a barrier, and then looks whether the pipe is armed: one
 //!   of both sees the other.
@@ -19,7 +22,7 @@ const REGIONS: usize = if cfg!(perusal_loom) { 1 } else { 256 };
 /// Entries in which a key may be.
 const PROBES: usize = if cfg!(perusal_loom) { 1 } else { 4 };
 
-const MAGIC: u64 = 0x7065_7275_7361_6c06;
+const MAGIC: u64 = 0x7065_7275_7361_6c07;
 
 /// The states of a slot.
 pub const FREE: u32 = 0;
@@ -97,6 +100,8 @@ pub struct Words {
     armed: AtomicU32,
     /// 1: the owner counts accesses of peers, and wants to hear of those that need no answer.
     counts_accesses: AtomicU32,
+    /// How often the owner has ended sends whose announcements peers may still have.
+    cancels: AtomicU32,
     slots: [Slot; SLOTS],
     regions: [RegionWords; REGIONS],
 }
@@ -117,6 +122,7 @@ impl Words {
             pipe_file: AtomicU64::default(),
             armed: word(),
             counts_accesses: word(),
+            cancels: word(),
             slots: std::array::from_fn(|_| Slot::default()),
             regions: std::array::from_fn(|_| RegionWords::default()),
         }
@@ -271,6 +277,22 @@ impl Words {
     pub fn set_counts_accesses(&self) {
         // Relaxed: see `counts_accesses`.
         self.counts_accesses.store(1, Ordering::Relaxed);
+    }
+
+    /// The owner ends announced sends, for the time of this number, and will give their buffers back.
+    pub fn cancel(&self, number: u32) {
+        // Relaxed: the fence publishes it.
+        self.cancels.store(number, Ordering::Relaxed);
+        // Release fence: cancel edge, pairs with the Acquire fence in `cancels`: whoever has copied what comes into the buffers now sees the number.
+        fence(Ordering::Release);
+    }
+
+    /// How often the owner has ended announced sends, as it is behind what was copied from it.
+    pub fn cancels(&self) -> u32 {
+        // Acquire fence: cancel edge, pairs with the Release fence in `cancel`.
+        fence(Ordering::Acquire);
+        // Relaxed: behind the fence.
+        self.cancels.load(Ordering::Relaxed)
     }
 
     /// Returns how often the owner has taken a region away.

@@ -44,6 +44,29 @@ impl Node {
         }
     }
 
+    /// fi_mr_regv: memory in pieces, which peers do not access by themselves.
+    pub fn register_pieces(&self, pieces: &mut [&mut [u8]], access: u64, key: u64) -> Registered {
+        type Register = unsafe extern "C" fn(
+            *mut Fid,
+            *const libc::iovec,
+            usize,
+            u64,
+            u64,
+            u64,
+            u64,
+            *mut *mut Fid,
+            *mut c_void,
+        ) -> c_int;
+        let (iov, mut mr) = (vectors(pieces), null_mut());
+        let register: Register = function(self.domain, 1, 1);
+        // SAFETY: the callers keep the bytes as long as the registration; as many pieces as said.
+        unsafe {
+            let (at, len) = (iov.as_ptr(), iov.len());
+            assert_eq!(register(self.domain, at, len, access, 0, key, 0, &raw mut mr, null_mut()), 0);
+        }
+        Registered { mr, key }
+    }
+
     /// A counter that is bound to a registration for these accesses.
     pub fn count(&self, registered: &Registered, accesses: u64) -> Counted {
         let mut counter = null_mut();

@@ -28,7 +28,7 @@ impl Network {
     /// # Safety
     ///
     /// `to` is valid for writes of `len` bytes, and nobody else touches them, until [`super::Event::BufferReceived`] or [`Network::close`].
-    pub unsafe fn receive_into(&mut self, number: u32, to: *mut u8, len: usize) -> Option<u64> {
+    pub unsafe fn receive_into(&mut self, number: u64, to: *mut u8, len: usize) -> Option<u64> {
         let endpoint = self.endpoint.as_ref().filter(|_| self.tagged)?;
         let tag = self.next_tag + 1;
         let context = context(number as usize, BUFFER_RECEIVE);
@@ -53,7 +53,7 @@ impl Network {
     pub unsafe fn send_from(
         &mut self,
         to: usize,
-        number: u32,
+        number: u64,
         from: *const u8,
         len: usize,
         tag: u64,
@@ -83,7 +83,7 @@ impl Network {
         &mut self,
         to: usize,
         header: &Header,
-        (number, with_number): (u32, bool),
+        (number, with_number): (u64, bool),
         from: *const u8,
         len: usize,
     ) -> bool {
@@ -93,7 +93,7 @@ impl Network {
         let Some(at) = self.record_to(to, RECORD, header) else { return false };
         let extra = if with_number { NUMBER } else { 0 };
         let head = &mut self.sends[at].bytes[..HEAD + extra];
-        head[HEAD..].copy_from_slice(&u64::from(number).to_le_bytes()[..extra]);
+        head[HEAD..].copy_from_slice(&number.to_le_bytes()[..extra]);
         let parts = [
             iovec { iov_base: head.as_mut_ptr().cast(), iov_len: head.len() },
             iovec { iov_base: from.cast_mut().cast(), iov_len: len },
@@ -117,7 +117,7 @@ impl Network {
     }
 
     /// Has the core provider give the buffer of a receive back, unless its message has begun to arrive.
-    pub fn cancel(&self, number: u32) {
+    pub fn cancel(&self, number: u64) {
         let Some(endpoint) = &self.endpoint else { return };
         // SAFETY: the first function of an endpoint's first table cancels what has this context.
         unsafe {

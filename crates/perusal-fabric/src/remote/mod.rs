@@ -38,8 +38,8 @@ const RECEIVE: usize = 0;
 const SEND: usize = 1;
 const BUFFER_RECEIVE: usize = 2;
 const BUFFER_SEND: usize = 3;
-const RECORD: u32 = 0x7065_7201;
-const HELLO: u32 = 0x7065_7202;
+const RECORD: u32 = 0x7065_7203;
+const HELLO: u32 = 0x7065_7204;
 
 /// Providers whose addresses are those of sockets: they are taken where FI_PROVIDER lists them besides this one.
 const NETWORKS: [&str; 4] = ["tcp", "verbs", "sockets", "udp"];
@@ -73,7 +73,7 @@ struct Outgoing {
     bytes: Box<[u8]>,
     to: usize,
     /// The send of the endpoint's whose buffer is the payload: `bytes` is then the head alone.
-    buffer_of: Option<u32>,
+    buffer_of: Option<u64>,
 }
 
 /// What has happened at the core provider's endpoint.
@@ -86,9 +86,9 @@ pub enum Event {
     /// A send to this peer has failed.
     Failed(u32),
     /// The buffer of this receive of the endpoint's is back, with so many bytes or with an error.
-    BufferReceived(u32, usize, i32),
+    BufferReceived(u64, usize, i32),
     /// The buffer of this send of the endpoint's is back, perhaps with an error.
-    BufferSent(u32, i32),
+    BufferSent(u64, i32),
 }
 
 /// A record, or a hello, as it has arrived.
@@ -113,6 +113,8 @@ pub struct Network {
     wakes: Option<RawFd>,
     // Behind the endpoint that uses them (network rule 1).
     receives: Vec<Box<[u8]>>,
+    /// Receives that the core provider did not take.
+    refused: Vec<usize>,
     sends: Vec<Outgoing>,
     free: Vec<usize>,
     destinations: Vec<Destination>,
@@ -208,6 +210,7 @@ impl Network {
             fabric,
             wakes,
             receives: (0..RECEIVES).map(|_| vec![0; HEAD + NUMBER + AT_ONCE].into_boxed_slice()).collect(),
+            refused: Vec::new(),
             sends: Vec::new(),
             free: Vec::new(),
             destinations: Vec::new(),
@@ -377,6 +380,9 @@ impl Network {
     /// Has the core provider make progress. Returns what has happened, if anything.
     pub fn poll(&mut self) -> Option<Event> {
         self.endpoint.as_ref()?;
+        for at in std::mem::take(&mut self.refused) {
+            self.post_again(at);
+        }
         type Read = unsafe extern "C" fn(*mut Fid, *mut CqEntry, usize) -> isize;
         type Readerr = unsafe extern "C" fn(*mut Fid, *mut ErrorEntry, u64) -> isize;
         // SAFETY: a queue's second function reads entries, the third reads an error; there is room for one. Zero is a value of every field.
@@ -402,16 +408,16 @@ impl Network {
                     return Some(Event::Arrived(at, len));
                 }
                 // The bytes are another one's, or were cut off: the buffer serves again.
-                let _ = self.post(at);
+                self.post_again(at);
                 return Some(Event::Sent);
             }
             BUFFER_RECEIVE => {
                 self.buffers -= 1;
-                return Some(Event::BufferReceived(at as u32, len, error));
+                return Some(Event::BufferReceived(at as u64, len, error));
             }
             BUFFER_SEND => {
                 self.buffers -= 1;
-                return Some(Event::BufferSent(at as u32, error));
+                return Some(Event::BufferSent(at as u64, error));
             }
             _ => {}
         }
@@ -435,8 +441,14 @@ impl Network {
     /// Gives the buffer back, for the next record.
     pub fn give_back(&mut self, at: usize, buffer: Box<[u8]>) {
         self.receives[at] = buffer;
-        // An endpoint that takes no receives any more gets no records: who sends sees that it is gone.
-        let _ = self.post(at);
+        self.post_again(at);
+    }
+
+    /// Posts a receive now, or when the core provider takes it: an endpoint without receives gets no records any more.
+    fn post_again(&mut self, at: usize) {
+        if self.post(at).is_err() {
+            self.refused.push(at);
+        }
     }
 
     /// Reads what has arrived; `None` if it is nothing of ours.
@@ -466,7 +478,7 @@ impl Network {
     }
 }
 
-/// What a completion brings back: a number, and what it numbers.
+/// What a completion brings back: a number of at most 62 bits, and what it numbers.
 fn context(number: usize, what: usize) -> *mut libc::c_void {
     std::ptr::without_provenance_mut(number << 2 | what)
 }

@@ -157,14 +157,15 @@ impl Endpoint {
         Peer(peer)
     }
 
-    /// Removes a peer: what is under way with it ends with [`Error::Closed`], and the memory to send to it is given back. Messages that have
-    /// arrived from it can still be received from any peer. Its number is not used again.
+    /// Removes a peer: what is under way with it ends with [`Error::Closed`], and the memory to send to it is given back. A longer message that the
+    /// peer has not received ends there with [`Error::Closed`], too. Messages that have arrived from it can still be received from any peer. Its
+    /// number is not used again.
     ///
     /// # Errors
     ///
     /// [`Error::UnknownPeer`].
     pub fn remove(&mut self, peer: Peer) -> Result<(), Error> {
-        self.inner.core.remove(u64::from(peer.0)).map_err(Error::from)
+        self.inner.remove(u64::from(peer.0)).map_err(Error::from)
     }
 
     /// Whether the peer's endpoint is closed, or its process has ended. Nothing else tells that while no operation is under way with it. Costs a
