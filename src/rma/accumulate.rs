@@ -111,11 +111,13 @@ impl<'a> Update<'a> {
         let bytes = old.as_ref().map_or(sent, |old| old.len());
         if target.datatype.is_contiguous() && matches!(self.element, Element::Basic(_)) {
             let spot = moved(target.spot, target.datatype.true_lb());
-            let alike = sent == bytes || new.is_none();
-            if alike && self.by_instruction(remote, locks, spot, bytes, new, old.as_deref_mut()) {
+            if sent < bytes && new.is_some() {
+                return self.stretch(remote, locks, spot, 0..bytes, new, old);
+            }
+            if self.by_instruction(remote, locks, spot, bytes, new, old.as_deref_mut()) {
                 return Ok(());
             }
-            return self.stretch(remote, locks, spot, 0..bytes, new, old);
+            return self.run(remote, locks, spot, bytes, new, old);
         }
         let mut done = 0;
         // A pair may have a gap within, which no run has: its elements are taken one by one.
