@@ -111,7 +111,7 @@ impl<'a> BlockingTransport<'a> {
     }
 
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
-        let bytes = self.failure.in_place_of(bytes);
+        let bytes = self.failure.in_place_of(bytes)?;
         let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: `finish_send` waits before the borrow of `bytes` ends.
         self.failure.note(unsafe {
@@ -134,7 +134,7 @@ impl<'a> BlockingTransport<'a> {
     }
 
     fn send_now(&self, to: usize, bytes: &[u8]) {
-        let bytes = self.failure.in_place_of(bytes);
+        let Some(bytes) = self.failure.in_place_of(bytes) else { return };
         let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: borrowed until the call returns.
         self.failure.note(unsafe {

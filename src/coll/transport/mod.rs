@@ -24,7 +24,7 @@ use crate::engine::{Engine, Mode};
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
 use crate::p2p::Request;
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicU8, Ordering};
 use crate::team::{Membership, RoundArrival, Team};
 use crate::variables::algorithms::AUTO;
 use core::cell::OnceCell;
@@ -157,14 +157,25 @@ pub const fn user_tag(tag: i32, connect: bool) -> i32 {
 /// The first failure of an operation's transfers.
 ///
 /// After it the operation goes on, so that the other ranks do not wait for ever. But what the caller has is not what it should send any more: in its
-/// place goes a message that is shorter or longer than its receiver expects, which fails by it, too ([`in_place_of`](Self::in_place_of)).
+/// place goes a message that is shorter or longer than its receiver expects, which fails by it, too ([`in_place_of`](Self::in_place_of)). Where the job
+/// ends nothing is sent: the launcher ends the other ranks, and their jobs', for the reason that there is.
 struct Failure<'a> {
     engine: &'a Engine,
     /// The communicator of the operation.
     comm: &'a Comm,
     first: OnceCell<Error>,
-    /// Whether a transfer has failed within the caller's group of an intercommunicator or with the other group.
-    in_either_group: Option<Arc<AtomicBool>>,
+    /// What has failed within the caller's group of an intercommunicator or with the other group.
+    in_either_group: Option<Arc<AtomicU8>>,
+}
+
+/// Nothing has failed, a transfer has, the job ends: each counts for more than those before.
+const NO_FAILURE: u8 = 0;
+const A_TRANSFER: u8 = 1;
+const THE_JOB: u8 = 2;
+
+/// What has failed with this error.
+fn extent(error: &Error) -> u8 {
+    if matches!(error, Error::RankFailed { .. }) { THE_JOB } else { A_TRANSFER }
 }
 
 impl<'a> Failure<'a> {
@@ -179,9 +190,9 @@ impl<'a> Failure<'a> {
 
     /// Makes `other` know of each failure here, and this of those there: of the two transports of an operation on an intercommunicator.
     fn share_with(&mut self, other: &mut Self) {
-        let any = Arc::new(AtomicBool::new(self.has_any() || other.has_any()));
-        self.in_either_group = Some(any.clone());
-        other.in_either_group = Some(any);
+        let both = Arc::new(AtomicU8::new(self.extent().max(other.extent())));
+        self.in_either_group = Some(both.clone());
+        other.in_either_group = Some(both);
     }
 
     /// The first failure.
@@ -191,9 +202,16 @@ impl<'a> Failure<'a> {
 
     #[inline(always)]
     fn has_any(&self) -> bool {
-        // Relaxed: one thread at a time is in the operation, and the flag publishes nothing.
-        let elsewhere = |any: &Arc<AtomicBool>| any.load(Ordering::Relaxed);
-        self.first.get().is_some() || self.in_either_group.as_ref().is_some_and(elsewhere)
+        self.extent() != NO_FAILURE
+    }
+
+    /// What has failed.
+    #[inline(always)]
+    fn extent(&self) -> u8 {
+        let here = self.first.get().map_or(NO_FAILURE, extent);
+        // Relaxed: one thread at a time is in the operation, and the word publishes nothing.
+        let in_either = |both: &Arc<AtomicU8>| both.load(Ordering::Relaxed);
+        self.in_either_group.as_ref().map_or(here, |both| here.max(in_either(both)))
     }
 
     fn note<T>(&self, result: Result<T>) -> Option<T> {
@@ -202,11 +220,11 @@ impl<'a> Failure<'a> {
 
     #[cold]
     fn set(&self, error: Error) {
-        let _ = self.first.set(error);
-        if let Some(any) = &self.in_either_group {
-            // Relaxed: as in `has_any`.
-            any.store(true, Ordering::Relaxed);
+        if let Some(both) = &self.in_either_group {
+            // Relaxed: as in `extent`.
+            both.fetch_max(extent(&error), Ordering::Relaxed);
         }
+        let _ = self.first.set(error);
     }
 
     /// Notes how a receive has ended of a message of `room` bytes from `from`, which has brought so many.
@@ -232,13 +250,14 @@ impl<'a> Failure<'a> {
         self.engine.trouble_by_now(self.comm.p2p()).unwrap_or(disagreement)
     }
 
-    /// What is sent in place of `bytes`.
+    /// What is sent in place of `bytes`, if anything is.
     #[inline(always)]
-    fn in_place_of<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
-        match (self.has_any(), bytes) {
-            (false, _) => bytes,
-            (true, []) => &[0],
-            (true, _) => &[],
+    fn in_place_of<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
+        match (self.extent(), bytes) {
+            (NO_FAILURE, _) => Some(bytes),
+            (THE_JOB, _) => None,
+            (_, []) => Some(&[0]),
+            (..) => Some(&[]),
         }
     }
 }

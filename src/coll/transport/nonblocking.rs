@@ -120,7 +120,7 @@ impl<'a> NonblockingTransport<'a> {
     }
 
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
-        let bytes = self.failure.in_place_of(bytes);
+        let bytes = self.failure.in_place_of(bytes)?;
         let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked, as `Transport` demands of all that drive it.
         self.failure.note(unsafe {
