@@ -111,13 +111,11 @@ impl<'a> Update<'a> {
         let bytes = old.as_ref().map_or(sent, |old| old.len());
         if target.datatype.is_contiguous() && matches!(self.element, Element::Basic(_)) {
             let spot = moved(target.spot, target.datatype.true_lb());
-            if sent < bytes && new.is_some() {
-                return self.stretch(remote, locks, spot, 0..bytes, new, old);
-            }
-            if self.by_instruction(remote, locks, spot, bytes, new, old.as_deref_mut()) {
+            let same_for_all = sent == bytes || new.is_none();
+            if same_for_all && self.by_instruction(remote, locks, spot, bytes, new, old.as_deref_mut()) {
                 return Ok(());
             }
-            return self.run(remote, locks, spot, bytes, new, old);
+            return self.stretch(remote, locks, spot, 0..bytes, new, old);
         }
         let mut done = 0;
         // A pair may have a gap within, which no run has: its elements are taken one by one.

@@ -2,6 +2,10 @@
 
 use super::*;
 
+/// fi_mr_reg and fi_mr_regv, of bytes and of pieces.
+type Register<T> =
+    unsafe extern "C" fn(*mut Fid, *const T, usize, u64, u64, u64, u64, *mut *mut Fid, *mut c_void) -> c_int;
+
 /// Memory that is registered.
 pub struct Registered {
     mr: *mut Fid,
@@ -22,19 +26,8 @@ impl Node {
     ///
     /// The number of the error, negative.
     pub fn register(&self, at: *mut u8, len: usize, access: u64, key: u64) -> Result<Registered, c_int> {
-        type Register = unsafe extern "C" fn(
-            *mut Fid,
-            *const u8,
-            usize,
-            u64,
-            u64,
-            u64,
-            u64,
-            *mut *mut Fid,
-            *mut c_void,
-        ) -> c_int;
         let mut mr = null_mut();
-        let register: Register = function(self.domain, 1, 0);
+        let register: Register<u8> = function(self.domain, 1, 0);
         // SAFETY: the callers keep the bytes as long as the registration; behind `struct fid` it has its description and its key.
         unsafe {
             match register(self.domain, at, len, access, 0, key, 0, &raw mut mr, null_mut()) {
@@ -46,19 +39,8 @@ impl Node {
 
     /// fi_mr_regv: memory in pieces, which peers do not access by themselves.
     pub fn register_pieces(&self, pieces: &mut [&mut [u8]], access: u64, key: u64) -> Registered {
-        type Register = unsafe extern "C" fn(
-            *mut Fid,
-            *const libc::iovec,
-            usize,
-            u64,
-            u64,
-            u64,
-            u64,
-            *mut *mut Fid,
-            *mut c_void,
-        ) -> c_int;
         let (iov, mut mr) = (vectors(pieces), null_mut());
-        let register: Register = function(self.domain, 1, 1);
+        let register: Register<libc::iovec> = function(self.domain, 1, 1);
         // SAFETY: the callers keep the bytes as long as the registration; as many pieces as said.
         unsafe {
             let (at, len) = (iov.as_ptr(), iov.len());
