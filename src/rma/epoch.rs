@@ -70,6 +70,15 @@ const fn wrong(what: &'static str) -> Error {
     Error::RmaSync(what)
 }
 
+/// What is wrong with a call for a target that this rank has not locked.
+#[cold]
+fn not_locked(access: Access) -> Error {
+    match access {
+        Access::Locked => wrong("this rank has not locked the target (MPI_Win_lock)"),
+        _ => wrong("the call is for epochs of MPI_Win_lock and MPI_Win_lock_all, and there is none"),
+    }
+}
+
 impl Epochs {
     /// No epoch, in a window of `ranks` ranks. `shared`: several threads may be inside.
     ///
@@ -141,12 +150,12 @@ impl Epochs {
     ///
     /// # Errors
     /// [`Error::RmaSync`] outside of a passive-target epoch.
+    #[inline(always)]
     pub fn check_passive(&self, rank: Option<u32>) -> Result<()> {
         match (self.access(), rank) {
             (Access::LockedAll, _) | (Access::Locked, None) => Ok(()),
             (Access::Locked, Some(rank)) if self.hold_of(rank) != Hold::None => Ok(()),
-            (Access::Locked, Some(_)) => Err(wrong("this rank has not locked the target (MPI_Win_lock)")),
-            _ => Err(wrong("the call is for epochs of MPI_Win_lock and MPI_Win_lock_all, and there is none")),
+            (access, _) => Err(not_locked(access)),
         }
     }
 

@@ -251,6 +251,7 @@ impl Window {
         result
     }
 
+    #[inline(always)]
     pub(super) fn release_lock(&self, engine: &Engine, rank: u32, hold: Hold) {
         match hold {
             Hold::Shared | Hold::Exclusive => {
@@ -290,6 +291,7 @@ impl Window {
     /// # Errors
     /// [`Error::RmaSync`] if this rank is locked already, within an epoch of another kind, or where hints say that there are no locks;
     /// [`Error::WinRank`]; [`Error::RankFailed`].
+    #[inline(always)]
     pub fn lock(&self, engine: &Engine, kind: LockKind, rank: i32, assert: Assert) -> Result<()> {
         let rank = self.member(rank)?;
         self.check_lockable()?;
@@ -318,6 +320,7 @@ impl Window {
     ///
     /// # Errors
     /// [`Error::RmaSync`] if this member has not locked the rank; [`Error::WinRank`]; those of progress.
+    #[inline(always)]
     pub fn unlock(&self, engine: &Engine, rank: i32) -> Result<()> {
         let rank = self.member(rank)?;
         let hold = self.epochs.check_unlock(rank)?;
@@ -376,7 +379,7 @@ impl Window {
 
     /// A program may call a function again and again until another rank has stored something. Some of these calls poll, so that messages make
     /// progress meanwhile, and ranks that need the CPU get it.
-    #[inline]
+    #[inline(always)]
     fn poll_now_and_then(&self, engine: &Engine) -> Result<()> {
         // Relaxed: a call that is not counted is no harm.
         let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
@@ -389,6 +392,7 @@ impl Window {
     ///
     /// # Errors
     /// [`Error::RmaSync`] where no lock is held; [`Error::WinRank`].
+    #[inline(always)]
     pub fn flush(&self, engine: &Engine, rank: Option<i32>) -> Result<()> {
         let rank = rank.map(|rank| self.member(rank)).transpose()?;
         self.epochs.check_passive(rank)?;

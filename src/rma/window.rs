@@ -306,9 +306,14 @@ impl Window {
     ///
     /// # Errors
     /// [`Error::WinRank`] if there is none.
+    #[inline(always)]
     pub(super) fn member(&self, rank: i32) -> Result<u32> {
-        let size = self.comm.peers().size() as i32;
-        self.comm.check_peer(rank).map(|()| rank as u32).map_err(|_| Error::WinRank { rank, size })
+        if self.comm.has_peer(rank) { Ok(rank as u32) } else { Err(self.no_member(rank)) }
+    }
+
+    #[cold]
+    fn no_member(&self, rank: i32) -> Error {
+        Error::WinRank { rank, size: self.comm.peers().size() as i32 }
     }
 
     /// Its own communicator.

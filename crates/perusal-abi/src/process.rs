@@ -86,7 +86,11 @@ fn users() -> MutexGuard<'static, Users> {
 /// [`Error::NotInitialized`] before that.
 #[inline(always)]
 pub fn engine() -> Result<&'static Engine> {
-    ENGINE.get().map(|process| &process.engine).ok_or(Error::NotInitialized("the function"))
+    // An error is made only where there is one: making and dropping one would be a good part of a short call.
+    match running() {
+        Some(engine) => Ok(engine),
+        None => Err(Error::NotInitialized("the function")),
+    }
 }
 
 /// The events of this process, there before the engine and after MPI_Finalize: tools may listen from the first (MPI 5.0 §15.3).

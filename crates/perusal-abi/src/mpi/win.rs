@@ -279,6 +279,7 @@ pub fn unlock_all(win: &WindowObject) -> Result<()> {
 }
 
 /// MPI_Win_flush, MPI_Win_flush_local.
+#[inline(always)]
 pub fn flush(rank: c_int, win: &WindowObject) -> Result<()> {
     if rank != MPI_PROC_NULL {
         win.flush(engine()?, Some(rank))?;
