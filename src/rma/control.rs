@@ -4,8 +4,11 @@
 //! - **Window rule 2.** A member sleeps only after it has set its mark and looked once more; who changes a word then looks at the marks
 //!   ([`SleepMark`]).
 
+use super::epoch::Hold;
 use super::lock::LockWords;
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, SleepMark, fence, fence_after_exchange};
+use crate::sync::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, SleepMark, fence, fence_after_exchange,
+};
 use core::ptr::NonNull;
 
 /// How often something has happened to a member: its origins have completed, or a target has exposed its memory to it. It wraps around.
@@ -60,7 +63,7 @@ impl StoreFlag {
 pub struct MemberWords {
     /// The lock of its memory.
     pub lock: LockWords,
-    /// The member that was granted the lock last, plus one, and [`ALONE`] if exclusively; 0 for none. It is for people alone.
+    /// The member that was granted the lock last, plus one; 0 for none. It is for people alone.
     holder: AtomicU32,
     /// How often an origin has ended an access epoch for which the member was exposed (MPI_Win_complete).
     pub completed: EpochCount,
@@ -69,28 +72,18 @@ pub struct MemberWords {
     asleep: AtomicU64,
 }
 
-/// Who was granted a lock last was granted it exclusively.
-const ALONE: u32 = 1 << 31;
-
 impl MemberWords {
     /// The member that was granted the lock last, as far as this one sees.
-    pub fn holder(&self) -> Option<u32> {
+    pub fn last_holder(&self) -> Option<u32> {
         // Relaxed: for people alone.
-        (self.holder.load(Ordering::Relaxed) & !ALONE).checked_sub(1)
-    }
-
-    /// The member that holds the lock exclusively, as one that waits for it sees: until the next holder has noted that it is, the one before.
-    pub fn exclusive_holder(&self) -> Option<u32> {
-        // Relaxed: for people alone.
-        let word = self.holder.load(Ordering::Relaxed);
-        if word & ALONE == 0 { None } else { (word & !ALONE).checked_sub(1) }
+        self.holder.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// Notes that `member` has been granted the lock.
     #[inline]
-    pub fn set_holder(&self, member: u32, exclusive: bool) {
-        // Relaxed: as in `holder`.
-        self.holder.store((member + 1) | if exclusive { ALONE } else { 0 }, Ordering::Relaxed);
+    pub fn set_last_holder(&self, member: u32) {
+        // Relaxed: as in `last_holder`.
+        self.holder.store(member + 1, Ordering::Relaxed);
     }
 
     /// The mark of the member as it waits to be exposed to (MPI_Win_start).
@@ -127,8 +120,9 @@ impl Control {
     pub fn bytes(members: usize) -> Option<usize> {
         let own = members.checked_mul(size_of::<MemberWords>())?;
         let marks = members.checked_mul(members.div_ceil(64))?.checked_mul(size_of::<AtomicU64>())?;
-        let posts = members.checked_mul(members)?.checked_mul(size_of::<EpochCount>())?;
-        own.checked_add(marks)?.checked_add(posts)
+        let pairs = members.checked_mul(members)?;
+        let posts = pairs.checked_mul(size_of::<EpochCount>())?;
+        own.checked_add(marks)?.checked_add(posts)?.checked_add(pairs)
     }
 
     /// The words at `base`.
@@ -176,6 +170,12 @@ impl Control {
         unsafe { core::slice::from_raw_parts(self.base.add(at).cast().as_ptr(), words) }
     }
 
+    /// Where the words begin that there are one of for each member or pair of members: behind the members' records and the marks.
+    fn posts_at(&self) -> usize {
+        let marks = self.members.div_ceil(64) * size_of::<AtomicU64>();
+        self.members * (size_of::<MemberWords>() + marks)
+    }
+
     /// How often `target` has exposed its memory to `origin` (MPI_Win_post).
     ///
     /// # Panics
@@ -183,28 +183,49 @@ impl Control {
     #[must_use]
     pub fn posts(&self, origin: u32, target: u32) -> &EpochCount {
         assert!((origin as usize) < self.members && (target as usize) < self.members);
-        let marks = self.members * self.members.div_ceil(64) * size_of::<AtomicU64>();
         let index = origin as usize * self.members + target as usize;
-        let at = self.members * size_of::<MemberWords>() + marks + index * size_of::<EpochCount>();
+        let at = self.posts_at() + index * size_of::<EpochCount>();
         // SAFETY: a count for each pair lies behind the marks (`bytes`); zeros are counts; all accesses are atomic.
         unsafe { self.base.add(at).cast::<EpochCount>().as_ref() }
+    }
+
+    /// How each member holds the lock of `rank`, as a [`Hold`]: for people alone, so that a member that waits can say for whom.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    #[inline]
+    fn holds(&self, rank: u32) -> &[AtomicU8] {
+        assert!((rank as usize) < self.members);
+        let pairs = self.members * self.members;
+        let at = self.posts_at() + pairs * size_of::<EpochCount>() + rank as usize * self.members;
+        // SAFETY: a byte for each pair lies behind the counts of posts (`bytes`); zeros are no holds; all accesses are atomic.
+        unsafe { core::slice::from_raw_parts(self.base.add(at).cast().as_ptr(), self.members) }
+    }
+
+    /// Notes how `member` holds the lock of `rank` from now on.
+    ///
+    /// # Panics
+    /// If there is no such member or rank.
+    #[inline]
+    pub fn set_hold(&self, rank: u32, member: u32, hold: Hold) {
+        // Relaxed: for people alone.
+        self.holds(rank)[member as usize].store(hold as u8, Ordering::Relaxed);
+    }
+
+    /// The members that hold the lock of `rank`, and how.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub fn holders(&self, rank: u32) -> impl Iterator<Item = (u32, Hold)> + '_ {
+        // Relaxed: for people alone.
+        let holds = self.holds(rank).iter().map(|hold| Hold::from(hold.load(Ordering::Relaxed)));
+        (0..).zip(holds).filter(|(_, hold)| *hold != Hold::None)
     }
 }
 
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_last_holder_is_known_and_whether_it_holds_the_lock_alone() {
-        let words = MemberWords::default();
-        let said = || (words.holder(), words.exclusive_holder());
-        assert_eq!(said(), (None, None));
-        words.set_holder(3, true);
-        assert_eq!(said(), (Some(3), Some(3)));
-        words.set_holder(0, false);
-        assert_eq!(said(), (Some(0), None));
-    }
 
     #[test]
     fn no_two_words_overlap() {
@@ -227,6 +248,13 @@ mod tests {
                 let marked: u32 =
                     control.lock_marks(a).iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum();
                 assert_eq!(marked, all);
+                let holders = || control.holders(a).collect::<Vec<_>>();
+                assert_eq!(holders(), []);
+                (0..all).for_each(|b| control.set_hold(a, b, Hold::Shared));
+                assert_eq!(holders(), (0..all).map(|b| (b, Hold::Shared)).collect::<Vec<_>>());
+                (1..all).for_each(|b| control.set_hold(a, b, Hold::None));
+                control.set_hold(a, 0, Hold::Exclusive);
+                assert_eq!(holders(), [(0, Hold::Exclusive)]);
             }
         }
     }

@@ -219,8 +219,9 @@ impl Window {
         if !member.lock.is_granted(ticket) {
             self.wait_for_lock(engine, rank, (hold, ticket), id)?;
         }
-        let before = if id == 0 { None } else { member.holder() };
-        member.set_holder(self.rank(), exclusive);
+        let before = if id == 0 { None } else { member.last_holder() };
+        member.set_last_holder(self.rank());
+        self.control.set_hold(rank, self.rank(), hold);
         // The next in the queue may hold a shared lock as well.
         if !exclusive {
             self.wake_queue(engine, rank);
@@ -238,14 +239,18 @@ impl Window {
         id: isize,
     ) -> Result<()> {
         let member = self.control.member(rank);
-        let holder = member.holder();
+        let holder = member.last_holder();
         self.lock_event(Event::WinLockWaitBegin, id, Some(rank), hold, holder);
         let mark = self.control.lock_mark(rank, self.rank());
         let granted = || member.lock.is_granted(ticket);
-        // It changes while others are granted the lock before this rank: asked for anew at each sleep. What others have stored is not believed.
-        let others = |member: &u32| *member < self.size() && *member != self.rank();
-        let peer = || member.exclusive_holder().filter(others).map(|holder| self.world(holder));
-        let about = || CallAbout::Lock(LockAbout { target: Some(self.world(rank)) });
+        // It changes while others are granted the lock before this rank: asked for anew at each sleep.
+        let others = || self.control.holders(rank).filter(|(member, _)| *member != self.rank());
+        let peer = || others().next().map(|(holder, _)| self.world(holder));
+        let about = || {
+            let holders = others().map(|(holder, _)| self.world(holder)).collect();
+            let shared = others().any(|(_, hold)| hold == Hold::Shared);
+            CallAbout::Lock(LockAbout { target: Some(self.world(rank)), holders, shared })
+        };
         let result = describing(&about, || self.wait(engine, Waiting::Lock, peer, mark, granted));
         self.lock_event(Event::WinLockWaitEnd, id, Some(rank), hold, holder);
         result
@@ -255,6 +260,7 @@ impl Window {
     pub(super) fn release_lock(&self, engine: &Engine, rank: u32, hold: Hold) {
         match hold {
             Hold::Shared | Hold::Exclusive => {
+                self.control.set_hold(rank, self.rank(), Hold::None);
                 self.control.member(rank).lock.release(hold == Hold::Exclusive);
                 self.wake_queue(engine, rank);
             }

@@ -382,6 +382,13 @@ static void run(const char *mistake, const char *argument)
         MPI_Barrier(world);
         if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
         if (rank == 2) receive(0, 3, world);
+    } else if (is(mistake, "lock-shared-by-one")) {
+        MPI_Win win = named_window();
+        if (rank) MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        if (rank == 1) MPI_Win_unlock(1, win);
+        MPI_Barrier(world);
+        if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+        if (rank == 2) receive(0, 3, world);
     } else if (is(mistake, "lock-handed-over")) {
         /* Rank 1 releases the lock when the others wait for it, perhaps asleep; the one that gets it waits for the other. */
         MPI_Win win = named_window();

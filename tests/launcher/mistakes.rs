@@ -259,7 +259,12 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "lock-shared",
         "3",
-        "rank 2 waits in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for a message from rank 0; rank 0 has sent none and waits in MPI_Win_lock on window 'counters' for the lock of rank 1's window, which others hold in shared mode",
+        "rank 0 waits in MPI_Win_lock on window 'counters' for the lock of rank 1's window, which ranks 1 and 2 hold in shared mode; rank 1 is in MPI_Finalize already",
+    ),
+    (
+        "lock-shared-by-one",
+        "3",
+        "ranks 0 and 2 wait for each other: rank 0 in MPI_Win_lock on window 'counters' for the lock of rank 1's window, which rank 2 holds in shared mode, rank 2 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",
     ),
     (
         "fence-missing",

@@ -15,7 +15,7 @@ pub const OPERATIONS: usize = 4;
 pub const COUNTED: usize = 8;
 /// Partitions that a detail has room for the numbers of.
 pub const PARTITIONS: usize = 4;
-/// Ranks of the job that a detail can name as members of a communicator; of communicators with later ranks it names none.
+/// Ranks of the job that a detail can name as members of a communicator or holders of a lock; of sets with later ranks it names none.
 pub const MEMBERS: usize = 1024;
 
 /// Words of the name of an MPI function (the call's, and that of a request), of a communicator, and of a message's communicator, 8 bytes each.
@@ -26,15 +26,18 @@ const SHORT_NAME: usize = 4;
 const WORDS: usize = if cfg!(perusal_loom) { 2 } else { ALL_WORDS };
 const ALL_WORDS: usize = 2 * CALL
     + NAME
-    + 2
-    + MEMBERS / 64
+    + 1
+    + RANKS
     + 2 * (1 + MESSAGES * (3 + SHORT_NAME))
     + 3
     + 2 * SHORT_NAME
     + OF_COLLECTIVES
     + 2
     + PARTITIONS
-    + 1;
+    + 2
+    + RANKS;
+/// Words of a set of ranks.
+const RANKS: usize = 1 + MEMBERS / 64;
 const OF_COLLECTIVES: usize = 1 + OPERATIONS * (2 + 2 * SHORT_NAME) + 1 + COUNTED * 2;
 /// The context id of a message of which it is not known. No communicator has it.
 pub const UNKNOWN_CONTEXT: u32 = u32::MAX - 1;
@@ -127,11 +130,15 @@ impl fmt::Display for UnreadyPartitions {
     }
 }
 
-/// The lock of a window for which a rank waits. Who holds it is the peer of the wait.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The lock of a window for which a rank waits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockAbout {
     /// The rank in the job whose memory is locked; `None` if it is not known.
     pub target: Option<u32>,
+    /// The ranks in the job that hold it; empty while it is handed over.
+    pub holders: Vec<u32>,
+    /// Whether they hold it in shared mode.
+    pub shared: bool,
 }
 
 /// What a rank says of a wait in which it has slept in vain.
@@ -256,6 +263,17 @@ impl Encoder {
         }
     }
 
+    /// How many ranks there are, and a bit for each; none, if there is no room for one of them.
+    fn ranks(&mut self, ranks: &[u32]) {
+        let known = ranks.iter().all(|rank| (*rank as usize) < MEMBERS);
+        self.word(if known { ranks.len() as u64 } else { 0 });
+        let mut bits = [0_u64; MEMBERS / 64];
+        for rank in ranks.iter().filter(|_| known) {
+            bits[*rank as usize / 64] |= 1 << (rank % 64);
+        }
+        bits.into_iter().for_each(|word| self.word(word));
+    }
+
     fn messages(&mut self, messages: &[MessageAbout]) {
         self.word(messages.len().min(MESSAGES) as u64);
         for at in 0..MESSAGES {
@@ -275,14 +293,7 @@ fn encode(detail: &WaitDetail) -> [u64; ALL_WORDS] {
     to.text(&detail.call, CALL);
     to.text(&detail.comm.name, NAME);
     to.word(detail.comm.kind as u64);
-    let members = &detail.comm.members;
-    let known = members.iter().all(|member| (*member as usize) < MEMBERS);
-    to.word(if known { members.len() as u64 } else { 0 });
-    let mut bits = [0_u64; MEMBERS / 64];
-    for member in members.iter().filter(|_| known) {
-        bits[*member as usize / 64] |= 1 << (member % 64);
-    }
-    bits.into_iter().for_each(|word| to.word(word));
+    to.ranks(&detail.comm.members);
     to.messages(&detail.unexpected);
     to.messages(&detail.pending);
     to.word(detail.collective.number);
@@ -308,6 +319,8 @@ fn encode(detail: &WaitDetail) -> [u64; ALL_WORDS] {
     let UnreadyPartitions { count, of, first } = detail.partitions;
     [count, of].into_iter().chain(first).for_each(|word| to.word(word));
     to.word(detail.lock.target.map_or(0, |target| u64::from(target) + 1));
+    to.ranks(&detail.lock.holders);
+    to.word(detail.lock.shared.into());
     to.words
 }
 
@@ -339,6 +352,16 @@ impl Decoder<'_> {
         all
     }
 
+    fn ranks(&mut self) -> Vec<u32> {
+        let known = self.word() != 0;
+        let mut ranks = vec![];
+        for word in 0..MEMBERS as u32 / 64 {
+            let bits = self.word();
+            ranks.extend((0..64).filter(|bit| known && bits >> bit & 1 == 1).map(|bit| word * 64 + bit));
+        }
+        ranks
+    }
+
     fn operation(&mut self) -> OperationAbout {
         let (number, context) = (self.word(), self.word() as u32);
         OperationAbout { number, context, function: self.text(SHORT_NAME), comm: self.text(SHORT_NAME) }
@@ -367,12 +390,7 @@ fn decode(words: &[u64]) -> WaitDetail {
     let call = from.text(CALL);
     let name = from.text(NAME);
     let kind = AboutKind::from_primitive(from.word());
-    let known = from.word() != 0;
-    let mut members = vec![];
-    for word in 0..MEMBERS as u32 / 64 {
-        let bits = from.word();
-        members.extend((0..64).filter(|bit| known && bits >> bit & 1 == 1).map(|bit| word * 64 + bit));
-    }
+    let members = from.ranks();
     let [unexpected, pending] = [(); 2].map(|()| from.list(MESSAGES, Decoder::message));
     let (number, root) = (from.word(), from.word());
     let bytes = Some(from.word()).filter(|bytes| *bytes != u64::MAX);
@@ -385,7 +403,7 @@ fn decode(words: &[u64]) -> WaitDetail {
     let (count, of) = (from.word(), from.word());
     let partitions = UnreadyPartitions { count, of, first: core::array::from_fn(|_| from.word()) };
     let target = from.word().checked_sub(1).and_then(|target| u32::try_from(target).ok());
-    let lock = LockAbout { target };
+    let lock = LockAbout { target, holders: from.ranks(), shared: from.word() != 0 };
     WaitDetail { call, comm, collective, unexpected, pending, operations, made, partitions, lock }
 }
 
@@ -424,7 +442,7 @@ mod tests {
             }],
             made: vec![CallsMade { context: 12, calls: u64::MAX }],
             partitions: UnreadyPartitions::new(9, [1, 8].into_iter()),
-            lock: LockAbout { target: Some(0) },
+            lock: LockAbout { target: Some(0), holders: vec![1, 1023], shared: true },
         }
     }
 

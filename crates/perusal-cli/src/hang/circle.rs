@@ -6,7 +6,7 @@ use perusal::internals::shm::telemetry::{MessageAbout, Waiting};
 use super::cause::{Cause, is_among_neighbours, is_finalizing, missing, said, under_way, waits};
 use super::{LongWait, RankView};
 
-/// The ranks that a wait is for: one of them at least must go on. None where that is not known, as of a lock that others hold in shared mode.
+/// The ranks that a wait is for: one of them at least must go on, or all, where several hold a lock. None where that is not known, as of a lock that is being handed over.
 pub fn awaited(ranks: &[RankView], rank: &RankView, wait: &LongWait) -> Vec<u32> {
     if wait.finalizing || wait.wait.kind == Waiting::Finalize {
         let outside = ranks.iter().filter(|other| !is_finalizing(other) && other.rank != rank.rank);
@@ -19,6 +19,9 @@ pub fn awaited(ranks: &[RankView], rank: &RankView, wait: &LongWait) -> Vec<u32>
             Some(peer) if missing.contains(&peer) || is_among_neighbours(wait) => vec![peer],
             _ => missing,
         };
+    }
+    if wait.wait.kind == Waiting::Lock && !wait.detail.lock.holders.is_empty() {
+        return wait.detail.lock.holders.clone();
     }
     match wait.wait.peer {
         Some(peer) => vec![peer],

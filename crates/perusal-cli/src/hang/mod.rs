@@ -32,9 +32,10 @@ pub use report::{home, json, report};
 pub use scene::{Scene, number};
 
 use perusal::internals::arch::clock::now;
+use perusal::internals::shm::roster::names;
 use perusal::internals::shm::telemetry::detail::UNKNOWN_CONTEXT;
 use perusal::internals::shm::telemetry::{
-    AboutKind, MessageAbout, OperationAbout, Wait, WaitDetail, Waiting,
+    AboutKind, LockAbout, MessageAbout, OperationAbout, Wait, WaitDetail, Waiting,
 };
 use perusal::internals::shm::{Memory, RankState, contexts, is_gone};
 use process::ProcessView;
@@ -180,8 +181,9 @@ impl LongWait {
         if let Some(peer) = self.wait.peer {
             self.wait.peer = Some(rank(peer)?);
         }
-        let target = &mut self.detail.lock.target;
+        let LockAbout { target, holders, .. } = &mut self.detail.lock;
         *target = target.and_then(&rank);
+        *holders = holders.iter().filter_map(|holder| rank(*holder)).collect();
         let members = &mut self.detail.comm.members;
         // Members are known all, or none.
         *members = members.iter().map(|member| rank(*member)).collect::<Option<_>>().unwrap_or_default();
@@ -234,15 +236,19 @@ impl LongWait {
 
     /// The lock that it is for, and who holds that.
     pub fn lock(&self) -> String {
-        let target = self.detail.lock.target;
+        let LockAbout { target, holders, shared } = &self.detail.lock;
         let lock = target.map_or_else(
             || "the lock of a window".into(),
             |rank| format!("the lock of rank {rank}'s window"),
         );
-        match self.wait.peer {
-            Some(holder) => format!("{lock}, which rank {holder} holds"),
-            None => format!("{lock}, which others hold in shared mode"),
-        }
+        let how = if *shared { " in shared mode" } else { "" };
+        let verb = match holders[..] {
+            // It is being handed over.
+            [] => return lock,
+            [_] => "holds",
+            _ => "hold",
+        };
+        format!("{lock}, which {} {verb}{how}", names(holders))
     }
 
     /// Whether it is for a message.

@@ -152,6 +152,8 @@ fn wait_json(wait: &LongWait) -> Value {
         "members": wait.detail.comm.members,
         "collective": wait.is_collective().then(|| collective_json(&wait.detail.collective)),
         "lock_of": wait.detail.lock.target,
+        "lock_held_by": wait.detail.lock.target.map(|_| &wait.detail.lock.holders),
+        "lock_shared": wait.detail.lock.target.map(|_| wait.detail.lock.shared),
         "seconds": wait.seconds,
         "unexpected": wait.detail.unexpected.iter().map(message_json).collect::<Vec<_>>(),
         "pending": wait.detail.pending.iter().map(message_json).collect::<Vec<_>>(),

@@ -71,7 +71,7 @@ fn what_ranks_write_is_printed_and_neither_believed_nor_followed() {
         }],
         made: vec![CallsMade { context: 0, calls: u64::MAX }],
         partitions: UnreadyPartitions { count: u64::MAX, of: 0, first: [u64::MAX; PARTITIONS] },
-        lock: LockAbout { target: Some(u32::MAX - 1) },
+        lock: LockAbout { target: Some(u32::MAX - 1), holders: vec![0, u32::MAX], shared: true },
     };
     let kinds = [
         Waiting::Receive,
