@@ -217,6 +217,7 @@ static void alltoall(void) { MPI_Alltoall(out, 1, MPI_LONG, in, 1, MPI_LONG, wor
 
 static void allgather(void) { MPI_Allgather(out, 1, MPI_LONG, in, 1, MPI_LONG, world); }
 static void gather(void) { MPI_Gather(out, 1, MPI_LONG, in, 1, MPI_LONG, 1, world); }
+static void win_fence(void) { MPI_Win_fence(0, window); }
 static void scan(void) { MPI_Scan(out, in, 1, MPI_LONG, MPI_SUM, world); }
 
 /* More bytes than travel in a member's seat: by the general path. */
@@ -266,6 +267,7 @@ static long count_allreduce(void) { return count_together(allreduce); }
 static long count_alltoall(void) { return count_together(alltoall); }
 static long count_allgather(void) { return count_together(allgather); }
 static long count_gather(void) { return count_together(gather); }
+static long count_win_fence(void) { return count_together(win_fence); }
 static long count_scan(void) { return count_together(scan); }
 static long count_alltoall_blocks(void) { return count_together(alltoall_blocks); }
 static long count_bcast_block(void) { return count_together(bcast_block); }
@@ -376,6 +378,7 @@ static const struct {
     {"fetch-and-op", "MPI_Fetch_and_op", count_fetch_and_op, 1, 0, 0, NULL},
     {"compare-and-swap", "MPI_Compare_and_swap", count_compare_and_swap, 1, 0, 0, NULL},
     {"win-lock", "MPI_Win_lock+MPI_Win_unlock", count_lock_and_unlock, 1, 0, 0, NULL},
+    {"win-fence", "MPI_Win_fence", count_win_fence, 1, 0, 0, win_fence},
     {"accumulate", "MPI_Accumulate(2-elements)", count_accumulate, 1, 0, 0, NULL},
     {"broken-lock", "lock", count_lock, 1, 0, 0, NULL},
     {"broken-exchange", "xchg", count_exchange, 1, 0, 0, NULL},

@@ -4,7 +4,7 @@ use super::request::{Program, SpawnRequest};
 use crate::abi::MPI_ERR_SPAWN;
 use crate::error::{Error, Result};
 use crate::info::Info;
-use crate::shm::{APPNUM_VARIABLE, ERRHANDLER_VARIABLE, KINDS_VARIABLE, initial_errhandler};
+use crate::shm::{ERRHANDLER_VARIABLE, GIVEN_APPNUM_VARIABLE, KINDS_VARIABLE, initial_errhandler};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub fn program(
     if hints.get("appnum")?.is_some() {
         let number = hints.text("appnum").and_then(|number| number.trim().parse::<i32>().ok());
         let number = number.ok_or(Error::InfoValue("appnum is not an integer"))?;
-        env.push(format!("{APPNUM_VARIABLE}={number}").into_bytes());
+        env.push(format!("{GIVEN_APPNUM_VARIABLE}={number}").into_bytes());
     }
     if let Some(kinds) = hints.get("mpi_memory_alloc_kinds")? {
         env.push([KINDS_VARIABLE.as_bytes(), b"=", kinds].concat());

@@ -11,7 +11,7 @@ use super::system::{Descriptor, errno_of, number_of};
 use super::two_phase::{Filled, SharedBuffer};
 use super::view::View;
 use crate::abi;
-use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, barrier};
+use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, blocking_barrier};
 use crate::comm::{Comm, ErrhandlerSlot, Group, Link, lock};
 use crate::datatype::Datatype;
 use crate::engine::{Engine, FileCount, FileCounts};
@@ -196,11 +196,7 @@ impl File {
     }
 
     pub(super) fn barrier(&self, engine: &Engine) -> Result<()> {
-        if self.comm.size() == 1 {
-            return Ok(());
-        }
-        let transport = BlockingTransport::new(engine, &self.comm, Purpose::Barrier);
-        transport.run(barrier(&transport))
+        blocking_barrier(engine, &self.comm)
     }
 
     /// Tells all members some words of each: those of member `r` begin at `N * r`.

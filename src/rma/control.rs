@@ -107,6 +107,9 @@ impl MemberWords {
 pub struct Control {
     base: NonNull<u8>,
     members: usize,
+    /// Counts of posts, a row for each origin, and behind them a byte for each hold of a lock, a row for each locked rank.
+    posts: NonNull<EpochCount>,
+    holds: NonNull<AtomicU8>,
 }
 
 // SAFETY: what it points to are atomics in memory that is mapped in the whole process (window rule 1).
@@ -132,7 +135,12 @@ impl Control {
     /// nothing else as long as a copy of this is used (window rule 1).
     #[must_use]
     pub unsafe fn over(base: NonNull<u8>, members: usize) -> Self {
-        Self { base, members }
+        let marks = members.div_ceil(64) * size_of::<AtomicU64>();
+        // SAFETY: the counts lie behind the members' records and marks, and the holds behind those (`bytes`).
+        unsafe {
+            let posts = base.add(members * (size_of::<MemberWords>() + marks)).cast();
+            Self { base, members, posts, holds: posts.add(members * members).cast() }
+        }
     }
 
     /// The words of a member.
@@ -170,12 +178,6 @@ impl Control {
         unsafe { core::slice::from_raw_parts(self.base.add(at).cast().as_ptr(), words) }
     }
 
-    /// Where the words begin that there are one of for each member or pair of members: behind the members' records and the marks.
-    fn posts_at(&self) -> usize {
-        let marks = self.members.div_ceil(64) * size_of::<AtomicU64>();
-        self.members * (size_of::<MemberWords>() + marks)
-    }
-
     /// How often `target` has exposed its memory to `origin` (MPI_Win_post).
     ///
     /// # Panics
@@ -184,22 +186,18 @@ impl Control {
     pub fn posts(&self, origin: u32, target: u32) -> &EpochCount {
         assert!((origin as usize) < self.members && (target as usize) < self.members);
         let index = origin as usize * self.members + target as usize;
-        let at = self.posts_at() + index * size_of::<EpochCount>();
-        // SAFETY: a count for each pair lies behind the marks (`bytes`); zeros are counts; all accesses are atomic.
-        unsafe { self.base.add(at).cast::<EpochCount>().as_ref() }
+        // SAFETY: a count for each pair lies at `posts`; zeros are counts; all accesses are atomic.
+        unsafe { self.posts.add(index).as_ref() }
     }
 
     /// How each member holds the lock of `rank`, as a [`Hold`]: for people alone, so that a member that waits can say for whom.
-    ///
-    /// # Panics
-    /// If there is no such rank.
     #[inline]
     fn holds(&self, rank: u32) -> &[AtomicU8] {
         assert!((rank as usize) < self.members);
-        let pairs = self.members * self.members;
-        let at = self.posts_at() + pairs * size_of::<EpochCount>() + rank as usize * self.members;
-        // SAFETY: a byte for each pair lies behind the counts of posts (`bytes`); zeros are no holds; all accesses are atomic.
-        unsafe { core::slice::from_raw_parts(self.base.add(at).cast().as_ptr(), self.members) }
+        // SAFETY: a byte for each pair of members lies at `holds`, a row for each rank; zeros are no holds; all accesses are atomic.
+        unsafe {
+            core::slice::from_raw_parts(self.holds.add(rank as usize * self.members).as_ptr(), self.members)
+        }
     }
 
     /// Notes how `member` holds the lock of `rank` from now on.

@@ -167,7 +167,7 @@ impl Window {
             attached,
             service,
             exchange: ConditionalLock::default(),
-            seen_posts: Mutex::new(vec![0; members]),
+            seen_posts: (0..members).map(|_| AtomicU32::new(0)).collect(),
             stores: StoreFlag::default(),
             calls: AtomicU32::new(0),
             no_locks: AtomicBool::new(has_no_locks(hints)),

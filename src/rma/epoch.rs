@@ -58,7 +58,7 @@ pub struct Epochs {
 /// What calls that open and close epochs know.
 #[derive(Debug, Default)]
 struct Turns {
-    /// Targets of MPI_Win_start.
+    /// Targets of MPI_Win_start; empty without one.
     started: Vec<u32>,
     /// How many ranks are locked one by one.
     locked: usize,
@@ -193,19 +193,23 @@ impl Epochs {
         }
     }
 
-    /// MPI_Win_start begins, for `targets`.
+    /// Checks that MPI_Win_start may be called, and returns a place for its targets.
     ///
     /// # Errors
     /// [`Error::RmaSync`] if an access epoch is open.
-    pub fn start(&self, targets: Vec<u32>) -> Result<()> {
+    pub fn check_start(&self) -> Result<Vec<u32>> {
         self.check_none()?;
+        Ok(core::mem::take(&mut self.turns().started))
+    }
+
+    /// MPI_Win_start is over: its epoch is open at `targets`.
+    pub fn started(&self, targets: Vec<u32>) {
         targets.iter().for_each(|rank| self.set_hold(*rank, Hold::Started));
         self.turns().started = targets;
         self.set_access(Access::Started);
-        Ok(())
     }
 
-    /// MPI_Win_complete: returns the targets.
+    /// MPI_Win_complete begins; returns the targets.
     ///
     /// # Errors
     /// [`Error::RmaSync`] without MPI_Win_start.
@@ -217,6 +221,12 @@ impl Epochs {
         targets.iter().for_each(|rank| self.set_hold(*rank, Hold::None));
         self.set_access(Access::None);
         Ok(targets)
+    }
+
+    /// MPI_Win_complete is over. The next MPI_Win_start has the place of its targets again.
+    pub fn completed(&self, mut targets: Vec<u32>) {
+        targets.clear();
+        self.turns().started = targets;
     }
 
     /// MPI_Win_post begins, for `origins` ranks.
@@ -351,6 +361,20 @@ mod tests {
         Epochs::new(3, true).expect("memory")
     }
 
+    fn start(epochs: &Epochs, targets: &[u32]) -> Result<()> {
+        let mut place = epochs.check_start()?;
+        assert!(place.is_empty(), "the targets of an epoch that is over: {place:?}");
+        place.extend(targets);
+        epochs.started(place);
+        Ok(())
+    }
+
+    fn complete(epochs: &Epochs) -> Vec<u32> {
+        let targets = epochs.complete().unwrap();
+        epochs.completed(targets.clone());
+        targets
+    }
+
     #[test]
     fn an_operation_needs_an_epoch_that_has_its_target() {
         let e = epochs();
@@ -361,10 +385,10 @@ mod tests {
         e.check_fence().unwrap();
         e.fenced(false);
         assert!(e.check_access(2).is_err());
-        e.start(vec![1]).unwrap();
+        start(&e, &[1]).unwrap();
         e.check_access(1).unwrap();
         assert!(e.check_access(0).is_err() && e.check_passive(Some(1)).is_err());
-        assert_eq!(e.complete().unwrap(), [1]);
+        assert_eq!(complete(&e), [1]);
         e.check_lock(2).unwrap();
         e.locked(2, Hold::Shared);
         e.check_access(2).unwrap();
@@ -381,11 +405,11 @@ mod tests {
         e.fenced(true);
         e.check_lock(0).unwrap();
         e.check_lock_all().unwrap();
-        e.start(vec![]).unwrap();
-        e.complete().unwrap();
+        start(&e, &[]).unwrap();
+        complete(&e);
         e.fenced(true);
         e.check_access(0).unwrap();
-        assert!(e.check_lock(0).is_err() && e.check_lock_all().is_err() && e.start(vec![]).is_err());
+        assert!(e.check_lock(0).is_err() && e.check_lock_all().is_err() && start(&e, &[]).is_err());
         assert!(e.post(1).is_err());
     }
 
@@ -408,9 +432,9 @@ mod tests {
         // Exposure is beside access.
         e.post(2).unwrap();
         assert!(e.post(1).is_err() && e.check_fence().is_err() && e.check_free().is_err());
-        e.start(vec![0]).unwrap();
+        start(&e, &[0]).unwrap();
         assert_eq!(e.exposed().unwrap(), 2);
         e.unexpose();
-        e.complete().unwrap();
+        complete(&e);
     }
 }

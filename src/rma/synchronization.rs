@@ -86,10 +86,13 @@ impl Window {
         })
     }
 
-    /// The members of the window that a group's members are.
-    fn ranks_of(&self, group: &Group) -> Result<Vec<u32>> {
-        let ranks: Option<Vec<u32>> = group.iter().map(|world| self.group().rank_of(world)).collect();
-        ranks.ok_or(Error::Group("a member of the group is not in the window's"))
+    /// The ranks in the window of a group's members.
+    fn ranks_of<'a>(&'a self, group: &'a Group) -> Result<impl Iterator<Item = u32> + 'a> {
+        let ranks = || group.iter().map(|world| self.group().rank_of(world));
+        if ranks().any(|rank| rank.is_none()) {
+            return Err(Error::Group("a member of the group is not in the window's"));
+        }
+        Ok(ranks().flatten())
     }
 
     /// MPI_Win_post: lets the members of `origins` access this member's memory.
@@ -97,11 +100,11 @@ impl Window {
     /// # Errors
     /// [`Error::RmaSync`] if an exposure epoch is open; [`Error::Group`] for a member that the window does not have.
     pub fn post(&self, engine: &Engine, origins: &Group) -> Result<()> {
-        let origins = self.ranks_of(origins)?;
-        self.epochs.post(origins.len())?;
+        let ranks = self.ranks_of(origins)?;
+        self.epochs.post(origins.size() as usize)?;
         self.synchronize(WindowSync::Post, None, Hold::None, |_| {
             self.epoch_event(Event::WinExposeBegin, None);
-            origins.into_iter().for_each(|origin| self.post_to(engine, origin));
+            ranks.for_each(|origin| self.post_to(engine, origin));
             Ok(())
         })
     }
@@ -116,20 +119,19 @@ impl Window {
     /// # Errors
     /// [`Error::RmaSync`] if an access epoch is open; [`Error::Group`] for a member that the window does not have; [`Error::RankFailed`].
     pub fn start(&self, engine: &Engine, targets: &Group) -> Result<()> {
-        let targets = self.ranks_of(targets)?;
-        self.epochs.start(targets.clone())?;
+        let ranks = self.ranks_of(targets)?;
+        let mut targets = self.epochs.check_start()?;
+        targets.extend(ranks);
         self.synchronize(WindowSync::Start, None, Hold::None, |_| {
-            let started = targets.into_iter().try_for_each(|target| self.start_at(engine, target));
-            started.inspect_err(|_| drop(self.epochs.complete()))
+            targets.iter().try_for_each(|target| self.start_at(engine, *target))?;
+            self.epochs.started(targets);
+            Ok(())
         })
     }
 
     fn start_at(&self, engine: &Engine, target: u32) -> Result<()> {
-        let wanted = {
-            let mut seen = crate::comm::lock(&self.seen_posts);
-            seen[target as usize] = seen[target as usize].wrapping_add(1);
-            seen[target as usize]
-        };
+        // Relaxed: only this member's own calls change it, one after the other.
+        let wanted = self.seen_posts[target as usize].fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let posts = self.control.posts(self.rank(), target);
         // A target does not post twice before this member has completed.
         let exposed = || posts.since(wanted) == 0;
@@ -146,7 +148,8 @@ impl Window {
     pub fn complete(&self, engine: &Engine) -> Result<()> {
         let targets = self.epochs.complete()?;
         self.synchronize(WindowSync::Complete, None, Hold::None, |_| {
-            targets.into_iter().for_each(|target| self.complete_at(engine, target));
+            targets.iter().for_each(|target| self.complete_at(engine, *target));
+            self.epochs.completed(targets);
             Ok(())
         })
     }

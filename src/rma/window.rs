@@ -10,7 +10,7 @@ use super::remote::{Remote, Served, Service};
 use super::transfer::{TargetElements, check_room, get, put};
 use super::window_events::OneSided;
 use crate::coll::buffer::{InputBuffer, OutputBuffer};
-use crate::coll::{BlockingTransport, Purpose, Scratch, barrier};
+use crate::coll::{Scratch, blocking_barrier};
 use crate::comm::{Attributes, Comm, ErrhandlerSlot, Group, Link, lock};
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
@@ -121,7 +121,7 @@ pub struct Window {
     /// Whether the hints say that there are no locks.
     pub(super) no_locks: AtomicBool,
     /// How often each target has been seen to expose its memory to this member.
-    pub(super) seen_posts: Mutex<Vec<u32>>,
+    pub(super) seen_posts: Box<[AtomicU32]>,
     /// How many completions this member has waited for.
     pub(super) seen_completions: AtomicU32,
     pub(super) name: Mutex<Vec<u8>>,
@@ -168,8 +168,7 @@ impl Window {
     }
 
     pub(super) fn barrier(&self, engine: &Engine) -> Result<()> {
-        let transport = BlockingTransport::new(engine, &self.comm, Purpose::Barrier);
-        transport.run(barrier(&transport))
+        blocking_barrier(engine, &self.comm)
     }
 
     /// How it was made.

@@ -41,8 +41,12 @@ pub fn initial_errhandler(value: &[u8]) -> Option<&'static str> {
     INITIAL_ERRHANDLERS.into_iter().find(|known| known.as_bytes().eq_ignore_ascii_case(value.trim_ascii()))
 }
 
-/// Environment variable of a spawned process: the value of MPI_APPNUM, if the info key `appnum` gives one.
-pub const APPNUM_VARIABLE: &str = "PERUSAL_APPNUM_GIVEN";
+/// Environment variable with the number of the program that a rank runs, among those of the command line or of the spawn (MPI_APPNUM).
+pub const APPNUM_VARIABLE: &str = "PERUSAL_APPNUM";
+/// Environment variable of a spawned process: the value of MPI_APPNUM in its place, if the info key `appnum` gives one.
+pub const GIVEN_APPNUM_VARIABLE: &str = "PERUSAL_APPNUM_GIVEN";
+/// Environment variable with the number of processes that were asked for of that program (`maxprocs` in MPI_INFO_ENV).
+pub const PROCESSES_VARIABLE: &str = "PERUSAL_MAXPROCS";
 
 /// Environment variable with the memory allocation kinds that a process was started to use: a value of the info key `mpi_memory_alloc_kinds`.
 pub const KINDS_VARIABLE: &str = "PERUSAL_MEMORY_ALLOC_KINDS";

@@ -11,12 +11,6 @@ use perusal_trace::PATH_VARIABLE;
 /// Variable that marks every process of a job, so that what was left behind can be found.
 pub const JOB_ID_VARIABLE: &str = "PERUSAL_JOB_ID";
 
-/// Variable with the number of the program that a rank runs (MPI_APPNUM).
-const APP_VARIABLE: &str = "PERUSAL_APPNUM";
-
-/// Variable with the number of processes that were asked for of that program (`maxprocs` in MPI_INFO_ENV).
-const PROCESSES_VARIABLE: &str = "PERUSAL_MAXPROCS";
-
 /// One variable as the command line names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VariableChange {
@@ -89,10 +83,10 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(O
         shm::PARENT_VARIABLE,
         shm::ERRHANDLER_VARIABLE,
         shm::KINDS_VARIABLE,
-        shm::APPNUM_VARIABLE,
+        shm::GIVEN_APPNUM_VARIABLE,
         JOB_ID_VARIABLE,
-        APP_VARIABLE,
-        PROCESSES_VARIABLE,
+        shm::APPNUM_VARIABLE,
+        shm::PROCESSES_VARIABLE,
         LOCAL_RANK_VARIABLE,
         LOCAL_SIZE_VARIABLE,
         PATH_VARIABLE,
@@ -158,8 +152,8 @@ impl RankIdentity<'_> {
             (shm::SIZE_VARIABLE, self.size.to_string()),
             (shm::LAUNCHER_VARIABLE, self.launcher.to_string()),
             (JOB_ID_VARIABLE, format!("{:016x}", self.job_id)),
-            (APP_VARIABLE, self.app.to_string()),
-            (PROCESSES_VARIABLE, self.processes.to_string()),
+            (shm::APPNUM_VARIABLE, self.app.to_string()),
+            (shm::PROCESSES_VARIABLE, self.processes.to_string()),
             (LOCAL_RANK_VARIABLE, self.rank.to_string()),
             (LOCAL_SIZE_VARIABLE, self.size.to_string()),
         ];

@@ -47,6 +47,19 @@ pub fn team_of<'a>(engine: &'a Engine, comm: &'a Comm, operation: Collective) ->
     Some(TeamGuard::new(engine, comm, hold, arrival))
 }
 
+/// Returns when all members of `comm`, an intracommunicator, have called it.
+///
+/// # Errors
+/// Those of the transport.
+pub fn blocking_barrier(engine: &Engine, comm: &Comm) -> Result<()> {
+    if let Some(mut team) = team_of(engine, comm, Collective::Barrier) {
+        team.goes_undescribed();
+        return crate::coll::run(team.barrier());
+    }
+    let transport = BlockingTransport::new(engine, comm, Purpose::Barrier);
+    transport.run(crate::coll::barrier(&transport))
+}
+
 impl<'a> BlockingTransport<'a> {
     /// Makes a transport for an operation among the peers of `comm`.
     #[must_use]

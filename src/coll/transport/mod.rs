@@ -13,7 +13,7 @@ mod subset;
 #[cfg(test)]
 pub mod threads;
 
-pub use blocking::{BlockingTransport, new_context, team_of};
+pub use blocking::{BlockingTransport, blocking_barrier, new_context, team_of};
 pub use nonblocking::{NonblockingTransport, SequenceNumber, team_in_turn};
 pub use subset::Subset;
 

@@ -11,7 +11,7 @@ use crate::comm::attributes::{
 };
 use crate::comm::{Comm, lock};
 use crate::error::{Error, Result};
-use crate::shm::APPNUM_VARIABLE;
+use crate::shm::{APPNUM_VARIABLE, GIVEN_APPNUM_VARIABLE};
 use crate::sync::Mutex;
 use crate::types::{MPI_Comm, MPI_Datatype};
 use crate::windows::{self, WindowObject};
@@ -39,7 +39,7 @@ fn predefined() -> Result<&'static Predefined> {
 /// Which of the programs of the job, or of those spawned together, this is: what the spawn says, or the launcher, else the first.
 fn appnum() -> i32 {
     let number = |variable| std::env::var(variable).ok()?.parse().ok();
-    number(APPNUM_VARIABLE).or_else(|| number("PERUSAL_APPNUM")).unwrap_or(0)
+    number(GIVEN_APPNUM_VARIABLE).or_else(|| number(APPNUM_VARIABLE)).unwrap_or(0)
 }
 
 /// `code` is now the largest error code in use (MPI_LASTUSEDCODE).

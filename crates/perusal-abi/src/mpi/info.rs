@@ -6,7 +6,7 @@ use crate::arguments::{Argument, Arguments, Given, InOut, Letters, Out};
 use crate::error::{Error, Result};
 use crate::handles::{HandleKind, HandleTable};
 use crate::info::Info;
-use crate::shm::ERRHANDLER_VARIABLE;
+use crate::shm::{ERRHANDLER_VARIABLE, PROCESSES_VARIABLE};
 use crate::types::MPI_Info;
 use core::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -48,7 +48,7 @@ pub fn environment() -> Info {
     let facts = [
         ("command", arguments.next()),
         ("argv", Some(arguments.collect::<Vec<_>>().join(" "))),
-        ("maxprocs", std::env::var("PERUSAL_MAXPROCS").ok()),
+        ("maxprocs", std::env::var(PROCESSES_VARIABLE).ok()),
         ("wdir", std::env::current_dir().ok().map(|d| d.to_string_lossy().into_owned())),
         ("host", Some(super::env::host_name())),
         ("arch", Some(std::env::consts::ARCH.to_owned())),
