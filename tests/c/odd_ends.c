@@ -87,6 +87,48 @@ static void callbacks(void) {
     CLASS(MPI_Grequest_complete(request), MPI_ERR_REQUEST);
 }
 
+/* A function that looks at a status, and leaves the request, fails as the query function says, too. */
+static void looks(void) {
+    MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Status statuses[3];
+    int over = 0, index = 7, count = 0, indices[3], received, code, mine;
+    OK(MPI_Add_error_code(MPI_ERR_ARG, &mine));
+    requests[1] = begin(mine, MPI_SUCCESS);
+    OK(MPI_Request_get_status(requests[1], &over, MPI_STATUS_IGNORE));
+    SAME(over, 0);
+    OK(MPI_Grequest_complete(requests[1]));
+    SAME(MPI_Request_get_status(requests[1], &over, MPI_STATUS_IGNORE), mine);
+    SAME(over, 1);
+    over = 0;
+    SAME(MPI_Request_get_status_any(2, requests, &index, &over, MPI_STATUS_IGNORE), mine);
+    SAME(over, 1);
+    SAME(index, 1);
+    /* Beside it one that is well and one that has failed, whose error is the wait's to give. */
+    OK(MPI_Irecv(&received, 0, MPI_INT, 0, 5, MPI_COMM_SELF, &requests[2]));
+    OK(MPI_Send(&count, 1, MPI_INT, 0, 5, MPI_COMM_SELF));
+    OK(MPI_Request_get_status(requests[2], &over, MPI_STATUS_IGNORE));
+    SAME(over, 1);
+    over = 0;
+    for (int i = 0; i < 3; i++) statuses[i].MPI_ERROR = 77;
+    CLASS(MPI_Request_get_status_all(3, requests, &over, statuses), MPI_ERR_IN_STATUS);
+    SAME(over, 1);
+    SAME(statuses[0].MPI_ERROR, MPI_SUCCESS);
+    SAME(statuses[1].MPI_ERROR, mine);
+    OK(MPI_Error_class(statuses[2].MPI_ERROR, &code));
+    SAME(code, MPI_ERR_TRUNCATE);
+    CLASS(MPI_Request_get_status_some(3, requests, &count, indices, statuses), MPI_ERR_IN_STATUS);
+    SAME(count, 2);
+    SAME(indices[0], 1);
+    SAME(indices[1], 2);
+    SAME(statuses[0].MPI_ERROR, mine);
+    CLASS(MPI_Request_get_status_all(2, requests, &over, MPI_STATUSES_IGNORE), MPI_ERR_IN_STATUS);
+    query_fails = MPI_SUCCESS;
+    OK(MPI_Request_get_status_all(3, requests, &over, statuses));
+    OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    CLASS(MPI_Wait(&requests[2], MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+    OK(MPI_Remove_error_code(mine));
+}
+
 static void large_buffer(void) {
     const MPI_Count bytes = 3LL << 30;
     char *buffer = malloc((size_t)bytes);
@@ -111,6 +153,7 @@ int main(int argc, char **argv) {
     packed_sizes();
     chains();
     callbacks();
+    looks();
     large_buffer();
     MPI_Finalize();
     return verdict();

@@ -392,11 +392,15 @@ impl Named {
         }
     }
 
-    /// The outcome of what is over, which stays.
+    /// The outcome of what is over, which stays. The error is that of the query function of a generalized request, which this calls; with what another
+    /// operation has failed, the wait or test fails that takes its outcome.
     pub fn look(&self, engine: &Engine) -> (MessageStatus, Option<Error>) {
         match self {
-            Self::Message(request) if !request.is_inactive() => engine.look_at_outcome(*request),
-            Self::Task(task) if task.is_active() => task.outcome(engine, false),
+            Self::Message(request) if !request.is_inactive() => (engine.look_at_outcome(*request).0, None),
+            Self::Task(task) if task.is_active() => {
+                let (status, error) = task.outcome(engine, false);
+                (status, error.filter(|_| task.is_generalized()))
+            }
             _ => (MessageStatus::EMPTY, None),
         }
     }

@@ -477,10 +477,8 @@ pub fn status(request: MPI_Request, flag: Out<'_, c_int>, status: StatusOut<'_>)
     let engine = engine()?;
     let named = find(engine, request)?;
     let over = engine.look_for(|| named.is_over(engine))?;
-    if over {
-        status.set_or_empty(&named.look(engine).0);
-    }
-    flag.put(over)
+    flag.put(over)?;
+    if over { show_one(engine, &named, status) } else { Ok(()) }
 }
 
 /// MPI_Request_get_status_all.
@@ -489,10 +487,8 @@ pub fn status_all(handles: &[MPI_Request], flag: Out<'_, c_int>, statuses: Statu
     let engine = engine()?;
     let named = find_all(engine, handles)?;
     let over = engine.look_for(|| all_over(engine, &named))?;
-    for (at, one) in named.iter().enumerate().filter(|_| over) {
-        statuses.set_or_empty(at, &one.look(engine).0);
-    }
-    flag.put(over)
+    flag.put(over)?;
+    if over { show_several(engine, named.iter().enumerate(), statuses) } else { Ok(()) }
 }
 
 /// MPI_Request_get_status_any.
@@ -511,13 +507,16 @@ pub fn status_any(
         found = first_over(engine, &named)?;
         Ok(found.is_some())
     })?;
-    match found {
-        Some(at) => status.set_or_empty(&named[at].look(engine).0),
-        None if nothing => status.set_or_empty(&MessageStatus::EMPTY),
-        None => {}
-    }
     flag.put(nothing || found.is_some())?;
-    index.put(found.map_or(MPI_UNDEFINED, |at| at as c_int))
+    index.put(found.map_or(MPI_UNDEFINED, |at| at as c_int))?;
+    match found {
+        Some(at) => show_one(engine, &named[at], status),
+        None if nothing => {
+            status.set_or_empty(&MessageStatus::EMPTY);
+            Ok(())
+        }
+        None => Ok(()),
+    }
 }
 
 /// MPI_Request_get_status_some.
@@ -534,13 +533,38 @@ pub fn status_some(
         return count.put(MPI_UNDEFINED);
     }
     engine.look_for(|| Ok(first_over(engine, &named)?.is_some()))?;
-    let mut taken = 0;
+    let mut over = Vec::new();
     for (at, one) in named.iter().enumerate() {
         if one.counts() && one.is_over(engine)? {
-            statuses.set_or_empty(taken, &one.look(engine).0);
-            indices.set(taken, at as c_int);
-            taken += 1;
+            indices.set(over.len(), at as c_int);
+            over.push((at, one));
         }
     }
-    count.put(taken)
+    count.put(over.len() as c_int)?;
+    show_several(engine, over, statuses)
+}
+
+/// Shows the outcome of a request that is over and stays. The call fails with what the query function of a generalized request says, which it has called.
+fn show_one(engine: &Engine, named: &Named, status: StatusOut<'_>) -> Result<()> {
+    let (got, error) = named.look(engine);
+    status.set_or_empty(&got);
+    error.map_or(Ok(()), Err)
+}
+
+/// As [`show_one`], of requests with their places in the program's array: the statuses in their order.
+fn show_several<'a>(
+    engine: &Engine,
+    over: impl IntoIterator<Item = (usize, &'a Named)>,
+    statuses: Statuses<'_>,
+) -> Result<()> {
+    let looked: Vec<_> = over.into_iter().map(|(at, one)| (at, one.look(engine))).collect();
+    let failed = looked.iter().find_map(|(at, (_, error))| error.clone().map(|error| (*at, error)));
+    for (place, (_, (status, _))) in looked.iter().enumerate() {
+        if failed.is_some() {
+            statuses.set_with_error(place, status);
+        } else {
+            statuses.set_or_empty(place, status);
+        }
+    }
+    failed.map_or(Ok(()), |(at, first)| Err(Error::InStatus { at, first: Box::new(first) }))
 }
