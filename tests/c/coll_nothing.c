@@ -1,4 +1,4 @@
-/* Collective operations on no elements, without addresses: in every form.
+/* Collective operations on no elements, or with nobody, without addresses: in every form.
  * RANKS: 1 2 4
  */
 #include "check.h"
@@ -41,6 +41,7 @@ static MPI_Comm ring;
 #define MPI_IScan MPI_Iscan
 #define MPI_IExscan MPI_Iexscan
 #define MPI_INeighbor_allgather MPI_Ineighbor_allgather
+#define MPI_INeighbor_allgatherv MPI_Ineighbor_allgatherv
 #define MPI_INeighbor_alltoall MPI_Ineighbor_alltoall
 
 static void with(MPI_Datatype type, MPI_Datatype of_operands)
@@ -68,6 +69,51 @@ static void with(MPI_Datatype type, MPI_Datatype of_operands)
     ALL(Neighbor_alltoall, NULL, 0, type, NULL, 0, type, ring);
 }
 
+/* Who has no neighbours on a side passes no buffer there, whatever its count: rank 0 sends to all others, who send to nobody. */
+static void without_neighbours(void)
+{
+    MPI_Comm alone, tree;
+    MPI_Request request;
+    int rank, size, root = 0, others[4], mine[4], got, one = 1, place = 0;
+    OK(MPI_Dist_graph_create_adjacent(W, 0, NULL, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &alone));
+    OK(MPI_Comm_set_errhandler(alone, MPI_ERRORS_RETURN));
+    ALL(Neighbor_allgather, NULL, 1, MPI_INT, NULL, 1, MPI_INT, alone);
+    ALL(Neighbor_allgatherv, NULL, 1, MPI_INT, NULL, NULL, NULL, MPI_INT, alone);
+    ALL(Neighbor_alltoall, NULL, 1, MPI_INT, NULL, 1, MPI_INT, alone);
+    CLASS(MPI_Neighbor_alltoall(NULL, -1, MPI_INT, NULL, 1, MPI_INT, alone), MPI_ERR_COUNT);
+    CLASS(MPI_Neighbor_allgather(NULL, 1, MPI_DATATYPE_NULL, NULL, 1, MPI_INT, alone), MPI_ERR_TYPE);
+    OK(MPI_Comm_free(&alone));
+
+    OK(MPI_Comm_rank(W, &rank));
+    OK(MPI_Comm_size(W, &size));
+    for (int i = 1; i < size; i++) others[i - 1] = i;
+    for (int i = 0; i < 4; i++) mine[i] = 10 + i;
+    int sources = rank > 0, destinations = rank > 0 ? 0 : size - 1;
+    OK(MPI_Dist_graph_create_adjacent(W, sources, &root, MPI_UNWEIGHTED, destinations, others, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                      &tree));
+    OK(MPI_Comm_set_errhandler(tree, MPI_ERRORS_RETURN));
+    int *send = rank > 0 ? NULL : mine, *receive = rank > 0 ? &got : NULL;
+    for (int form = 0; form < 5; form++) {
+        got = 7;
+        switch (form) {
+            case 0: OK(MPI_Neighbor_allgather(send, 1, MPI_INT, receive, 1, MPI_INT, tree)); break;
+            case 1: OK(MPI_Neighbor_allgatherv(send, 1, MPI_INT, receive, &one, &place, MPI_INT, tree)); break;
+            case 2: OK(MPI_Neighbor_alltoall(send, 1, MPI_INT, receive, 1, MPI_INT, tree)); break;
+            case 3:
+                OK(MPI_Ineighbor_allgather(send, 1, MPI_INT, receive, 1, MPI_INT, tree, &request));
+                OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+                break;
+            default:
+                OK(MPI_Neighbor_alltoall_init(send, 1, MPI_INT, receive, 1, MPI_INT, tree, MPI_INFO_NULL, &request));
+                OK(MPI_Start(&request));
+                OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+                OK(MPI_Request_free(&request));
+        }
+        SAME(got, rank == 0 ? 7 : form == 2 || form == 4 ? 9 + rank : 10);
+    }
+    OK(MPI_Comm_free(&tree));
+}
+
 int main(void)
 {
     int size, periodic = 1;
@@ -82,6 +128,7 @@ int main(void)
     with(MPI_INT, MPI_INT);
     with(gaps, MPI_DOUBLE);
     with(nothing, MPI_SHORT);
+    without_neighbours();
     OK(MPI_Type_free(&gaps));
     OK(MPI_Type_free(&nothing));
     OK(MPI_Comm_free(&ring));

@@ -253,12 +253,17 @@ pub fn exscan(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Res
 
 /// MPI_Neighbor_allgather.
 pub fn neighbor_allgather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<CollectiveOp> {
-    Ok(CollectiveOp::NeighbourAllgather(elements(send)?, recv.pieces(sources(comm)?)?))
+    neighbor_allgather_any(comm, send, recv)
 }
 
 /// MPI_Neighbor_allgatherv.
 pub fn neighbor_allgatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>) -> Result<CollectiveOp> {
-    Ok(CollectiveOp::NeighbourAllgather(elements(send)?, recv.pieces(sources(comm)?)?))
+    neighbor_allgather_any(comm, send, recv)
+}
+
+fn neighbor_allgather_any(comm: &Comm, send: Buffer<'_>, recv: impl PiecesArgument) -> Result<CollectiveOp> {
+    let send = elements(destinations(comm)?.share(send)?)?;
+    Ok(CollectiveOp::NeighbourAllgather(send, recv.pieces(sources(comm)?)?))
 }
 
 /// MPI_Neighbor_alltoall.

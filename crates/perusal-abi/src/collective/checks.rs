@@ -1,7 +1,7 @@
 //! What C's arguments of collectives are checked for.
 
 use crate::abi::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
-use crate::arguments::{Argument, Buffer, Integers, Unbounded};
+use crate::arguments::{Argument, Buffer, Count, Integers, Unbounded};
 use crate::coll::call::{self, CallRoot, Elements, Form, TypedOp};
 use crate::coll::intercomm::IntercommRoot;
 use crate::comm::Comm;
@@ -88,6 +88,13 @@ impl Peers {
         // SAFETY: MPI 5.0 §6 and §8.6 ask for an element for each; `self` was made of the communicator of the call.
         unsafe { array.elements(self.0) }
     }
+
+    /// A buffer of which each of them has as many elements. Of a rank without neighbours nothing is touched: what it passes may be NULL, whatever
+    /// the count is.
+    pub fn share(self, buffer: Buffer<'_>) -> Result<Buffer<'_>> {
+        Count::checked(buffer.count)?;
+        Ok(if self.0 == 0 { buffer.with_count(0) } else { buffer })
+    }
 }
 
 /// Whether a buffer is MPI_IN_PLACE.
@@ -133,8 +140,8 @@ impl PiecesArgument for Buffer<'_> {
     fn addr(&self) -> *mut c_void {
         self.addr
     }
-    fn form(&self, _: Peers) -> Result<Form> {
-        let (count, datatype) = contents(self)?;
+    fn form(&self, peers: Peers) -> Result<Form> {
+        let (count, datatype) = contents(&peers.share(*self)?)?;
         Ok(Form::Even(count, datatype.clone()))
     }
 }
