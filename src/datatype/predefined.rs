@@ -81,7 +81,7 @@ impl Datatype {
     /// `None` stands for MPI_UNDEFINED.
     ///
     /// # Errors
-    /// [`Error::Arg`] if there is no such kind.
+    /// [`Error::Arg`] if there is no such kind, or neither is given (MPI 5.0 §19.1.5).
     pub fn f90_real(precision: Option<i32>, range: Option<i32>) -> Result<Self> {
         let made = Constructor::F90Real { precision, range };
         Self::f90(REALS, precision, range, made, "no real kind has this precision and range")
@@ -112,6 +112,9 @@ impl Datatype {
         made: Constructor,
         none: &'static str,
     ) -> Result<Self> {
+        if precision.is_none() && range.is_none() {
+            return Err(Error::Arg("precision and range are both MPI_UNDEFINED; at least one must be given"));
+        }
         let (digits, exponent) = (precision.unwrap_or(i32::MIN), range.unwrap_or(i32::MIN));
         let kind = kinds.iter().find(|kind| digits <= kind.0 && exponent <= kind.1);
         let basic = kind.and_then(|kind| Basic::of(kind.2)).ok_or(Error::Arg(none))?;

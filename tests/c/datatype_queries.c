@@ -172,6 +172,8 @@ static void numbers_by_property(void) {
     OK(MPI_Type_size(other, &size));
     SAME(size, 8);
     CLASS(MPI_Type_create_f90_integer(50, &other), MPI_ERR_ARG);
+    CLASS(MPI_Type_create_f90_real(MPI_UNDEFINED, MPI_UNDEFINED, &other), MPI_ERR_ARG);
+    CLASS(MPI_Type_create_f90_complex(MPI_UNDEFINED, MPI_UNDEFINED, &other), MPI_ERR_ARG);
     double two[] = {1.5, 2.5};
     OK(MPI_Reduce_local(&two[0], &two[1], 1, type, MPI_SUM));
     CHECK(two[1] == 4.0);
