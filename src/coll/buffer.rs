@@ -276,6 +276,16 @@ pub fn copy(from: InputBuffer<'_>, to: &OutputBuffer<'_>) -> Result<()> {
     to.write(&from.packed()?)
 }
 
+/// As [`copy`], where both may be the same elements, which then stay as they are.
+///
+/// # Errors
+/// As for [`copy`].
+pub fn copy_to_other(from: InputBuffer<'_>, to: &OutputBuffer<'_>) -> Result<()> {
+    // Two buffers of a call that begin at one element are one (MPI_IN_PLACE); others must not overlap.
+    let same = from.addr == to.addr.cast_const() && from.datatype.true_lb() == to.datatype.true_lb();
+    if same { Ok(()) } else { copy(from, to) }
+}
+
 /// An MPI operation on elements of a datatype.
 #[derive(Clone, Copy, Debug)]
 pub struct OpKernel<'a> {

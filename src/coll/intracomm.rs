@@ -6,7 +6,7 @@
 //! The buffer rules ([`super::buffer`]) hold for inputs and outputs until the future is ready, or is leaked.
 
 use super::algorithms::{self, Blocks};
-use super::buffer::{InputBuffer, Landing, OpKernel, OutputBuffer, copy};
+use super::buffer::{InputBuffer, Landing, OpKernel, OutputBuffer, copy, copy_to_other};
 use super::bytes::{allgather_in, allgatherv_in};
 use super::shared_memory::{Operands, TeamGuard, one_run, show};
 use super::{Scratch, Transport, pair};
@@ -14,6 +14,11 @@ use crate::arch::copy_slice;
 use crate::error::{Error, Result};
 use crate::events::Collective;
 use crate::ring::Room;
+
+/// Whether there is no other rank: then operands are results, and data is where it belongs, and neither is packed.
+fn is_alone<T: Transport>(transport: &T) -> bool {
+    transport.size() == 1
+}
 
 /// Gathers at `root`: piece `r` becomes what rank `r` sends; `send` may be `None` there. `even`: all pieces have the same length.
 ///
@@ -118,6 +123,9 @@ pub async fn scatter<'a, T: Transport>(
 /// # Errors
 /// Those of the transport.
 pub async fn bcast<T: Transport>(transport: &T, data: OutputBuffer<'_>, root: usize) -> Result<()> {
+    if is_alone(transport) {
+        return Ok(());
+    }
     let is_root = transport.rank() == root;
     let mut landing = if is_root { data.filled_landing() } else { data.landing() }?;
     super::bcast(transport, &mut landing, root).await?;
@@ -133,6 +141,9 @@ pub async fn allgather<'a, T: Transport>(
     send: Option<InputBuffer<'_>>,
     pieces: impl Fn(usize) -> OutputBuffer<'a>,
 ) -> Result<()> {
+    if is_alone(transport) {
+        return send.map_or(Ok(()), |send| copy(send, &pieces(0)));
+    }
     let (rank, size) = (transport.rank(), transport.size());
     let mut end = 0;
     let lengths = (0..size).map(|r| pieces(r).bytes());
@@ -298,6 +309,9 @@ pub async fn reduce<T: Transport>(
     if bytes == 0 {
         return Ok(());
     }
+    if is_alone(transport) {
+        return recv.map_or(Ok(()), |recv| copy_to_other(send, &recv));
+    }
     let team = transport.team(Collective::Reduce).await;
     let to = recv.as_ref().filter(|_| transport.rank() == root);
     let unit = send.datatype().size();
@@ -336,6 +350,9 @@ pub async fn allreduce<T: Transport>(
     let bytes = send.bytes();
     if bytes == 0 {
         return Ok(());
+    }
+    if is_alone(transport) {
+        return copy_to_other(send, &recv);
     }
     let team = transport.team(Collective::Allreduce).await;
     let unit = send.datatype().size();
@@ -436,11 +453,14 @@ pub async fn reduce_scatter<T: Transport>(
     kernel: OpKernel<'_>,
 ) -> Result<()> {
     let unit = send.datatype().size();
-    let ends = block_ends(transport.size(), counts, unit);
     let bytes = send.bytes();
     if bytes == 0 {
         return Ok(());
     }
+    if is_alone(transport) {
+        return copy_to_other(send, &recv);
+    }
+    let ends = block_ends(transport.size(), counts, unit);
     let team = transport.team(Collective::ReduceScatter).await;
     let range = |r: usize| (if r == 0 { 0 } else { ends[r - 1] })..ends[r];
     let done = with_packed_part(send, &recv, range(transport.rank()).len(), async |from, to| {
@@ -482,6 +502,9 @@ pub async fn scan<T: Transport>(
     recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
+    if is_alone(transport) {
+        return if send.bytes() == 0 { Ok(()) } else { copy_to_other(send, &recv) };
+    }
     if scan_without_copies(transport, send, &recv, &kernel, true).await? {
         return Ok(());
     }
@@ -503,6 +526,9 @@ pub async fn exscan<T: Transport>(
     recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
+    if is_alone(transport) {
+        return Ok(());
+    }
     if scan_without_copies(transport, send, &recv, &kernel, false).await? {
         return Ok(());
     }
