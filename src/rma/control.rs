@@ -6,6 +6,7 @@
 
 use super::epoch::Hold;
 use super::lock::LockWords;
+use crate::limits::LINE;
 use crate::sync::{
     AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, SleepMark, fence, fence_after_exchange,
 };
@@ -107,6 +108,8 @@ impl MemberWords {
 pub struct Control {
     base: NonNull<u8>,
     members: usize,
+    /// Counts in a row of posts.
+    row: usize,
     /// Counts of posts, a row for each origin, and behind them a byte for each hold of a lock, a row for each locked rank.
     posts: NonNull<EpochCount>,
     holds: NonNull<AtomicU8>,
@@ -117,15 +120,23 @@ unsafe impl Send for Control {}
 // SAFETY: what it points to are atomics in memory that is mapped in the whole process (window rule 1).
 unsafe impl Sync for Control {}
 
+/// Bytes of which a row of posts takes a multiple: an origin that waits for its posts reads no line that is written for another.
+const ROW: usize = 2 * LINE;
+
+/// How many counts a row of posts has in a window of so many members.
+fn row_of_posts(members: usize) -> Option<usize> {
+    members.checked_next_multiple_of(ROW / size_of::<EpochCount>())
+}
+
 impl Control {
     /// How many bytes the words of so many members take; `None` for more than the address space holds.
     #[must_use]
     pub fn bytes(members: usize) -> Option<usize> {
         let own = members.checked_mul(size_of::<MemberWords>())?;
         let marks = members.checked_mul(members.div_ceil(64))?.checked_mul(size_of::<AtomicU64>())?;
-        let pairs = members.checked_mul(members)?;
-        let posts = pairs.checked_mul(size_of::<EpochCount>())?;
-        own.checked_add(marks)?.checked_add(posts)?.checked_add(pairs)
+        let posts = members.checked_mul(row_of_posts(members)?)?.checked_mul(size_of::<EpochCount>())?;
+        let holds = members.checked_mul(members)?;
+        own.checked_add(marks)?.checked_next_multiple_of(ROW)?.checked_add(posts)?.checked_add(holds)
     }
 
     /// The words at `base`.
@@ -136,10 +147,12 @@ impl Control {
     #[must_use]
     pub unsafe fn over(base: NonNull<u8>, members: usize) -> Self {
         let marks = members.div_ceil(64) * size_of::<AtomicU64>();
+        let posts_at = (members * (size_of::<MemberWords>() + marks)).next_multiple_of(ROW);
+        let row = row_of_posts(members).expect("`bytes` has counted them");
         // SAFETY: the counts lie behind the members' records and marks, and the holds behind those (`bytes`).
         unsafe {
-            let posts = base.add(members * (size_of::<MemberWords>() + marks)).cast();
-            Self { base, members, posts, holds: posts.add(members * members).cast() }
+            let posts = base.add(posts_at).cast();
+            Self { base, members, row, posts, holds: posts.add(members * row).cast() }
         }
     }
 
@@ -185,7 +198,7 @@ impl Control {
     #[must_use]
     pub fn posts(&self, origin: u32, target: u32) -> &EpochCount {
         assert!((origin as usize) < self.members && (target as usize) < self.members);
-        let index = origin as usize * self.members + target as usize;
+        let index = origin as usize * self.row + target as usize;
         // SAFETY: a count for each pair lies at `posts`; zeros are counts; all accesses are atomic.
         unsafe { self.posts.add(index).as_ref() }
     }

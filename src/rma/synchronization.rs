@@ -130,8 +130,10 @@ impl Window {
     }
 
     fn start_at(&self, engine: &Engine, target: u32) -> Result<()> {
-        // Relaxed: only this member's own calls change it, one after the other.
-        let wanted = self.seen_posts[target as usize].fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let seen = &self.seen_posts[target as usize];
+        // Relaxed, twice: only this member's own calls change it, one after the other.
+        let wanted = seen.load(Ordering::Relaxed).wrapping_add(1);
+        seen.store(wanted, Ordering::Relaxed);
         let posts = self.control.posts(self.rank(), target);
         // A target does not post twice before this member has completed.
         let exposed = || posts.since(wanted) == 0;
@@ -168,8 +170,9 @@ impl Window {
     }
 
     fn unexpose(&self, origins: usize) {
-        // Relaxed: see `is_completed`.
-        self.seen_completions.fetch_add(origins as u32, Ordering::Relaxed);
+        // Relaxed, twice: see `is_completed`.
+        let seen = self.seen_completions.load(Ordering::Relaxed);
+        self.seen_completions.store(seen.wrapping_add(origins as u32), Ordering::Relaxed);
         self.epochs.unexpose();
         self.epoch_event(Event::WinExposeEnd, None);
     }
