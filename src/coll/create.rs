@@ -32,31 +32,18 @@ pub trait Contexts {
     fn place(&self, (_, place): Name) -> Result<Option<u32>> {
         Ok(Some(place))
     }
+
+    /// Has the caller's own job give the processes of another one places.
+    ///
+    /// # Errors
+    /// Those of asking the launchers.
+    fn host(&self, _job: u64) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A process: the number of its job, and its place there.
 pub type Name = (u64, u32);
-/// Bytes of an encoded name.
-const NAME: usize = 12;
-
-fn names(contexts: &impl Contexts, group: &Group) -> Vec<u8> {
-    let name = |place| {
-        let (job, place) = contexts.name(place);
-        [&job.to_le_bytes()[..], &place.to_le_bytes()].concat()
-    };
-    group.iter().flat_map(name).collect()
-}
-
-/// The group of processes with these names; `None` if this process cannot reach one of them.
-fn named(contexts: &impl Contexts, names: &[u8]) -> Result<Option<Group>> {
-    let place = |bytes: &[u8; NAME]| {
-        let job = u64::from_le_bytes(core::array::from_fn(|i| bytes[i]));
-        contexts.place((job, u32::from_le_bytes(core::array::from_fn(|i| bytes[8 + i]))))
-    };
-    let places = names.as_chunks().0.iter().map(place).collect::<Result<Option<Vec<u32>>>>()?;
-    Ok(places.map(Group::from_world_ranks))
-}
-
 /// A communicator that its members have agreed on, as one of them sees it.
 #[derive(Clone, Debug)]
 pub struct Agreed {
@@ -71,12 +58,12 @@ pub struct Agreed {
 }
 
 /// What is sent in place of a context when there is none.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// The context of MPI_COMM_WORLD, which no other communicator has: what a leader takes for an answer that never came.
 const WORLD: u32 = 0;
 
-fn received(context: u32) -> Result<u32> {
+pub(super) fn received(context: u32) -> Result<u32> {
     if matches!(context, NONE | WORLD) {
         Err(Error::NoMem("no context id is left for a communicator".into()))
     } else {
@@ -222,89 +209,6 @@ pub async fn among<T: Transport>(
     Ok(Agreed { context, rank: subset.rank as u32, group, remote: None })
 }
 
-/// MPI_Intercomm_create: `local` is the group of `transport`, whose rank `leader` alone has `peer`, a transport and there the rank of the
-/// other leader. A leader without one sends its group that the call has failed.
-///
-/// # Errors
-/// As for [`context`]; [`Error::Comm`] if the groups have a member in common.
-pub async fn connect<T: Transport, U: Transport>(
-    transport: &T,
-    contexts: &impl Contexts,
-    local: &Group,
-    leader: usize,
-    peer: Option<(&U, usize)>,
-) -> Result<Agreed> {
-    let near = names(contexts, local);
-    let mut far = Vec::new();
-    if let Some((peer, other)) = peer {
-        far = introduce(peer, other, &near).await?;
-    }
-    let [size] = share(transport, [(far.len() / NAME) as u32], leader).await?;
-    far.resize(size as usize * NAME, 0);
-    bcast(transport, &mut far, leader).await?;
-    let remote = named(contexts, &far).unwrap_or_default();
-    let apart = remote.as_ref().is_none_or(|remote| !remote.iter().any(|place| local.contains(place)));
-    let mut good = remote.is_some() && apart;
-    if jobs(&near).chain(jobs(&far)).any(|job| Some(job) != jobs(&near).next()) {
-        // A member may know less of other jobs than its leader.
-        let mut all = vec![0; transport.size()];
-        all[transport.rank()] = u8::from(good);
-        allgather(transport, &mut all).await?;
-        good = all.iter().all(|good| *good == 1);
-    }
-    let mut context = NONE;
-    if let Some((peer, other)) = peer {
-        context = bargain(peer, other, (local, remote.as_ref().filter(|_| good)), contexts).await?;
-    }
-    let [context] = share(transport, [context], leader).await?;
-    if !apart {
-        return Err(Error::Comm("the two groups of an intercommunicator have a member in common"));
-    }
-    let rank = transport.rank() as u32;
-    match remote {
-        Some(remote) if received(context).is_ok() => {
-            let remote = remote.of_session(local.session());
-            Ok(Agreed { context, rank, group: local.clone(), remote: Some(remote) })
-        }
-        _ => Err(Error::Comm(
-            "the leaders could not connect the groups, a member has not met the job of another, or no context id is left",
-        )),
-    }
-}
-
-fn jobs(names: &[u8]) -> impl Iterator<Item = &[u8]> {
-    names.chunks_exact(NAME).map(|name| &name[..8])
-}
-
-/// The leaders exchange the names of their groups' members.
-async fn introduce<U: Transport>(peer: &U, other: usize, near: &[u8]) -> Result<Vec<u8>> {
-    let mut size = [0; 4];
-    peer.exchange(other, &((near.len() / NAME) as u32).to_le_bytes(), other, &mut size).await?;
-    let mut far = vec![0; u32::from_le_bytes(size) as usize * NAME];
-    peer.exchange(other, near, other, &mut far).await?;
-    Ok(far)
-}
-
-/// One leader takes the context and sends it to the other, if the members of both know all others.
-async fn bargain<U: Transport>(
-    peer: &U,
-    other: usize,
-    (local, remote): (&Group, Option<&Group>),
-    contexts: &impl Contexts,
-) -> Result<u32> {
-    let mut theirs = [0];
-    peer.exchange(other, &[u8::from(remote.is_some())], other, &mut theirs).await?;
-    let Some(remote) = remote.filter(|_| theirs == [1]) else { return Ok(NONE) };
-    if goes_first(contexts, local, remote) {
-        let context = contexts.allocate(&[local, remote]).unwrap_or(NONE);
-        peer.send(other, &context.to_le_bytes()).await?;
-        return Ok(context);
-    }
-    let mut context = [0; 4];
-    peer.recv(other, &mut context).await?;
-    Ok(u32::from_le_bytes(context))
-}
-
 /// MPI_Intercomm_merge: both groups in one, that with `high` behind the other.
 ///
 /// # Errors
@@ -330,7 +234,7 @@ pub async fn merge<T: Transport>(
 }
 
 /// Makes every rank's numbers those of `root`.
-async fn share<T: Transport, const N: usize>(
+pub(super) async fn share<T: Transport, const N: usize>(
     transport: &T,
     numbers: [u32; N],
     root: usize,
@@ -389,6 +293,9 @@ fn member<'a, T: Transport>(transport: &'a T, ranks: &'a [usize]) -> Result<Subs
 }
 
 #[cfg(test)]
+pub(super) use tests::{CountedContexts, halves, members};
+
+#[cfg(test)]
 mod tests {
     use super::super::run;
     use super::super::transport::threads::{self, ThreadTransport};
@@ -397,7 +304,7 @@ mod tests {
 
     /// Hands out 100, 102, … and keeps how many members each was for.
     #[derive(Default)]
-    struct CountedContexts(AtomicU32, Mutex<Vec<u32>>);
+    pub struct CountedContexts(AtomicU32, Mutex<Vec<u32>>);
 
     impl Contexts for CountedContexts {
         fn allocate(&self, members: &[&Group]) -> Result<u32> {
@@ -410,7 +317,7 @@ mod tests {
     }
     impl CountedContexts {
         /// Each context was taken for as many members as got it.
-        fn check(&self, got: &Mutex<Vec<u32>>) {
+        pub fn check(&self, got: &Mutex<Vec<u32>>) {
             let (got, taken) = (got.lock().unwrap(), self.1.lock().unwrap());
             assert_eq!(got.len() as u32, taken.iter().sum::<u32>());
             for (i, &members) in taken.iter().enumerate() {
@@ -442,7 +349,7 @@ mod tests {
         }
     }
 
-    fn members(group: &Group) -> Vec<u32> {
+    pub fn members(group: &Group) -> Vec<u32> {
         group.iter().collect()
     }
 
@@ -509,7 +416,7 @@ mod tests {
     }
 
     /// Runs `body` as each rank of two groups: even and odd job ranks.
-    fn halves(
+    pub fn halves(
         size: usize,
         body: impl Fn(&Sides<Subset<'_, ThreadTransport>>, (&Group, &Group), &ThreadTransport) + Sync,
     ) {
@@ -524,24 +431,6 @@ mod tests {
             };
             body(&sides, (&group(&own), &group(&other)), transport);
         });
-    }
-
-    #[test]
-    fn two_groups_are_connected_by_their_leaders() {
-        for size in 2..=7_usize {
-            let (contexts, got) = (CountedContexts::default(), Mutex::new(Vec::new()));
-            halves(size, |sides, (local, remote), transport| {
-                // The last of each group leads.
-                let leader = sides.local.size() - 1;
-                let other = sides.remote.ranks[sides.remote.ranks.len() - 1];
-                let peer = (sides.local.rank() == leader).then_some((transport, other));
-                let agreed = run(connect(&sides.local, &contexts, local, leader, peer)).unwrap();
-                assert_eq!(members(&agreed.group), members(local));
-                assert_eq!(members(&agreed.remote.unwrap()), members(remote));
-                got.lock().unwrap().push(agreed.context);
-            });
-            contexts.check(&got);
-        }
     }
 
     #[test]

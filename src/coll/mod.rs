@@ -25,6 +25,7 @@
 //! | `neighbor` | the same among neighbours in a topology |
 //! | [`agreement`] | agreement among the members that live, where others have died |
 //! | [`create`] | what the members of a new communicator must agree on |
+//! | [`connect`] | how two groups are connected by their leaders, also where their jobs have yet to meet |
 //! | `event_span` | the events that operations raise |
 //! | `scratch` | temporary buffers, aligned for any element |
 
@@ -33,6 +34,7 @@ pub mod algorithms;
 pub mod buffer;
 mod bytes;
 pub mod call;
+pub mod connect;
 pub mod create;
 mod event_span;
 pub mod intercomm;

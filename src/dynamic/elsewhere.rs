@@ -254,6 +254,10 @@ impl Contexts for Introductions<'_> {
         }
         self.0.place(name)
     }
+
+    fn host(&self, job: u64) -> Result<()> {
+        host(self.0, job, format!("job {job:016x}").as_bytes(), Until::NEVER)
+    }
 }
 
 #[cfg(test)]

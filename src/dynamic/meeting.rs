@@ -1,7 +1,8 @@
 //! Two processes that know each other's places make an intercommunicator of their groups.
 
 use super::elsewhere::{Introductions, meet_guest};
-use crate::coll::create::{Agreed, connect};
+use crate::coll::connect::connect;
+use crate::coll::create::Agreed;
 use crate::coll::{BlockingTransport, Purpose};
 use crate::comm::links::count;
 use crate::comm::{Comm, Group};
@@ -46,6 +47,7 @@ impl<'a> Bridge<'a> {
             return Err(Error::Intern(format!("a meeting with place {place} in context {id}")));
         }
         meet_guest(engine, place)?;
+        engine.greet(place);
         let (own, other) = (Group::run(engine.rank(), 1), Group::run(place, 1));
         let comm = Comm::inter(id * 2, 0, own, other, engine.registry().attach(0));
         Ok(Self { engine, comm: engine.open(comm)?, _counted: counted })

@@ -75,6 +75,11 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
+    /// Its job, and its place there.
+    pub(super) fn name(&self) -> (u64, u32) {
+        (self.job.id, self.place)
+    }
+
     /// Rings its doorbell, as the process that is there at `place`.
     pub(super) fn ring_for(&self, place: u32) {
         self.doorbell.ring(place as usize);
@@ -223,8 +228,9 @@ impl Engine {
         let roster = self.job.roster();
         // A place may have had a guest of another job before. Who finds the job in the list may send there.
         for place in 0..self.job.places_in_use() {
-            if roster.entry(place).guest().is_some_and(|guest| guest.0 == id) {
-                self.peers[place as usize].forget(self.shared);
+            let guest = roster.entry(place).guest();
+            if guest.is_some_and(|guest| guest.0 == id) {
+                self.peers[place as usize].renew(guest, self.shared);
             }
         }
         let mut list = self.other_jobs.list.write().unwrap_or_else(PoisonError::into_inner);
@@ -236,6 +242,16 @@ impl Engine {
         // Relaxed: as in `guest`.
         self.other_jobs.any.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Gets ready to reach the process that has come to `place`, where a guest may have been before, or come after a process of this job.
+    pub fn greet(&self, place: u32) {
+        // Relaxed: as in `guest`.
+        if self.other_jobs.any.load(Ordering::Relaxed)
+            && let Some(peer) = self.peers.get(place as usize)
+        {
+            peer.renew(self.guest(place), self.shared);
+        }
     }
 
     /// The guest at `place`, if it is one.

@@ -68,10 +68,20 @@ impl Peer {
         *self.cold.outside.write().unwrap_or_else(PoisonError::into_inner) = Some(outside);
     }
 
-    /// Forgets a guest that has gone: the place has another one.
-    pub(crate) fn forget(&self, shared: bool) {
-        *self.tx.lock(shared) = None;
-        *self.cold.outside.write().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Forgets how the place was reached, unless that leads to who has it now: `guest`, or a process of this job. After a process of the same job
+    /// another one goes on in the ring.
+    pub(crate) fn renew(&self, guest: Option<(u64, u32)>, shared: bool) {
+        // Held while the way is made, too: no way is half made.
+        let mut tx = self.tx.lock(shared);
+        let mut outside = self.cold.outside.write().unwrap_or_else(PoisonError::into_inner);
+        if outside.as_ref().map(Outside::name) == guest {
+            return;
+        }
+        *outside = None;
+        if let Some(tx) = tx.take() {
+            // The place may come to be of this job again.
+            tx.producer.retire();
+        }
     }
 }
 

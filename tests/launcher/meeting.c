@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+static const char *program;
 static int rank, size;
 
 /* Says what has happened, and makes a file of it, if it is given a name. */
@@ -167,6 +168,47 @@ static void talk(MPI_Comm inter, int high) {
     OK(MPI_Comm_free(&all));
 }
 
+/* Two processes are spawned, and talk with all. */
+static void have_a_child(MPI_Comm all, int root) {
+    MPI_Comm children, family;
+    char *argv[] = {"born", "", NULL};
+    int r, n, sum;
+    OK(MPI_Comm_rank(all, &r));
+    OK(MPI_Comm_size(all, &n));
+    OK(MPI_Comm_spawn(program, argv, 2, MPI_INFO_NULL, root, all, &children, MPI_ERRCODES_IGNORE));
+    OK(MPI_Intercomm_merge(children, 0, &family));
+    for (int i = 0; i < 20; i++) {
+        OK(MPI_Allreduce(&r, &sum, 1, MPI_INT, MPI_SUM, family));
+        SAME(sum, n * (n - 1) / 2 + 200);
+    }
+    OK(MPI_Comm_disconnect(&family));
+    OK(MPI_Comm_disconnect(&children));
+}
+
+/* One job after the other joins the communicator of all that were there before, and none has met all others but so. */
+static void grow(MPI_Comm all, int have, int count, const char *port) {
+    MPI_Comm inter, made;
+    int r, n, mine;
+    for (; have < count; have++) {
+        OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, all, &inter));
+        OK(MPI_Intercomm_merge(inter, 0, &made));
+        mine = have + 1;
+        OK(MPI_Bcast(&mine, 1, MPI_INT, 0, made));
+        OK(MPI_Comm_disconnect(&inter));
+        if (all != MPI_COMM_WORLD) OK(MPI_Comm_disconnect(&all));
+        all = made;
+    }
+    OK(MPI_Comm_rank(all, &r));
+    OK(MPI_Comm_size(all, &n));
+    in_partitions(all, r, n);
+    one_sided(all, r, n);
+    into_a_file(all, r, n);
+    alive(all);
+    /* Processes that one of the jobs spawns are met by all, also where one has had the place of another. */
+    for (int i = 0; i < 6; i++) have_a_child(all, i % 2 ? n - 1 : 0);
+    OK(MPI_Comm_disconnect(&all));
+}
+
 static void publish(const char *name, char *port) {
     if (rank == 0) {
         OK(MPI_Open_port(MPI_INFO_NULL, port));
@@ -233,7 +275,8 @@ int main(int argc, char **argv) {
     const char *mode = argv[1], *name = argv[2];
     int count = argc > 3 ? atoi(argv[3]) : 1, word = 0;
     char port[MPI_MAX_PORT_NAME] = "";
-    MPI_Comm inter;
+    MPI_Comm inter, all;
+    program = argv[0];
     OK(MPI_Init(&argc, &argv));
     errors_return();
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -259,6 +302,48 @@ int main(int argc, char **argv) {
             else OK(MPI_Comm_disconnect(&inter));
         }
         up("visited", NULL);
+    } else if (!strcmp(mode, "gather")) {
+        publish(name, port);
+        up("open", NULL);
+        grow(MPI_COMM_WORLD, 0, count, port);
+        up("gathered", NULL);
+    } else if (!strcmp(mode, "come")) {
+        int have = 0;
+        find(name, port);
+        OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
+        if (inter == MPI_COMM_NULL) return 1;
+        OK(MPI_Intercomm_merge(inter, 1, &all));
+        OK(MPI_Bcast(&have, 1, MPI_INT, 0, all));
+        OK(MPI_Comm_disconnect(&inter));
+        grow(all, have, count, port);
+        up("came", NULL);
+    } else if (!strcmp(mode, "host")) {
+        /* Guests, and processes that are spawned, have the same places in turn. */
+        publish(name, port);
+        up("open", NULL);
+        for (int i = 0; i < count; i++) {
+            OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
+            int guests;
+            OK(MPI_Comm_remote_size(inter, &guests));
+            for (int to = 0; to < guests; to++) OK(MPI_Send(&to, 1, MPI_INT, to, 3, inter));
+            OK(MPI_Comm_disconnect(&inter));
+            if (i > 0) have_a_child(MPI_COMM_WORLD, 0);
+        }
+        up("hosted", NULL);
+    } else if (!strcmp(mode, "look-in")) {
+        find(name, port);
+        OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
+        if (inter == MPI_COMM_NULL) return 1;
+        OK(MPI_Recv(&word, 1, MPI_INT, 0, 3, inter, MPI_STATUS_IGNORE));
+        SAME(word, rank);
+        OK(MPI_Comm_disconnect(&inter));
+        up("looked in", NULL);
+    } else if (!strcmp(mode, "born")) {
+        OK(MPI_Comm_get_parent(&inter));
+        OK(MPI_Intercomm_merge(inter, 1, &all));
+        for (int i = 0, mine = 100, sum; i < 20; i++) OK(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, all));
+        OK(MPI_Comm_disconnect(&all));
+        OK(MPI_Comm_disconnect(&inter));
     } else if (!strcmp(mode, "listen-apart") || !strcmp(mode, "call-apart")) {
         inter = joined(name, mode[0] == 'l');
         CHECK(inter == MPI_COMM_NULL);

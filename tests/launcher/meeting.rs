@@ -36,8 +36,8 @@ fn name(of: &str) -> String {
     format!("{of} of {}", std::process::id())
 }
 
-/// Both jobs end well, and say so.
-fn end_well(jobs: [(Job, &str); 2]) {
+/// All jobs end well, and say so.
+fn end_well<'a>(jobs: impl IntoIterator<Item = (Job, &'a str)>) {
     for (job, says) in jobs {
         let mark = job.mark.clone();
         let ended = job.end();
@@ -68,6 +68,26 @@ fn jobs_that_notify_by_flags_and_by_counters_meet() {
 fn programs_without_a_launcher_meet() {
     meet(0, 0, "1");
     meet(2, 0, "1");
+}
+
+#[test]
+fn jobs_join_one_communicator_one_after_the_other() {
+    for ranks in [[2, 1, 2, 1], [0, 0, 0, 0]] {
+        let name = name(&format!("all of {ranks:?}"));
+        let server = job(ranks[0], &["gather", &name, "3"]);
+        let visitors = ranks[1..].iter().map(|ranks| (job(*ranks, &["come", &name, "3"]), "came"));
+        end_well(visitors.chain([(server, "gathered")]).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn guests_and_spawned_processes_have_the_same_places_in_turn() {
+    let name = name("host");
+    let server = job(1, &["host", &name, "6"]);
+    for guests in [3, 1, 2, 4, 1, 3] {
+        end_well([(job(guests, &["look-in", &name]), "looked in")]);
+    }
+    end_well([(server, "hosted")]);
 }
 
 #[test]

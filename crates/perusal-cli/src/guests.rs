@@ -11,7 +11,7 @@ use perusal::internals::dynamic::launcher::{
 };
 use perusal::internals::dynamic::request::{BUSY, Ending};
 use perusal::internals::dynamic::{Answer, Request};
-use perusal::internals::shm::{Exit, Memory, RankState};
+use perusal::internals::shm::{Exit, Memory, RankState, RosterEntry};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{
@@ -39,8 +39,6 @@ struct OtherJob {
     file: OwnedFd,
     /// Runs of places here: the first, and how many.
     runs: Vec<(u32, u32)>,
-    /// Its processes at places before this one have places here.
-    covered: u32,
     /// By which the loop names the socket on which the other launcher says how processes end.
     number: u64,
     /// That socket; none once the other launcher has ended.
@@ -67,6 +65,11 @@ impl Refusal {
             Self::Other(what) => Answer::error(MPI_ERR_PORT, &what),
         }
     }
+}
+
+/// Whether a process has finalized, and is in no communicator that reaches out.
+fn has_left(entry: &RosterEntry) -> bool {
+    entry.state() == RankState::Finalized && !entry.is_linked()
 }
 
 impl<T: Into<String>> From<T> for Refusal {
@@ -231,8 +234,14 @@ impl Supervisor<'_> {
             return Err("a job does not meet itself".into());
         }
         let at = match self.universe.guests.jobs.iter().position(|job| job.id == id) {
-            Some(at) if self.universe.guests.jobs[at].watch.is_some() => at,
-            Some(_) => return Err("the job has ended".into()),
+            Some(at) => {
+                // Of processes there that have ended nothing is said later, when others may have their places.
+                self.hear_watched(self.universe.guests.jobs[at].number);
+                if self.universe.guests.jobs[at].watch.is_none() {
+                    return Err("the job has ended".into());
+                }
+                at
+            }
             None => {
                 if memory.failures().are_survived() {
                     return Err(SURVIVES.into());
@@ -248,7 +257,7 @@ impl Supervisor<'_> {
                 let number = self.universe.guests.next();
                 self.epoll.add(&watch, EventFlags::IN, WATCHED + number).map_err(failed)?;
                 let (runs, memory) = (vec![], Arc::new(memory));
-                let job = OtherJob { id, memory, file, runs, covered: 0, number, watch: Some(watch) };
+                let job = OtherJob { id, memory, file, runs, number, watch: Some(watch) };
                 self.universe.guests.jobs.push(job);
                 self.universe.guests.jobs.len() - 1
             }
@@ -261,10 +270,22 @@ impl Supervisor<'_> {
     fn cover(&mut self, at: usize) -> Result<(), String> {
         let job = &self.universe.guests.jobs[at];
         let (id, in_use) = (job.id, job.memory.places_in_use());
-        let roster = job.memory.roster();
+        let (here, there) = (self.memory.roster(), job.memory.roster());
+        let mut covered = vec![false; in_use as usize];
+        for place in job.places() {
+            let entry = here.entry(place);
+            let Some((_, home)) = entry.guest().filter(|guest| guest.1 < in_use) else { continue };
+            covered[home as usize] = true;
+            // The process that has left well has given its place there to another one.
+            let successor = there.entry(home);
+            if has_left(entry) && successor.guest().is_none() && successor.pid() != entry.pid() {
+                self.memory.renew_places(place, 1).map_err(|error| error.to_string())?;
+                entry.prepare_guest(entry.world(), (id, home));
+            }
+        }
         // Its guests are processes of ours, or of others that it has met.
-        let new: Vec<u32> =
-            (job.covered..in_use).filter(|place| roster.entry(*place).guest().is_none()).collect();
+        let is_new = |place: &u32| !covered[*place as usize] && there.entry(*place).guest().is_none();
+        let new: Vec<u32> = (0..in_use).filter(is_new).collect();
         let count = new.len() as u32;
         if count == 0 {
             return Ok(());
@@ -279,9 +300,7 @@ impl Supervisor<'_> {
             self.memory.roster().entry(here).prepare_guest(first, (id, there));
             self.add_guest(here).map_err(|error| error.to_string())?;
         }
-        let job = &mut self.universe.guests.jobs[at];
-        job.runs.push((first, count));
-        job.covered = in_use;
+        self.universe.guests.jobs[at].runs.push((first, count));
         Ok(())
     }
 
@@ -373,7 +392,7 @@ impl Supervisor<'_> {
         let roster = self.memory.roster();
         let is_over = |place: u32| {
             let entry = roster.entry(place);
-            entry.pid() == 0 || entry.state() == RankState::Finalized && !entry.is_linked()
+            entry.pid() == 0 || has_left(entry)
         };
         self.universe.guests.jobs.retain(|job| job.watch.is_some() || !job.places().all(is_over));
     }

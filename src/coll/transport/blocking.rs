@@ -272,9 +272,12 @@ impl crate::coll::create::Contexts for Engine {
     }
 
     fn place(&self, (job, place): Name) -> Result<Option<u32>> {
-        if job == self.job().header().job_id() {
-            return Ok(Some(place).filter(|place| *place < self.job().places_in_use()));
-        }
-        Ok(self.other_job(job).and_then(|_| self.job().roster().place_of_guest(job, place)))
+        let found = if job == self.job().header().job_id() {
+            Some(place).filter(|place| *place < self.job().places_in_use())
+        } else {
+            self.other_job(job).and_then(|_| self.job().roster().place_of_guest(job, place))
+        };
+        found.into_iter().for_each(|place| self.greet(place));
+        Ok(found)
     }
 }

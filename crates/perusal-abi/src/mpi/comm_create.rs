@@ -5,7 +5,8 @@ use crate::abi::*;
 use crate::arguments::InOut;
 use crate::check as check_calls;
 use crate::coll::call::Transports;
-use crate::coll::create::{self, Agreed, among, connect, inter_split, merge, split};
+use crate::coll::connect::connect;
+use crate::coll::create::{self, Agreed, among, inter_split, merge, split};
 use crate::coll::nonblocking::TeamUse;
 use crate::coll::{
     BlockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Subset, Transport, run, user_tag,
