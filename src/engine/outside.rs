@@ -174,7 +174,7 @@ impl Engine {
         Err(Error::Dynamic {
             class: crate::abi::MPI_ERR_COMM,
             what: format!(
-                "{what} needs memory that all members of the communicator share, and these are processes of two jobs: \
+                "{what} needs memory that all members of the communicator share, and these are processes of several jobs: \
                  start both programs by one mpiexec (mpiexec -n 2 PROGRAM : -n 2 OTHER), or one by MPI_Comm_spawn"
             ),
         })

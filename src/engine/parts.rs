@@ -71,16 +71,16 @@ impl Peer {
     /// Forgets how the place was reached, unless that leads to who has it now: `guest`, or a process of this job. After a process of the same job
     /// another one goes on in the ring.
     pub(crate) fn renew(&self, guest: Option<(u64, u32)>, shared: bool) {
-        // Held while the way is made, too: no way is half made.
+        let leads_elsewhere = |outside: &Option<Outside>| outside.as_ref().map(Outside::name) != guest;
+        // Held while the queue is made, too: none is half made.
         let mut tx = self.tx.lock(shared);
         let mut outside = self.cold.outside.write().unwrap_or_else(PoisonError::into_inner);
-        if outside.as_ref().map(Outside::name) == guest {
-            return;
+        if leads_elsewhere(&outside) {
+            *outside = None;
         }
-        *outside = None;
-        if let Some(tx) = tx.take() {
+        if let Some(stale) = tx.take_if(|tx| leads_elsewhere(&tx.outside)) {
             // The place may come to be of this job again.
-            tx.producer.retire();
+            stale.producer.retire();
         }
     }
 }

@@ -168,6 +168,28 @@ static void talk(MPI_Comm inter, int high) {
     OK(MPI_Comm_free(&all));
 }
 
+/* Messages of one byte to a mebibyte to another process, which sends them back. */
+static void there_and_back(MPI_Comm inter, int to, int seed) {
+    char *out = malloc(1 << 20), *in = malloc(1 << 20);
+    for (int bytes = 1; bytes <= 1 << 20; bytes *= 32) {
+        memset(out, seed + bytes, (size_t)bytes);
+        OK(MPI_Send(out, bytes, MPI_CHAR, to, 3, inter));
+        OK(MPI_Recv(in, bytes, MPI_CHAR, to, 3, inter, MPI_STATUS_IGNORE));
+        SAME(memcmp(in, out, (size_t)bytes), 0);
+    }
+    free(out);
+    free(in);
+}
+
+static void back(MPI_Comm inter) {
+    char *buffer = malloc(1 << 20);
+    for (int bytes = 1; bytes <= 1 << 20; bytes *= 32) {
+        OK(MPI_Recv(buffer, bytes, MPI_CHAR, 0, 3, inter, MPI_STATUS_IGNORE));
+        OK(MPI_Send(buffer, bytes, MPI_CHAR, 0, 3, inter));
+    }
+    free(buffer);
+}
+
 /* Two processes are spawned, and talk with all. */
 static void have_a_child(MPI_Comm all, int root) {
     MPI_Comm children, family;
@@ -176,6 +198,8 @@ static void have_a_child(MPI_Comm all, int root) {
     OK(MPI_Comm_rank(all, &r));
     OK(MPI_Comm_size(all, &n));
     OK(MPI_Comm_spawn(program, argv, 2, MPI_INFO_NULL, root, all, &children, MPI_ERRCODES_IGNORE));
+    if (r == 0)
+        for (int to = 0; to < 2; to++) there_and_back(children, to, 100 + to);
     OK(MPI_Intercomm_merge(children, 0, &family));
     for (int i = 0; i < 20; i++) {
         OK(MPI_Allreduce(&r, &sum, 1, MPI_INT, MPI_SUM, family));
@@ -325,7 +349,7 @@ int main(int argc, char **argv) {
             OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
             int guests;
             OK(MPI_Comm_remote_size(inter, &guests));
-            for (int to = 0; to < guests; to++) OK(MPI_Send(&to, 1, MPI_INT, to, 3, inter));
+            for (int to = 0; to < guests; to++) there_and_back(inter, to, 10 * i + to);
             OK(MPI_Comm_disconnect(&inter));
             if (i > 0) have_a_child(MPI_COMM_WORLD, 0);
         }
@@ -334,12 +358,12 @@ int main(int argc, char **argv) {
         find(name, port);
         OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
         if (inter == MPI_COMM_NULL) return 1;
-        OK(MPI_Recv(&word, 1, MPI_INT, 0, 3, inter, MPI_STATUS_IGNORE));
-        SAME(word, rank);
+        back(inter);
         OK(MPI_Comm_disconnect(&inter));
         up("looked in", NULL);
     } else if (!strcmp(mode, "born")) {
         OK(MPI_Comm_get_parent(&inter));
+        back(inter);
         OK(MPI_Intercomm_merge(inter, 1, &all));
         for (int i = 0, mine = 100, sum; i < 20; i++) OK(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, all));
         OK(MPI_Comm_disconnect(&all));
