@@ -34,13 +34,13 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// Acknowledges the first `count` of the ranks that [`failed`](Self::failed) gives: receives from any source and agreements no longer fail because
-    /// of them. Returns how many are acknowledged now (MPIX_Comm_ack_failed).
+    /// Acknowledges the first `count` of the ranks that [`failed`](Self::failed) gives, all of them if they are fewer: receives from any source and
+    /// agreements no longer fail because of them. Returns how many are acknowledged now (MPIX_Comm_ack_failed).
     ///
     /// # Errors
-    /// [`Error::Arg`] if fewer have died.
+    /// Why this rank is broken or has left.
     pub fn acknowledge_failed(&self, count: usize) -> Result<usize> {
-        self.member.perform(|engine| agreement::acknowledge(engine, &self.comm, count))
+        self.member.perform(|engine| Ok(agreement::acknowledge(engine, &self.comm, count)))
     }
 
     /// Makes a communicator of the ranks that live (MPIX_Comm_shrink); all of them call it, and get the same one. It works on a communicator that has

@@ -142,19 +142,13 @@ pub fn dead_members(engine: &Engine, comm: &Comm, until: u32) -> Vec<u32> {
     engine.job().failures().dead_among(members(comm), until)
 }
 
-/// Acknowledges the first `count` of the members that have died; returns how many are acknowledged now.
-///
-/// # Errors
-/// [`Error::Arg`] if fewer have died.
-pub fn acknowledge(engine: &Engine, comm: &Comm, count: usize) -> Result<usize> {
+/// Acknowledges the first `count` of the members that have died, all of them if they are fewer; returns how many are acknowledged now.
+pub fn acknowledge(engine: &Engine, comm: &Comm, count: usize) -> usize {
     let dead = dead_members(engine, comm, u32::MAX);
-    if count > dead.len() {
-        return Err(Error::Arg("more deaths are to be acknowledged than there have been"));
+    if let Some(last) = dead[..count.min(dead.len())].last() {
+        comm.acknowledge(engine.job().roster().entry(*last).death().unwrap_or_default());
     }
-    if let Some(last) = count.checked_sub(1).map(|at| dead[at]) {
-        comm.acknowledge(engine.job().roster().entry(last).death().unwrap_or_default());
-    }
-    Ok(dead_members(engine, comm, comm.acknowledged()).len())
+    dead_members(engine, comm, comm.acknowledged()).len()
 }
 
 /// Leaves a job that outlives its ranks together with those of `world` that live.

@@ -41,10 +41,13 @@ int main(void) {
         OK(MPI_Group_translate_ranks(failed, 1, &zero, world, &which));
         SAME(which, dead);
         OK(MPI_Group_free(&failed));
-        CLASS(MPIX_Comm_ack_failed(MPI_COMM_WORLD, 2, &count), MPI_ERR_ARG);
+        CLASS(MPIX_Comm_ack_failed(MPI_COMM_WORLD, -1, &count), MPI_ERR_ARG);
         OK(MPIX_Comm_ack_failed(MPI_COMM_WORLD, 0, &count));
         SAME(count, 0);
         OK(MPIX_Comm_ack_failed(MPI_COMM_WORLD, 1, &count));
+        SAME(count, 1);
+        /* Whoever wants to acknowledge all gives the size. */
+        OK(MPIX_Comm_ack_failed(MPI_COMM_WORLD, 3, &count));
         SAME(count, 1);
         OK(MPIX_Comm_failure_ack(MPI_COMM_WORLD));
         OK(MPIX_Comm_failure_get_acked(MPI_COMM_WORLD, &failed));

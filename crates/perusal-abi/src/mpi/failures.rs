@@ -95,17 +95,18 @@ pub fn get_failed(comm: Arc<Comm>) -> Result<Group> {
     dead_members(&comm, u32::MAX)
 }
 
-/// MPIX_Comm_ack_failed: acknowledges the first `count` members of the group that MPIX_Comm_get_failed gives; returns how many are acknowledged now.
+/// MPIX_Comm_ack_failed: acknowledges the first `count` members of the group that MPIX_Comm_get_failed gives, all if they are fewer; returns how many
+/// are acknowledged now.
 pub fn ack_failed(comm: Arc<Comm>, count: c_int) -> Result<c_int> {
     let count =
         usize::try_from(count).map_err(|_| Error::Arg("the number of deaths to acknowledge is negative"))?;
-    agreement::acknowledge(engine()?, &comm, count).map(|count| count as c_int)
+    Ok(agreement::acknowledge(engine()?, &comm, count) as c_int)
 }
 
 /// MPIX_Comm_failure_ack.
 pub fn failure_ack(comm: Arc<Comm>) -> Result<()> {
-    let all = agreement::dead_members(engine()?, &comm, u32::MAX).len();
-    agreement::acknowledge(engine()?, &comm, all).map(drop)
+    agreement::acknowledge(engine()?, &comm, usize::MAX);
+    Ok(())
 }
 
 /// MPIX_Comm_failure_get_acked.
