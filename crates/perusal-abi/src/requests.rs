@@ -365,6 +365,10 @@ impl Named {
     }
 
     fn take_outcome(&self, engine: &Engine, handle: &mut usize) -> (MessageStatus, Option<Error>) {
+        // An array may have a handle twice: the first of the two has been taken, and what it names may be another's by now.
+        if let Err(error) = find(engine, *handle) {
+            return (MessageStatus { error: error.class(), ..MessageStatus::EMPTY }, Some(error));
+        }
         match self {
             Self::Null => (MessageStatus::EMPTY, None),
             Self::Message(request) if request.is_inactive() => (MessageStatus::EMPTY, None),
