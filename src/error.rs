@@ -14,6 +14,21 @@ fn ranks_of(size: i32) -> String {
     }
 }
 
+/// A rank, and the constant that has its value, if one has.
+fn rank_with_name(rank: i32) -> String {
+    match rank {
+        abi::MPI_ANY_SOURCE => format!("{rank} (MPI_ANY_SOURCE)"),
+        abi::MPI_PROC_NULL => format!("{rank} (MPI_PROC_NULL)"),
+        abi::MPI_ROOT => format!("{rank} (MPI_ROOT)"),
+        rank => rank.to_string(),
+    }
+}
+
+/// A tag, and the constant that has its value, if one has.
+fn tag_with_name(tag: i32) -> String {
+    if tag == abi::MPI_ANY_TAG { format!("{tag} (MPI_ANY_TAG)") } else { tag.to_string() }
+}
+
 /// The result of every function that can fail.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
@@ -41,7 +56,7 @@ pub enum Error {
     #[error("invalid datatype: {0}")]
     Type(&'static str),
     /// A tag is out of range (MPI_ERR_TAG).
-    #[error("tag is {0}; it must be 0 to MPI_TAG_UB, or MPI_ANY_TAG for a receive")]
+    #[error("tag is {}; it must be 0 to MPI_TAG_UB, or MPI_ANY_TAG for a receive", tag_with_name(*.0))]
     Tag(i32),
     /// A receive that takes no wildcard has one (MPI_ERR_TAG, MPI_ERR_RANK).
     #[error("a partitioned receive takes no wildcard: name its source and its tag (MPI 5.0, section 4.2.1)")]
@@ -53,7 +68,7 @@ pub enum Error {
     #[error("invalid communicator: {0}")]
     Comm(&'static str),
     /// The communicator has no such rank (MPI_ERR_RANK).
-    #[error("rank is {rank}; the communicator has {}", ranks_of(*size))]
+    #[error("rank is {}; the communicator has {}", rank_with_name(*rank), ranks_of(*size))]
     Rank {
         /// The rank that was given.
         rank: i32,
@@ -61,7 +76,7 @@ pub enum Error {
         size: i32,
     },
     /// The window has no such rank (MPI_ERR_RANK).
-    #[error("rank is {rank}; the window has {}", ranks_of(*size))]
+    #[error("rank is {}; the window has {}", rank_with_name(*rank), ranks_of(*size))]
     WinRank {
         /// The rank that was given.
         rank: i32,
@@ -172,8 +187,18 @@ pub enum Error {
         /// Bytes of the target's memory.
         room: u64,
     },
-    /// Memory that cannot be attached to a window, or is not (MPI_ERR_RMA_ATTACH).
-    #[error("invalid memory of a dynamic window: {0}")]
+    /// The elements at one end of a one-sided operation are more than those at the other (MPI_ERR_TRUNCATE).
+    #[error(
+        "{sent} bytes do not fit into {room} bytes at the other end; give the origin and the target equally many elements"
+    )]
+    RmaTruncate {
+        /// Bytes that are read.
+        sent: u64,
+        /// Bytes that may be written.
+        room: u64,
+    },
+    /// Memory that cannot be attached to a window, or is not there (MPI_ERR_RMA_ATTACH).
+    #[error("invalid memory of a window: {0}")]
     RmaAttach(&'static str),
     /// A function for windows that were made in another way (MPI_ERR_RMA_FLAVOR).
     #[error("wrong kind of window: {0}")]
@@ -358,7 +383,7 @@ impl Error {
             E::Topology(_) => abi::MPI_ERR_TOPOLOGY,
             E::Dims(_) => abi::MPI_ERR_DIMS,
             E::Arg(_) | E::Value(_) | E::Partitions(_) => abi::MPI_ERR_ARG,
-            E::Truncate { .. } => abi::MPI_ERR_TRUNCATE,
+            E::Truncate { .. } | E::RmaTruncate { .. } => abi::MPI_ERR_TRUNCATE,
             E::Info(_) => abi::MPI_ERR_INFO,
             E::InfoKey(_) => abi::MPI_ERR_INFO_KEY,
             E::InfoValue(_) => abi::MPI_ERR_INFO_VALUE,

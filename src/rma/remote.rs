@@ -190,7 +190,9 @@ fn cut(
     })
 }
 
-const NO_MEMORY: Error = Error::RmaAttach("the target has no memory there; attach it with MPI_Win_attach");
+const NO_MEMORY: Error = Error::RmaAttach(
+    "the target has no memory there: it has given MPI_Win_create another address or freed it, or has not called MPI_Win_attach",
+);
 
 /// What a member may be asked for: all runs of bytes that lie in one of these, each an address and a length.
 pub(super) type Served = Arc<Mutex<Vec<(u64, u64)>>>;

@@ -245,7 +245,7 @@ fn what_is_beyond_a_window_is_an_error_and_nothing_is_moved() {
         let none = window.put(engine, input(&[0_i64; 0], int64()), at(1, 4, 0, int64()));
         assert_eq!(none, Ok(()));
         let longer = window.put(engine, input(&[0_i64; 2], int64()), at(1, 0, 1, int64()));
-        assert!(matches!(longer, Err(Error::Truncate { .. })));
+        assert!(matches!(longer, Err(Error::RmaTruncate { .. })));
         let user = Op::closure(Box::new(|_, _, _, _| ()), true);
         let refused = window.accumulate(engine, input(&[0_i64], int64()), at(1, 0, 1, int64()), &user);
         assert!(matches!(refused, Err(Error::Op(_))));

@@ -62,15 +62,15 @@ impl<I: Iterator<Item = (isize, usize)>> RunsInTurn<I> {
 }
 
 /// # Errors
-/// [`Error::Truncate`] if `sent` bytes are more than `room`.
+/// [`Error::RmaTruncate`] if `sent` bytes are more than `room`.
 pub(super) fn check_room(sent: usize, room: usize) -> Result<()> {
-    if sent <= room { Ok(()) } else { Err(Error::Truncate { sent: sent as u64, room: room as u64 }) }
+    if sent <= room { Ok(()) } else { Err(Error::RmaTruncate { sent: sent as u64, room: room as u64 }) }
 }
 
 /// Copies an origin's elements to a target's.
 ///
 /// # Errors
-/// [`Error::Truncate`] if they are more than the target's; those of the kernel for private memory.
+/// [`Error::RmaTruncate`] if they are more than the target's; those of the kernel for private memory.
 pub(super) fn put(remote: Remote<'_>, origin: InputBuffer<'_>, target: TargetElements<'_>) -> Result<()> {
     let bytes = origin.bytes();
     check_room(bytes, target.bytes())?;
@@ -118,7 +118,7 @@ pub(super) fn put(remote: Remote<'_>, origin: InputBuffer<'_>, target: TargetEle
 /// Copies a target's elements to an origin's.
 ///
 /// # Errors
-/// [`Error::Truncate`] if they are more than the origin's; those of the kernel for private memory.
+/// [`Error::RmaTruncate`] if they are more than the origin's; those of the kernel for private memory.
 pub(super) fn get(remote: Remote<'_>, target: TargetElements<'_>, origin: &OutputBuffer<'_>) -> Result<()> {
     let bytes = target.bytes();
     check_room(bytes, origin.bytes())?;

@@ -33,7 +33,11 @@ int main(void)
     CHECK(says(code, "MPI_Send: rank is 7; the communicator has"));
     CHECK(!says(MPI_ERR_TAG, "rank is 7"));
     code = MPI_Send(&x, 1, MPI_INT, 0, -3, MPI_COMM_WORLD);
-    CHECK(says(code, "tag is -3"));
+    CHECK(says(code, "tag is -3;"));
+    code = MPI_Send(&x, 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD);
+    CHECK(says(code, "(MPI_ANY_TAG)"));
+    code = MPI_Send(&x, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD);
+    CHECK(says(code, "(MPI_ANY_SOURCE); the communicator has"));
     CHECK(!says(MPI_ERR_RANK, "rank is 7"));
 
     /* An error names the object that it is about, and the value. */
@@ -57,6 +61,24 @@ int main(void)
     CHECK(code == MPI_ERR_RANK && says(code, "rank is 5; the window has"));
     code = MPI_Win_lock(MPI_LOCK_SHARED, 4, 0, win);
     CHECK(code == MPI_ERR_RANK && says(code, "rank is 4; the window has"));
+    int two[2] = {1, 2};
+    OK(MPI_Win_lock_all(0, win));
+    code = MPI_Put(two, 2, MPI_INT, 0, 0, 1, MPI_INT, win);
+    CHECK(code == MPI_ERR_TRUNCATE && says(code, "8 bytes do not fit into 4 bytes at the other end"));
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Win_free(&win));
+
+    /* Of a window, whatever made it. The other rank has no memory there. */
+    int own;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    OK(MPI_Win_create(rank == 0 ? &own : (int *)0x1234, sizeof own, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Win_fence(0, win));
+    if (rank == 0) {
+        code = MPI_Put(two, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+        CHECK(code == MPI_ERR_RMA_ATTACH && says(code, "invalid memory of a window: the target has no memory there"));
+    }
+    OK(MPI_Win_fence(0, win));
     OK(MPI_Win_free(&win));
 
     code = MPI_File_open(MPI_COMM_SELF, "/no/such/folder/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
