@@ -110,9 +110,23 @@ fn a_thread_that_may_not_call_mpi_hides_no_deadlock() {
 }
 
 #[test]
+fn threads_that_only_their_own_process_could_wake_hide_no_deadlock() {
+    let waiting = ["-n", "2", "-x", "MISTAKE_WAITING_THREAD=1", "-x", "MISTAKE_THREADS=1", "--timeout", "20"];
+    let ended = run(&waiting, "cyclic-receive");
+    assert_eq!(ended.code(), 125, "{ended:?}");
+    // The main thread waits for the end of the one that waits in MPI.
+    let ended = run(&["-n", "2", "--timeout", "20"], "thread-that-is-joined");
+    assert_eq!(ended.code(), 125, "{ended:?}");
+    // One that may wake it is there.
+    let with_one_more = [&waiting[..6], &["-x", "MISTAKE_IDLE_THREAD=1", "--timeout", "4"]].concat();
+    let ended = run(&with_one_more, "cyclic-receive");
+    assert_eq!((ended.code(), ended.err.contains("deadlock")), (124, false), "{ended:?}");
+}
+
+#[test]
 fn programs_that_wait_for_what_comes_are_left_alone() {
-    for (program, ranks) in [("sleeps", "3"), ("relay", "3"), ("thread", "2"), ("stress", "4"), ("pipe", "2")]
-    {
+    let programs = ["sleeps 3", "relay 3", "thread 2", "thread-chain 2", "stress 4", "pipe 2"];
+    for (program, ranks) in programs.iter().filter_map(|both| both.split_once(' ')) {
         let ended = run(&["-n", ranks], program);
         assert_eq!((ended.code(), ended.err.as_str()), (0, ""), "{program}");
     }

@@ -41,6 +41,42 @@ static void *send_later(void *unused)
 
 static void *idle(void *unused) { return pause(), unused; }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static int signalled;
+
+/* As the threads of libraries do that have nothing to do. */
+static void *wait_for_condition(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    while (!signalled) pthread_cond_wait(&condition, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+static void *send_when_signalled(void *unused)
+{
+    wait_for_condition(NULL);
+    send(1, 5, MPI_COMM_WORLD);
+    return unused;
+}
+
+static void *receive_from_the_other(void *unused)
+{
+    receive(1 - rank, 5, MPI_COMM_WORLD);
+    return unused;
+}
+
+static void *signal_later(void *unused)
+{
+    sleep(3);
+    pthread_mutex_lock(&mutex);
+    signalled = 1;
+    pthread_cond_signal(&condition);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
 static unsigned next_random(unsigned *state) { return *state = *state * 1664525u + 1013904223u, *state >> 8; }
 
 /* Messages of many sizes between random pairs, all ranks drawing the same numbers; now and then one sleeps, in a moment when others wait for it. */
@@ -629,6 +665,18 @@ static void run(const char *mistake, const char *argument)
         if (rank == 1) receive(0, 5, world);
         MPI_Barrier(world);
         if (rank == 0) pthread_join(helper, NULL);
+    } else if (is(mistake, "thread-chain")) {
+        /* No mistake: as above, but another thread wakes the one that sends. */
+        pthread_t helpers[2];
+        if (rank == 0) pthread_create(&helpers[0], NULL, send_when_signalled, NULL);
+        if (rank == 0) pthread_create(&helpers[1], NULL, signal_later, NULL);
+        if (rank == 1) receive(0, 5, world);
+        MPI_Barrier(world);
+        for (int i = 0; rank == 0 && i < 2; i++) pthread_join(helpers[i], NULL);
+    } else if (is(mistake, "thread-that-is-joined")) {
+        pthread_t helper;
+        pthread_create(&helper, NULL, receive_from_the_other, NULL);
+        pthread_join(helper, NULL);
     } else if (is(mistake, "pipe")) {
         /* No mistake: rank 0 waits for another program while rank 1 waits for rank 0. */
         if (rank == 0) {
@@ -657,10 +705,11 @@ int main(int argc, char **argv)
     int provided;
     if (argc > 1 && (is(argv[1], "bcast-roots") || is(argv[1], "nonblocking-different"))) setenv("PERUSAL_COLL_SHARED", "off", 1);
     const char *level = getenv("MISTAKE_THREADS");
-    int threads = level || (argc > 1 && is(argv[1], "thread"));
+    int threads = level || (argc > 1 && strncmp(argv[1], "thread", 6) == 0);
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     pthread_t other;
     if (getenv("MISTAKE_IDLE_THREAD")) pthread_create(&other, NULL, idle, NULL);
+    if (getenv("MISTAKE_WAITING_THREAD")) pthread_create(&other, NULL, wait_for_condition, NULL);
     program = argv[0];
     MPI_Comm_rank(world, &rank);
     MPI_Comm_size(world, &size);

@@ -41,6 +41,18 @@ impl ProcessView {
         })
     }
 
+    /// Whether all threads of the process `pid` but one sleep and only a thread of the process could wake them: that one, or nobody.
+    ///
+    /// They wait for a futex without a limit (a mutex, a condition, the end of a thread). All must do so at one moment: each is seen twice, and all
+    /// are seen once before any is seen again; one that has not slept all the time between has been switched meanwhile. A handler of a signal could
+    /// wake one, too, so programs that catch signals of timers or of their own are not judged.
+    pub fn others_sleep(pid: i32) -> bool {
+        let Some(first) = Sleepers::of(pid) else { return false };
+        first.are_all_but_one()
+            && Sleepers::of(pid).as_ref() == Some(&first)
+            && !catches_more_than_its_end(pid)
+    }
+
     /// Whether a signal or a debugger has stopped it.
     pub fn is_stopped(&self) -> bool {
         matches!(self.state, Some('T' | 't'))
@@ -59,6 +71,92 @@ impl ProcessView {
             _ => "computes, or polls".into(),
         }
     }
+}
+
+/// The threads of a process that wait for a futex without a limit, each with how often it has gone to sleep, and how many further threads there are.
+#[derive(Debug, PartialEq, Eq)]
+struct Sleepers {
+    asleep: Vec<(String, u64)>,
+    others: usize,
+}
+
+impl Sleepers {
+    /// `None` if the kernel does not say.
+    fn of(pid: i32) -> Option<Self> {
+        let (mut asleep, mut others) = (vec![], 0);
+        for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+            let at = thread.ok()?.path();
+            let read = |name: &str| std::fs::read_to_string(at.join(name)).ok();
+            let switches = |text: String| {
+                let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+                line.trim().parse().ok()
+            };
+            let count = read("status").and_then(switches)?;
+            if waits_for_its_process(pid, &read("syscall")?) {
+                asleep.push((at.to_str()?.to_owned(), count));
+            } else {
+                others += 1;
+            }
+        }
+        asleep.sort_unstable();
+        Some(Self { asleep, others })
+    }
+
+    fn are_all_but_one(&self) -> bool {
+        self.others == 1
+    }
+}
+
+/// Whether a thread of the process `pid` sleeps, by the text of its system call, until another thread of the process wakes it.
+fn waits_for_its_process(pid: i32, syscall: &str) -> bool {
+    const COMMAND: u64 = 0x7f;
+    let word = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+    let mut fields = syscall.split_whitespace();
+    let is_futex = fields.next().and_then(|number| number.parse().ok()) == Some(libc::SYS_futex);
+    let arguments: Vec<u64> = fields.map_while(word).collect();
+    let [addr, operation, _, limit, ..] = arguments[..] else { return false };
+    let command = operation & COMMAND;
+    let waits = command == libc::FUTEX_WAIT as u64 || command == libc::FUTEX_WAIT_BITSET as u64;
+    let is_private = operation & libc::FUTEX_PRIVATE_FLAG as u64 != 0;
+    is_futex && waits && limit == 0 && (is_private || is_private_memory(pid, addr))
+}
+
+/// Whether no other process can have the memory of `pid` at `addr`.
+fn is_private_memory(pid: i32, addr: u64) -> bool {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    maps.lines().any(|line| {
+        let Some((range, rest)) = line.split_once(' ') else { return false };
+        let bounds = range.split_once('-').and_then(|(from, to)| {
+            Some(u64::from_str_radix(from, 16).ok()?..u64::from_str_radix(to, 16).ok()?)
+        });
+        bounds.is_some_and(|bounds| bounds.contains(&addr)) && rest.as_bytes().get(3) == Some(&b'p')
+    })
+}
+
+/// Whether the process `pid` catches signals, as far as can be known, other than those that ask for its end, tell of a fault, or are glibc's own.
+fn catches_more_than_its_end(pid: i32) -> bool {
+    const HARMLESS: [i32; 15] = [
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGILL,
+        libc::SIGTRAP,
+        libc::SIGABRT,
+        libc::SIGBUS,
+        libc::SIGFPE,
+        libc::SIGSEGV,
+        libc::SIGPIPE,
+        libc::SIGTERM,
+        libc::SIGSYS,
+        libc::SIGWINCH,
+        32,
+        33,
+    ];
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let harmless = HARMLESS.iter().fold(0, |mask, signal| mask | 1_u64 << (signal - 1));
+    caught.is_none_or(|caught| caught & !harmless != 0)
 }
 
 /// The name of a system call that programs often sleep in, or its number.

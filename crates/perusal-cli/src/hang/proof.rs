@@ -6,7 +6,8 @@
 //! ended anything since the first look was over; and after that each has polled once, in vain, so that nothing was under way to it. What a rank
 //! in a wait does follows from what it handles only, so nothing will ever happen, unless somebody else acts: a thread of the program that is
 //! not in MPI and may call it (MPI_THREAD_MULTIPLE: with any other level none may while one waits), one of the library's that accesses files, or something outside of the job. Guests count as ranks where their job's memory is known, and where whoever has met them is a guest, too. A job
-//! with such a thread, or with a wait for something outside, is never called deadlocked.
+//! with such a thread, or with a wait for something outside, is never called deadlocked. A thread that only another thread of its process could wake is
+//! none that acts, if all but the one that waits in MPI are such.
 
 use std::time::{Duration, Instant};
 
@@ -162,7 +163,9 @@ fn may_be_proved(scene: &Scene<'_>) -> bool {
         // What a rank says of itself, and a lie of it hurts its own job.
         let alone = || page.threads.get() == 0 && !ProcessView::has_file_thread(entry.pid());
         let known = wait.kind != Waiting::Any || WAITS.contains(&detail.call.as_str());
-        known && (ProcessView::of(entry.pid()).threads == 1 || alone())
+        let others_sleep =
+            || !ProcessView::has_file_thread(entry.pid()) && ProcessView::others_sleep(entry.pid());
+        known && (ProcessView::of(entry.pid()).threads == 1 || alone() || others_sleep())
     };
     (0..scene.own.places_in_use()).all(is_bound) && scene.is_closed()
 }
