@@ -29,6 +29,8 @@
 //! | `event_span` | the events that operations raise |
 //! | `scratch` | temporary buffers, aligned for any element |
 
+#[cfg(not(perusal_loom))]
+pub mod access_table;
 pub mod agreement;
 pub mod algorithms;
 pub mod buffer;

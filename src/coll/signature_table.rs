@@ -1,5 +1,6 @@
 //! The collective calls that are under way, in the shared heap, so that each member can compare its call with that of the first, and the types of
-//! messages that no receive has taken: one table for the whole job, made only where calls are checked.
+//! messages that no receive has taken: one table for the whole job, made only where calls are checked. Its last part has one-sided operations
+//! ([`access_table`]).
 //!
 //! - **Signature rule 1.** Entries are read and written by whoever holds the table's lock. An entry is free while its key is 0.
 //! - **Signature rule 2.** Whoever comes first to a call makes its entry, and whoever comes last frees it. Where there is no room, the call
@@ -7,6 +8,7 @@
 //! - **Signature rule 3.** A sender makes the entry of a message before it sends it, and the receiver frees it when it is matched. An entry that is
 //!   there already is of a message of a communicator that has been freed.
 
+use super::access_table::{self, AccessTable};
 use super::signature::{Balance, FIELDS, Signature};
 use crate::error::Result;
 use crate::heap;
@@ -41,6 +43,9 @@ pub const TEXT_BYTES: usize = (WORDS - TEXT) * 8;
 /// Where the entries of messages begin. A word behind the lock is not 0 once types are compared no more.
 const MESSAGES_AT: usize = APART + SETS * WAYS * WORDS * 8;
 const STOPPED_AT: usize = 64;
+/// Where the one-sided operations begin, behind the messages.
+const ACCESSES_AT: usize = MESSAGES_AT + MESSAGE_SETS * WAYS * MESSAGE_WORDS * 8;
+const _: () = assert!(ACCESSES_AT.is_multiple_of(APART));
 const _: () = assert!(size_of::<SharedLock>() <= STOPPED_AT && STOPPED_AT + 8 <= APART);
 /// Times that the lock is tried. Its holder may have been killed.
 const TRIES: u32 = 100_000;
@@ -113,9 +118,16 @@ impl SignatureTable {
     /// # Errors
     /// [`crate::Error::NoMem`] if the shared heap has no room for it.
     pub fn of(job: &Job) -> Result<Self> {
-        let bytes = MESSAGES_AT + MESSAGE_SETS * WAYS * MESSAGE_WORDS * 8;
+        let bytes = ACCESSES_AT + access_table::BYTES;
         heap::table(job, &job.header().signatures, bytes, "table of calls that are checked")
             .map(|base| Self { base })
+    }
+
+    /// The part that has one-sided operations.
+    #[must_use]
+    pub fn accesses(&self) -> AccessTable {
+        // SAFETY: behind the messages the table has so many bytes, zeroed, for accesses only; it is aligned, and mapped as long as the process lives.
+        unsafe { AccessTable::new(self.base.add(ACCESSES_AT)) }
     }
 
     fn lock(&self) -> &SharedLock {
@@ -130,13 +142,7 @@ impl SignatureTable {
     }
 
     fn hold(&self) -> Option<SharedLockGuard<'_>> {
-        (0..TRIES).find_map(|_| {
-            let held = self.lock().try_hold(1);
-            if held.is_none() {
-                yield_now();
-            }
-            held
-        })
+        hold(self.lock())
     }
 
     /// The entries that the key of a message may lie in.
@@ -211,13 +217,24 @@ impl SignatureTable {
     }
 }
 
-fn set(word: &AtomicU64, value: u64) {
-    // Relaxed: signature rule 1, the lock orders it.
+/// Holds the lock of a part of the table; `None` if its holder does not let it go.
+pub(super) fn hold(lock: &SharedLock) -> Option<SharedLockGuard<'_>> {
+    (0..TRIES).find_map(|_| {
+        let held = lock.try_hold(1);
+        if held.is_none() {
+            yield_now();
+        }
+        held
+    })
+}
+
+pub(super) fn set(word: &AtomicU64, value: u64) {
+    // Relaxed: signature rule 1 and access rule 1, the lock orders it.
     word.store(value, Ordering::Relaxed);
 }
 
-fn get(word: &AtomicU64) -> u64 {
-    // Relaxed: signature rule 1, the lock orders it.
+pub(super) fn get(word: &AtomicU64) -> u64 {
+    // Relaxed: signature rule 1 and access rule 1, the lock orders it.
     word.load(Ordering::Relaxed)
 }
 
@@ -274,7 +291,7 @@ fn join(entry: &[AtomicU64], call: &TableCall) -> Meeting {
 }
 
 /// Stores as much of a text as there is room for.
-fn set_text(words: &[AtomicU64], text: &str) {
+pub(super) fn set_text(words: &[AtomicU64], text: &str) {
     for (at, word) in words.iter().enumerate() {
         let part = text.as_bytes().get(at * 8..).unwrap_or_default();
         let mut eight = [0; 8];
@@ -285,7 +302,7 @@ fn set_text(words: &[AtomicU64], text: &str) {
 }
 
 /// The text of an entry. Another rank may have written anything there.
-fn text_of(words: impl Iterator<Item = u64>) -> String {
+pub(super) fn text_of(words: impl Iterator<Item = u64>) -> String {
     let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     let text = String::from_utf8_lossy(&bytes[..end]);

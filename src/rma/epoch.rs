@@ -125,6 +125,12 @@ impl Epochs {
         }
     }
 
+    /// Whether the window is between two fences, at least until an epoch of another kind begins.
+    #[must_use]
+    pub fn is_fenced(&self) -> bool {
+        matches!(self.access(), Access::AfterFence | Access::Fence)
+    }
+
     /// Checks that an operation may access `rank`'s memory.
     ///
     /// # Errors

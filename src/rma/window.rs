@@ -315,6 +315,19 @@ impl Window {
         Error::WinRank { rank, size: self.comm.peers().size() as i32 }
     }
 
+    /// The address of displacement `disp` in the process of that rank, a member.
+    #[must_use]
+    pub fn address_at(&self, rank: u32, disp: i64) -> u64 {
+        self.targets[rank as usize].remote_address(disp)
+    }
+
+    /// Whether an epoch allows to access the memory of that rank, a member; and whether fences end it.
+    #[must_use]
+    pub fn epoch_for(&self, rank: u32) -> (bool, bool) {
+        let is_fenced = self.epochs.is_fenced();
+        (is_fenced || self.epochs.allows(rank), is_fenced)
+    }
+
     /// Its own communicator.
     #[must_use]
     pub fn comm(&self) -> &Comm {
@@ -350,7 +363,7 @@ impl Window {
     /// MPI_Put.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] outside of an epoch; [`Error::RmaRange`] beyond the target's memory; [`Error::WinRank`]; [`Error::Truncate`] if the
+    /// [`Error::RmaSync`] outside of an epoch; [`Error::RmaRange`] beyond the target's memory; [`Error::WinRank`]; [`Error::RmaTruncate`] if the
     /// origin's elements are more than the target's; those of the kernel where the memory is private.
     pub fn put(&self, engine: &Engine, origin: InputBuffer<'_>, target: Target<'_>) -> Result<()> {
         let elements = self.elements(engine, target)?;

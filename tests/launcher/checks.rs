@@ -50,6 +50,77 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "accessed-by-two",
+        true,
+        &[
+            "rank 1: MPI_Get (rank 1, on window 'shelf', 8 bytes) reads 4 bytes, from byte 24 on, that MPI_Put of rank 0 writes, and nothing says which of the two is first; separate them by a fence, or by a flush and a message",
+            "rank 0: MPI_Put (rank 1, on window 'shelf', 4 bytes) writes 4 bytes, from byte 0 on, that MPI_Put of rank 0 writes, and nothing says which of the two is first; separate them by a fence, or by a flush and a message",
+            "rank 1: MPI_Accumulate (rank 1, on window 'shelf', 4 bytes) updates 4 bytes, from byte 0 on, that MPI_Put of rank 0 writes, and nothing says which of the two is first; separate them by a fence, or by a flush and a message",
+        ],
+    ),
+    (
+        "fence-asserts-wrongly",
+        true,
+        &[
+            "rank 0: MPI_Win_fence with MPI_MODE_NOPRECEDE on window 'shelf' ends MPI_Put (rank 1, on window 'shelf', 4 bytes); leave the assertion out",
+        ],
+    ),
+    (
+        "elements-in-one-place",
+        true,
+        &[
+            "rank 0: MPI_Recv (from rank 1, tag 2, on 'halo', 16 bytes) writes elements of its type in one place; a type that receives must not have two elements in one place",
+        ],
+    ),
+    (
+        "no-memory",
+        true,
+        &[
+            "rank 0: MPI_Irecv (from rank 1, tag 7, on 'halo', 4 bytes) has a buffer that is no memory of the process, or ends behind it; give the address of the data, and no more elements than there are",
+        ],
+    ),
+    (
+        "never-started",
+        true,
+        &[
+            "rank 0: MPI_Send_init (to rank 0, tag 7, on 'halo', 4 bytes) was waited for and never started; call MPI_Start before",
+            "rank 1: MPI_Send_init (to rank 1, tag 7, on 'halo', 4 bytes) was waited for and never started; call MPI_Start before",
+            "rank 0: MPI_Bcast_init (root 0, 1 × MPI_INT) on 'halo' was waited for and never started; call MPI_Start before",
+            "rank 1: MPI_Bcast_init (root 0, 1 × MPI_INT) on 'halo' was waited for and never started; call MPI_Start before",
+        ],
+    ),
+    (
+        "freed-while-active",
+        true,
+        &[
+            "rank 0: MPI_Irecv (from rank 1, tag 7, on 'halo', 4 bytes) was freed while it was active, so that nothing says when its message has come; call MPI_Wait instead, or MPI_Cancel before",
+        ],
+    ),
+    (
+        "called-by-another-thread",
+        true,
+        &[
+            "rank 0: MPI_Barrier was called by another thread than the one that initialised MPI, and the thread level is MPI_THREAD_FUNNELED; ask MPI_Init_thread for MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE",
+            "rank 1: MPI_Barrier was called by another thread than the one that initialised MPI, and the thread level is MPI_THREAD_FUNNELED; ask MPI_Init_thread for MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE",
+        ],
+    ),
+    (
+        "called-at-once",
+        true,
+        &[
+            "rank 0: MPI_Barrier was called while another thread was in MPI_Reduce_local, and the thread level is MPI_THREAD_SERIALIZED; let the threads call one after the other, or ask MPI_Init_thread for MPI_THREAD_MULTIPLE",
+            "rank 1: MPI_Barrier was called while another thread was in MPI_Reduce_local, and the thread level is MPI_THREAD_SERIALIZED; let the threads call one after the other, or ask MPI_Init_thread for MPI_THREAD_MULTIPLE",
+        ],
+    ),
+    (
+        "collective-at-once",
+        true,
+        &[
+            "rank 0: MPI_Barrier on 'MPI_COMM_SELF' was called while another thread was in MPI_Comm_dup on it; let the threads make the collective calls on a communicator one after the other, or give each a communicator",
+            "rank 1: MPI_Barrier on 'MPI_COMM_SELF' was called while another thread was in MPI_Comm_dup on it; let the threads make the collective calls on a communicator one after the other, or give each a communicator",
+        ],
+    ),
+    (
         "send-never-completed",
         true,
         &[
@@ -353,11 +424,13 @@ fn compiled(sources: &[&str]) -> PathBuf {
 }
 
 /// The sources of the program that makes the mistakes.
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 6] = [
     "tests/launcher/unchecked.c",
     "tests/launcher/unchecked_comms.c",
     "tests/launcher/unchecked_messages.c",
     "tests/launcher/unchecked_pieces.c",
+    "tests/launcher/unchecked_threads.c",
+    "tests/launcher/unchecked_windows.c",
 ];
 
 /// The program of [`SOURCES`].

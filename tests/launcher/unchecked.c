@@ -196,7 +196,7 @@ static void got_into_twice(void) {
         /* What is flushed elsewhere is still in use. */
         MPI_Put(room, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
         MPI_Win_flush_local_all(win);
-        MPI_Put(room, 4, MPI_INT, 0, 0, 4, MPI_INT, win);
+        MPI_Put(room, 4, MPI_INT, 0, 4, 4, MPI_INT, win);
     }
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
@@ -240,7 +240,7 @@ static void requested_put_and_received(void) {
         MPI_Recv(&value, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Recv(&value, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Rget(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);
+        MPI_Rget(&value, 1, MPI_INT, 1, 1, 1, MPI_INT, win, &request);
     } else {
         for (int i = 0; i < 2; i++) MPI_Send(&other, 1, MPI_INT, 0, 4, MPI_COMM_WORLD);
     }
@@ -356,6 +356,7 @@ static void clean(void) {
     types_of_pieces_fit();
     groups_fit();
     starts_fit();
+    accesses_fit();
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
     static double grid[16][16];
     MPI_Datatype column;
@@ -484,11 +485,21 @@ struct mistake {
     {"collective-changed", collective_changed},
     {"buffers-overlap", buffers_overlap},
     {"put-of-another-type", put_of_another_type},
+    {"accessed-by-two", accessed_by_two},
+    {"fence-asserts-wrongly", fence_asserts_wrongly},
+    {"elements-in-one-place", elements_in_one_place},
+    {"no-memory", no_memory},
+    {"never-started", never_started},
+    {"freed-while-active", freed_while_active},
+    {"called-by-another-thread", called_by_another_thread},
+    {"called-at-once", called_at_once},
+    {"collective-at-once", collective_at_once},
     {"clean", clean},
 };
 
 int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
+    int provided;
+    MPI_Init_thread(&argc, &argv, level_of(argc > 1 ? argv[1] : ""), &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_dup(MPI_COMM_WORLD, &halo);

@@ -14,6 +14,10 @@ void sent_in_another_type(void);
 void sent_in_types_that_fit(void);
 void ready_without_receive(void);
 void ready_with_receive(void);
+void elements_in_one_place(void);
+void no_memory(void);
+void never_started(void);
+void freed_while_active(void);
 void partition_changed(void);
 void partitions_fit(void);
 
@@ -25,6 +29,17 @@ void scattered_lists_differ(void);
 void types_of_pieces_differ(void);
 void types_of_pieces_fit(void);
 void mixtures_differ(void);
+
+/* unchecked_windows.c */
+void accessed_by_two(void);
+void accesses_fit(void);
+void fence_asserts_wrongly(void);
+
+/* unchecked_threads.c: the thread level that a mistake asks for. */
+int level_of(const char *mistake);
+void called_by_another_thread(void);
+void called_at_once(void);
+void collective_at_once(void);
 
 /* unchecked_comms.c */
 void split_types_differ(void);

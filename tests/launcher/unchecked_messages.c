@@ -192,3 +192,56 @@ void partitions_fit(void) {
     }
     MPI_Request_free(&request);
 }
+
+/* A type with an element twice is sent, which is fine, and received. */
+void elements_in_one_place(void) {
+    static int value[4];
+    int lengths[2] = {2, 2}, at[2] = {0, 1};
+    MPI_Datatype twice;
+    MPI_Type_indexed(2, lengths, at, MPI_INT, &twice);
+    MPI_Type_commit(&twice);
+    if (rank == 1) {
+        MPI_Send(value, 1, twice, 0, 1, halo);
+        MPI_Send(value, 4, MPI_INT, 0, 2, halo);
+    } else {
+        MPI_Recv(value, 4, MPI_INT, 1, 1, halo, MPI_STATUS_IGNORE);
+        MPI_Recv(value, 1, twice, 1, 2, halo, MPI_STATUS_IGNORE);
+    }
+    MPI_Type_free(&twice);
+}
+
+/* The integer itself instead of its address. */
+void no_memory(void) {
+    MPI_Request request;
+    if (rank == 1) return;
+    MPI_Irecv((void *)0x1234, 1, MPI_INT, 1, 7, halo, &request);
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+void never_started(void) {
+    int value = 0;
+    MPI_Request requests[2];
+    MPI_Send_init(&value, 1, MPI_INT, rank, 7, halo, &requests[0]);
+    MPI_Bcast_init(&value, 1, MPI_INT, 0, halo, MPI_INFO_NULL, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 2; i++) MPI_Request_free(&requests[i]);
+    /* One of which nobody asks is none. */
+    MPI_Send_init(&value, 1, MPI_INT, rank, 8, halo, &requests[0]);
+    MPI_Request_free(&requests[0]);
+}
+
+void freed_while_active(void) {
+    static int value, other;
+    MPI_Request request;
+    if (rank == 0) {
+        MPI_Irecv(&value, 1, MPI_INT, 1, 7, halo, &request);
+        MPI_Request_free(&request);
+        /* What is cancelled may be freed. */
+        MPI_Irecv(&other, 1, MPI_INT, 1, 8, halo, &request);
+        MPI_Cancel(&request);
+        MPI_Request_free(&request);
+    }
+    MPI_Barrier(halo);
+    if (rank == 1) MPI_Send(&value, 1, MPI_INT, 0, 7, halo);
+}

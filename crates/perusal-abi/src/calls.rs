@@ -4,6 +4,7 @@
 //! two at its end.
 
 use super::boundary::is_open;
+use super::check;
 use super::process::registry;
 use crate::events::{Event, EventPayload, EventRecord, fast_path_is_open, inside_callback};
 use core::cell::Cell;
@@ -22,7 +23,7 @@ impl Function {
     pub const WITHOUT_EVENTS: u16 = u16::MAX;
 }
 
-/// Emits CallBegin, if anybody listens. Returns whether somebody listens to the call.
+/// Emits CallBegin, if anybody listens. Returns whether somebody listens to the call, or it is checked.
 fn emit_begin(function: &Function) -> bool {
     if function.number == Function::WITHOUT_EVENTS || !is_open() || inside_callback() {
         return false;
@@ -32,7 +33,17 @@ fn emit_begin(function: &Function) -> bool {
     if has_listener {
         emit(Event::CallBegin, function.number);
     }
-    has_listener
+    check::call_began(function.name) || has_listener
+}
+
+/// The call ends of which [`emit_begin`] has said that somebody listens.
+#[cold]
+#[inline(never)]
+fn emit_end(function: u16) {
+    if check::is_on() {
+        check::call_ended();
+    }
+    emit(Event::CallEnd, function);
 }
 
 #[cold]
@@ -67,7 +78,7 @@ impl Drop for CallSpan {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(function) = self.0 {
-            emit(Event::CallEnd, function);
+            emit_end(function);
         }
     }
 }
@@ -103,6 +114,6 @@ pub fn end(function: &Function) {
     let (calls, count) = OPEN.get();
     if count > 0 && calls[count - 1] == function.number && !inside_callback() {
         OPEN.set((calls, count - 1));
-        emit(Event::CallEnd, function.number);
+        emit_end(function.number);
     }
 }

@@ -112,6 +112,12 @@ pub fn level() -> Option<c_int> {
     WORLD.get().map(|world| world.level)
 }
 
+/// Whether a session is open, which has a thread level of its own.
+#[must_use]
+pub fn has_sessions() -> bool {
+    users().sessions > 0
+}
+
 /// Whether the calling thread is the one that initialised MPI.
 #[must_use]
 pub fn is_main_thread() -> bool {

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::rma;
 use crate::windows::{self, WindowObject};
 use core::ffi::c_int;
+use core::ops::Range;
 
 /// The target of a one-sided operation: elements in the memory of a rank of a window, which nobody frees during `'a` (argument rule 2).
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +59,19 @@ impl<'a> Target<'a> {
         // More of them than 32 bits count could be more bytes than a word counts.
         let count = u32::try_from(self.count).ok()? as usize;
         self.win.direct(self.rank, self.disp, count * contiguous_size(self.datatype)?)
+    }
+
+    /// The addresses of the elements in the process of the target, a member of the window, in as many runs as there are at first; `None` if they are
+    /// not what a target may have.
+    #[must_use]
+    pub fn runs(&self, most: usize) -> Option<Vec<Range<u64>>> {
+        let target = self.of_engine().ok()?;
+        let start = self.win.address_at(u32::try_from(self.rank).ok()?, self.disp);
+        let run = |(offset, length): (isize, usize)| {
+            let start = start.checked_add_signed(offset as i64)?;
+            Some(start..start.checked_add(length as u64)?)
+        };
+        target.datatype.runs(target.count).take(most).map(run).collect()
     }
 
     /// The handle of the elements' type.

@@ -2,7 +2,7 @@
 //! epoch ends, split collective accesses to files until they are ended.
 
 use super::buffers::{Access, Area};
-use super::{Kind, State, conflicts, function, report, with};
+use super::{Kind, State, conflicts, function, report, targets, with};
 use crate::abi::MPI_PROC_NULL;
 use crate::arguments::{Buffer, Target};
 use crate::datatypes;
@@ -57,13 +57,21 @@ impl Accesses {
         Some((access.text.clone(), kind))
     }
 
+    /// The one-sided operations on the window of that context that use buffers here.
+    pub fn on(&self, context: u32) -> Vec<String> {
+        let is_of = |access: &&LiveAccess| matches!(access.until, Until::Flush(of, _) if of == context);
+        let of_window = self.live.values().filter(is_of).filter(|access| !access.areas.is_empty());
+        of_window.map(|access| access.text.clone()).collect()
+    }
+
     /// Forgets what the buffers held: the program may know that operations are over.
     pub fn forget_sums(&mut self) {
         self.live.values_mut().for_each(|access| access.sums.clear());
     }
 }
 
-fn begin(until: Until, text: &str, areas: Vec<Area>) {
+/// Returns the number of the access.
+fn begin(until: Until, text: &str, areas: Vec<Area>) -> Option<usize> {
     conflicts(&areas, || text.to_owned());
     with(|state| {
         state.accesses.begun += 1;
@@ -72,7 +80,8 @@ fn begin(until: Until, text: &str, areas: Vec<Area>) {
         let sums = areas.iter().map(Area::sum).collect();
         state.accesses.live.insert(number, LiveAccess { until, text: text.to_owned(), areas, sums });
         LAST.set(number);
-    });
+        number
+    })
 }
 
 fn end(state: &mut State, is_over: impl Fn(usize, Until) -> bool) {
@@ -113,7 +122,9 @@ pub fn began_one_sided(target: &Target<'_>, buffers: &[(&Buffer<'_>, Access)]) {
     if let Some((buffer, _)) = buffers.first() {
         say_other_type(target, buffer, &text);
     }
-    begin(Until::Flush(target.win.context(), target.rank), &text, areas);
+    if let Some(number) = begin(Until::Flush(target.win.context(), target.rank), &text, areas) {
+        targets::began(target, number, &text);
+    }
 }
 
 /// Says where the elements of an operation have other basic types at the target than at the origin (MPI 5.0 §12.3).
@@ -147,6 +158,9 @@ pub fn one_sided_request(request: usize) {
 /// A request is complete.
 pub fn request_ended(state: &mut State, request: usize) {
     if let Some(number) = state.accesses.of_requests.remove(&request) {
+        if let Some(LiveAccess { until: Until::Flush(context, _), .. }) = state.accesses.live.get(&number) {
+            targets::get_ended(state, *context, number);
+        }
         end(state, |other, _| other == number);
     }
 }
@@ -154,6 +168,8 @@ pub fn request_ended(state: &mut State, request: usize) {
 /// The one-sided operations on a window with a target, or with all, are complete at their origin.
 pub fn flushed(win: &WindowObject, target: Option<c_int>) {
     let context = win.context();
+    // What is flushed here alone may not be complete at its target.
+    targets::ended(win, target, function().starts_with("MPI_Win_flush_local"));
     with(|state| {
         end(state, |_, until| match until {
             Until::Flush(of, rank) => of == context && target.is_none_or(|target| target == rank),
@@ -166,22 +182,20 @@ pub fn flushed(win: &WindowObject, target: Option<c_int>) {
 pub fn window_freed(win: &WindowObject) {
     let context = win.context();
     with(|state| {
-        let is_of = |access: &&LiveAccess| matches!(access.until, Until::Flush(of, _) if of == context);
-        let left = state.accesses.live.values().filter(is_of).filter(|access| !access.areas.is_empty());
-        for access in left {
-            let text = &access.text;
+        for text in state.accesses.on(context) {
             state
                 .findings
                 .say(format!("{text} was not ended before MPI_Win_free; call MPI_Win_fence between the two"));
         }
     });
+    targets::window_freed(win);
     flushed(win, None);
 }
 
 /// A split collective access begins.
 pub fn began_split(file: &FileObject, buffer: &Buffer<'_>, access: Access) {
     let areas: Vec<Area> = Area::of(buffer, access).into_iter().collect();
-    begin(Until::End(file.file().context()), &file_text(file, buffer), areas);
+    let _ = begin(Until::End(file.file().context()), &file_text(file, buffer), areas);
 }
 
 /// The split collective access of a file has ended.

@@ -88,6 +88,30 @@ impl Area {
         (runs.len() <= RUNS).then_some(runs)
     }
 
+    /// Whether the operation writes some byte more than once, for its type has elements in one place.
+    pub fn is_written_twice(&self) -> bool {
+        if self.access == Access::Read || !self.has_gaps() {
+            return false;
+        }
+        self.runs().is_some_and(|runs| runs.windows(2).any(|pair| pair[0].end > pair[1].start))
+    }
+
+    /// Whether its first and its last byte are memory of the process, or nobody knows.
+    pub fn is_there(&self) -> bool {
+        let mut bytes = [0_u8; 2];
+        let to = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        let byte_at = |at: usize| libc::iovec { iov_base: at as *mut _, iov_len: 1 };
+        let from = [byte_at(self.range.start), byte_at(self.range.end - 1)];
+        // SAFETY: writes into `bytes`; what it reads need not be there: the kernel says so.
+        let read = unsafe { libc::process_vm_readv(libc::getpid(), &raw const to, 1, from.as_ptr(), 2, 0) };
+        match read {
+            2 => true,
+            -1 if std::io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT) => true,
+            // Memory of devices is none that the kernel reads.
+            _ => is_mapped(self.range.start) && is_mapped(self.range.end - 1),
+        }
+    }
+
     fn has_gaps(&self) -> bool {
         !self.datatype.is_contiguous()
     }
@@ -133,6 +157,19 @@ impl Area {
         let mix = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         (usize::try_from(read) == Ok(length)).then(|| bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix))
     }
+}
+
+/// Whether the process has a mapping at `addr` that it may read or write.
+fn is_mapped(addr: usize) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    maps.lines().any(|line| {
+        let bounds = line.split_once(' ').and_then(|(range, rest)| {
+            let (from, to) = range.split_once('-')?;
+            let number = |text| usize::from_str_radix(text, 16).ok();
+            Some((number(from)?..number(to)?, rest.starts_with("--")))
+        });
+        bounds.is_some_and(|(range, is_shut)| !is_shut && range.contains(&addr))
+    })
 }
 
 /// Bytes that two of some areas share, if one of the two is written; the first such two in the order of addresses.

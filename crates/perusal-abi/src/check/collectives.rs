@@ -1,6 +1,6 @@
 //! Collective calls, each compared with that of the member of the communicator that has come first (MPI 5.0 §6.14).
 
-use super::{State, function, report, with};
+use super::{State, function, report, threads, with};
 use crate::coll::call::CollectiveOp;
 use crate::coll::signature::{Difference, Signature};
 use crate::coll::signature_table::{Meeting, SignatureTable, TEXT_BYTES, TableCall};
@@ -108,6 +108,7 @@ fn meet(
     }
     let members = members_of(comm);
     with(|state| {
+        threads::collective(state, comm.context, function(), &on);
         let number = state.collectives.numbers.entry(comm.context).or_default();
         *number += 1;
         let (number, rank) = (*number, engine.rank());

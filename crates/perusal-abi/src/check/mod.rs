@@ -9,6 +9,8 @@
 //! | [`accesses`] | one-sided operations and split accesses to files, which no request ends |
 //! | [`objects`] | handles that are alive, and who made them |
 //! | [`collectives`] | calls compared with those of other members |
+//! | [`targets`] | what one-sided operations access at their targets |
+//! | [`threads`] | threads that call at once |
 //! | [`types`] | types of messages, compared between sender and receiver |
 //! | [`report`] | what was found, and how it is said |
 //!
@@ -21,6 +23,8 @@ mod collectives;
 mod objects;
 mod report;
 mod requests;
+mod targets;
+mod threads;
 mod types;
 
 pub use accesses::{
@@ -36,7 +40,8 @@ pub use requests::{
     blocking_exchange, blocking_message, blocking_operation, ended, freed, noted, ready, received, seen,
     started,
 };
-
+pub use targets::{ended as ended_at_target, fence};
+pub use threads::{began as call_began, ended as call_ended};
 pub use types::{call_failed, cancelled, claimed};
 
 use crate::comm::Comm;
@@ -64,6 +69,8 @@ struct State {
     objects: objects::Makers,
     collectives: collectives::Calls,
     messages: types::Messages,
+    targets: targets::Targets,
+    callers: threads::Callers,
     findings: report::Findings,
     freed: report::FreedComms,
 }
@@ -105,8 +112,16 @@ impl Kind {
     }
 }
 
-/// Says where areas that an operation is about to use are in use, or overlap.
+/// Says where areas that an operation is about to use are in use, or overlap, or are not there.
 fn conflicts<T: fmt::Display>(areas: &[buffers::Area], text: impl Fn() -> T) {
+    if !areas.iter().all(buffers::Area::is_there) {
+        with(|state| {
+            state.findings.say(format!(
+                "{} has a buffer that is no memory of the process, or ends behind it; give the address of the data, and no more elements than there are",
+                text()
+            ));
+        });
+    }
     overlaps(areas, &text);
     with(|state| {
         for area in areas {
@@ -132,6 +147,14 @@ fn overlaps<T: fmt::Display>(areas: &[buffers::Area], text: impl Fn() -> T) {
             let bytes = report::bytes(shared as u64);
             state.findings.say(format!(
                 "{} writes {bytes} that it also reads, or writes twice; its buffers must not overlap",
+                text()
+            ));
+        });
+    }
+    if areas.iter().any(buffers::Area::is_written_twice) {
+        with(|state| {
+            state.findings.say(format!(
+                "{} writes elements of its type in one place; a type that receives must not have two elements in one place",
                 text()
             ));
         });

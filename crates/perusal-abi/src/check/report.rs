@@ -122,6 +122,10 @@ fn left_by_calls() -> Vec<String> {
             let unknown = state.collectives.unknown;
             left.push(format!("{unknown} collective calls were not compared, for want of shared memory"));
         }
+        if state.targets.unknown > 0 {
+            let unknown = state.targets.unknown;
+            left.push(format!("{unknown} one-sided operations were not compared, for want of shared memory"));
+        }
         if state.messages.unknown > 0 {
             let unknown = state.messages.unknown;
             left.push(format!(

@@ -97,10 +97,26 @@ struct LiveRequest {
     summed: bool,
     /// The type in which it receives a message.
     receives: Option<Datatype>,
+    /// Whether it is active, and whether it ever was.
+    active: bool,
+    ever_active: bool,
+    /// Whether it has been cancelled since it was started.
+    cancelled: bool,
+    /// Whether a wait or test has asked for it while it was not.
+    asked_in_vain: bool,
     /// How often it has been started, if it is for a collective operation.
     starts: Option<Starts>,
     /// Its partitions, if it sends some: its areas are those that are ready.
     partitions: Option<Partitions>,
+}
+
+impl LiveRequest {
+    /// What is wrong with a persistent request that was waited for and never started.
+    fn never_started(&self) -> Option<String> {
+        let text = &self.text;
+        let is_it = self.asked_in_vain && !self.ever_active;
+        is_it.then(|| format!("{text} was waited for and never started; call MPI_Start before"))
+    }
 }
 
 /// The partitions of a send.
@@ -136,6 +152,13 @@ impl Live {
         self.0.get(&handle).is_some_and(|live| live.receives.is_some())
     }
 
+    /// Says that a request has been cancelled: then it may be freed (MPI 5.0 §3.8.4).
+    pub fn cancelled(&mut self, handle: usize) {
+        if let Some(live) = self.0.get_mut(&handle) {
+            live.cancelled = true;
+        }
+    }
+
     /// Says more of the call that made a request.
     pub fn rename(&mut self, handle: usize, text: String) {
         if let Some(live) = self.0.get_mut(&handle) {
@@ -146,6 +169,7 @@ impl Live {
     /// What is wrong with the requests that are there when MPI ends.
     pub fn left(&self) -> Vec<String> {
         let Ok(engine) = engine() else { return vec![] };
+        let never_started = self.0.values().filter_map(LiveRequest::never_started);
         let left = self.0.iter().filter_map(|(handle, live)| {
             let text = &live.text;
             let persists = match requests::find(engine, *handle).ok()? {
@@ -160,7 +184,7 @@ impl Live {
                 format!("{text} was never completed; call MPI_Wait or MPI_Test for its request")
             })
         });
-        left.collect()
+        left.chain(never_started).collect()
     }
 }
 
@@ -210,8 +234,20 @@ fn keep(
     active: bool,
 ) {
     with(|state| {
-        let (starts, partitions) = (None, None);
-        let live = LiveRequest { text, kind, areas, sums: vec![], summed, receives, starts, partitions };
+        let live = LiveRequest {
+            text,
+            kind,
+            areas,
+            sums: vec![],
+            summed,
+            receives,
+            active: false,
+            ever_active: false,
+            cancelled: false,
+            asked_in_vain: false,
+            starts: None,
+            partitions: None,
+        };
         state.requests.0.insert(handle, live);
     });
     if active {
@@ -340,6 +376,7 @@ pub fn started(handle: usize) {
     conflicts(&areas, || text.clone());
     with(|state| {
         let Some(live) = state.requests.0.get_mut(&handle) else { return };
+        (live.active, live.ever_active, live.cancelled) = (true, true, false);
         if let Some(starts) = &mut live.starts {
             starts.times += 1;
         }
@@ -359,6 +396,8 @@ pub fn ended(handle: usize, persists: bool, bytes: Option<usize>) {
     }
     with(|state| {
         let Some(live) = state.requests.0.get_mut(&handle) else { return };
+        live.asked_in_vain |= !live.active;
+        live.active = false;
         let sums = core::mem::take(&mut live.sums);
         state.buffers.remove(handle, &live.areas);
         if let Some(at) = Area::first_changed(&live.areas, &sums) {
@@ -427,6 +466,15 @@ pub fn freed(handle: usize) {
     with(|state| {
         if let Some(live) = state.requests.0.remove(&handle) {
             state.buffers.remove(handle, &live.areas);
+            if live.active && !live.cancelled && live.receives.is_some() {
+                let text = &live.text;
+                state.findings.say(format!(
+                    "{text} was freed while it was active, so that nothing says when its message has come; call MPI_Wait instead, or MPI_Cancel before"
+                ));
+            }
+            if let Some(left) = live.never_started() {
+                state.findings.say(left);
+            }
             if let Some(starts) = live.starts {
                 starts.compare(state);
             }

@@ -88,7 +88,10 @@ pub fn claimed(handle: usize) {
 
 /// A request is about to be cancelled. Of a send its receiver cannot know which of several messages it was.
 pub fn cancelled(handle: usize) {
-    let table = with(|state| if state.requests.receives(handle) { None } else { state.collectives.table() });
+    let table = with(|state| {
+        state.requests.cancelled(handle);
+        if state.requests.receives(handle) { None } else { state.collectives.table() }
+    });
     if let Some(table) = table.flatten() {
         table.stop_messages();
     }

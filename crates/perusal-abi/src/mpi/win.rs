@@ -179,6 +179,13 @@ fn flushed(win: &WindowObject, target: Option<c_int>) {
     }
 }
 
+/// The operations on the window with a target, or with all, are about to be complete, which others may know before this call returns.
+fn about_to_end(win: &WindowObject, target: Option<c_int>) {
+    if check::is_on() {
+        check::ended_at_target(win, target, false);
+    }
+}
+
 /// MPI_Win_set_info: hints that are not named stay as they are.
 pub fn set_info(win: &WindowObject, hints: Info) -> Result<()> {
     if check::is_on() {
@@ -211,6 +218,7 @@ pub fn fence(assert: c_int, win: &WindowObject) -> Result<()> {
             named.iter().filter(|(bit, _)| assert & bit != 0).map(|(_, name)| *name).collect();
         let about = if given.is_empty() { "neither assertion".to_owned() } else { given.join(" | ") };
         compare(win, "assertions", &about);
+        check::fence(win, assert & MPI_MODE_NOPRECEDE != 0);
     }
     win.fence(engine()?, checked)?;
     flushed(win, None);
@@ -231,6 +239,7 @@ pub fn start(group: Arc<Group>, assert: c_int, win: &WindowObject) -> Result<()>
 
 /// MPI_Win_complete.
 pub fn complete(win: &WindowObject) -> Result<()> {
+    about_to_end(win, None);
     win.complete(engine()?)?;
     flushed(win, None);
     Ok(())
@@ -260,6 +269,7 @@ pub fn lock(kind: c_int, rank: c_int, assert: c_int, win: &WindowObject) -> Resu
 /// MPI_Win_unlock.
 pub fn unlock(rank: c_int, win: &WindowObject) -> Result<()> {
     if rank != MPI_PROC_NULL {
+        about_to_end(win, Some(rank));
         win.unlock(engine()?, rank)?;
         flushed(win, Some(rank));
     }
@@ -273,6 +283,7 @@ pub fn lock_all(assert: c_int, win: &WindowObject) -> Result<()> {
 
 /// MPI_Win_unlock_all.
 pub fn unlock_all(win: &WindowObject) -> Result<()> {
+    about_to_end(win, None);
     win.unlock_all(engine()?)?;
     flushed(win, None);
     Ok(())

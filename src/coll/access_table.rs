@@ -1,0 +1,254 @@
+//! One-sided operations that are under way, in the shared heap, so that each origin can compare what it accesses at a target with what others access
+//! there: a part of the table of calls that are checked.
+//!
+//! - **Access rule 1.** Entries are read and written by whoever holds the lock before them. An entry is free while its key is 0, and all are from
+//!   the [`MARK`](MARK_AT) on.
+//! - **Access rule 2.** An origin makes the entries of an operation before it begins it, and frees them when it is complete at its target: at the
+//!   latest before another one can know that it is, and where a fence ends it, when all have come to the fence.
+
+use super::signature_table::{get, hold, set, set_text, text_of};
+use crate::limits::APART;
+use crate::shm::SharedLock;
+use crate::sync::AtomicU64;
+use core::ops::Range;
+use core::ptr::NonNull;
+
+const ENTRIES: usize = 8192;
+/// Words of an entry: its key, its origin and what it does, its epoch, the number of its operation, where it begins and ends, and the function.
+const WORDS: usize = 9;
+const DONE_BY: usize = 1;
+const EPOCH: usize = 2;
+const NUMBER: usize = 3;
+const START: usize = 4;
+const END: usize = 5;
+const TEXT: usize = 6;
+/// The word of the mark, behind the lock.
+const MARK_AT: usize = 64;
+const _: () = assert!(size_of::<SharedLock>() <= MARK_AT && MARK_AT + 8 <= APART);
+/// Bytes of this part of the table.
+pub const BYTES: usize = APART + (ENTRIES * WORDS * 8).next_multiple_of(APART);
+
+/// What an operation does at its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// It reads.
+    Get = 0,
+    /// It writes.
+    Put = 1,
+    /// It reads and writes each element at once, as others of its kind may do meanwhile.
+    Accumulate = 2,
+}
+
+impl Doing {
+    const fn of(word: u64) -> Self {
+        match word {
+            0 => Self::Get,
+            1 => Self::Put,
+            _ => Self::Accumulate,
+        }
+    }
+
+    /// Whether operations of the two kinds on one place must not be under way at once.
+    const fn conflicts(self, other: Self) -> bool {
+        !matches!((self, other), (Self::Get, Self::Get) | (Self::Accumulate, Self::Accumulate))
+    }
+}
+
+/// A one-sided operation.
+#[derive(Debug, Clone, Copy)]
+pub struct TableAccess {
+    /// The context id of the window.
+    pub context: u32,
+    /// The target's rank in the job.
+    pub target: u32,
+    /// The origin's rank in the job.
+    pub origin: u32,
+    /// What it does.
+    pub doing: Doing,
+    /// Fences that the origin has called on the window, if it is one between two fences; else 0.
+    pub epoch: u64,
+    /// The number of the operation at its origin.
+    pub number: u64,
+    /// The function.
+    pub function: &'static str,
+}
+
+/// An operation that is under way and accesses the same place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    /// Its origin's rank in the job.
+    pub origin: u32,
+    /// What it does.
+    pub doing: Doing,
+    /// The function.
+    pub function: String,
+    /// The addresses at the target that both access.
+    pub shared: Range<u64>,
+}
+
+/// The part of the table that has the operations.
+#[derive(Debug, Clone, Copy)]
+pub struct AccessTable {
+    base: NonNull<u8>,
+}
+
+impl AccessTable {
+    /// The part at `base`.
+    ///
+    /// # Safety
+    /// [`BYTES`] bytes that were zeroed lie there, aligned as the job's memory is, and are mapped as long as the process lives; they are for accesses
+    /// only.
+    pub(super) const unsafe fn new(base: NonNull<u8>) -> Self {
+        Self { base }
+    }
+
+    fn lock(&self) -> &SharedLock {
+        // SAFETY: the part begins with the lock (`new`), zeroed, which is a value of it; all accesses are atomic.
+        unsafe { self.base.cast::<SharedLock>().as_ref() }
+    }
+
+    /// Entries before it may be in use.
+    fn mark(&self) -> &AtomicU64 {
+        // SAFETY: a word behind the lock (`new`), zeroed; all accesses are atomic.
+        unsafe { self.base.add(MARK_AT).cast().as_ref() }
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &[AtomicU64]> {
+        // SAFETY: behind the lock the part has so many words (`new`), zeroed; all accesses are atomic.
+        let words = unsafe {
+            core::slice::from_raw_parts(self.base.add(APART).cast::<AtomicU64>().as_ptr(), ENTRIES * WORDS)
+        };
+        words.chunks_exact(WORDS)
+    }
+
+    fn in_use(&self) -> impl Iterator<Item = &[AtomicU64]> {
+        self.entries().take(get(self.mark()) as usize)
+    }
+
+    /// An operation begins, which accesses these addresses at its target. Returns another one that is under way and must not be, and whether there was
+    /// room for all of this one.
+    #[must_use]
+    pub fn begin(&self, access: &TableAccess, runs: &[Range<u64>]) -> (Option<Other>, bool) {
+        let Some(_held) = hold(self.lock()) else { return (None, false) };
+        let key = key_of(access.context, access.target);
+        let mut other = None;
+        for entry in self.in_use().filter(|entry| get(&entry[0]) == key && get(&entry[EPOCH]) == access.epoch)
+        {
+            let (origin, doing) = done_by(entry);
+            if !doing.conflicts(access.doing) {
+                continue;
+            }
+            let (start, end) = (get(&entry[START]), get(&entry[END]));
+            let shared = runs.iter().map(|run| run.start.max(start)..run.end.min(end));
+            if let Some(shared) = shared.into_iter().find(|shared| !shared.is_empty()) {
+                other =
+                    Some(Other { origin, doing, function: text_of(entry[TEXT..].iter().map(get)), shared });
+                break;
+            }
+        }
+        let mut left = runs.iter();
+        let mut next = left.next();
+        for (at, entry) in self.entries().enumerate() {
+            let Some(run) = next else { break };
+            if get(&entry[0]) != 0 {
+                continue;
+            }
+            set(&entry[0], key);
+            set(&entry[DONE_BY], u64::from(access.origin) << 32 | access.doing as u64);
+            set(&entry[EPOCH], access.epoch);
+            set(&entry[NUMBER], access.number);
+            set(&entry[START], run.start);
+            set(&entry[END], run.end);
+            set_text(&entry[TEXT..], access.function);
+            set(self.mark(), get(self.mark()).max(at as u64 + 1));
+            next = left.next();
+        }
+        (other, next.is_none())
+    }
+
+    /// Operations of this origin on a window are complete: those of which `is_over` says so, by target, kind and number.
+    pub fn end(&self, context: u32, origin: u32, is_over: impl Fn(u32, Doing, u64) -> bool) {
+        let Some(_held) = hold(self.lock()) else { return };
+        let mut mark = 0;
+        for (at, entry) in self.in_use().enumerate() {
+            let key = get(&entry[0]);
+            let (of, doing) = done_by(entry);
+            let is_own = key >> 32 == u64::from(context) + 1 && of == origin;
+            if is_own && is_over(key as u32, doing, get(&entry[NUMBER])) {
+                set(&entry[0], 0);
+            } else if key != 0 {
+                mark = at as u64 + 1;
+            }
+        }
+        set(self.mark(), mark);
+    }
+}
+
+const fn key_of(context: u32, target: u32) -> u64 {
+    (context as u64 + 1) << 32 | target as u64
+}
+
+fn done_by(entry: &[AtomicU64]) -> (u32, Doing) {
+    let word = get(&entry[DONE_BY]);
+    ((word >> 32) as u32, Doing::of(word & u64::from(u32::MAX)))
+}
+
+#[cfg(all(test, not(miri), not(perusal_loom)))]
+mod tests {
+    use super::*;
+    use crate::coll::signature_table::SignatureTable;
+    use crate::shm::Job;
+
+    fn access(origin: u32, doing: Doing, epoch: u64) -> TableAccess {
+        TableAccess {
+            context: 3,
+            target: 1,
+            origin,
+            doing,
+            epoch,
+            number: 7,
+            function: "MPI_Compare_and_swap",
+        }
+    }
+
+    #[test]
+    fn what_overlaps_in_one_epoch_is_found_until_it_ends() {
+        let job = Job::singleton().unwrap();
+        let table = SignatureTable::of(&job).unwrap().accesses();
+        let begin =
+            |access: &TableAccess, from, to| table.begin(access, core::slice::from_ref(&(from..to))).0;
+        assert_eq!(table.begin(&access(0, Doing::Put, 2), &[0..8, 16..24]), (None, true));
+        assert_eq!(begin(&access(2, Doing::Put, 2), 8, 16), None, "beside it");
+        assert_eq!(begin(&access(2, Doing::Put, 3), 0, 8), None, "in another epoch");
+        let elsewhere = TableAccess { target: 2, ..access(2, Doing::Put, 2) };
+        assert_eq!(begin(&elsewhere, 0, 8), None, "at another target");
+        let found = begin(&access(2, Doing::Get, 2), 12, 14).map(|other| (other.origin, other.shared));
+        assert_eq!(found, Some((2, 12..14)));
+        let found = begin(&access(2, Doing::Accumulate, 2), 20, 32).unwrap();
+        assert_eq!((found.origin, found.function.as_str()), (0, "MPI_Compare_and_swap"));
+        table.end(3, 0, |target, doing, number| (target, doing, number) == (1, Doing::Put, 7));
+        assert_eq!(begin(&access(2, Doing::Get, 2), 0, 8), None);
+        table.end(3, 2, |_, _, _| true);
+        assert_eq!(get(table.mark()), 0, "all are free again");
+    }
+
+    #[test]
+    fn reads_and_accumulates_are_among_themselves() {
+        for (one, other) in [(Doing::Get, Doing::Get), (Doing::Accumulate, Doing::Accumulate)] {
+            assert!(!one.conflicts(other));
+        }
+        for other in [Doing::Get, Doing::Put, Doing::Accumulate] {
+            assert!(Doing::Put.conflicts(other) && other.conflicts(Doing::Put));
+        }
+    }
+
+    #[test]
+    fn what_has_no_room_is_said() {
+        let job = Job::singleton().unwrap();
+        let table = SignatureTable::of(&job).unwrap().accesses();
+        let many: Vec<_> = (0..ENTRIES as u64).map(|at| at * 2..at * 2 + 1).collect();
+        assert!(table.begin(&access(0, Doing::Put, 0), &many[1..]).1);
+        assert!(table.begin(&access(0, Doing::Put, 0), &many[..1]).1);
+        assert!(!table.begin(&access(0, Doing::Put, 0), &many[..1]).1);
+    }
+}
