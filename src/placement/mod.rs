@@ -14,7 +14,7 @@ mod policy;
 mod report;
 mod topology;
 
-pub use policy::{Bind, MapBy, Placement, Policy, place};
+pub use policy::{Bind, MapBy, Placement, Policy, place, ranks_per_node};
 pub use topology::{Cpu, MachineTopology};
 
 use std::os::linux::net::SocketAddrExt;

@@ -77,15 +77,18 @@ impl Policy {
         }
     }
 
-    /// Reads the value of `--map-by`: core, slot or hwthread (pack), socket or numa (round robin), with the modifiers
-    /// PE=n (width) and, without effect, OVERSUBSCRIBE, NOOVERSUBSCRIBE and SPAN.
+    /// Reads the value of `--map-by`: core, slot, hwthread or ppr:N:node (pack), socket or numa (round robin), with the
+    /// modifiers PE=n (width) and, without effect, OVERSUBSCRIBE, NOOVERSUBSCRIBE and SPAN.
     ///
     /// # Errors
     /// [`Error::Other`] that lists what is possible.
     pub fn set_map(&mut self, text: &str) -> Result<()> {
         let lower = text.to_ascii_lowercase();
-        let mut parts = lower.split([':', ',']);
-        self.map = match parts.next().unwrap_or_default() {
+        let (what, modifiers) = match per_node(&lower) {
+            Some((_, modifiers)) => ("node", modifiers),
+            None => first_part(&lower),
+        };
+        self.map = match what {
             "core" | "slot" | "hwthread" | "pack" | "" => MapBy::Pack,
             "socket" | "package" | "spread" => MapBy::Socket,
             "numa" | "numanode" => MapBy::Numa,
@@ -93,11 +96,11 @@ impl Policy {
             "node" => MapBy::Pack,
             _ => {
                 return Err(Error::Other(format!(
-                    "--map-by {text}: it must be core, slot, socket or numa (with :PE=n for n cores a rank)"
+                    "--map-by {text}: it must be core, slot, socket, numa or ppr:N:node (with :PE=n for n cores a rank)"
                 )));
             }
         };
-        for modifier in parts {
+        for modifier in modifiers.split([':', ',']).filter(|modifier| !modifier.is_empty()) {
             match modifier.strip_prefix("pe=") {
                 Some(width) => self.set_width("--map-by", text, width)?,
                 None if matches!(modifier, "oversubscribe" | "nooversubscribe" | "span" | "hwtcpus") => {}
@@ -117,6 +120,24 @@ impl Policy {
         }
         Ok(())
     }
+}
+
+/// How many ranks a value of `--map-by` wants on each node: the N of ppr:N:node.
+#[must_use]
+pub fn ranks_per_node(text: &str) -> Option<u32> {
+    per_node(&text.to_ascii_lowercase()).map(|(ranks, _)| ranks)
+}
+
+/// The number in ppr:N:node, and the modifiers behind it.
+fn per_node(lower: &str) -> Option<(u32, &str)> {
+    let (number, rest) = lower.strip_prefix("ppr:")?.split_once(':')?;
+    let (what, modifiers) = first_part(rest);
+    Some((number.parse().ok()?, modifiers)).filter(|_| what == "node")
+}
+
+/// What stands before the first separator, and what behind.
+fn first_part(text: &str) -> (&str, &str) {
+    text.split_once([':', ',']).unwrap_or((text, ""))
 }
 
 /// Where each rank of a job sits.
@@ -314,7 +335,13 @@ mod tests {
         for wrong in ["", "corr", "core:0", "core:x"] {
             assert!(policy.set_bind(wrong).is_err(), "{wrong}");
         }
-        assert!(policy.set_map("ppr:2:socket").is_err());
+        policy.set_map("ppr:2:node:pe=4").unwrap();
+        assert_eq!((policy.map, policy.width), (MapBy::Pack, 4));
+        assert_eq!(ranks_per_node("PPR:2:node:pe=4"), Some(2));
+        for wrong in ["ppr:2:socket", "ppr:x:node", "ppr:2", "ppr", "ppr:2:node:PE=0"] {
+            assert!(policy.set_map(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(ranks_per_node("node"), None);
         assert!(policy.set_map("core:PE=0").is_err());
     }
 }

@@ -2,14 +2,14 @@
 //! the programs of a job. What has a meaning on one machine is honoured, what has none is taken with a note, and what
 //! would change the outcome or is unknown is refused.
 
+mod count;
 mod notes;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{CommandFactory, Parser};
-use perusal::internals::dynamic::spawn::most_of_soft;
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use perusal::internals::placement::Policy;
 use perusal::internals::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS, KINDS_VARIABLE, initial_errhandler};
 use perusal::internals::variables::VariableId;
@@ -31,6 +31,7 @@ use crate::trace::Request;
 /// deadlock; 126 or 127 if a program cannot be run.
 #[derive(Parser, Debug, Default)]
 #[command(
+    name = "perusal",
     version,
     allow_negative_numbers = true,
     override_usage = "perusal run [-n N] [options] program [args…] [: [-n N] [options] program [args…]]…"
@@ -180,14 +181,15 @@ struct RunOptions {
         hide = true
     )]
     elsewhere: Vec<OsString>,
-    /// There is one node, so these say nothing.
-    #[arg(long = "ppn", aliases = ["perhost", "npernode", "N", "grr", "rr"], short = 'N', hide = true)]
-    per_node: Vec<OsString>,
+    /// Ranks on each node: on this machine alone their number, where -n does not say it.
+    #[arg(long = "ppn", aliases = ["perhost", "npernode", "N", "grr"], short = 'N', hide = true)]
+    per_node: Option<u32>,
     /// Without meaning and without harm.
     #[arg(
         long = "allow-run-as-root",
         aliases = ["display-map", "display-allocation", "enable-x", "disable-x",
-            "print-all-exitcodes", "exitinfo", "nolocal", "quiet", "verbose", "localonly", "local"],
+            "print-all-exitcodes", "exitinfo", "nolocal", "quiet", "verbose", "localonly", "local", "rr",
+            "print-rank-map"],
         short = 'q',
         short_alias = 'v',
         hide = true
@@ -301,14 +303,26 @@ impl From<perusal::Error> for PlanError {
 /// # Errors
 /// What is unknown, incomplete or impossible here.
 pub fn parse(name: &str, arguments: &[OsString], usable: u32) -> Result<Plan, PlanError> {
-    let table = OptionTable::of(RunOptions::command());
+    let table = OptionTable::of(command());
     let from_file = config_file::expand(arguments, &table)?;
     let arguments = from_file.as_deref().unwrap_or(arguments);
     let blocks = arguments.split(|argument| argument == ":").map(|block| {
         let normal = table.normalise(name, block)?;
-        RunOptions::try_parse_from(normal).map_err(PlanError::Clap)
+        let given = command().try_get_matches_from(normal);
+        given.and_then(|given| RunOptions::from_arg_matches(&given)).map_err(PlanError::Clap)
     });
     plan(blocks.collect::<Result<_, _>>()?, usable)
+}
+
+/// The options as they are read: of switches, many of which are spellings of one, any number may be given.
+fn command() -> clap::Command {
+    RunOptions::command().mut_args(|arg| match arg.get_action() {
+        ArgAction::SetTrue => {
+            let itself = arg.get_id().clone();
+            arg.overrides_with(itself)
+        }
+        _ => arg,
+    })
 }
 
 /// What the environment says of a variable that the launcher obeys.
@@ -374,7 +388,7 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
     let share_heap = plan.hosts.is_none() && blocks.iter().any(|block| block.share_heap);
     for block in blocks {
         take_globals(&mut plan, &block)?;
-        let count = count_of(&block, default_count)?;
+        let count = count::of(&block, plan.hosts.as_ref(), default_count)?;
         plan.apps.push(App {
             count,
             changes: changes(&block, &for_all, (&logging, share_heap))?,
@@ -415,30 +429,17 @@ fn hosts_of(blocks: &[RunOptions]) -> Option<Hosts> {
     let mut options = Vec::new();
     for block in blocks {
         let kinds = block.memory_alloc_kinds.as_ref().map(OsString::from);
+        let per_node = block.per_node.map(|ranks| ranks.to_string().into());
         let given = [
             ("-launcher", &block.launcher),
             ("-launcher-exec", &block.launcher_exec),
             ("-iface", &block.iface),
             ("-memory-alloc-kinds", &kinds),
+            ("-ppn", &per_node),
         ];
         options.extend(given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
     }
     Some(Hosts { list, options })
-}
-
-/// How many ranks of a program there are to be.
-fn count_of(block: &RunOptions, default: u32) -> Result<u32, String> {
-    let most = block.count.unwrap_or(default);
-    let count = match &block.soft {
-        Some(soft) => most_of_soft(soft.as_bytes(), most).map_err(|_| {
-            format!("--soft {soft}: it must list numbers, first:last or first:last:stride, one of them up to {most}")
-        })?,
-        None => most,
-    };
-    if count == 0 {
-        return Err("-n 0: a job has at least one rank".into());
-    }
-    Ok(count)
 }
 
 /// What is to be logged of the whole job; the last word of several counts.

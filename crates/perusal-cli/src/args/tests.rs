@@ -21,6 +21,12 @@ fn the_spellings_of_the_number_of_ranks() {
     assert_eq!(read("a").unwrap().ranks(), 6);
     assert_eq!(read("-n 7 -soft 2:6:2 a").unwrap().ranks(), 6);
     assert_eq!(read("a : b").unwrap().ranks(), 2);
+    // So many on each node, and there is one.
+    for line in ["-N 3 a", "-npernode 3 a", "-ppn 3 a", "--map-by ppr:3:node a", "--map-by PPR:3:node:PE=2 a"]
+    {
+        assert_eq!(read(line).unwrap().ranks(), 3, "{line}");
+        assert_eq!(read(&format!("-n 2 {line} : {line}")).unwrap().ranks(), 5, "{line}");
+    }
 }
 
 #[test]
@@ -85,6 +91,16 @@ fn what_other_mpis_have_is_taken_with_a_note_where_it_says_nothing_here() {
 }
 
 #[test]
+fn switches_may_be_given_again_and_in_several_spellings() {
+    let line = "--allow-run-as-root --display-map -q -v -rr --oversubscribe --use-hwthread-cpus -genvall -envall -l -l -n 2 a";
+    let plan = read(line).unwrap();
+    assert!(plan.label);
+    assert_eq!((plan.ranks(), plan.notes.len()), (2, 0));
+    // Of two values one would have to be forgotten.
+    assert!(refused("-n 2 -n 3 a").contains("cannot be used multiple times"));
+}
+
+#[test]
 fn hosts_are_elsewhere_unless_all_of_them_are_this_machine() {
     assert_eq!(read("-host localhost:2,127.0.0.1 a").unwrap().hosts, None);
     let plan = read("--hosts localhost:2,elsewhere.example:3 --launcher ssh a").unwrap();
@@ -92,6 +108,8 @@ fn hosts_are_elsewhere_unless_all_of_them_are_this_machine() {
     assert_eq!(hosts.list, ["localhost:2", "elsewhere.example:3"]);
     assert_eq!(hosts.options, [("-launcher", "ssh".into())]);
     assert_eq!((plan.apps[0].count, plan.notes.len()), (5, 0));
+    let plan = read("--hosts elsewhere.example,other.example -ppn 2 a").unwrap();
+    assert_eq!((plan.ranks(), plan.hosts.unwrap().options), (4, vec![("-ppn", "2".into())]));
     assert_eq!(read("--launcher ssh a").unwrap().notes.len(), 1);
     let notes = read("--hosts elsewhere.example --check --bind-to core a").unwrap().notes;
     assert_eq!(notes.len(), 2);
@@ -109,6 +127,8 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(refused("-lq a").contains("unknown option -lq"));
     assert!(refused("-n").contains("-n needs 1 more argument"));
     assert!(refused("-n 0 a").contains("at least one rank"));
+    assert!(refused("-N 0 a").contains("at least one rank"));
+    assert!(refused("--map-by ppr:2:socket a").contains("ppr:N:node"));
     assert!(refused("-n x a").contains("invalid value 'x'"));
     assert!(refused("-host elsewhere.example:x a").contains("HOST:RANKS"));
     assert!(refused("--timeout -3 a").contains("above 0"));
@@ -144,5 +164,5 @@ fn options_of_the_whole_job() {
 
 #[test]
 fn the_definition_of_options_is_sound() {
-    RunOptions::command().debug_assert();
+    command().debug_assert();
 }
