@@ -197,6 +197,17 @@ impl Check {
             it.builds(it.wrapper("mpicxx").args(STRICT), &["version.cpp"], "MPI 5.0")
         });
         self.that("mpic++ is mpicxx", |it| it.builds(&mut it.wrapper("mpic++"), &["version.cpp"], "MPI 5.0"));
+        self.that("a program links by the name that the library has with other MPIs", |it| {
+            it.builds(&mut it.wrapper("mpicc"), &["version.c", "-lmpi"], "MPI 5.0")
+        });
+        self.that("and needs the library by its own name alone", |it| {
+            let needed = Self::must(it.at(Path::new("readelf")).args(["-d", "program"]))?;
+            if needed.contains("[libmpi_abi.so.1]") && !needed.contains("[libmpi.so") {
+                Ok(())
+            } else {
+                Err(needed)
+            }
+        });
         self.that("a program links with the static library", |it| {
             it.builds(&mut it.wrapper("mpicc"), &["version.c", "-static-mpi"], "MPI 5.0")
         });
