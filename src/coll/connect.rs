@@ -30,7 +30,7 @@ fn named(contexts: &impl Contexts, names: &[u8]) -> Result<Option<Group>> {
 /// other leader. A leader without one sends its group that the call has failed.
 ///
 /// # Errors
-/// As for [`context`]; [`Error::Comm`] if the groups have a member in common.
+/// As for [`context`](super::create::context); [`Error::Comm`] if the groups have a member in common.
 pub async fn connect<T: Transport, U: Transport>(
     transport: &T,
     contexts: &impl Contexts,
