@@ -8,6 +8,10 @@
 //! not in MPI and may call it (MPI_THREAD_MULTIPLE: with any other level none may while one waits), one of the library's that accesses files, or something outside of the job. Guests count as ranks where their job's memory is known, and where whoever has met them is a guest, too. A job
 //! with such a thread, or with a wait for something outside, is never called deadlocked. A thread that only another thread of its process could wake is
 //! none that acts, if all but the one that waits in MPI are such.
+//!
+//! Whether somebody else may act is asked between the first and the second look: what a thread has sent that is gone by then lies where the ranks
+//! poll afterwards, and while all wait no new one begins. Asked behind the third look it would be too late: a thread that sends and ends between the
+//! look and the question would have been there for neither.
 
 use std::time::{Duration, Instant};
 
@@ -55,11 +59,14 @@ impl Watch {
 
     /// Looks at the job. Returns true once the job is known to be deadlocked.
     pub fn look(&mut self, scene: &Scene<'_>) -> bool {
-        self.add(look_at_all(scene), Instant::now()) && may_be_proved(scene)
+        // Before the look: see above.
+        let is_closed = self.first.is_some() && self.second.is_none() && may_be_proved(scene);
+        self.add(is_closed, look_at_all(scene), Instant::now())
     }
 
-    /// Adds a look at all ranks, if one was possible, at a moment. Returns whether the looks prove that nothing happens in the job.
-    fn add(&mut self, looks: Option<Vec<Look>>, now: Instant) -> bool {
+    /// Adds a look at all ranks, if one was possible, at a moment. `is_closed`: since the look before, there was a moment at which nobody but the
+    /// ranks that wait could act. Returns whether the looks prove that nothing will happen in the job.
+    fn add(&mut self, is_closed: bool, looks: Option<Vec<Look>>, now: Instant) -> bool {
         let Some(looks) = looks.filter(|_| self.on) else {
             *self = Self::new(self.on);
             return false;
@@ -84,7 +91,7 @@ impl Watch {
                     && second.iter().zip(&looks).all(polled)
             }
             (Some(_), None) => {
-                self.second = Some((looks, now));
+                self.second = is_closed.then_some((looks, now));
                 false
             }
             (None, _) => {
@@ -197,7 +204,7 @@ mod tests {
         loop {
             let look = |begin: &u64| (!runs_before || *begin <= moment).then(|| seen(moment, *begin, sleep));
             let looks = begins.iter().map(look).collect();
-            if watch.add(looks, start + Duration::from_millis(moment)) {
+            if watch.add(true, looks, start + Duration::from_millis(moment)) {
                 return moment.checked_sub(deadlock).expect("no proof before the deadlock");
             }
             moment += u64::try_from(watch.pause().as_millis()).expect("a short pause");
@@ -232,7 +239,24 @@ mod tests {
         for look in 0..1000_u64 {
             // Something is handled between each two looks, in one wait.
             let looks = vec![Look::Waits { number: 1, stirred: look, vain: 3 * look }, Look::Over];
-            assert!(!watch.add(Some(looks), start + Duration::from_millis(250 * look)));
+            assert!(!watch.add(true, Some(looks), start + Duration::from_millis(250 * look)));
         }
+    }
+
+    #[test]
+    fn what_a_thread_has_sent_before_it_ended_is_polled_for_before_there_is_a_proof() {
+        let start = Instant::now();
+        let mut watch = Watch::new(true);
+        let mut proved = |look: u64, is_closed, vain| {
+            let looks = vec![Look::Waits { number: 1, stirred: 1, vain }];
+            watch.add(is_closed, Some(looks), start + Duration::from_millis(250 * look))
+        };
+        // All have polled in vain for long, and a thread was there that may call MPI.
+        assert!((0..9).all(|look| !proved(look, false, 3 * look)));
+        // It is gone at the next look, and nobody has polled since: its last message may be under way.
+        assert!(!proved(9, true, 27));
+        assert!(!proved(10, true, 27));
+        assert!(!proved(11, true, 28));
+        assert!(proved(12, true, 29));
     }
 }
