@@ -108,8 +108,8 @@ impl Task for Combined {
         Some(RaisedOn::comm(self.comm.0, &self.comm.1))
     }
     fn cancel(&self, _: &Engine) -> Result<()> {
-        // A combined operation cannot be taken back in half: the attempt is allowed and has no effect.
-        Ok(())
+        // One half may be over and the other not. Said to be cancelled, it would have to end whatever others do (MPI 5.0 §3.8.4).
+        Err(Error::Request("a combined send and receive cannot be cancelled"))
     }
     fn free(&self, engine: &Engine) -> Result<()> {
         if !self.sent.is_over() {
