@@ -138,6 +138,26 @@ pub enum Error {
         /// Bytes that the posted receive can take.
         room: u64,
     },
+    /// Elements are packed into a buffer that is too small (MPI_ERR_TRUNCATE).
+    #[error(
+        "{need} bytes to pack do not fit into the {room} that are left of the packing buffer; MPI_Pack_size and MPI_Pack_external_size say how many it must have"
+    )]
+    PackSpace {
+        /// Bytes of the elements.
+        need: u64,
+        /// Bytes of the buffer behind the position.
+        room: u64,
+    },
+    /// More elements are unpacked than there are (MPI_ERR_TRUNCATE).
+    #[error(
+        "{need} bytes to unpack are more than the {left} that are left of the packing buffer; unpack no more than was packed"
+    )]
+    UnpackEnd {
+        /// Bytes of the elements.
+        need: u64,
+        /// Bytes of the buffer behind the position.
+        left: u64,
+    },
     /// A buffered send found no room (MPI_ERR_BUFFER).
     #[error(
         "buffered send of {need} bytes: {free} bytes are free in the attached buffer; attach a larger one with MPI_Buffer_attach"
@@ -383,7 +403,9 @@ impl Error {
             E::Topology(_) => abi::MPI_ERR_TOPOLOGY,
             E::Dims(_) => abi::MPI_ERR_DIMS,
             E::Arg(_) | E::Value(_) | E::Partitions(_) => abi::MPI_ERR_ARG,
-            E::Truncate { .. } | E::RmaTruncate { .. } => abi::MPI_ERR_TRUNCATE,
+            E::Truncate { .. } | E::RmaTruncate { .. } | E::PackSpace { .. } | E::UnpackEnd { .. } => {
+                abi::MPI_ERR_TRUNCATE
+            }
             E::Info(_) => abi::MPI_ERR_INFO,
             E::InfoKey(_) => abi::MPI_ERR_INFO_KEY,
             E::InfoValue(_) => abi::MPI_ERR_INFO_VALUE,

@@ -3,6 +3,16 @@
  */
 #include "check.h"
 
+/* What does not fit, with the sentence. */
+static void said(int code, const char *part) {
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    OK(MPI_Error_string(code, text, &length));
+    CLASS(code, MPI_ERR_TRUNCATE);
+    if (!strstr(text, part)) fprintf(stderr, "said: %s\n", text);
+    CHECK(strstr(text, part) != NULL);
+}
+
 static void in_pieces(void) {
     char tape[32];
     int position = 0, i = 7, back = 0, size;
@@ -12,14 +22,14 @@ static void in_pieces(void) {
     SAME(position, 4);
     OK(MPI_Pack(d, 2, MPI_DOUBLE, tape, sizeof tape, &position, MPI_COMM_WORLD));
     SAME(position, 20);
-    CLASS(MPI_Pack(d, 2, MPI_DOUBLE, tape, sizeof tape, &position, MPI_COMM_WORLD), MPI_ERR_TRUNCATE);
+    said(MPI_Pack(d, 2, MPI_DOUBLE, tape, sizeof tape, &position, MPI_COMM_WORLD), "MPI_Pack: 16 bytes to pack do not fit into the 12 that are left");
     SAME(position, 20);
     position = 0;
     OK(MPI_Unpack(tape, 20, &position, &back, 1, MPI_INT, MPI_COMM_WORLD));
     OK(MPI_Unpack(tape, 20, &position, d_back, 2, MPI_DOUBLE, MPI_COMM_WORLD));
     SAME(back, 7);
     CHECK(d_back[0] == 1.5 && d_back[1] == -2.5);
-    CLASS(MPI_Unpack(tape, 20, &position, &back, 1, MPI_INT, MPI_COMM_WORLD), MPI_ERR_TRUNCATE);
+    said(MPI_Unpack(tape, 20, &position, &back, 1, MPI_INT, MPI_COMM_WORLD), "MPI_Unpack: 4 bytes to unpack are more than the 0 that are left");
     CLASS(MPI_Pack_size(-1, MPI_INT, MPI_COMM_WORLD, &size), MPI_ERR_COUNT);
     CLASS(MPI_Pack_size(1, MPI_INT, MPI_COMM_NULL, &size), MPI_ERR_COMM);
     OK(MPI_Type_contiguous(2, MPI_INT, &type));
@@ -85,7 +95,8 @@ static void external(void) {
     CHECK(wide_back == wide);
     CLASS(MPI_Pack_external_size("native", 1, MPI_INT, &size), MPI_ERR_ARG);
     position = 0;
-    CLASS(MPI_Pack_external("external32", &i, 1, MPI_INT, tape, 3, &position), MPI_ERR_TRUNCATE);
+    said(MPI_Pack_external("external32", &i, 1, MPI_INT, tape, 3, &position), "4 bytes to pack do not fit into the 3 that are left");
+    said(MPI_Unpack_external("external32", tape, 3, &position, &i, 1, MPI_INT), "4 bytes to unpack are more than the 3 that are left");
 }
 
 int main(int argc, char **argv) {

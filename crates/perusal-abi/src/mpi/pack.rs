@@ -24,14 +24,11 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// The next `need` bytes of the buffer.
-    ///
-    /// # Errors
-    /// [`Error::Truncate`] if there are not that many.
-    fn next(&self, need: usize) -> Result<*mut u8> {
+    /// The next `need` bytes of the buffer; `less` is the error if there are fewer, from both numbers.
+    fn next(&self, need: usize, less: fn(u64, u64) -> Error) -> Result<*mut u8> {
         let room = self.storage.size.unwrap_or(0) - self.at;
         if room < need {
-            return Err(Error::Truncate { sent: need as u64, room: room as u64 });
+            return Err(less(need as u64, room as u64));
         }
         if !is_memory(self.storage.addr.addr()) && need > 0 {
             return Err(Error::Buffer("the packing buffer is NULL or MPI_IN_PLACE"));
@@ -40,16 +37,22 @@ impl<'a> Tape<'a> {
     }
 
     /// The next `need` bytes, to be read.
+    ///
+    /// # Errors
+    /// [`Error::UnpackEnd`] if there are not that many.
     fn read(&self, need: usize) -> Result<&[u8]> {
-        let from = self.next(need)?;
+        let from = self.next(need, |need, left| Error::UnpackEnd { need, left })?;
         // SAFETY: argument rule 3: `next` has seen that the buffer holds them. A slice of nothing needs no address.
         Ok(if need == 0 { &[] } else { unsafe { core::slice::from_raw_parts(from, need) } })
     }
 
     /// The next `need` bytes, to be written.
+    ///
+    /// # Errors
+    /// [`Error::PackSpace`] if there are not that many.
     #[allow(clippy::mut_from_ref)]
     fn write(&self, need: usize) -> Result<&mut [u8]> {
-        let to = self.next(need)?;
+        let to = self.next(need, |need, room| Error::PackSpace { need, room })?;
         // SAFETY: argument rule 3: `next` has seen that the buffer has room for them, and each function here asks once. A slice
         // of nothing needs no address.
         Ok(if need == 0 { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(to, need) } })
