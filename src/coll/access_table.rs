@@ -138,9 +138,7 @@ impl AccessTable {
             if !doing.conflicts(access.doing) {
                 continue;
             }
-            let (start, end) = (get(&entry[START]), get(&entry[END]));
-            let shared = runs.iter().map(|run| run.start.max(start)..run.end.min(end));
-            if let Some(shared) = shared.into_iter().find(|shared| !shared.is_empty()) {
+            if let Some(shared) = shared_with(entry, runs) {
                 other =
                     Some(Other { origin, doing, function: text_of(entry[TEXT..].iter().map(get)), shared });
                 break;
@@ -166,6 +164,35 @@ impl AccessTable {
         (other, next.is_none())
     }
 
+    /// An operation that is under way and writes or updates memory of the rank `target` of the job at one of these addresses. Of those between two
+    /// fences only where `is_now` says so, by the context id of the window and the number of its fences.
+    #[must_use]
+    pub fn writer(
+        &self,
+        target: u32,
+        runs: impl FnOnce() -> Vec<Range<u64>>,
+        is_now: impl Fn(u32, u64) -> bool,
+    ) -> Option<Other> {
+        // An operation that the caller must know of, by a message, had its entry before.
+        if get(self.mark()) == 0 {
+            return None;
+        }
+        let runs = runs();
+        let _held = hold(self.lock())?;
+        self.in_use().find_map(|entry| {
+            let (key, epoch) = (get(&entry[0]), get(&entry[EPOCH]));
+            let (origin, doing) = done_by(entry);
+            if key == 0 || key as u32 != target || doing == Doing::Get {
+                return None;
+            }
+            if epoch != 0 && !is_now((key >> 32) as u32 - 1, epoch) {
+                return None;
+            }
+            let shared = shared_with(entry, &runs)?;
+            Some(Other { origin, doing, function: text_of(entry[TEXT..].iter().map(get)), shared })
+        })
+    }
+
     /// Operations of this origin on a window are complete: those of which `is_over` says so, by target, kind and number.
     pub fn end(&self, context: u32, origin: u32, is_over: impl Fn(u32, Doing, u64) -> bool) {
         let Some(_held) = hold(self.lock()) else { return };
@@ -186,6 +213,13 @@ impl AccessTable {
 
 const fn key_of(context: u32, target: u32) -> u64 {
     (context as u64 + 1) << 32 | target as u64
+}
+
+/// The addresses of the first of some runs that an entry has, too.
+fn shared_with(entry: &[AtomicU64], runs: &[Range<u64>]) -> Option<Range<u64>> {
+    let (start, end) = (get(&entry[START]), get(&entry[END]));
+    let mut shared = runs.iter().map(|run| run.start.max(start)..run.end.min(end));
+    shared.find(|shared| !shared.is_empty())
 }
 
 fn done_by(entry: &[AtomicU64]) -> (u32, Doing) {
@@ -226,6 +260,12 @@ mod tests {
         assert_eq!(found, Some((2, 12..14)));
         let found = begin(&access(2, Doing::Accumulate, 2), 20, 32).unwrap();
         assert_eq!((found.origin, found.function.as_str()), (0, "MPI_Compare_and_swap"));
+        let writer = |target, fences| {
+            table.writer(target, || vec![14..15, 20..40], |context, epoch| (context, epoch) == (3, fences))
+        };
+        assert_eq!(writer(1, 2).map(|other| (other.origin, other.shared)), Some((0, 20..24)));
+        assert_eq!(writer(1, 3).map(|other| other.origin), None, "of another epoch");
+        assert_eq!(writer(2, 2), None, "at another target");
         table.end(3, 0, |target, doing, number| (target, doing, number) == (1, Doing::Put, 7));
         assert_eq!(begin(&access(2, Doing::Get, 2), 0, 8), None);
         table.end(3, 2, |_, _, _| true);

@@ -121,6 +121,40 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "awaited-by-two",
+        true,
+        &[
+            "rank 0: MPI_Test was called for the request of MPI_Irecv (from rank 0, tag 7, on 'halo', 4 bytes) while another thread was in MPI_Waitsome for it; let one thread wait for a request",
+            "rank 1: MPI_Test was called for the request of MPI_Irecv (from rank 1, tag 7, on 'halo', 4 bytes) while another thread was in MPI_Waitsome for it; let one thread wait for a request",
+        ],
+    ),
+    (
+        "packed-in-use",
+        true,
+        &[
+            "rank 0: MPI_Pack (4 bytes) uses 4 bytes of the buffer that MPI_Irecv (from rank 0, tag 7, on 'halo', 4 bytes) receives into, which is not complete; wait for it before, or use another buffer",
+            "rank 1: MPI_Pack (4 bytes) uses 4 bytes of the buffer that MPI_Irecv (from rank 1, tag 7, on 'halo', 4 bytes) receives into, which is not complete; wait for it before, or use another buffer",
+            "rank 0: MPI_Unpack (4 bytes) uses 4 bytes of the buffer that MPI_Issend (to rank 0, tag 8, on 'halo', 4 bytes) sends, which is not complete; wait for it before, or use another buffer",
+            "rank 1: MPI_Unpack (4 bytes) uses 4 bytes of the buffer that MPI_Issend (to rank 1, tag 8, on 'halo', 4 bytes) sends, which is not complete; wait for it before, or use another buffer",
+        ],
+    ),
+    (
+        "received-where-others-put",
+        true,
+        &[
+            "rank 1: MPI_Recv (from rank 0, tag 7, on 'halo', 8 bytes) writes 4 bytes of this rank's window that MPI_Put of rank 0 writes, and nothing says which of the two is first; separate them by a fence, or by a flush and a message",
+        ],
+    ),
+    (
+        "left-attached-and-open",
+        true,
+        &[
+            "rank 0: a port was never closed; call MPI_Close_port",
+            "ranks 0 and 1: the attached buffer was never detached; call MPI_Buffer_detach",
+            "ranks 0 and 1: the buffer that is attached to 'MPI_COMM_SELF' was never detached; call MPI_Comm_detach_buffer",
+        ],
+    ),
+    (
         "send-never-completed",
         true,
         &[

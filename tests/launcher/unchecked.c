@@ -437,6 +437,20 @@ static void clean(void) {
     MPI_Comm_disconnect(&copy);
 }
 
+/* Buffers that stay attached, and a port that stays open beside one that is closed. */
+static void left_attached_and_open(void) {
+    static char one[1000], other[1000];
+    char port[MPI_MAX_PORT_NAME], closed[MPI_MAX_PORT_NAME];
+    MPI_Buffer_attach(one, sizeof one);
+    MPI_Comm_attach_buffer(MPI_COMM_SELF, other, sizeof other);
+    MPI_Comm_attach_buffer(halo, MPI_BUFFER_AUTOMATIC, 0);
+    MPI_Comm_detach_buffer(halo, &(void *){NULL}, &(int){0});
+    if (rank) return;
+    MPI_Open_port(MPI_INFO_NULL, port);
+    MPI_Open_port(MPI_INFO_NULL, closed);
+    MPI_Close_port(closed);
+}
+
 struct mistake {
     const char *name;
     void (*make)(void);
@@ -494,6 +508,10 @@ struct mistake {
     {"called-by-another-thread", called_by_another_thread},
     {"called-at-once", called_at_once},
     {"collective-at-once", collective_at_once},
+    {"awaited-by-two", awaited_by_two},
+    {"packed-in-use", packed_in_use},
+    {"received-where-others-put", received_where_others_put},
+    {"left-attached-and-open", left_attached_and_open},
     {"clean", clean},
 };
 

@@ -19,6 +19,7 @@ void no_memory(void);
 void never_started(void);
 void freed_while_active(void);
 void partition_changed(void);
+void packed_in_use(void);
 void partitions_fit(void);
 
 /* unchecked_pieces.c */
@@ -32,6 +33,7 @@ void mixtures_differ(void);
 
 /* unchecked_windows.c */
 void accessed_by_two(void);
+void received_where_others_put(void);
 void accesses_fit(void);
 void fence_asserts_wrongly(void);
 
@@ -40,6 +42,7 @@ int level_of(const char *mistake);
 void called_by_another_thread(void);
 void called_at_once(void);
 void collective_at_once(void);
+void awaited_by_two(void);
 
 /* unchecked_comms.c */
 void split_types_differ(void);

@@ -245,3 +245,22 @@ void freed_while_active(void) {
     MPI_Barrier(halo);
     if (rank == 1) MPI_Send(&value, 1, MPI_INT, 0, 7, halo);
 }
+
+/* Packed while it is received into, and unpacked into what is sent. What is packed lies beside it. */
+void packed_in_use(void) {
+    int got = 0, sent = 5, value = 7, position = 0;
+    char tape[64];
+    MPI_Request requests[2];
+    MPI_Irecv(&got, 1, MPI_INT, rank, 7, halo, &requests[0]);
+    MPI_Issend(&sent, 1, MPI_INT, rank, 8, halo, &requests[1]);
+    MPI_Pack(&value, 1, MPI_INT, tape, sizeof tape, &position, halo);
+    MPI_Pack(&got, 1, MPI_INT, tape, sizeof tape, &position, halo);
+    position = 0;
+    MPI_Unpack(tape, sizeof tape, &position, &value, 1, MPI_INT, halo);
+    position = 0;
+    MPI_Unpack(tape, sizeof tape, &position, &sent, 1, MPI_INT, halo);
+    sent = 5;
+    MPI_Recv(&value, 1, MPI_INT, rank, 8, halo, MPI_STATUS_IGNORE);
+    MPI_Send(&value, 1, MPI_INT, rank, 7, halo);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}

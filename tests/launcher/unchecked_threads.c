@@ -10,6 +10,7 @@ int level_of(const char *mistake) {
     if (strcmp(mistake, "called-by-another-thread") == 0) return MPI_THREAD_FUNNELED;
     if (strcmp(mistake, "called-at-once") == 0) return MPI_THREAD_SERIALIZED;
     if (strcmp(mistake, "collective-at-once") == 0) return MPI_THREAD_MULTIPLE;
+    if (strcmp(mistake, "awaited-by-two") == 0) return MPI_THREAD_MULTIPLE;
     return MPI_THREAD_SINGLE;
 }
 
@@ -69,6 +70,45 @@ static void meet_oneself(void) {
     while (!inside) continue;
     MPI_Barrier(MPI_COMM_SELF);
     called = 1;
+}
+
+/* A request that both threads have, and one that keeps the thread that waits for both of them in MPI until the other thread has called, too. */
+static MPI_Request of_both;
+static int got;
+
+static int query(void *extra, MPI_Status *status) {
+    (void)extra;
+    MPI_Status_set_elements(status, MPI_INT, 0);
+    MPI_Status_set_cancelled(status, 0);
+    linger();
+    return MPI_SUCCESS;
+}
+
+static int nothing_to_free(void *extra) { return (void)extra, MPI_SUCCESS; }
+static int nothing_to_cancel(void *extra, int complete) { return (void)extra, (void)complete, MPI_SUCCESS; }
+
+static void *waits(void *unused) {
+    MPI_Request requests[2] = {of_both, MPI_REQUEST_NULL};
+    int number, indices[2];
+    MPI_Grequest_start(query, nothing_to_free, nothing_to_cancel, NULL, &requests[1]);
+    MPI_Grequest_complete(requests[1]);
+    MPI_Waitsome(2, requests, &number, indices, MPI_STATUSES_IGNORE);
+    return unused;
+}
+
+static void test_too(void) {
+    int flag;
+    while (!inside) continue;
+    MPI_Test(&of_both, &flag, MPI_STATUS_IGNORE);
+    called = 1;
+}
+
+void awaited_by_two(void) {
+    int value = 7;
+    MPI_Irecv(&got, 1, MPI_INT, rank, 7, halo, &of_both);
+    in_a_thread(waits, test_too);
+    MPI_Send(&value, 1, MPI_INT, rank, 7, halo);
+    MPI_Wait(&of_both, MPI_STATUS_IGNORE);
 }
 
 void called_at_once(void) { in_a_thread(reduces, meet_oneself); }

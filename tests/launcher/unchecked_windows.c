@@ -39,6 +39,31 @@ void accessed_by_two(void) {
     MPI_Win_free(&win);
 }
 
+/* Rank 1 receives into its window while it may be put there; then beside it, and when that is over. */
+void received_where_others_put(void) {
+    int *base, value[WORDS] = {0};
+    MPI_Win win = made(&base);
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        MPI_Put(value, 4, MPI_INT, 1, 2, 4, MPI_INT, win);
+        MPI_Barrier(halo);
+        MPI_Send(value, 2, MPI_INT, 1, 7, halo);
+        MPI_Send(value, 2, MPI_INT, 1, 7, halo);
+        MPI_Barrier(halo);
+        MPI_Win_unlock(1, win);
+        MPI_Barrier(halo);
+        MPI_Send(value, 4, MPI_INT, 1, 7, halo);
+    } else if (rank == 1) {
+        MPI_Barrier(halo);
+        MPI_Recv(base + 5, 2, MPI_INT, 0, 7, halo, MPI_STATUS_IGNORE);
+        MPI_Recv(base, 2, MPI_INT, 0, 7, halo, MPI_STATUS_IGNORE);
+        MPI_Barrier(halo);
+        MPI_Barrier(halo);
+        MPI_Recv(base + 2, 4, MPI_INT, 0, 7, halo, MPI_STATUS_IGNORE);
+    }
+    MPI_Win_free(&win);
+}
+
 /* One after the other, beside each other, at different targets, or of a kind that may be at once. */
 void accesses_fit(void) {
     int *base, value[WORDS] = {0}, got[WORDS];
@@ -52,6 +77,8 @@ void accesses_fit(void) {
         MPI_Accumulate(value, 2, MPI_INT, 0, 4, 2, MPI_INT, MPI_SUM, win);
         MPI_Fetch_and_op(value, got + 1, MPI_INT, 0, 5, MPI_REPLACE, win);
         MPI_Win_fence(round == 3 ? MPI_MODE_NOSUCCEED : 0, win);
+        /* It was put there before the fence, and the next time it will be put beside it. */
+        MPI_Bcast(base + round % 2, 1, MPI_INT, 0, halo);
     }
     for (int round = 0; round < 4; round++) {
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);

@@ -1,5 +1,6 @@
 //! The memory that active operations use: an operation must not write what another one uses (MPI 5.0 §3.7.2).
 
+use crate::abi::MPI_BYTE;
 use crate::arguments::Buffer;
 use crate::coll::call::Elements;
 use crate::datatype::Datatype;
@@ -38,6 +39,12 @@ impl Area {
     pub fn of(buffer: &Buffer<'_>, access: Access) -> Option<Self> {
         let count = usize::try_from(buffer.count).ok()?;
         Self::new(buffer.addr.addr(), count, datatypes::datatype(buffer.datatype).ok()?, access)
+    }
+
+    /// So many bytes from `addr` on.
+    #[must_use]
+    pub fn of_bytes(addr: *const u8, bytes: usize, access: Access) -> Option<Self> {
+        Self::new(addr.addr(), bytes, Datatype::predefined(MPI_BYTE)?, access)
     }
 
     /// Elements of a collective operation.
@@ -86,6 +93,17 @@ impl Area {
             .collect();
         runs.sort_unstable_by_key(|run| run.start);
         (runs.len() <= RUNS).then_some(runs)
+    }
+
+    /// The addresses of its bytes, in runs; none if these are too many.
+    pub fn addresses(&self) -> Vec<Range<u64>> {
+        let runs = if self.has_gaps() { self.runs().unwrap_or_default() } else { vec![self.range.clone()] };
+        runs.into_iter().map(|run| run.start as u64..run.end as u64).collect()
+    }
+
+    /// Whether the operation writes it.
+    pub fn is_written(&self) -> bool {
+        self.access == Access::Write
     }
 
     /// Whether the operation writes some byte more than once, for its type has elements in one place.

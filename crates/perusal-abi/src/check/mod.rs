@@ -28,17 +28,17 @@ mod threads;
 mod types;
 
 pub use accesses::{
-    began_one_sided, began_split, blocking_file, ended_split, file_name, flushed, one_sided_request,
+    began_one_sided, began_split, blocking_file, ended_split, file_name, flushed, one_sided_request, packing,
     window_freed, window_name,
 };
 pub use buffers::Access;
 pub use collectives::{compare, compare_call, compare_groups, compare_on_comm};
-pub use objects::{ObjectKind, made};
+pub use objects::{ObjectKind, made, port_closed, port_opened};
 pub use report::{comm_freed, context_freed};
 pub use requests::{
-    Half, began_exchange, began_file, began_message, began_operation, began_partitioned, began_persistent,
-    blocking_exchange, blocking_message, blocking_operation, ended, freed, noted, ready, received, seen,
-    started,
+    Half, asked, began_exchange, began_file, began_message, began_operation, began_partitioned,
+    began_persistent, blocking_exchange, blocking_message, blocking_operation, ended, freed, noted, ready,
+    received, seen, started,
 };
 pub use targets::{ended as ended_at_target, fence};
 pub use threads::{began as call_began, ended as call_ended};
@@ -123,6 +123,9 @@ fn conflicts<T: fmt::Display>(areas: &[buffers::Area], text: impl Fn() -> T) {
         });
     }
     overlaps(areas, &text);
+    for area in areas.iter().filter(|area| area.is_written()) {
+        targets::about_to_write(area, || text().to_string());
+    }
     with(|state| {
         for area in areas {
             let Some((other, access, bytes)) = state.buffers.conflict(area) else { continue };

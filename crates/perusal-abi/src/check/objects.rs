@@ -1,9 +1,11 @@
 //! Handles that the program has made and never freed.
 
-use super::{function, types, with};
+use super::{function, report, types, with};
+use crate::abi::{MPI_COMM_SELF, MPI_COMM_WORLD};
 use crate::mpi::{attr, errhandler, group, info, probe};
+use crate::process::engine;
 use crate::{comms, datatypes, files, windows};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A kind of object that programs make and free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,16 +48,48 @@ const KINDS: [Row; 10] = [
     (ObjectKind::Message, "a message", "received; call MPI_Mrecv", probe::made),
 ];
 
-/// The functions that have made objects.
+/// What the program has made.
 #[derive(Default)]
-pub struct Makers(BTreeMap<(ObjectKind, usize), &'static str>);
+pub struct Makers {
+    /// The functions that have made objects.
+    functions: BTreeMap<(ObjectKind, usize), &'static str>,
+    /// The names of ports that are open.
+    ports: BTreeSet<Vec<u8>>,
+}
 
 /// The function that this thread has called makes an object.
 pub fn made(kind: ObjectKind, handle: usize) {
     if kind == ObjectKind::Message {
         types::probed(handle);
     }
-    with(|state| state.objects.0.insert((kind, handle), function()));
+    with(|state| state.objects.functions.insert((kind, handle), function()));
+}
+
+/// The program has opened a port.
+pub fn port_opened(name: &[u8]) {
+    with(|state| state.objects.ports.insert(name.to_vec()));
+}
+
+/// The program has closed a port.
+pub fn port_closed(name: &[u8]) {
+    with(|state| state.objects.ports.remove(name));
+}
+
+/// Buffers that are attached, each in a sentence.
+fn attached() -> Vec<String> {
+    let of_comm = |handle| {
+        let comm = comms::get(handle).ok()?;
+        let name = report::name_of(&comm);
+        let text = || {
+            format!("the buffer that is attached to {name} was never detached; call MPI_Comm_detach_buffer")
+        };
+        comm.buffers().is_attached().then(text)
+    };
+    let of_process = engine().is_ok_and(|engine| engine.buffers().is_attached());
+    let of_process =
+        of_process.then(|| "the attached buffer was never detached; call MPI_Buffer_detach".into());
+    let all = [MPI_COMM_WORLD, MPI_COMM_SELF].into_iter().chain(comms::made());
+    of_process.into_iter().chain(all.filter_map(of_comm)).collect()
 }
 
 impl Makers {
@@ -64,7 +98,7 @@ impl Makers {
         let mut left = vec![];
         for (kind, what, freed, there) in KINDS {
             for handle in there() {
-                let maker = self.0.get(&(kind, handle)).copied().unwrap_or_default();
+                let maker = self.functions.get(&(kind, handle)).copied().unwrap_or_default();
                 // MPI_Init makes the communicator with the parent.
                 if maker.starts_with("MPI_Init") {
                     continue;
@@ -74,6 +108,8 @@ impl Makers {
                 left.push(format!("{what}{name}{by} was never {freed}"));
             }
         }
+        left.extend(attached());
+        left.extend(self.ports.iter().map(|_| "a port was never closed; call MPI_Close_port".to_owned()));
         left
     }
 }

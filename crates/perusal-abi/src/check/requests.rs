@@ -12,10 +12,12 @@ use crate::events::CommEvents;
 use crate::files::FileObject;
 use crate::process::engine;
 use crate::requests::{self, Named};
+use core::cell::RefCell;
 use core::ffi::c_int;
 use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::thread::{self, ThreadId};
 
 /// A call of a message: its text is made only where something is said of it.
 #[derive(Clone)]
@@ -84,6 +86,11 @@ impl fmt::Display for Text {
     }
 }
 
+thread_local! {
+    /// Requests for which this thread's call waits, or which it tests.
+    static ASKED: RefCell<Vec<usize>> = const { RefCell::new(vec![]) };
+}
+
 /// A request, as the checks know it.
 struct LiveRequest {
     /// The call that made it, with its arguments.
@@ -104,6 +111,8 @@ struct LiveRequest {
     cancelled: bool,
     /// Whether a wait or test has asked for it while it was not.
     asked_in_vain: bool,
+    /// The thread that is in a wait or test for it, and the function.
+    asked_by: Option<(ThreadId, &'static str)>,
     /// How often it has been started, if it is for a collective operation.
     starts: Option<Starts>,
     /// Its partitions, if it sends some: its areas are those that are ready.
@@ -245,6 +254,7 @@ fn keep(
             ever_active: false,
             cancelled: false,
             asked_in_vain: false,
+            asked_by: None,
             starts: None,
             partitions: None,
         };
@@ -382,6 +392,48 @@ pub fn started(handle: usize) {
         }
         live.sums = areas.iter().map(|area| if live.summed { area.sum() } else { None }).collect();
         areas.into_iter().for_each(|area| state.buffers.add(handle, area));
+    });
+}
+
+/// This thread waits for requests, or tests them, until its call ends: says of which another thread does so (MPI 5.0 §11.6.2).
+pub fn asked(handles: &[usize]) {
+    let own = thread::current().id();
+    with(|state| {
+        for handle in handles {
+            let Some(live) = state.requests.0.get_mut(handle).filter(|live| live.active) else { continue };
+            match live.asked_by {
+                Some((thread, other)) if thread != own => {
+                    let text = &live.text;
+                    state.findings.say(format!(
+                        "{} was called for the request of {text} while another thread was in {other} for it; let one thread wait for a request",
+                        function()
+                    ));
+                }
+                _ => {
+                    live.asked_by = Some((own, function()));
+                    ASKED.with_borrow_mut(|asked| asked.push(*handle));
+                }
+            }
+        }
+    });
+}
+
+/// The call of this thread ends, that may have asked for requests.
+pub fn asked_no_more() {
+    let asked = ASKED.take();
+    if asked.is_empty() {
+        return;
+    }
+    let own = thread::current().id();
+    with(|state| {
+        for handle in asked {
+            // Another request may have the handle by now.
+            if let Some(live) = state.requests.0.get_mut(&handle)
+                && live.asked_by.is_some_and(|(thread, _)| thread == own)
+            {
+                live.asked_by = None;
+            }
+        }
     });
 }
 

@@ -5,6 +5,7 @@
 //! nothing is said of operations that messages may have ordered.
 
 use super::accesses::window_name;
+use super::buffers::Area;
 use super::{State, function, report, with};
 use crate::arguments::Target;
 use crate::coll::access_table::{AccessTable, Doing, TableAccess};
@@ -89,6 +90,26 @@ pub fn began(target: &Target<'_>, number: usize, text: &str) {
                 verb(other.doing)
             ));
         }
+    });
+}
+
+/// An operation of this rank that is no one-sided one is about to write an area: says which one-sided operation writes there, too.
+pub fn about_to_write(area: &Area, text: impl FnOnce() -> String) {
+    let Ok(own) = engine().map(|engine| engine.rank()) else { return };
+    with(|state| {
+        // Without the table no operation is known.
+        let Some(table) = state.collectives.table().map(|table| table.accesses()) else { return };
+        let fences = &state.targets.fences;
+        let is_now = |context, epoch| fences.get(&context) == Some(&epoch);
+        let Some(other) = table.writer(own, || area.addresses(), is_now) else { return };
+        let bytes = report::bytes(other.shared.end - other.shared.start);
+        state.findings.say(format!(
+            "{} writes {bytes} of this rank's window that {} of rank {} {}, and nothing says which of the two is first; separate them by a fence, or by a flush and a message",
+            text(),
+            other.function,
+            other.origin,
+            verb(other.doing)
+        ));
     });
 }
 

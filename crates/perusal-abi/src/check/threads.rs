@@ -1,7 +1,7 @@
 //! Threads that call MPI: whether the thread level allows it (MPI 5.0 §11.6.2), and collective calls of two threads on one communicator (MPI 5.0
 //! §6.14).
 
-use super::{State, is_on, with};
+use super::{State, is_on, requests, with};
 use crate::abi::{MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, MPI_THREAD_SINGLE};
 use crate::process;
 use core::cell::Cell;
@@ -83,6 +83,7 @@ pub fn ended() {
     if depth > 0 {
         return;
     }
+    requests::asked_no_more();
     let (context, is_inside) = (COLLECTIVE.take(), INSIDE.take());
     if context.is_some() || is_inside {
         with(|state| {

@@ -4,6 +4,7 @@ use super::comm_create::{admit, making, only_within};
 use super::spawn_events::SpawnSpan;
 use crate::abi::*;
 use crate::arguments::{Argument, Letters, Room, RootOnly, Words};
+use crate::check;
 use crate::coll::{BlockingTransport, Purpose, bcast};
 use crate::comm::Comm;
 use crate::comms;
@@ -266,13 +267,20 @@ pub fn spawn_multiple(
 /// MPI_Open_port. No info key is known.
 pub fn open_port(_: Info, port: Letters<'_>) -> Result<()> {
     let name = name(&Request::OpenPort)?;
+    if check::is_on() {
+        check::port_opened(&name);
+    }
     // SAFETY: the standard asks for MPI_MAX_PORT_NAME bytes.
     unsafe { port.write(MPI_MAX_PORT_NAME as usize, &name) }
 }
 
 /// MPI_Close_port.
 pub fn close_port(port: &[u8]) -> Result<()> {
-    name(&Request::ClosePort(port.to_vec())).map(drop)
+    name(&Request::ClosePort(port.to_vec()))?;
+    if check::is_on() {
+        check::port_closed(port);
+    }
+    Ok(())
 }
 
 /// Waits at a port for the other side, as MPI_Comm_accept and MPI_Comm_connect do.

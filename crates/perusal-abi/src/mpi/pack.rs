@@ -1,6 +1,7 @@
 //! Packing and unpacking, in the native and in the "external32" representation (MPI 5.0 §5.2, §5.3).
 
 use crate::arguments::{Argument, Buffer, ByteBuffer, Count, Fitting, IntegerAt, OrUndefined};
+use crate::check::{self, Access};
 use crate::comm::Comm;
 use crate::datatypes::datatype as committed;
 use crate::error::{Error, Result};
@@ -69,8 +70,12 @@ pub fn pack(comm: Arc<Comm>, from: Buffer<'_>, to: ByteBuffer<'_>, position: Int
     let tape = Tape::new(to, position)?;
     let (n, ty) = contents(&from)?;
     let need = ty.bytes_of(n)?;
+    let packed = tape.write(need)?;
+    if check::is_on() {
+        check::packing(&from, Access::Read, packed.as_ptr(), need);
+    }
     // SAFETY: argument rule 3: `n` elements lie at the address; MPI 5.0 §5.2 forbids that the buffers overlap.
-    unsafe { ty.pack(n, from.addr.cast(), 0, tape.write(need)?) };
+    unsafe { ty.pack(n, from.addr.cast(), 0, packed) };
     tape.advance(need)
 }
 
@@ -80,8 +85,12 @@ pub fn unpack(comm: Arc<Comm>, from: ByteBuffer<'_>, position: IntegerAt<'_>, to
     let tape = Tape::new(from, position)?;
     let (n, ty) = contents(&to)?;
     let need = ty.bytes_of(n)?;
+    let packed = tape.read(need)?;
+    if check::is_on() {
+        check::packing(&to, Access::Write, packed.as_ptr(), need);
+    }
     // SAFETY: argument rule 3: there is room for `n` elements at the address; MPI 5.0 §5.2 forbids that the buffers overlap.
-    unsafe { ty.unpack(n, to.addr.cast(), 0, tape.read(need)?) };
+    unsafe { ty.unpack(n, to.addr.cast(), 0, packed) };
     tape.advance(need)
 }
 
@@ -115,8 +124,12 @@ pub fn pack_external(
     let tape = Tape::new(to, position)?;
     let (n, ty) = contents(&from)?;
     let need = ty.external_size(n)?;
+    let packed = tape.write(need)?;
+    if check::is_on() {
+        check::packing(&from, Access::Read, packed.as_ptr(), need);
+    }
     // SAFETY: as for MPI_Pack: `n` elements lie at the address, and the buffers do not overlap (MPI 5.0 §5.3).
-    unsafe { ty.pack_external(n, from.addr.cast(), tape.write(need)?) }?;
+    unsafe { ty.pack_external(n, from.addr.cast(), packed) }?;
     tape.advance(need)
 }
 
@@ -130,8 +143,12 @@ pub fn unpack_external(
     let tape = Tape::new(from, position)?;
     let (n, ty) = contents(&to)?;
     let need = ty.external_size(n)?;
+    let packed = tape.read(need)?;
+    if check::is_on() {
+        check::packing(&to, Access::Write, packed.as_ptr(), need);
+    }
     // SAFETY: as for MPI_Unpack: there is room for `n` elements at the address, and the buffers do not overlap (MPI 5.0 §5.3).
-    unsafe { ty.unpack_external(n, to.addr.cast(), tape.read(need)?) }?;
+    unsafe { ty.unpack_external(n, to.addr.cast(), packed) }?;
     tape.advance(need)
 }
 

@@ -274,6 +274,13 @@ pub fn wait(call: &Call, request: Option<InOut<'_, MPI_Request>>, status: Status
     boundary::outcome(ErrorSource::Nothing, call.function().name, run())
 }
 
+/// These requests are waited for, or tested.
+fn note(handles: &[MPI_Request]) {
+    if check::is_on() {
+        check::asked(handles);
+    }
+}
+
 const NO_REQUEST: Error = Error::Arg("an argument that is passed by address is NULL");
 
 #[cold]
@@ -284,6 +291,7 @@ fn wait_slow(
     status: StatusOut<'_>,
 ) -> Result<()> {
     let _span = CallSpan::begin(function);
+    note(&[request.as_ref().map_or(MPI_REQUEST_NULL, InOut::get)]);
     if wait_for_one::<true>(&request, status) {
         return Ok(());
     }
@@ -337,6 +345,7 @@ fn test_slow(
     let engine = engine()?;
     let request = request.ok_or(NO_REQUEST)?;
     let mut handle = request.get();
+    note(&[handle]);
     let named = find(engine, handle)?;
     if !engine.look_for(|| named.is_over(engine))? {
         return flag.put(false);
@@ -367,6 +376,7 @@ fn waitall_slow(
     statuses: Statuses<'_>,
     mut taken: usize,
 ) -> Result<()> {
+    note(handles);
     if !fast_path_is_open() {
         taken = waitall_in_turn::<true>(engine, handles, statuses, taken);
     }
@@ -389,6 +399,7 @@ fn waitall_slow(
 /// MPI_Testall.
 pub fn testall(handles: &mut [MPI_Request], flag: Out<'_, c_int>, statuses: Statuses<'_>) -> Result<()> {
     let engine = engine()?;
+    note(handles);
     let named = find_all(engine, handles)?;
     let over = engine.look_for(|| all_over(engine, &named))?;
     flag.put(over)?;
@@ -398,6 +409,7 @@ pub fn testall(handles: &mut [MPI_Request], flag: Out<'_, c_int>, statuses: Stat
 /// MPI_Waitany.
 pub fn waitany(handles: &mut [MPI_Request], index: Out<'_, c_int>, status: StatusOut<'_>) -> Result<()> {
     let engine = engine()?;
+    note(handles);
     let named = find_all(engine, handles)?;
     if !named.iter().any(Named::counts) {
         status.set_or_empty(&MessageStatus::EMPTY);
@@ -420,6 +432,7 @@ pub fn testany(
     status: StatusOut<'_>,
 ) -> Result<()> {
     let engine = engine()?;
+    note(handles);
     let named = find_all(engine, handles)?;
     let mut found = None;
     let nothing = !named.iter().any(Named::counts);
@@ -457,6 +470,7 @@ pub fn some(
     statuses: Statuses<'_>,
 ) -> Result<()> {
     let engine = engine()?;
+    note(handles);
     let named = find_all(engine, handles)?;
     if !named.iter().any(Named::counts) {
         return count.put(MPI_UNDEFINED);
