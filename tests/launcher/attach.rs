@@ -1,6 +1,6 @@
 //! Jobs that are looked at from outside: `perusal ps`, `perusal why`, `perusal top`.
 
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -94,6 +94,24 @@ fn top_shows_rates_and_waits_as_text_and_as_json() {
         talks(0, 1) > 0 && talks(1, 0) > 0
     });
     assert!(perusal(&["top", &number, "--interval", "0"]).err.contains("from 0.05 to 3600"));
+}
+
+#[test]
+fn commands_that_only_print_end_quietly_when_nobody_reads_what_they_print() {
+    let job = start(&["-n", "2", "--on-deadlock", "ignore"], "cyclic-receive");
+    let number = job.pid().to_string();
+    eventually("the job in the list", || listed(&number).is_some());
+    let commands: &[&[&str]] =
+        &[&["ps"], &["why", &number], &["top", &number, "--interval", "0.05"], &["info"]];
+    for args in commands {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let ended = Command::new(PERUSAL).args(*args).stdout(writer).output().expect("it can be started");
+        assert_eq!(ended.status.signal(), Some(libc::SIGPIPE), "{args:?}: {ended:?}");
+        assert!(ended.stderr.is_empty(), "{args:?}: {ended:?}");
+    }
+    job.signal(libc::SIGTERM);
+    job.end();
 }
 
 #[test]

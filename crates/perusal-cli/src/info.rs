@@ -40,7 +40,6 @@ impl InfoOptions {
 
 /// Prints it.
 pub fn main(options: &InfoOptions) -> ExitCode {
-    sys::die_of_broken_pipes();
     let found = tune::take_over(false);
     if options.asks_for_some() || options.json {
         return succeeded(variables_of(options));

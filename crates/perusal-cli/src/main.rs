@@ -99,7 +99,12 @@ fn command() -> ExitCode {
     if rest.first().is_some_and(|first| first == "run") {
         return run::main("perusal run", &rest.split_off(1));
     }
-    match Cli::parse() {
+    let cli = Cli::parse();
+    // A launcher learns by a failed write that nobody reads its ranks' output; the other commands only print.
+    if !matches!(cli, Cli::Run { .. } | Cli::Bench(_)) {
+        sys::die_of_broken_pipes();
+    }
+    match cli {
         Cli::Run { args } => run::main("perusal run", &args),
         Cli::Bench(options) => bench::main(&options),
         Cli::Info(options) => info::main(&options),

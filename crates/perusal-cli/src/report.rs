@@ -59,7 +59,6 @@ fn check_memory(options: &ReportOptions) -> Result<(), String> {
 
 /// Reads, analyses, writes.
 pub fn main(options: &ReportOptions) -> ExitCode {
-    sys::die_of_broken_pipes();
     match report(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(what) => {

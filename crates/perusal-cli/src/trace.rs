@@ -145,7 +145,6 @@ pub enum Format {
 
 /// Does it.
 pub fn main(command: &TraceCommand) -> ExitCode {
-    sys::die_of_broken_pipes();
     match act(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {

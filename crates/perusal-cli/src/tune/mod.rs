@@ -37,7 +37,6 @@ pub struct TuneOptions {
 
 /// Measures, shows, writes.
 pub fn main(options: &TuneOptions) -> ExitCode {
-    sys::die_of_broken_pipes();
     let outcome = match options.rank {
         Some(what) => rank::main(what),
         None => tune(options),
