@@ -404,6 +404,13 @@ mod tests {
     }
 
     #[test]
+    fn the_page_says_where_telemetry_lies() {
+        let page = include_str!("../../docs/job-memory.md");
+        let first = layout(64).telemetry(0);
+        assert!(page.contains(&format!("is at `{first} + r × block`")), "{first}");
+    }
+
+    #[test]
     fn regions_follow_each_other_without_overlap_and_end_at_the_total() {
         for ranks in [1, 2, 3, 8, 9, 32, 33, 128, 129, 1000] {
             let l = layout(ranks);

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::tune::file::FoundTuneFile;
+use perusal::internals::limits::PAGE;
 use perusal::internals::placement::MachineTopology;
 use perusal::internals::protocol::rendezvous::has_cross_memory_attach;
 use perusal::internals::shm::{Geometry, JobLayout, Memory, cpus, header, layout};
@@ -149,7 +150,7 @@ fn environment() -> perusal::Result<()> {
             None if settings.text(variable.id).is_empty() => "default".into(),
             None => settings.text(variable.id).to_owned(),
         };
-        println!("    {:26}  {value:10}  {}", variable.environment, variable.what);
+        println!("    {:27}  {value:10}  {}", variable.environment, variable.what);
     }
     Ok(())
 }
@@ -165,11 +166,13 @@ fn sizes() -> perusal::Result<()> {
 
 fn row(layout: &JobLayout) -> String {
     let Geometry { ranks, cells, bulk, .. } = layout.geometry();
+    // What is reserved at once: the header, the first page of the context-id table, the ranks' blocks.
+    let fixed = layout::HEADER + PAGE as u64 + u64::from(ranks) * layout.rank_block_size();
     format!(
         "    {ranks:>5}{cells:>7}{:>7}{:>8}{:>8}{:>15}",
         amount(u64::from(bulk)),
         amount(layout.ring_size()),
-        amount(layout.fixed() - layout::CONTEXT_TABLE),
+        amount(fixed),
         amount(layout.total()),
     )
 }
