@@ -187,6 +187,15 @@ fn the_report_is_written_as_json() {
     let wait = &report["ranks"][1]["wait"];
     assert_eq!((&wait["call"], &wait["peer"], &wait["tag"]), (&"MPI_Recv".into(), &0.into(), &7.into()));
     assert_eq!(wait["communicator"], "MPI_COMM_WORLD");
+    let ended = run(&["-n", "3", "--deadlock-report", &file], "wrong-tag");
+    assert_eq!(ended.code(), 125, "{ended:?}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let unnamed = &report["ranks"][1]["wait"]["pending"][0];
+    assert_eq!(
+        (&unnamed["peer"], &unnamed["communicator"]),
+        (&0.into(), &serde_json::Value::Null),
+        "{report}"
+    );
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn wait_json(wait: &LongWait) -> Value {
         "peer": wait.wait.peer,
         "tag": wait.wait.tag,
         "context": wait.wait.context,
-        "communicator": wait.detail.comm.name,
+        "communicator": known(&wait.detail.comm.name),
         "members": wait.detail.comm.members,
         "collective": wait.is_collective().then(|| collective_json(&wait.detail.collective)),
         "lock_of": wait.detail.lock.target,
@@ -167,8 +167,12 @@ fn wait_json(wait: &LongWait) -> Value {
     })
 }
 
+/// A text, or `None` for one that the rank has not written.
+fn known(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}
+
 fn collective_json(about: &CollectiveAbout) -> Value {
-    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({
         "function": known(&about.function),
         "number": (about.number > 0).then_some(about.number),
@@ -180,10 +184,10 @@ fn collective_json(about: &CollectiveAbout) -> Value {
 
 fn operation_json(operation: &OperationAbout) -> Value {
     json!({
-        "function": operation.function,
+        "function": known(&operation.function),
         "number": (operation.number > 0).then_some(operation.number),
         "context": operation.context,
-        "communicator": operation.comm,
+        "communicator": known(&operation.comm),
     })
 }
 
@@ -196,7 +200,7 @@ fn message_json(message: &MessageAbout) -> Value {
         "peer": message.peer,
         "tag": message.tag,
         "context": message.context,
-        "communicator": message.comm,
+        "communicator": known(&message.comm),
         "bytes": message.bytes,
         "send": message.sends,
         "started": !message.unstarted,
