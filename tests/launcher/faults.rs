@@ -324,6 +324,17 @@ fn programs_that_know_nothing_of_mpi_may_come_and_go() {
 }
 
 #[test]
+fn a_job_without_mpi_outlives_a_death_unless_nobody_ends_well() {
+    let status = |rank: &str| {
+        let ended = run(&["--survive", "-n", "2", "sh", "-c", rank, ":", "-n", "1", "sh", "-c", "exit 3"]);
+        assert!(ended.err.contains("perusal run: rank 2 exited with status 3"), "{ended:?}");
+        ended.code()
+    };
+    assert_eq!(status("sleep 0.1"), 0);
+    assert_eq!(status("sleep 0.1; exit 4"), 3);
+}
+
+#[test]
 fn a_program_that_a_rank_starts_is_not_the_rank() {
     // The rank closes nothing and passes its environment on; its own attaching keeps the descriptor from the program.
     let dir = Directory::new("started");

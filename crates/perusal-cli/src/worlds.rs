@@ -180,7 +180,13 @@ impl Supervisor<'_> {
     pub(crate) fn has_succeeded(&self) -> bool {
         (0..self.ranks.len() as u32).any(|place| {
             let entry = self.memory.roster().entry(place);
-            entry.state() == RankState::Finalized && entry.exit().is_none_or(|exit| exit.status() == 0)
+            match entry.exit() {
+                // It has no process id unless it has initialised MPI.
+                Some(exit) => {
+                    exit.status() == 0 && (entry.state() == RankState::Finalized || entry.pid() == 0)
+                }
+                None => entry.state() == RankState::Finalized,
+            }
         })
     }
 
