@@ -322,7 +322,7 @@ pub fn check_header(bytes: &[u8]) -> Result<u32> {
     let wrong = |what: String| Err(Error::Trace(what));
     let word = |at| get_u32(bytes, at).unwrap_or(0);
     if get_u64(bytes, header::MAGIC) != Some(MAGIC) {
-        return wrong("this is no trace of perusal: its first eight bytes are others".into());
+        return wrong("this is no trace of perusal: it does not begin as one".into());
     }
     let version = word(header::VERSION);
     if version != VERSION {

@@ -130,6 +130,7 @@ fn a_file_that_cannot_be_read_as_a_trace_is_refused_by_name() {
         let outcome = perusal(&dir, name, &["report", name]);
         assert_eq!(outcome.code(), Some(1), "{name}: {}", outcome.stderr);
         assert!(outcome.stderr.starts_with("perusal report: "), "{}", outcome.stderr);
+        assert!(!outcome.stderr.starts_with("perusal report: trace: "), "{}", outcome.stderr);
         assert!(
             outcome.stderr.contains(name) && outcome.stderr.contains(words),
             "{name}: {}",

@@ -20,7 +20,7 @@ pub struct ReportOptions {
     /// Where to write the page [default: FILE with .html for its ending]
     #[arg(short = 'o', long = "output", value_name = "report.html")]
     page: Option<PathBuf>,
-    /// Write everything that was found out as JSON too; "-" is standard output
+    /// Write everything that was found out as JSON ("-": to standard output); without -o no page is written
     #[arg(long, value_name = "summary.json")]
     json: Option<PathBuf>,
     /// Print a summary; without -o no page is written
@@ -62,7 +62,7 @@ pub fn main(options: &ReportOptions) -> ExitCode {
     match report(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(what) => {
-            sys::print_error(&format!("perusal report: {what}\n"));
+            sys::print_error(&format!("perusal report: {}\n", what.strip_prefix("trace: ").unwrap_or(&what)));
             ExitCode::FAILURE
         }
     }

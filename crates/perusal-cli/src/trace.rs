@@ -99,7 +99,7 @@ fn summary(tally: &perusal_trace::TraceTally, path: &Path) -> String {
     }
     let mut text = format!("trace: {records} records of {recorded} ranks in {path} ({} KiB)", bytes >> 10);
     if cut > 0 {
-        text += &format!("; {cut} did not come to MPI_Finalize, and theirs end where they did");
+        text += &format!("; {cut} of the ranks did not come to MPI_Finalize");
     }
     if dropped > 0 {
         let why = match stopped_by {
