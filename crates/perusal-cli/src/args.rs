@@ -118,7 +118,7 @@ struct RunOptions {
     /// ranks do not outnumber them]
     #[arg(long = "bind-to", value_name = "WHAT")]
     bind_to: Option<String>,
-    /// Assign ranks to cores: core (neighbours next to each other), socket or numa (in turn); :PE=2 for two cores a rank
+    /// Assign ranks to cores: core (neighbours next to each other), socket or numa (in turn); :PE=2 for two cores a rank; ppr:N:node for N ranks
     #[arg(long = "map-by", value_name = "HOW")]
     map_by: Option<String>,
     /// Say where each rank was put
@@ -129,7 +129,7 @@ struct RunOptions {
     #[arg(long = "universe", aliases = ["usize"], value_name = "N")]
     universe: Option<u32>,
 
-    /// Have malloc take what is large from memory that all ranks see, so that large messages are copied once
+    /// Have malloc take large blocks from memory that all ranks see, so that large messages are copied once
     #[arg(long = "share-heap")]
     share_heap: bool,
 
@@ -145,7 +145,7 @@ struct RunOptions {
     /// Write what is logged to this file, "%r" standing for the rank [default: standard error]
     #[arg(long = "log-output", value_name = "FILE")]
     log_output: Option<OsString>,
-    /// More ranks than CPUs are always allowed; accepted
+    /// Accepted, and without effect: more ranks than CPUs are always allowed
     #[arg(long = "oversubscribe", aliases = ["nooversubscribe", "no-oversubscribe", "use-hwthread-cpus"])]
     oversubscribe: bool,
 

@@ -18,10 +18,10 @@ const YIELDS: &str = "libperusal-yield.so";
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = true)]
 pub struct FabricOptions {
-    /// Print the variables that have this MPI send through perusal's provider of libfabric, for `eval`
+    /// Print the variables that have this MPI send through perusal's provider of libfabric, for `eval` [default: mpich]
     #[arg(long, value_name = "MPI", num_args = 0..=1, default_missing_value = "mpich")]
     env: Option<OtherMpi>,
-    /// Reach other nodes, too, by this provider of libfabric
+    /// Reach other nodes, too, by this provider of libfabric [default: tcp]
     #[arg(long, value_name = "PROVIDER", num_args = 0..=1, default_missing_value = NETWORK, requires = "env")]
     nodes: Option<String>,
 }
