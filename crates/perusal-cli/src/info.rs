@@ -222,6 +222,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn of_the_tables_little_is_reserved_at_once() {
+        let layout = JobLayout::new(Geometry::of(1)).unwrap();
+        let row = row(&layout);
+        assert_eq!(row.split_whitespace().nth(4), Some("20K"), "{row}");
+    }
+
+    #[test]
     fn amounts_keep_to_four_digits() {
         assert_eq!(amount(0), "0");
         assert_eq!(amount(9999), "9999");
