@@ -1,9 +1,7 @@
 //! Handles that the program has made and never freed.
 
-use super::{function, report, types, with};
-use crate::abi::{MPI_COMM_SELF, MPI_COMM_WORLD};
+use super::{function, types, with};
 use crate::mpi::{attr, errhandler, group, info, probe};
-use crate::process::engine;
 use crate::{comms, datatypes, files, windows};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,23 +73,6 @@ pub fn port_closed(name: &[u8]) {
     with(|state| state.objects.ports.remove(name));
 }
 
-/// Buffers that are attached, each in a sentence.
-fn attached() -> Vec<String> {
-    let of_comm = |handle| {
-        let comm = comms::get(handle).ok()?;
-        let name = report::name_of(&comm);
-        let text = || {
-            format!("the buffer that is attached to {name} was never detached; call MPI_Comm_detach_buffer")
-        };
-        comm.buffers().is_attached().then(text)
-    };
-    let of_process = engine().is_ok_and(|engine| engine.buffers().is_attached());
-    let of_process =
-        of_process.then(|| "the attached buffer was never detached; call MPI_Buffer_detach".into());
-    let all = [MPI_COMM_WORLD, MPI_COMM_SELF].into_iter().chain(comms::made());
-    of_process.into_iter().chain(all.filter_map(of_comm)).collect()
-}
-
 impl Makers {
     /// What is there when MPI ends.
     pub fn left(&self) -> Vec<String> {
@@ -108,7 +89,6 @@ impl Makers {
                 left.push(format!("{what}{name}{by} was never {freed}"));
             }
         }
-        left.extend(attached());
         left.extend(self.ports.iter().map(|_| "a port was never closed; call MPI_Close_port".to_owned()));
         left
     }
