@@ -383,4 +383,14 @@ fn info_tells_what_there_is() {
     let mut command = Command::new(PERUSAL);
     let chunks = start_as(command.arg("info").env("PERUSAL_COPY_ENGINE", "chunks"), &[], Stdio::null()).end();
     assert!(windows(&chunks.out).is_some_and(|line| line.contains("messages")), "{chunks:?}");
+    let directory = Directory::new("info");
+    let perusal::internals::shm::machine::MachineId { cpu, cpus } =
+        perusal::internals::shm::machine::MachineId::here();
+    let (file, text) =
+        (directory.file("tune.toml"), format!("[machine]\ncpu = {cpu:?}\ncpus = {cpus}\n[values]\n"));
+    std::fs::write(&file, text + "yields = 1001\nspin_us = 3\n").expect("a writable folder");
+    let mut command = Command::new(PERUSAL);
+    let tuned = start_as(command.arg("info").env("PERUSAL_TUNE_FILE", &file), &[], Stdio::null()).end();
+    let line = tuned.out.lines().find(|line| line.starts_with("  tune file ")).expect("a line");
+    assert!(line.ends_with("; left out, as unknown or out of range: yields=1001"), "{line}");
 }

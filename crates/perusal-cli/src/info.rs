@@ -132,7 +132,16 @@ fn tuned(found: &FoundTuneFile) {
     let text = match found {
         FoundTuneFile::Nothing => "none; `perusal tune` writes one".into(),
         FoundTuneFile::Used(path, file) => {
-            format!("{}: {}; oversubscribed: {}", path.display(), file.pairs(false), file.pairs(true))
+            let left_out = match file.left_out() {
+                none if none.is_empty() => String::new(),
+                some => format!("; left out, as unknown or out of range: {}", some.join(", ")),
+            };
+            format!(
+                "{}: {}; oversubscribed: {}{left_out}",
+                path.display(),
+                file.pairs(false),
+                file.pairs(true)
+            )
         }
         FoundTuneFile::Elsewhere(path, why) | FoundTuneFile::Ignored(path, why) => {
             format!("{} is ignored: {why}", path.display())

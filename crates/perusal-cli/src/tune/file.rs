@@ -5,7 +5,7 @@
 //! the values to the ranks ([`TUNED`](perusal::internals::variables::overrides::TUNED)); it ignores a file from another machine.
 
 use perusal::internals::shm::machine::MachineId;
-use perusal::internals::variables::{Variable, VariableId};
+use perusal::internals::variables::{Overrides, ValueSource, Variable, VariableId};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -112,6 +112,18 @@ impl TuneFile {
         let pairs: Vec<String> = values.map(|(_, name, value)| format!("{name}={value}")).collect();
         pairs.join(",")
     }
+
+    /// Returns the values that this version does not know or allow, `name=value`: ranks leave them out.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<String> {
+        let is_taken = |pair: &str, name: &str| {
+            let mut taken = Overrides::default();
+            taken.tune(pair);
+            Variable::named(name).is_some_and(|variable| taken.source(variable.id) == ValueSource::TuneFile)
+        };
+        let pairs = self.values.iter().map(|(_, name, value)| (format!("{name}={value}"), name));
+        pairs.filter(|(pair, name)| !is_taken(pair, name)).map(|(pair, _)| pair).collect()
+    }
 }
 
 /// What became of the tune file.
@@ -188,6 +200,15 @@ mod tests {
         assert_eq!(TuneFile::parse(&file().text()), Ok(file()));
         assert_eq!(file().pairs(false), "copy_read_from=65536,spin_us=31");
         assert_eq!(file().pairs(true), "copy_read_from=65536,spin_us=1");
+    }
+
+    #[test]
+    fn values_that_ranks_leave_out_are_named() {
+        let mut file = file();
+        assert!(file.left_out().is_empty());
+        file.values[0].1 = "copy_reed_from".into();
+        file.values[1].2 = 1_000_001;
+        assert_eq!(file.left_out(), ["copy_reed_from=65536", "spin_us=1000001"]);
     }
 
     #[test]
