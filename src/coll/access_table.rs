@@ -185,7 +185,7 @@ impl AccessTable {
             if key == 0 || key as u32 != target || doing == Doing::Get {
                 return None;
             }
-            if epoch != 0 && !is_now((key >> 32) as u32 - 1, epoch) {
+            if epoch != 0 && !is_now(context_of(key), epoch) {
                 return None;
             }
             let shared = shared_with(entry, &runs)?;
@@ -200,7 +200,7 @@ impl AccessTable {
         for (at, entry) in self.in_use().enumerate() {
             let key = get(&entry[0]);
             let (of, doing) = done_by(entry);
-            let is_own = key >> 32 == u64::from(context) + 1 && of == origin;
+            let is_own = key != 0 && context_of(key) == context && of == origin;
             if is_own && is_over(key as u32, doing, get(&entry[NUMBER])) {
                 set(&entry[0], 0);
             } else if key != 0 {
@@ -213,6 +213,11 @@ impl AccessTable {
 
 const fn key_of(context: u32, target: u32) -> u64 {
     (context as u64 + 1) << 32 | target as u64
+}
+
+/// The context id in a key that is not 0. Another rank may have written any other.
+const fn context_of(key: u64) -> u32 {
+    ((key >> 32) as u32).wrapping_sub(1)
 }
 
 /// The addresses of the first of some runs that an entry has, too.
