@@ -1,8 +1,8 @@
 //! One-sided operations that are under way, in the shared heap, so that each origin can compare what it accesses at a target with what others access
 //! there: a part of the table of calls that are checked.
 //!
-//! - **Access rule 1.** Entries are read and written by whoever holds the lock before them. An entry is free while its key is 0, and all are from
-//!   the [`MARK`](MARK_AT) on.
+//! - **Access rule 1.** Entries and the mark are written by whoever holds the lock before them, and read so, but that anybody may ask whether the mark is
+//!   0. An entry is free while its key is 0, and all are from the [mark](MARK_AT) on.
 //! - **Access rule 2.** An origin makes the entries of an operation before it begins it, and frees them when it is complete at its target: at the
 //!   latest before another one can know that it is, and where a fence ends it, when all have come to the fence.
 

@@ -13,6 +13,7 @@
 //! | [`nonblocking`] | operations in the background |
 //! | [`shared_memory`] | operations through memory that all members share |
 //! | [`signature`], `signature_table` | what the members must agree on, and where their calls are compared |
+//! | `access_table` | one-sided operations that are under way, compared where calls are checked |
 //! | `number` | which number a call has on its communicator |
 //! | `memory` | the memory that an operation uses |
 //! | [`algorithms`] | algorithms over messages, a file each |
