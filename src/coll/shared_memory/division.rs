@@ -48,7 +48,9 @@ impl CopyOperands {
 /// Which member reduces the operands of a round in the bulk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reducer {
-    /// Each that wants the result, for itself.
+    /// This member, who alone wants the result.
+    Root(usize),
+    /// Each, for itself.
     EachForItself,
     /// The last to arrive, for all.
     Last,
@@ -120,6 +122,7 @@ impl Division {
                 copy(None, 0..mine.start);
                 copy(None, mine.end..len);
             }
+            (_, Reducer::Root(root)) if root == self.rank => {}
             _ => copy(None, 0..len),
         }
     }
@@ -291,6 +294,30 @@ mod tests {
         let expected = |at: usize| operand(0, at).wrapping_sub(operand(1, at).wrapping_sub(operand(2, at)));
         for results in if in_place { &own } else { &out } {
             assert!((0..LEN).all(|at| results[at] == expected(at)));
+        }
+    }
+
+    #[test]
+    fn a_root_that_reduces_alone_shows_nothing() {
+        let own = [1_u8; LEN];
+        let mut part = vec![0_u8; 2 * LEN];
+        for (rank, shown) in [(0, 0), (1, LEN)] {
+            // SAFETY: nobody writes the operands, and there is no result.
+            let operands = unsafe { Operands::new(own.as_ptr(), core::ptr::null_mut(), LEN, 1) };
+            let (copy, seats) = (CopyOperands::Alike(copy_run), Seats::FIXED);
+            let division = Division {
+                operands,
+                stride: LEN,
+                rank,
+                size: 2,
+                copy,
+                part: part.as_mut_ptr(),
+                seats,
+                apart: false,
+            };
+            // SAFETY: nobody else uses the part, which has room for both members' operands.
+            unsafe { division.contribute(Piece { at: 0, len: LEN }, Reducer::Root(0)) };
+            assert_eq!(part.iter().map(|byte| usize::from(*byte)).sum::<usize>(), shown);
         }
     }
 

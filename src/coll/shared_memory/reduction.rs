@@ -7,7 +7,7 @@
 //!
 //! In the bulk, operands of member m lie at m strides of the round's part, and the results behind those of all members.
 //!
-//! - **Bulk rule 1.** A member writes its own operands after it has taken the part and before it arrives (team rule 6).
+//! - **Bulk rule 1.** A member writes its own operands, if another one reads them, after it has taken the part and before it arrives (team rule 6).
 //! - **Bulk rule 2.** Others' operands are read when the round is complete, or by the member that arrives last; no member writes them before
 //!   the reader has arrived again.
 //! - **Bulk rule 3.** A slice of the results is written by one member: the last to arrive, or the slice's. Others read it when they know
@@ -31,6 +31,12 @@ const ALONE_OF_ALL: usize = 8 << 10;
 
 /// Bytes of each of two members from which each reduces one half: the copies and reads that are saved are worth another round.
 const HALVED: usize = 256 << 10;
+
+/// Pieces in which a root that reduces alone gets long operands at least: it reduces one while the others show the next.
+const STAGES: usize = 4;
+
+/// The least bytes of such a piece: as many as cost more than the round.
+const LEAST_STAGE: usize = 8 << 10;
 
 /// Bytes of operands from which a copy of them pays: as many as a temporary buffer has that is kept.
 const APART_FROM: usize = 32 << 10;
@@ -192,7 +198,7 @@ impl<H: Hold> TeamGuard<'_, H> {
                 return Ok(true);
             }
             let alone = self.is_for_one(len) || self.size() == 2;
-            let reducer = if alone { Reducer::EachForItself } else { Reducer::AllInSlices };
+            let reducer = if alone { Reducer::Root(root) } else { Reducer::AllInSlices };
             return self.reduce_bulk(key, reducer, operands, kernel).await;
         }
         wait!(self, self.begin()?);
@@ -293,8 +299,12 @@ impl<H: Hold> TeamGuard<'_, H> {
         let shares = self.size() + 1;
         let room = (self.rounds().storage().most_part_bytes() / shares) & !63;
         let most = self.engine.config().coll_piece();
-        // A half each, so twice as much at a time.
-        let most = if reducer == Reducer::AllInSlices && self.size() == 2 { 2 * most } else { most };
+        let most = match reducer {
+            // A half each, so twice as much at a time.
+            Reducer::AllInSlices if self.size() == 2 => 2 * most,
+            Reducer::Root(_) => most.min((total / STAGES).max(LEAST_STAGE)),
+            _ => most,
+        };
         let most = room.min(most) / unit * unit;
         if most == 0 || !self.has_room(most.min(total).next_multiple_of(64) * shares).await? {
             return Ok(false);
@@ -318,7 +328,9 @@ impl<H: Hold> TeamGuard<'_, H> {
             self.write_slot(key, |_| {});
             let done = match reducer {
                 // SAFETY: bulk rule 1: the caller's operands are in the part, and it has not arrived.
-                Reducer::EachForItself => unsafe { self.for_itself(key, &division, piece, kernel).await },
+                Reducer::Root(_) | Reducer::EachForItself => unsafe {
+                    self.for_itself(key, &division, piece, kernel).await
+                },
                 // SAFETY: bulk rule 1: the caller's operands are in the part, and it has not arrived.
                 Reducer::Last => unsafe { self.by_the_last(key, &division, piece, kernel).await },
                 // SAFETY: bulk rule 1, as for the others; `before` is the piece of the round before.
