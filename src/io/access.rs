@@ -15,7 +15,7 @@ use core::slice;
 /// Bytes that elements which do not lie together are packed into at a time.
 const PIECE: usize = 1 << 20;
 /// Bytes of the file that a strided read takes at a time, wanted and unwanted ones.
-const SIEVE: u64 = 1 << 19;
+const SIEVE: u64 = 1 << 18;
 /// A strided read takes unwanted bytes with the wanted ones where runs are shorter than this.
 const SHORT_RUN: u64 = 1 << 12;
 /// A strided read takes at most so many times the bytes that are wanted.
@@ -297,12 +297,12 @@ impl<'a> RunWriter<'a> {
 /// Reads bytes from the runs of a view from position `at` on, until the file ends.
 fn read_runs(file: &Descriptor, view: &View, at: u64, to: &mut [u8]) -> Transfer {
     let mut runs = view.runs(at, to.len() as u64).peekable();
-    let mut sieve = Vec::new();
+    let (mut sieve, mut few) = (Scratch::default(), Vec::new());
     let mut done = 0;
     while let Some(first) = runs.next() {
         let (start, mut wanted) = first;
         let mut end = start + wanted;
-        let mut few = Vec::new();
+        few.clear();
         if wanted < SHORT_RUN {
             while let Some((offset, len)) = runs.next_if(|(offset, len)| {
                 *offset >= end
@@ -320,15 +320,20 @@ fn read_runs(file: &Descriptor, view: &View, at: u64, to: &mut [u8]) -> Transfer
         let moved = if few.is_empty() {
             file.read(start, &mut to[done..done + wanted])
         } else {
-            sieve.resize((end - start) as usize, 0);
-            let span = file.read(start, &mut sieve);
+            if sieve.is_empty() {
+                sieve = match Scratch::of(SIEVE as usize) {
+                    Ok(sieve) => sieve,
+                    Err(error) => return Transfer::of(done as u64, Some(error)),
+                };
+            }
+            let span = file.read(start, &mut sieve[..(end - start) as usize]);
             let mut put = 0;
-            for (offset, len) in few {
+            for (offset, len) in &few {
                 let from = (offset - start) as usize;
-                let here = (len as usize).min((span.bytes as usize).saturating_sub(from));
+                let here = (*len as usize).min((span.bytes as usize).saturating_sub(from));
                 to[done + put..done + put + here].copy_from_slice(&sieve[from..from + here]);
                 put += here;
-                if here < len as usize {
+                if here < *len as usize {
                     break;
                 }
             }
