@@ -15,7 +15,7 @@ use core::slice;
 /// Bytes that elements which do not lie together are packed into at a time.
 const PIECE: usize = 1 << 20;
 /// Bytes of the file that a strided read takes at a time, wanted and unwanted ones.
-const SIEVE: u64 = 1 << 18;
+const SIEVE: u64 = 1 << 19;
 /// A strided read takes unwanted bytes with the wanted ones where runs are shorter than this.
 const SHORT_RUN: u64 = 1 << 12;
 /// A strided read takes at most so many times the bytes that are wanted.

@@ -223,7 +223,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.goes_by_messages(Collective::Scatter, block) {
             return Ok(false);
         }
-        if len > PAYLOAD && (len > self.room_one_to_all() || !self.has_room(len).await?) {
+        if len > PAYLOAD && !(self.capacity().has_room_for_scatter(block) && self.has_room(len).await?) {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Scatter, root, block);

@@ -265,8 +265,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         })
     }
 
-    /// One member's data to all: `copy` is given room for `len` bytes at `root`, and the bytes at the others. `len` is at most
-    /// [`Self::room_one_to_all`].
+    /// One member's data to all: `copy` is given room for `len` bytes at `root`, and the bytes at the others. A part has room for `len`
+    /// ([`Self::has_room`]).
     pub(super) async fn one_to_all(
         &mut self,
         what: OperationKey,

@@ -151,7 +151,7 @@ impl TeamCapacity<'_> {
                 if contended { 0 } else { bytes }
             }
             // Operands in the bulk are in the cache of who reduces them.
-            Collective::Reduce | Collective::Allreduce if self.size == 2 || oversubscribed => 0,
+            Collective::Reduce | Collective::Allreduce if (self.size == 2 || oversubscribed) && ours => 0,
             Collective::Reduce | Collective::Allreduce => self.slice(bytes, SLICES_FOR_ALL),
             // What does not fit into the bulk would go by messages, and several times.
             Collective::ReduceScatter | Collective::Scan | Collective::Exscan
@@ -195,7 +195,7 @@ mod tests {
     use crate::variables::{Config, JobShape, Overrides};
     use Collective::{Alltoall, Bcast, Exscan, Gather, ReduceScatter, Scan, Scatter};
 
-    fn way(operation: Collective, size: usize, usable_cpus: u32, bytes: usize) -> Way {
+    fn with_capacity<R>(size: usize, usable_cpus: u32, f: impl FnOnce(TeamCapacity<'_>) -> R) -> R {
         let shape = JobShape {
             ranks: size as u32,
             usable_cpus,
@@ -206,11 +206,33 @@ mod tests {
             streams: false,
         };
         let config = Config::new(&Overrides::default(), shape).unwrap();
-        TeamCapacity { config: &config, size, part_bytes: 1 << 20, direct: true }.way(operation, bytes)
+        f(TeamCapacity { config: &config, size, part_bytes: 1 << 20, direct: true })
+    }
+
+    fn way(operation: Collective, size: usize, usable_cpus: u32, bytes: usize) -> Way {
+        with_capacity(size, usable_cpus, |team| team.way(operation, bytes))
     }
 
     fn by_messages(operation: Collective, size: usize, usable_cpus: u32, bytes: usize) -> bool {
         way(operation, size, usable_cpus, bytes) == Way::Messages
+    }
+
+    #[test]
+    fn many_members_that_share_cpus_scatter_through_a_part_what_would_fill_rings() {
+        for (size, cpus, bytes, serves) in [
+            (8, 2, 64 << 10, true),
+            (8, 2, 128 << 10, false),
+            (8, 2, 16 << 10, true),
+            (16, 2, 32 << 10, true),
+            (16, 2, 64 << 10, false),
+            (5, 2, 128 << 10, false),
+            (4, 2, 64 << 10, false),
+            (4, 2, 32 << 10, true),
+            (8, 8, 32 << 10, false),
+        ] {
+            let may = with_capacity(size, cpus, |team| team.may_serve(Scatter, bytes));
+            assert_eq!(may, serves, "{size} members, {cpus} CPUs, {bytes} bytes");
+        }
     }
 
     #[test]
