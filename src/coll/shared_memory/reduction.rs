@@ -302,7 +302,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         let most = match reducer {
             // A half each, so twice as much at a time.
             Reducer::AllInSlices if self.size() == 2 => 2 * most,
-            Reducer::Root(_) => most.min((total / STAGES).max(LEAST_STAGE)),
+            Reducer::Root(_) => most.min((total / STAGES).max(LEAST_STAGE).max(unit)),
             _ => most,
         };
         let most = room.min(most) / unit * unit;
