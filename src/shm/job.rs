@@ -241,6 +241,11 @@ impl Job {
         self.some_stay_away.store(!all, Ordering::Relaxed);
     }
 
+    /// Says whether this rank has MPI open by sessions alone; before [`Self::advance`] says that it is open.
+    pub fn set_sessions_alone(&self, alone: bool) {
+        self.roster().entry(self.rank).set_sessions_alone(alone);
+    }
+
     /// The call for the end of the job that concerns this rank, if there is one.
     #[must_use]
     pub fn abort(&self) -> Option<Abort> {

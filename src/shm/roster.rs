@@ -133,7 +133,7 @@ pub fn names(ranks: &[u32]) -> String {
     }
 }
 
-/// One rank's entry over mapped bytes: state 0, pid 4, hold 8, exit known 12, exit 16, world 20, links 24, meets 28, death 32, copying 36, guest 40, votes 56.
+/// One rank's entry over mapped bytes: state 0, pid 4, hold 8, exit known 12, exit 16, world 20, links 24, meets 28, death 32, copying 36, guest 40, sessions 52, votes 56.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct RosterEntry {
@@ -153,7 +153,8 @@ pub struct RosterEntry {
     /// Of a guest, a process of another job: that job's number, and its place there.
     guest_job: AtomicU64,
     guest_place: AtomicU32,
-    _apart_too: AtomicU32,
+    /// Whether MPI is open by sessions alone, or was before the last one ended.
+    sessions: AtomicU32,
     /// What it says in agreements.
     pub(super) votes: [Vote; VOTES],
 }
@@ -244,6 +245,19 @@ impl RosterEntry {
         }
     }
 
+    /// Says whether MPI is open by sessions alone; before the state says that it is open.
+    pub fn set_sessions_alone(&self, alone: bool) {
+        // Relaxed: published by the state (`advance`).
+        self.sessions.store(alone.into(), Ordering::Relaxed);
+    }
+
+    /// Returns the function by which the rank ends its part in MPI.
+    #[must_use]
+    pub fn last_function(&self) -> &'static str {
+        // Relaxed: a word for a message.
+        if self.sessions.load(Ordering::Relaxed) == 0 { "MPI_Finalize" } else { "MPI_Session_finalize" }
+    }
+
     /// Returns the number of the rank's death among all deaths of the job, from 1 on; `None` while it lives.
     #[must_use]
     pub fn death(&self) -> Option<u32> {
@@ -293,6 +307,7 @@ impl RosterEntry {
         self.copying.store(0, Ordering::Relaxed);
         self.votes.iter().for_each(Vote::clear);
         self.guest_job.store(0, Ordering::Relaxed);
+        self.sessions.store(0, Ordering::Relaxed);
         self.world.store(world, Ordering::Relaxed);
         self.meets.store(parent + 1, Ordering::Relaxed);
     }
@@ -431,7 +446,9 @@ impl<'a> Roster<'a> {
     #[must_use]
     pub fn how(self, rank: u32) -> String {
         match self.entry(rank).exit() {
-            Some(exit) if exit.signal().is_none() => format!("{exit} before MPI_Finalize"),
+            Some(exit) if exit.signal().is_none() => {
+                format!("{exit} before {}", self.entry(rank).last_function())
+            }
             Some(exit) => exit.to_string(),
             None => "its process is gone".to_owned(),
         }

@@ -1,7 +1,7 @@
 /* A rank that ends with a session open, after another was finalized, has not ended in order.
  * RANKS: 2
  * EXIT: 1
- * STDERR: exited with status 0 before MPI_Finalize
+ * STDERR: exited with status 0 before MPI_Session_finalize
  */
 #include <mpi.h>
 

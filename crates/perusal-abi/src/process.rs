@@ -69,6 +69,9 @@ impl Users {
             engine.retire();
         }
         comms::name_predefined(self.world || self.sessions > 0 && self.all_met);
+        if self.any() {
+            engine.job().set_sessions_alone(!self.world);
+        }
         engine.job().advance(state);
         engine.advance_outside(state);
         engine.job().expect_all(self.world);

@@ -44,7 +44,9 @@ pub fn failure_of_ended(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32
             format!("rank {rank} ended by {}, which was passed on to it", signal_name(signal))
         }
         (Severity::Early, _) => early(memory, rank, &who),
-        (Severity::Status, _) if is_inside(memory, rank) => format!("{who} {exit} before MPI_Finalize"),
+        (Severity::Status, _) if is_inside(memory, rank) => {
+            format!("{who} {exit} before {}", memory.roster().entry(rank).last_function())
+        }
         _ => format!("{who} {exit}{killer}"),
     };
     let status = if severity == Severity::Early { 1 } else { exit.status() };
@@ -80,7 +82,8 @@ pub fn died_unseen(memory: &Memory, rank: u32, child: i32) -> Option<Failure> {
         return None;
     }
     let text = format!(
-        "rank {rank} (process {pid}) ended before MPI_Finalize; process {child}, which started it, runs on"
+        "rank {rank} (process {pid}) ended before {}; process {child}, which started it, runs on",
+        entry.last_function()
     );
     Some(Failure { status: 1, text })
 }
@@ -105,7 +108,8 @@ fn is_inside(memory: &Memory, rank: u32) -> bool {
 
 /// The line about a rank that left with status 0 too early, and what the others do about it.
 fn early(memory: &Memory, rank: u32, who: &str) -> String {
-    let mut text = format!("{who} exited with status 0 before MPI_Finalize");
+    let mut text =
+        format!("{who} exited with status 0 before {}", memory.roster().entry(rank).last_function());
     let others = (0..memory.places_in_use()).filter(|other| *other != rank);
     if let Some((other, wait)) =
         others.filter_map(|other| Some((other, memory.telemetry(other).waiting.get()?))).next()

@@ -81,7 +81,8 @@ impl Supervisor<'_> {
         self.ranks[0].running = false;
         self.universe.meetings.ended(0);
         if self.memory.roster().declare_dead(0) && !self.ranks[0].given_up {
-            let text = format!("rank 0 (process {}) ended before MPI_Finalize", self.ranks[0].pid);
+            let last = self.memory.roster().entry(0).last_function();
+            let text = format!("rank 0 (process {}) ended before {last}", self.ranks[0].pid);
             self.fail_with(0, Failure { status: 1, text });
         }
     }

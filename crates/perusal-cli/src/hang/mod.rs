@@ -64,7 +64,7 @@ pub enum Stage {
     Absent,
     /// It is inside MPI_Init.
     Starting,
-    /// It has called MPI_Finalize and runs on.
+    /// It has finalized MPI, or its sessions, and runs on.
     Finalized,
     /// Its process has ended, in these words.
     Ended(String),
@@ -163,7 +163,7 @@ impl RankView {
             Stage::Absent => "has not called MPI_Init".into(),
             Stage::Starting => "is inside MPI_Init".into(),
             Stage::Guest => "belongs to another job, with which this one has met".into(),
-            Stage::Finalized => "has called MPI_Finalize and runs on".into(),
+            Stage::Finalized => "has finalized MPI and runs on".into(),
             Stage::Ended(how) => format!("has ended: {how}"),
             Stage::Runs(true) => "is in MPI_Finalize".into(),
             Stage::Runs(false) => format!("does not wait in MPI: it {}", self.process.doing()),

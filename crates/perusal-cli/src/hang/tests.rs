@@ -158,7 +158,7 @@ fn several_ranks_are_spoken_of_in_the_plural() {
             "does not wait in MPI: it is blocked in the kernel",
             "do not wait in MPI: they are blocked in the kernel",
         ),
-        ("has called MPI_Finalize and runs on", "have called MPI_Finalize and run on"),
+        ("has finalized MPI and runs on", "have finalized MPI and run on"),
         ("has ended: status 1", "have ended: status 1"),
     ] {
         assert_eq!(report::plural(one), all);
