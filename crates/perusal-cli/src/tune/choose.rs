@@ -1,8 +1,9 @@
-//! Chooses values from measured times. A default gives way only to something that is clearly better, because no machine is quiet.
+//! Chooses values from measured times. A default gives way only to something that is clearly better in every repetition, because no machine is quiet.
 
 use super::file::JobKind;
 use super::rank::{EAGER, ENGINES, SIZES, STRATEGIES};
 use perusal::internals::variables::table::NEVER;
+use perusal::internals::variables::{JobShape, Variable};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -13,7 +14,7 @@ const BY_FAR: f64 = 0.75;
 /// A larger message cannot take less than this share of a smaller one's time in the same way.
 const IMPOSSIBLY: f64 = 0.5;
 /// Index in [`STRATEGIES`] of the default where ranks outnumber CPUs.
-const USUAL: usize = 5;
+const USUAL: usize = STRATEGIES.len() - 1;
 
 /// Times one way in nanoseconds, by what was done and how large or which.
 #[derive(Debug, Default)]
@@ -40,6 +41,16 @@ impl Measured {
 
     fn time(&self, what: &str, number: u64) -> Option<f64> {
         self.0.get(&(what.to_owned(), number)).copied()
+    }
+
+    /// The shortest times of all repetitions.
+    pub fn shortest(repetitions: &[Self]) -> Self {
+        let mut all = Self::default();
+        for (key, time) in repetitions.iter().flat_map(|one| &one.0) {
+            let least = all.0.entry(key.clone()).or_insert(f64::INFINITY);
+            *least = least.min(*time);
+        }
+        all
     }
 
     /// What was measured, for people.
@@ -92,12 +103,13 @@ impl Measured {
     }
 }
 
-/// A value to write, and why.
+/// What becomes of a control variable, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
     pub jobs: JobKind,
     pub name: &'static str,
-    pub value: u64,
+    /// Its value; none where the default stays.
+    pub value: Option<u64>,
     pub why: String,
 }
 
@@ -110,47 +122,103 @@ pub fn table(chosen: &[Chosen]) -> String {
             JobKind::Dedicated => " (a CPU for each rank)",
             JobKind::Oversubscribed => " (more ranks than CPUs)",
         };
-        let value = if *value == NEVER { "never".into() } else { value.to_string() };
+        let value = value.map_or_else(|| "default".into(), shown);
         text += &format!("  {name:16} {value:>10}  {why}{jobs}\n");
     }
     text
 }
 
-/// All values that follow from what was measured.
-pub fn all(measured: &Measured) -> Vec<Chosen> {
-    let mut all = [thresholds(measured), eager(measured), spin(measured), oversubscribed(measured)].concat();
-    all.retain(|chosen| chosen.jobs != JobKind::All || contradiction(measured, chosen.name).is_none());
-    all
+fn shown(value: u64) -> String {
+    if value == NEVER { "never".into() } else { value.to_string() }
 }
 
-/// What keeps its default because measurements contradict one another, for people.
-pub fn doubts(measured: &Measured) -> String {
-    let of =
-        |(name, ..): &Series| Some(format!("  {name:16}    default  {}\n", contradiction(measured, name)?));
-    SERIES.iter().filter_map(of).collect()
+/// All that follows from what was measured, in a job of this shape but for its ranks and CPUs.
+pub fn all(repetitions: &[Measured], job: &JobShape) -> Vec<Chosen> {
+    let dedicated = JobShape { ranks: 2, usable_cpus: 2, ..*job };
+    let settled = RULES.iter().filter_map(|rule| rule.settle(repetitions, &dedicated));
+    settled.chain(oversubscribed(repetitions)).collect()
 }
 
-/// A control variable, and the times by size from which it is chosen.
-type Series = (&'static str, &'static [usize], &'static [&'static str]);
+/// How a control variable of jobs in which each rank has a CPU follows from the times of one repetition.
+struct Rule {
+    name: &'static str,
+    /// What is compared, and at which sizes.
+    series: &'static [&'static str],
+    sizes: &'static [usize],
+    /// None: nothing speaks against the default.
+    value: fn(&Measured) -> Option<u64>,
+    why: &'static str,
+}
 
-const SERIES: [Series; 4] = [
-    ("copy_read_from", &SIZES, &["chunks", "read"]),
-    ("copy_halves_from", &SIZES, &["chunks", "read", "halves"]),
-    ("eager_limit", &EAGER, &["eager", "fragments", "rendezvous"]),
-    ("train_limit", &EAGER, &["fragments", "rendezvous"]),
+const RULES: [Rule; 5] = [
+    Rule {
+        name: "copy_read_from",
+        series: &["chunks", "read"],
+        sizes: &SIZES,
+        value: |measured| Some(read_from(measured)),
+        why: "from here on reading the sender's memory wins",
+    },
+    Rule {
+        name: "copy_halves_from",
+        series: &["chunks", "read", "halves"],
+        sizes: &SIZES,
+        value: |measured| Some(halves_from(measured)),
+        why: "from here on copying a half each wins",
+    },
+    Rule {
+        name: "eager_limit",
+        series: &["eager", "fragments", "rendezvous"],
+        sizes: &EAGER,
+        value: |measured| up_to(measured, "eager", &["fragments", "rendezvous"]),
+        why: "up to here an eager message is no slower than eager fragments or rendezvous",
+    },
+    Rule {
+        name: "train_limit",
+        series: &["fragments", "rendezvous"],
+        sizes: &EAGER,
+        value: |measured| up_to(measured, "fragments", &["rendezvous"]),
+        why: "up to here eager fragments are no slower than rendezvous",
+    },
+    Rule { name: "spin_us", series: &["spin"], sizes: &[0], value: spin, why: "twice what a sleep costs" },
 ];
 
-/// Times that cannot both be right, of those from which the variable is chosen: what else the machine did has been measured.
-fn contradiction(measured: &Measured, variable: &str) -> Option<String> {
-    let (_, sizes, series) = SERIES.iter().find(|(name, ..)| *name == variable)?;
-    series.iter().find_map(|what| {
-        let times = || sizes.iter().filter_map(|&bytes| Some((bytes, measured.time(what, bytes as u64)?)));
-        times().enumerate().find_map(|(at, (smaller, time))| {
-            let (larger, less) = times().skip(at + 1).find(|(_, less)| *less < IMPOSSIBLY * time)?;
-            let (time, less) = (time / 1e3, less / 1e3);
-            Some(format!("{what} of {smaller} bytes took {time:.2} us and of {larger} only {less:.2}: measure again on a quieter machine"))
+impl Rule {
+    /// The value that all repetitions speak for against the default: of those that they give the nearest to it. None if the variable was not
+    /// measured.
+    fn settle(&self, repetitions: &[Measured], shape: &JobShape) -> Option<Chosen> {
+        let first = self.sizes[0] as u64;
+        if repetitions.iter().any(|one| one.time(self.series[0], first).is_none()) {
+            return None;
+        }
+        let default = (Variable::named(self.name)?.default)(shape);
+        let values = || repetitions.iter().map(|one| (self.value)(one).unwrap_or(default));
+        let (least, most) = (values().min()?, values().max()?);
+        let (value, why) = if let Some(doubt) = repetitions.iter().find_map(|one| self.contradiction(one)) {
+            (None, doubt)
+        } else if least > default {
+            (Some(least), self.why.to_owned())
+        } else if most < default {
+            (Some(most), self.why.to_owned())
+        } else if least == most {
+            (None, "it is the best here, too".to_owned())
+        } else {
+            (None, format!("repetitions give {} to {}", shown(least), shown(most)))
+        };
+        Some(Chosen { jobs: JobKind::Dedicated, name: self.name, value, why })
+    }
+
+    /// Times that cannot both be right, of those that are compared: what else the machine did has been measured.
+    fn contradiction(&self, measured: &Measured) -> Option<String> {
+        self.series.iter().find_map(|what| {
+            let times =
+                || self.sizes.iter().filter_map(|&bytes| Some((bytes, measured.time(what, bytes as u64)?)));
+            times().enumerate().find_map(|(at, (smaller, time))| {
+                let (larger, less) = times().skip(at + 1).find(|(_, less)| *less < IMPOSSIBLY * time)?;
+                let (time, less) = (time / 1e3, less / 1e3);
+                Some(format!("{what} of {smaller} bytes took {time:.2} us and of {larger} only {less:.2}: measure again on a quieter machine"))
+            })
         })
-    })
+    }
 }
 
 /// The smallest size from which on `wins` holds for all measured ones.
@@ -160,31 +228,21 @@ fn from(sizes: &[usize], wins: impl Fn(u64) -> bool) -> u64 {
     sizes.get(first).map_or(NEVER, |&bytes| bytes as u64)
 }
 
-fn thresholds(measured: &Measured) -> Vec<Chosen> {
-    if measured.time("chunks", SIZES[0] as u64).is_none() {
-        return vec![];
-    }
-    let time = |what, bytes| measured.time(what, bytes).unwrap_or(f64::INFINITY);
-    let read = from(&SIZES, |bytes| time("read", bytes) < CLEARLY * time("chunks", bytes));
-    let halves = from(&SIZES, |bytes| {
-        let other =
-            time("chunks", bytes).min(if bytes >= read { time("read", bytes) } else { f64::INFINITY });
-        time("halves", bytes) < CLEARLY * other
-    });
-    let chosen = |name, value, what: &str| Chosen {
-        jobs: JobKind::All,
-        name,
-        value,
-        why: if value == NEVER {
-            format!("{what} wins nowhere")
-        } else {
-            format!("{what} wins from here on")
-        },
-    };
-    vec![
-        chosen("copy_read_from", read, "reading the sender's memory"),
-        chosen("copy_halves_from", halves, "copying a half each"),
-    ]
+/// The time, or for ever where there is none.
+fn time(measured: &Measured, what: &str, number: u64) -> f64 {
+    measured.time(what, number).unwrap_or(f64::INFINITY)
+}
+
+fn read_from(measured: &Measured) -> u64 {
+    from(&SIZES, |bytes| time(measured, "read", bytes) < CLEARLY * time(measured, "chunks", bytes))
+}
+
+fn halves_from(measured: &Measured) -> u64 {
+    let read = read_from(measured);
+    from(&SIZES, |bytes| {
+        let reading = if bytes >= read { time(measured, "read", bytes) } else { f64::INFINITY };
+        time(measured, "halves", bytes) < CLEARLY * time(measured, "chunks", bytes).min(reading)
+    })
 }
 
 /// Returns the largest size up to which `protocol` is no slower than all others; `None` if it is slower at once, or was not measured.
@@ -198,52 +256,41 @@ fn up_to(measured: &Measured, protocol: &str, others: &[&str]) -> Option<u64> {
     Some(EAGER[last] as u64)
 }
 
-fn eager(measured: &Measured) -> Vec<Chosen> {
-    let chosen = |name, value: Option<u64>, why: &str| {
-        value.map(|value| Chosen { jobs: JobKind::All, name, value, why: why.into() })
-    };
-    let eager = up_to(measured, "eager", &["fragments", "rendezvous"]);
-    let fragments = up_to(measured, "fragments", &["rendezvous"]);
-    [
-        chosen(
-            "eager_limit",
-            eager,
-            "up to here, an eager message is no slower than eager fragments or rendezvous",
-        ),
-        chosen("train_limit", fragments, "up to here, eager fragments are no slower than rendezvous"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
 /// Polling for as long as a sleep and a wake-up cost never takes more than twice the best possible time. The default is longer, for
 /// programs whose ranks compute a little between messages, and is the lower bound.
-fn spin(measured: &Measured) -> Vec<Chosen> {
+fn spin(measured: &Measured) -> Option<u64> {
     let times = measured.time("spin", 0).zip(measured.time("spin", 1000));
-    let Some((asleep, awake)) = times.filter(|(asleep, awake)| asleep > awake) else { return vec![] };
-    let cost = (asleep - awake) / 1e3;
-    vec![Chosen {
-        jobs: JobKind::Dedicated,
-        name: "spin_us",
-        value: ((2.0 * cost).ceil() as u64).clamp(50, 500),
-        why: format!("a sleep costs {cost:.1} us; twice that, and no less than 50"),
-    }]
+    let (asleep, awake) = times.filter(|(asleep, awake)| asleep > awake)?;
+    Some(((asleep - awake) / 500.0).ceil() as u64).map(|twice| twice.clamp(50, 500))
 }
 
-fn oversubscribed(measured: &Measured) -> Vec<Chosen> {
-    let time = |strategy: usize| measured.time("oversubscribed", strategy as u64).unwrap_or(f64::INFINITY);
-    let best = (0..STRATEGIES.len()).min_by(|&a, &b| time(a).total_cmp(&time(b))).unwrap_or(USUAL);
-    let better = time(best) < BY_FAR * time(USUAL);
-    let (spin, yields) = STRATEGIES[if better { best } else { USUAL }];
-    let why = if better { "the fastest on one CPU" } else { "nothing is faster by far on one CPU" };
+fn oversubscribed(repetitions: &[Measured]) -> [Chosen; 2] {
+    let time = |one: &Measured, strategy: usize| time(one, "oversubscribed", strategy as u64);
+    let wins =
+        |strategy: &usize| repetitions.iter().all(|one| time(one, *strategy) < BY_FAR * time(one, USUAL));
+    let sum = |strategy: usize| repetitions.iter().map(|one| time(one, strategy)).sum::<f64>();
+    let best = (0..USUAL).filter(wins).min_by(|a, b| sum(*a).total_cmp(&sum(*b)));
+    let (spin, yields) = best.map(|best| STRATEGIES[best]).unzip();
+    let why =
+        if best.is_some() { "by far the fastest on one CPU" } else { "nothing is faster by far on one CPU" };
     let chosen = |name, value| Chosen { jobs: JobKind::Oversubscribed, name, value, why: why.into() };
-    vec![chosen("spin_us", spin), chosen("yields", yields)]
+    [chosen("spin_us", spin), chosen("yields", yields)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use perusal::internals::variables::VariableId;
+
+    const JOB: JobShape = JobShape {
+        ranks: 2,
+        usable_cpus: 2,
+        ring_cells: 256,
+        ring_bulk: 256 << 10,
+        sender_fences: false,
+        heap: 0,
+        streams: false,
+    };
 
     fn measured(lines: &[(&str, u64, f64)]) -> Measured {
         let mut all = Measured::default();
@@ -253,8 +300,13 @@ mod tests {
         all
     }
 
-    fn value(chosen: &[Chosen], jobs: JobKind, name: &str) -> Option<u64> {
-        chosen.iter().find(|c| c.jobs == jobs && c.name == name).map(|c| c.value)
+    fn of(chosen: &[Chosen], jobs: JobKind, name: &str) -> Chosen {
+        chosen.iter().find(|c| c.jobs == jobs && c.name == name).expect("measured").clone()
+    }
+
+    /// What three such repetitions give for a variable of jobs with a CPU for each rank.
+    fn value(repetitions: &[Measured], name: &str) -> Option<u64> {
+        of(&all(repetitions, &JOB), JobKind::Dedicated, name).value
     }
 
     fn copies(read: impl Fn(f64) -> f64, halves: impl Fn(f64) -> f64) -> Measured {
@@ -274,16 +326,35 @@ mod tests {
 
     #[test]
     fn an_engine_is_chosen_from_where_it_wins_for_good() {
-        let all = all(&copies(|b| 70_000.0 + 0.5 * b, |b| 300_000.0 + 0.1 * b));
-        assert_eq!(value(&all, JobKind::All, "copy_read_from"), Some(256 << 10));
-        assert_eq!(value(&all, JobKind::All, "copy_halves_from"), Some(1 << 20));
+        let all = [copies(|b| 70_000.0 + 0.5 * b, |b| 300_000.0 + 0.1 * b)];
+        assert_eq!(value(&all, "copy_read_from"), Some(256 << 10));
+        assert_eq!(value(&all, "copy_halves_from"), Some(1 << 20));
     }
 
     #[test]
     fn an_engine_that_wins_nowhere_or_only_in_between_is_never_chosen() {
-        let all = all(&copies(|b| 0.99 * b, |b| if b < 1e6 { 0.5 * b } else { 2.0 * b }));
-        assert_eq!(value(&all, JobKind::All, "copy_read_from"), Some(NEVER));
-        assert_eq!(value(&all, JobKind::All, "copy_halves_from"), Some(NEVER));
+        let all = [copies(|b| 0.99 * b, |b| if b < 1e6 { 0.5 * b } else { 2.0 * b })];
+        assert_eq!(value(&all, "copy_read_from"), Some(NEVER));
+        assert_eq!(value(&all, "copy_halves_from"), Some(NEVER));
+    }
+
+    #[test]
+    fn a_default_that_is_right_is_not_written() {
+        let all = [copies(|b| 0.5 * b, |b| 0.2 * b)];
+        assert_eq!((value(&all, "copy_read_from"), value(&all, "copy_halves_from")), (None, None));
+    }
+
+    #[test]
+    fn repetitions_must_agree_against_the_default_and_the_nearest_to_it_counts() {
+        let wins_from = |from: f64| copies(move |b| if b < from { b } else { 0.5 * b }, |b| 2.0 * b);
+        let from = |sizes: &[f64]| {
+            let repetitions: Vec<Measured> = sizes.iter().copied().map(wins_from).collect();
+            of(&all(&repetitions, &JOB), JobKind::Dedicated, "copy_read_from")
+        };
+        assert_eq!(from(&[65536.0, 131_072.0, 65536.0]).value, Some(65536));
+        let unsure = from(&[8192.0, 131_072.0, 65536.0]);
+        assert_eq!((unsure.value, unsure.why.as_str()), (None, "repetitions give 8192 to 131072"));
+        assert!(table(&[unsure]).contains("copy_read_from      default  repetitions give"));
     }
 
     #[test]
@@ -298,9 +369,9 @@ mod tests {
             ]
         };
         let lines: Vec<_> = EAGER.iter().flat_map(|&bytes| protocols(bytes)).collect();
-        let all = all(&measured(&lines));
-        assert_eq!(value(&all, JobKind::All, "eager_limit"), Some(16 << 10));
-        assert_eq!(value(&all, JobKind::All, "train_limit"), Some(64 << 10));
+        let all = [measured(&lines)];
+        assert_eq!(value(&all, "eager_limit"), Some(16 << 10));
+        assert_eq!(value(&all, "train_limit"), Some(64 << 10));
     }
 
     #[test]
@@ -308,47 +379,55 @@ mod tests {
         let spoiled = |bytes: f64| if bytes == f64::from(128 << 10) { 22_753_000.0 } else { 0.5 * bytes };
         let clean = |bytes: f64| 0.2 * bytes;
         let chosen = |read: fn(f64) -> f64, halves: fn(f64) -> f64| {
-            let measured = copies(read, halves);
-            let values = all(&measured);
-            let of = |name| value(&values, JobKind::All, name);
-            (of("copy_read_from"), of("copy_halves_from"), doubts(&measured))
+            let all = all(&[copies(read, halves), copies(clean, clean)], &JOB);
+            ["copy_read_from", "copy_halves_from"].map(|name| of(&all, JobKind::Dedicated, name))
         };
-        assert_eq!(chosen(clean, clean), (Some(32 << 10), Some(NEVER), String::new()));
-        let (read, halves, said) = chosen(spoiled, clean);
-        assert_eq!((read, halves, said.lines().count()), (None, None, 2), "{said}");
         let wanted = "read of 131072 bytes took 22753.00 us and of 262144 only 131.07";
-        assert!(said.contains("copy_read_from      default") && said.contains(wanted), "{said}");
+        for variable in chosen(spoiled, clean) {
+            assert!(variable.value.is_none() && variable.why.contains(wanted), "{variable:?}");
+        }
         // What does not depend on them is chosen.
-        let (read, halves, said) = chosen(clean, spoiled);
-        assert_eq!((read, halves, said.lines().count()), (Some(32 << 10), None, 1), "{said}");
+        let [read, halves] = chosen(clean, spoiled);
+        assert_eq!((read.value, read.why.as_str()), (None, "it is the best here, too"));
+        assert!(halves.value.is_none() && halves.why.contains("halves of 131072"), "{halves:?}");
     }
 
     #[test]
     fn polling_lasts_twice_a_sleep_within_limits() {
-        let spin = |asleep: f64| {
-            value(
-                &all(&measured(&[("spin", 0, asleep), ("spin", 1000, 100.0)])),
-                JobKind::Dedicated,
-                "spin_us",
-            )
-        };
+        let spin = |asleep: f64| value(&[measured(&[("spin", 0, asleep), ("spin", 1000, 100.0)])], "spin_us");
         assert_eq!(spin(40_100.0), Some(80));
-        assert_eq!(spin(3_100.0), Some(50));
+        assert_eq!(spin(3_100.0), None, "less than the default");
         assert_eq!(spin(9e9), Some(500));
         assert_eq!(spin(50.0), None, "sleeping costs nothing: not measured rightly");
     }
 
     #[test]
-    fn what_is_not_by_far_better_leaves_the_default_of_oversubscribed_jobs() {
-        let chosen = |best: f64| {
+    fn what_needs_two_cpus_and_was_not_measured_is_not_chosen() {
+        assert!(all(&[Measured::default()], &JOB).iter().all(|one| one.jobs == JobKind::Oversubscribed));
+    }
+
+    #[test]
+    fn what_is_not_by_far_better_each_time_leaves_the_default_of_oversubscribed_jobs() {
+        let times = |best: f64| {
             let lines: Vec<_> = (0..STRATEGIES.len() as u64)
-                .map(|n| ("oversubscribed", n, if n == 7 { best } else { 100.0 }))
+                .map(|n| ("oversubscribed", n, if n == 3 { best } else { 100.0 }))
                 .collect();
-            let all = all(&measured(&lines));
-            (value(&all, JobKind::Oversubscribed, "spin_us"), value(&all, JobKind::Oversubscribed, "yields"))
+            measured(&lines)
         };
-        assert_eq!(chosen(90.0), (Some(2), Some(3)));
-        assert_eq!(chosen(50.0), (Some(2), Some(30)));
+        let chosen = |bests: &[f64]| {
+            let repetitions: Vec<Measured> = bests.iter().copied().map(times).collect();
+            let all = all(&repetitions, &JOB);
+            ["spin_us", "yields"].map(|name| of(&all, JobKind::Oversubscribed, name).value)
+        };
+        assert_eq!(chosen(&[50.0, 90.0]), [None, None]);
+        assert_eq!(chosen(&[50.0, 60.0]), [Some(0), Some(30)]);
+    }
+
+    #[test]
+    fn what_others_are_compared_with_is_the_default_of_oversubscribed_jobs() {
+        let shape = JobShape { usable_cpus: 1, ..JOB };
+        let default = [VariableId::SpinUs, VariableId::Yields].map(|id| (id.variable().default)(&shape));
+        assert_eq!(default, [STRATEGIES[USUAL].0, STRATEGIES[USUAL].1]);
     }
 
     #[test]

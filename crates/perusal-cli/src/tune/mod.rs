@@ -10,15 +10,15 @@ mod choose;
 pub mod file;
 mod rank;
 
-use perusal::internals::shm::cpus;
 use perusal::internals::shm::machine::MachineId;
-use perusal::internals::variables::VARIABLES;
+use perusal::internals::shm::{Memory, cpus};
 use perusal::internals::variables::overrides::TUNED;
+use perusal::internals::variables::{Overrides, VARIABLES};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::sys;
-use choose::{Chosen, Measured};
+use choose::Measured;
 use file::{FoundTuneFile, TuneFile};
 
 /// How to tune.
@@ -34,6 +34,9 @@ pub struct TuneOptions {
     #[arg(long, hide = true, value_name = "WHAT")]
     rank: Option<rank::Measurement>,
 }
+
+/// How often everything is measured, so that what changes from time to time is not taken for the machine's.
+const REPETITIONS: usize = 3;
 
 /// Measures, shows, writes.
 pub fn main(options: &TuneOptions) -> ExitCode {
@@ -75,20 +78,25 @@ fn tune(options: &TuneOptions) -> Result<(), String> {
     crate::mpi::library()?;
     let machine = MachineId::here();
     println!("perusal tune: {machine}; {} usable here", cpus::usable());
-    let mut measured = Measured::default();
+    let mut repetitions: [Measured; REPETITIONS] = Default::default();
     if cpus::usable() > 1 {
-        measured.add(&run_ranks(rank::Measurement::Copies)?)?;
-        measured.add(&run_ranks(rank::Measurement::Waits)?)?;
+        for one in &mut repetitions {
+            one.add(&run_ranks(rank::Measurement::Copies)?)?;
+            one.add(&run_ranks(rank::Measurement::Waits)?)?;
+        }
     } else {
         println!("  one CPU: what needs two is not measured");
     }
     bind_to_one_cpu();
-    measured.add(&run_ranks(rank::Measurement::Oversubscribed)?)?;
-    print!("{}", measured.table());
-    let chosen = choose::all(&measured);
-    print!("{}{}", choose::table(&chosen), choose::doubts(&measured));
+    for one in &mut repetitions {
+        one.add(&run_ranks(rank::Measurement::Oversubscribed)?)?;
+    }
+    print!("{}", Measured::shortest(&repetitions).table());
+    let job = Memory::create_with(2, 0, &Overrides::default()).map_err(|error| error.to_string())?.shape();
+    let chosen = choose::all(&repetitions, &job);
+    print!("{}", choose::table(&chosen));
     let Some(path) = path else { return Ok(()) };
-    let values = chosen.into_iter().map(|Chosen { jobs, name, value, .. }| (jobs, name.to_owned(), value));
+    let values = chosen.into_iter().filter_map(|one| Some((one.jobs, one.name.to_owned(), one.value?)));
     write(&path, &TuneFile { machine, values: values.collect() }.text())?;
     println!("written to {}", path.display());
     Ok(())

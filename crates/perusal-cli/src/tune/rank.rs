@@ -6,7 +6,7 @@ use perusal::internals::arch::clock::now;
 use perusal::internals::variables::Variable;
 use std::time::{Duration, Instant};
 
-/// Measurement is measured.
+/// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Measurement {
     /// Copy engines by size, and the eager limit.
@@ -29,16 +29,17 @@ impl Measurement {
 }
 
 /// Sizes at which copy engines are compared, in bytes.
-pub const SIZES: [usize; 7] = [32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20];
+pub const SIZES: [usize; 9] =
+    [8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20];
 /// Sizes at which eager messages, eager fragments and rendezvous are compared.
 pub const EAGER: [usize; 7] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10];
-/// Wait strategies for two ranks on one CPU: microseconds of polling and number of yields.
-pub const STRATEGIES: [(u64, u64); 8] = [(0, 0), (0, 1), (0, 3), (0, 10), (2, 0), (2, 3), (2, 10), (2, 30)];
+/// Wait strategies for two ranks on one CPU: microseconds of polling and number of yields. The last one is the default.
+pub const STRATEGIES: [(u64, u64); 8] = [(0, 0), (0, 3), (0, 10), (0, 30), (2, 0), (2, 3), (2, 30), (1, 200)];
 /// Engines as the control variable `copy_engine` numbers them.
 pub const ENGINES: [(&str, u64); 3] = [("chunks", 1), ("read", 2), ("halves", 3)];
 
 /// Time for one measurement.
-const BUDGET: Duration = Duration::from_millis(40);
+const BUDGET: Duration = Duration::from_millis(20);
 const BATCHES: u32 = 8;
 /// Number of late messages, and by how much they are late: longer than a rank polls whose `spin_us` is 0.
 const LATE: usize = 100;
