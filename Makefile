@@ -40,7 +40,8 @@ dist: setup
 
 install: dist
 	@mkdir -p "$(DESTDIR)$(PREFIX)"
-	@cp -a "$(DIST)/." "$(DESTDIR)$(PREFIX)/"
+	@# Files get the owner that installs, and replace what running jobs have open; folders that are there stay as they are.
+	@tar -C "$(DIST)" --mode=u+rwX,go+rX,go-w -cf - . | tar -C "$(DESTDIR)$(PREFIX)" --no-same-owner --no-overwrite-dir -xpf -
 	@echo "perusal is installed in $(DESTDIR)$(PREFIX)"
 
 test: setup

@@ -234,6 +234,20 @@ impl Check {
                 Err(said.into())
             }
         });
+        self.that("make install leaves folders as they are, and gives everybody what it puts there", |it| {
+            let (from, to) = (it.work.join("private"), it.work.join("installed"));
+            Self::must(it.at(Path::new("cp")).arg("-a").arg(&it.dist).arg(&from))?;
+            Self::must(it.at(Path::new("chmod")).args(["-R", "go-rwx"]).arg(&from))?;
+            Self::must(it.at(Path::new("mkdir")).args(["-p", "-m", "751"]).arg(&to).arg(to.join("bin")))?;
+            let mut make = it.at(Path::new("make"));
+            make.arg("-C").arg(root()).args(["-o", "dist", "install", "DESTDIR="]);
+            make.arg(format!("DIST={}", from.display())).arg(format!("PREFIX={}", to.display()));
+            Self::must(&mut make)?;
+            let mut stat = it.at(Path::new("stat"));
+            stat.args(["-c", "%a"]).args(["", "bin", "bin/mpicc", "include/mpi.h"].map(|part| to.join(part)));
+            expect(&Self::must(&mut stat)?, "751\n751\n755\n644")?;
+            it.builds(&mut it.at(&to.join("bin/mpicc")), &["version.c"], "MPI 5.0")
+        });
         self.that("a distribution works where it is moved to", |it| {
             Self::must(it.at(Path::new("cp")).arg("-a").arg(&it.dist).arg("moved"))?;
             it.builds(&mut it.at(&it.work.join("moved/bin/mpicc")), &["version.c"], "MPI 5.0")
