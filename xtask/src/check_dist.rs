@@ -300,6 +300,18 @@ impl Check {
                 it.wrapper("mpicc").arg("nothing.c").output().map_err(|error| error.to_string())?.status;
             expect(&status.code().unwrap_or(-1).to_string(), "1")
         });
+        self.that("mpicc -help, however it is spelt, lists mpicc's own options", |it| {
+            for spelling in ["-help", "--help", "-showme:help"] {
+                let said = Self::must(it.wrapper("mpicc").arg(spelling))?;
+                if !said.starts_with("usage: mpicc ")
+                    || !said.contains("\n  -static-mpi ")
+                    || said.contains("set -u")
+                {
+                    return Err(said);
+                }
+            }
+            Ok(())
+        });
         self.that("mpicc -show prints the command", |it| {
             let shown = Self::must(it.wrapper("mpicc").args(["-show", "x.c"]))?;
             if shown.contains("-lmpi_abi") { Ok(()) } else { Err(shown) }
