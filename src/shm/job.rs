@@ -10,6 +10,7 @@ use super::roster::RankState;
 use super::telemetry::Telemetry;
 use crate::sync::{Arc, AtomicBool, AtomicI32, Ordering, RwLock};
 use crate::variables::Overrides;
+use crate::variables::misspelt::misspelt_in_environment;
 use crate::{Error, Result};
 use rustix::io::Errno;
 use rustix::process::{PTracer, Pid, getpid, set_ptracer, test_kill_process};
@@ -101,6 +102,10 @@ impl Job {
     /// # Errors
     /// [`Error::Segment`] if there is not enough memory.
     pub fn singleton_with(overrides: &Overrides) -> Result<Self> {
+        // Where there is a launcher, it has looked.
+        for mistake in misspelt_in_environment() {
+            crate::error::report(format_args!("note: {mistake}"));
+        }
         // In Miri address space is memory; where it is limited, too, the program has no room for others.
         let universe = if cfg!(miri) { Universe::default() } else { Universe::usual(1, cpus::usable()) };
         let memory = Memory::create_universe(1, universe, 0, overrides)

@@ -6,6 +6,7 @@
 //! | [`variable`] | what is known of one variable: domain, scope, when it can be changed |
 //! | [`job_shape`] | the facts about a job that defaults and ranges follow from |
 //! | [`overrides`] | what tune file, environment and tools ask for before there is an engine |
+//! | [`misspelt`] | names in the environment that are nearly those of variables |
 //! | [`config`] | the values in force in one engine |
 //! | [`enumeration`] | names behind values |
 //! | [`algorithms`], [`copy_engines`] | the algorithms and copy engines among which users can choose, a row each |
@@ -20,6 +21,7 @@ pub mod config;
 pub mod copy_engines;
 pub mod enumeration;
 pub mod job_shape;
+pub mod misspelt;
 pub mod overrides;
 pub mod table;
 pub mod variable;

@@ -371,6 +371,22 @@ fn ring_sizes_that_cannot_be_are_refused_by_name() {
 }
 
 #[test]
+fn a_misspelt_variable_is_named_once_with_the_one_that_is_meant() {
+    let mut command = Command::new(PERUSAL);
+    command.arg("run").env("PERUSAL_YEILDS", "3").env("PERUSAL_HOME", "/opt");
+    let ended =
+        start_as(&mut command, &["-n", "3", "-x", "PERUSAL_SPIN=1", RANK, "init", "finalize"], Stdio::null());
+    let ended = ended.end();
+    let note = |name, meant| {
+        format!(
+            "perusal run: note: {name} is no variable of perusal's and has no effect; is {meant} meant?\n"
+        )
+    };
+    let both = note("PERUSAL_YEILDS", "PERUSAL_YIELDS") + &note("PERUSAL_SPIN", "PERUSAL_SPIN_US");
+    assert_eq!((ended.code(), ended.err.as_str()), (0, both.as_str()));
+}
+
+#[test]
 fn info_tells_what_there_is() {
     let ended = start_as(Command::new(PERUSAL).arg("info"), &[], Stdio::null()).end();
     assert_eq!(ended.code(), 0);

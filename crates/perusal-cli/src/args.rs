@@ -3,7 +3,12 @@
 //! would change the outcome or is unknown is refused.
 
 mod count;
+mod job_variables;
 mod notes;
+mod plan;
+
+pub use job_variables::CommandLine;
+pub use plan::{App, OnDeadlock, Plan, PlanError, Stdin};
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -82,9 +87,12 @@ struct RunOptions {
     /// The same for all programs
     #[arg(long = "genvnone")]
     genvnone: bool,
-    /// Pass on all variables (the default)
-    #[arg(long = "envall", alias = "genvall", hide = true)]
+    /// Pass on all variables (the default), whatever holds for all programs
+    #[arg(long = "envall", hide = true)]
     envall: bool,
+    /// Pass on all variables (the default)
+    #[arg(long = "genvall", hide = true)]
+    genvall: bool,
 
     /// Write the rank before each line of output
     #[arg(short = 'l', long = "tag-output", aliases = ["prepend-rank", "label"])]
@@ -177,19 +185,27 @@ struct RunOptions {
     /// Taken with a note.
     #[arg(
         long = "rmk",
-        aliases = ["personality", "prefix", "rank-by", "ranks-per-proc", "demux", "topolib", "tune"],
+        aliases = ["personality", "prefix", "rank-by", "ranks-per-proc", "demux", "topolib", "tune", "order-nodes",
+            "nameserver", "localhost", "pmi-port"],
         hide = true
     )]
     elsewhere: Vec<OsString>,
     /// Ranks on each node: on this machine alone their number, where -n does not say it.
     #[arg(long = "ppn", aliases = ["perhost", "npernode", "N", "grr"], short = 'N', hide = true)]
     per_node: Option<u32>,
+    /// A rank on each node
+    #[arg(long = "pernode", hide = true)]
+    one_per_node: bool,
+    /// "bind" or "bindings" is the same as --report-bindings; there is nothing else to show on one machine
+    #[arg(long = "display", value_name = "WHAT", hide = true)]
+    display: Option<String>,
     /// Without meaning and without harm.
     #[arg(
         long = "allow-run-as-root",
         aliases = ["display-map", "display-allocation", "enable-x", "disable-x",
             "print-all-exitcodes", "exitinfo", "nolocal", "quiet", "verbose", "localonly", "local", "rr",
-            "print-rank-map"],
+            "print-rank-map", "noprefix", "hetero-nodes", "disable-hostname-propagation", "skip-launch-node",
+            "silent-abort", "display-topo", "display-devel-map", "get-stack-traces", "report-state-on-timeout"],
         short = 'q',
         short_alias = 'v',
         hide = true
@@ -201,108 +217,11 @@ struct RunOptions {
     command: Vec<OsString>,
 }
 
-/// One program of a job.
-#[derive(Debug)]
-pub struct App {
-    /// Ranks, at least 1.
-    pub count: u32,
-    /// Working directory, if another than the launcher's.
-    pub wdir: Option<OsString>,
-    /// How its environment differs from the launcher's.
-    pub changes: EnvironmentChanges,
-    /// Where the program is looked for first.
-    pub path: Option<OsString>,
-    /// Program and arguments, at least the program.
-    pub command: Vec<OsString>,
-}
-
-/// The rank that gets standard input.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Stdin {
-    /// Nobody.
-    #[default]
-    None,
-    /// This rank.
-    Rank(u32),
-}
-
-/// What the launcher does about a deadlock.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OnDeadlock {
-    /// It says why, and ends the job.
-    #[default]
-    End,
-    /// It says why.
-    Warn,
-    /// Nothing: it does not look.
-    Ignore,
-}
-
-/// A job as asked for.
-#[derive(Debug, Default)]
-pub struct Plan {
-    /// Its programs in the order of ranks.
-    pub apps: Vec<App>,
-    /// Whether lines get their rank written before them.
-    pub label: bool,
-    /// When to give up.
-    pub timeout: Option<Duration>,
-    /// What to do about a deadlock.
-    pub on_deadlock: OnDeadlock,
-    /// Whether the job goes on when a rank dies.
-    pub survive: bool,
-    /// Where JSON about a job that stands still goes.
-    pub deadlock_report: Option<PathBuf>,
-    /// Who gets standard input.
-    pub stdin: Stdin,
-    /// Where ranks are put.
-    pub policy: Policy,
-    /// Whether to say where ranks were put.
-    pub report_bindings: bool,
-    /// How many processes programs may expect to have, if that was asked for.
-    pub universe: Option<u32>,
-    /// Where the trace goes, if there is one.
-    pub trace: Option<Request>,
-    /// Where to run, if not on this machine alone.
-    pub hosts: Option<Hosts>,
-    /// What was taken but means nothing here, a sentence each.
-    pub notes: Vec<String>,
-}
-
-impl Plan {
-    /// Number of ranks of the whole job.
-    #[must_use]
-    pub fn ranks(&self) -> u32 {
-        self.apps.iter().map(|app| app.count).sum()
-    }
-}
-
-/// Why there is no plan.
-#[derive(Debug)]
-pub enum PlanError {
-    /// Printed by clap: help, version, or an error with its usage.
-    Clap(clap::Error),
-    /// An error that clap does not know.
-    Text(String),
-}
-
-impl From<String> for PlanError {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<perusal::Error> for PlanError {
-    fn from(error: perusal::Error) -> Self {
-        Self::Text(error.to_string())
-    }
-}
-
-/// Reads the arguments after the command's own name. `usable` is the number of usable CPUs.
+/// Reads the arguments after the command's own name.
 ///
 /// # Errors
-/// What is unknown, incomplete or impossible here.
-pub fn parse(name: &str, arguments: &[OsString], usable: u32) -> Result<Plan, PlanError> {
+/// What is unknown or incomplete.
+pub fn read(name: &str, arguments: &[OsString]) -> Result<CommandLine, PlanError> {
     let table = OptionTable::of(command());
     let from_file = config_file::expand(arguments, &table)?;
     let arguments = from_file.as_deref().unwrap_or(arguments);
@@ -311,7 +230,16 @@ pub fn parse(name: &str, arguments: &[OsString], usable: u32) -> Result<Plan, Pl
         let given = command().try_get_matches_from(normal);
         given.and_then(|given| RunOptions::from_arg_matches(&given)).map_err(PlanError::Clap)
     });
-    plan(blocks.collect::<Result<_, _>>()?, usable)
+    Ok(CommandLine(blocks.collect::<Result<_, _>>()?))
+}
+
+/// Reads and plans.
+///
+/// # Errors
+/// Those of both.
+#[cfg(test)]
+pub fn parse(name: &str, arguments: &[OsString], usable: u32) -> Result<Plan, PlanError> {
+    plan(read(name, arguments)?, usable)
 }
 
 /// The options as they are read: of switches, many of which are spellings of one, any number may be given.
@@ -343,8 +271,12 @@ fn steering(blocks: &[RunOptions]) -> Vec<VariableChange> {
     binding.map(|(name, value)| VariableChange::Set(name.into(), value.into())).collect()
 }
 
-/// Puts the options of all programs of the job together.
-fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
+/// Puts the options of all programs of the job together. `usable` is the number of usable CPUs.
+///
+/// # Errors
+/// What is impossible here.
+pub fn plan(line: CommandLine, usable: u32) -> Result<Plan, PlanError> {
+    let CommandLine(mut blocks) = line;
     let mut plan = Plan {
         apps: vec![],
         label: false,
@@ -429,7 +361,8 @@ fn hosts_of(blocks: &[RunOptions]) -> Option<Hosts> {
     let mut options = Vec::new();
     for block in blocks {
         let kinds = block.memory_alloc_kinds.as_ref().map(OsString::from);
-        let per_node = block.per_node.map(|ranks| ranks.to_string().into());
+        let per_node = block.per_node.or(block.one_per_node.then_some(1));
+        let per_node = per_node.map(|ranks| ranks.to_string().into());
         let given = [
             ("-launcher", &block.launcher),
             ("-launcher-exec", &block.launcher_exec),
@@ -457,7 +390,7 @@ fn logging(blocks: &[RunOptions]) -> Logging {
 /// Takes over what holds for the whole job.
 fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     plan.label |= block.label;
-    plan.report_bindings |= block.report_bindings;
+    plan.report_bindings |= block.report_bindings || shows_bindings(block);
     plan.survive |= block.survive;
     match block.with_ft.as_deref() {
         None | Some("none" | "no" | "0" | "false") => {}
@@ -510,6 +443,12 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// Whether `--display` lists bindings, which Open MPI shows so.
+fn shows_bindings(block: &RunOptions) -> bool {
+    let shown = block.display.as_deref().unwrap_or_default();
+    shown.split(',').any(|what| matches!(what, "bind" | "bindings"))
+}
+
 fn take_trace(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     if let Some(path) = &block.trace {
         plan.trace = Some(Request::new(path)?);
@@ -537,7 +476,8 @@ fn changes(
     for_all: &EnvironmentChanges,
     (logging, share_heap): (&Logging, bool),
 ) -> Result<EnvironmentChanges, String> {
-    let only = only(block.envlist.as_deref(), block.envnone).or_else(|| for_all.only.clone());
+    let only = only(block.envlist.as_deref(), block.envnone);
+    let only = only.or_else(|| for_all.only.clone().filter(|_| !block.envall));
     let own = block.x.iter().map(|set| variable("-x", set));
     let own = own.chain(block.env.iter().map(|set| variable("-env", set))).collect::<Result<Vec<_>, _>>()?;
     let mut set = [&for_all.set[..], &own].concat();

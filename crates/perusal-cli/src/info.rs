@@ -7,6 +7,7 @@ use perusal::internals::limits::PAGE;
 use perusal::internals::placement::MachineTopology;
 use perusal::internals::protocol::rendezvous::has_cross_memory_attach;
 use perusal::internals::shm::{Geometry, JobLayout, Memory, cpus, header, layout};
+use perusal::internals::variables::misspelt::misspelt_in_environment;
 use perusal::internals::variables::{CopyChoice, Overrides, VARIABLES, VariableId};
 
 use crate::variables::{self, InForce};
@@ -160,6 +161,9 @@ fn environment() -> perusal::Result<()> {
             None => settings.text(variable.id).to_owned(),
         };
         println!("    {:27}  {value:10}  {}", variable.environment, variable.what);
+    }
+    for mistake in misspelt_in_environment() {
+        println!("    note: {mistake}");
     }
     Ok(())
 }

@@ -23,12 +23,13 @@ use perusal::internals::dynamic::launcher::door;
 use perusal::internals::placement::{self, Bind, BindingClaim, MachineTopology, Placement, Policy};
 use perusal::internals::shm::{Memory, Universe, cpus};
 use perusal::internals::variables::Overrides;
+use perusal::internals::variables::misspelt::{misspelt, misspelt_in_environment};
 use perusal_trace::{file, terminal::one_line};
 
 /// Runs a job; `name` is what the launcher was called.
 pub fn main(name: &str, arguments: &[OsString]) -> ExitCode {
     let usable = cpus::usable();
-    let plan = match args::parse(name, arguments, usable) {
+    let plan = match plan(name, arguments, usable) {
         Ok(plan) => plan,
         Err(PlanError::Clap(error)) => {
             // A closed terminal can show no error message.
@@ -66,6 +67,21 @@ pub fn main(name: &str, arguments: &[OsString]) -> ExitCode {
             ExitCode::from(failure.status)
         }
     }
+}
+
+/// Reads the command line, and takes what it sets for the whole job into the environment of this process.
+fn plan(name: &str, arguments: &[OsString], usable: u32) -> Result<Plan, PlanError> {
+    let line = args::read(name, arguments)?;
+    for (variable, value) in line.job_variables()? {
+        // SAFETY: this is the only thread of the process, so nothing reads the environment meanwhile.
+        unsafe { std::env::set_var(variable, value) };
+    }
+    let names: Vec<String> = line.names().collect();
+    let mut plan = args::plan(line, usable)?;
+    plan.notes.extend(misspelt_in_environment());
+    plan.notes.extend(misspelt(names.iter().map(String::as_str)));
+    plan.notes.dedup();
+    Ok(plan)
 }
 
 fn failure(what: &str) -> impl Fn(io::Error) -> Failure + '_ {

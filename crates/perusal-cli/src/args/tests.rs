@@ -22,6 +22,7 @@ fn the_spellings_of_the_number_of_ranks() {
     assert_eq!(read("-n 7 -soft 2:6:2 a").unwrap().ranks(), 6);
     assert_eq!(read("a : b").unwrap().ranks(), 2);
     // So many on each node, and there is one.
+    assert_eq!(read("--pernode a : a").unwrap().ranks(), 2);
     for line in ["-N 3 a", "-npernode 3 a", "-ppn 3 a", "--map-by ppr:3:node a", "--map-by PPR:3:node:PE=2 a"]
     {
         assert_eq!(read(line).unwrap().ranks(), 3, "{line}");
@@ -73,6 +74,7 @@ fn variables_in_every_spelling() {
     assert_eq!(plan.apps[1].changes.set, set[..2]);
     assert_eq!(read("-genvlist A,B a").unwrap().apps[0].changes.only, Some(vec!["A".into(), "B".into()]));
     assert_eq!(read("-envnone a").unwrap().apps[0].changes.only, Some(vec![]));
+    assert_eq!(read("-genvnone -envall a").unwrap().apps[0].changes.only, None);
     // Of all programs, unless one says otherwise for itself.
     let only = |arguments: &str| read(arguments).unwrap().apps.into_iter().map(|app| app.changes.only);
     assert!(only("-genvnone a : b").eq([Some(vec![]), Some(vec![])]));
@@ -160,6 +162,24 @@ fn options_of_the_whole_job() {
     assert_eq!(plan.stdin, Stdin::None);
     assert!(read("--tag-output a").unwrap().label);
     assert!(read("--output tag a").unwrap().label);
+    assert!(read("--display map,bind a").unwrap().report_bindings);
+    assert!(!read("--display allocation --noprefix a").unwrap().report_bindings);
+}
+
+#[test]
+fn what_holds_for_the_whole_job_is_the_launchers_too_however_it_is_set() {
+    let set = |line: &str| {
+        let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        super::read("mpiexec", &arguments).unwrap().job_variables()
+    };
+    let line = "-genv PERUSAL_RING_CELLS 512 -x PERUSAL_SHARED_HEAP=0 -x PERUSAL_SPIN_US=7 -x A=1 a : -env PERUSAL_BIND_TO core -x PERUSAL_SHARED_HEAP=0 b";
+    let wanted = [("PERUSAL_RING_CELLS", "512"), ("PERUSAL_SHARED_HEAP", "0"), ("PERUSAL_BIND_TO", "core")];
+    assert_eq!(set(line).unwrap(), wanted.map(|(name, value)| (name, value.into())));
+    assert_eq!(set("-x PERUSAL_RING_CELLS a").unwrap(), [], "what is passed on is in force anyway");
+    let Err(PlanError::Text(why)) = set("-x PERUSAL_RING_BULK=1024 a : -x PERUSAL_RING_BULK=2048 b") else {
+        panic!("one of the two would be forgotten");
+    };
+    assert_eq!(why, "PERUSAL_RING_BULK is set to 1024 and to 2048: it holds for all ranks of a job");
 }
 
 #[test]

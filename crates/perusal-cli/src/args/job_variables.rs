@@ -1,0 +1,60 @@
+//! Variables by which the launcher makes the job, where an option sets them for the ranks: the ranks alone could not obey them any more.
+
+use super::{PlanError, RunOptions, variable};
+use crate::environment::VariableChange;
+use perusal::internals::variables::{Settable, VARIABLES, VariableScope};
+use std::ffi::{OsStr, OsString};
+
+/// A command line that has been read, before there is a plan.
+pub struct CommandLine(pub(super) Vec<RunOptions>);
+
+impl CommandLine {
+    /// The variables of the job that `-x`, `-env` and `-genv` set, with their values. The launcher, which takes them out of its own
+    /// environment, must have them there before it plans.
+    ///
+    /// # Errors
+    /// Names one that two programs of the job set differently.
+    pub fn job_variables(&self) -> Result<Vec<(&'static str, OsString)>, PlanError> {
+        let mut found: Vec<(&'static str, OsString)> = vec![];
+        for block in &self.0 {
+            let of = |option: &'static str, all: &[OsString]| {
+                all.iter().map(|text| variable(option, text)).collect::<Result<Vec<_>, _>>()
+            };
+            for change in [of("-genv", &block.genv)?, of("-x", &block.x)?, of("-env", &block.env)?].concat() {
+                let VariableChange::Set(name, value) = change else { continue };
+                let Some(name) = of_the_job(&name) else { continue };
+                match found.iter().find(|(known, _)| *known == name) {
+                    Some((_, other)) if *other != value => {
+                        return Err(PlanError::Text(format!(
+                            "{name} is set to {} and to {}: it holds for all ranks of a job",
+                            other.to_string_lossy(),
+                            value.to_string_lossy()
+                        )));
+                    }
+                    Some(_) => {}
+                    None => found.push((name, value)),
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The names of all variables that the options set or pass on.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let all = self.0.iter().flat_map(|block| [&block.genv, &block.x, &block.env]).flatten();
+        all.filter_map(|text| match VariableChange::of(text) {
+            VariableChange::Set(name, _) | VariableChange::Pass(name) => name.into_string().ok(),
+        })
+    }
+}
+
+/// The control variable of this name in the environment, if the launcher obeys it and not each rank by itself.
+fn of_the_job(name: &OsStr) -> Option<&'static str> {
+    let found = VARIABLES.iter().find(|variable| variable.environment == name)?;
+    let is_launchers = match found.settable {
+        Settable::BeforeJob => true,
+        Settable::Never => found.scope != VariableScope::Constant,
+        Settable::BeforeInit | Settable::Always | Settable::BetweenCollectives => false,
+    };
+    is_launchers.then_some(found.environment)
+}
