@@ -89,6 +89,12 @@ pub fn expected_shape(overrides: &Overrides) -> JobShape {
     shape_of(ranks, cpus::usable(), overrides)
 }
 
+/// Returns the shape of a job of as many ranks as there are usable CPUs.
+#[must_use]
+pub fn usual_shape(overrides: &Overrides) -> JobShape {
+    shape_of(cpus::usable(), cpus::usable(), overrides)
+}
+
 /// The ranks that a process begins with, its MPI_COMM_WORLD: all ranks that the launcher has started at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobWorld {

@@ -4,7 +4,7 @@ use super::job_shape::JobShape;
 use super::table::{COUNT, VARIABLES, VariableId};
 use super::variable::{Domain, Variable};
 use crate::error::{Error, Result};
-use crate::limits::{MAX_BULK, MAX_CELLS, VARIABLE_TEXT};
+use crate::limits::{MAX_BULK, MAX_CELLS, MIN_BULK, MIN_CELLS, VARIABLE_TEXT};
 
 /// Environment variable in which the launcher hands the values of a tune file to the ranks: `name=value`, separated by commas.
 pub const TUNED: &str = "PERUSAL_TUNED";
@@ -137,7 +137,7 @@ impl Overrides {
             }
             Some((OverrideValue::Number(number), source)) if !variable.allows(*number, shape) => {
                 let name = if *source == ValueSource::Tool { variable.name } else { variable.environment };
-                Err(wrong(variable, name, &variable.show(*number), shape))
+                Err(wrong(name, &variable.show(*number), &variable.range(shape)))
             }
             Some((OverrideValue::Number(number), _)) => Ok(*number),
             _ => Ok((variable.default)(shape)),
@@ -156,6 +156,9 @@ const WIDEST: JobShape = JobShape {
     streams: false,
 };
 
+/// One with the narrowest.
+const NARROWEST: JobShape = JobShape { ring_cells: MIN_CELLS, ring_bulk: MIN_BULK, ..WIDEST };
+
 /// Reads a value as a user writes it. [`Overrides::resolve`] checks what depends on the job.
 fn parse(variable: &Variable, name: &str, text: &str) -> Result<OverrideValue> {
     let number = match variable.domain {
@@ -165,11 +168,16 @@ fn parse(variable: &Variable, name: &str, text: &str) -> Result<OverrideValue> {
         Domain::Number(_) | Domain::PowerOfTwo(..) => text.parse().ok(),
     };
     let number = number.filter(|number| variable.allows(*number, &WIDEST));
-    number.map(OverrideValue::Number).ok_or_else(|| wrong(variable, name, text, &WIDEST))
+    number.map(OverrideValue::Number).ok_or_else(|| {
+        let by_rings = variable.range(&WIDEST) != variable.range(&NARROWEST);
+        let range =
+            variable.range(&WIDEST) + if by_rings { ", as far as PERUSAL_RING_BULK allows" } else { "" };
+        wrong(name, text, &range)
+    })
 }
 
-fn wrong(variable: &Variable, name: &str, text: &str, shape: &JobShape) -> Error {
-    Error::Other(format!("{name} is {text:?}; it must be {}", variable.range(shape)))
+fn wrong(name: &str, text: &str, range: &str) -> Error {
+    Error::Other(format!("{name} is {text:?}; it must be {range}"))
 }
 
 #[cfg(test)]
@@ -201,6 +209,11 @@ mod tests {
                 "PERUSAL_RING_CELLS is \"100\"; it must be a power of two in 8..=1048576",
             ),
             ("PERUSAL_YIELDS", "many", "PERUSAL_YIELDS is \"many\"; it must be a number in 0..=1000"),
+            (
+                "PERUSAL_EAGER_LIMIT",
+                "lots",
+                "PERUSAL_EAGER_LIMIT is \"lots\"; it must be a number in 0..=4194304, as far as PERUSAL_RING_BULK allows",
+            ),
             ("PERUSAL_COPY_ENGINE", "fast", "it must be auto, chunks, read, halves or direct"),
             ("PERUSAL_SENDER_FENCES", "2", "it must be off or on"),
         ] {

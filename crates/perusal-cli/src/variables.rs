@@ -21,7 +21,7 @@ impl InForce {
     /// Reads both.
     pub fn find() -> perusal::Result<Self> {
         let settings = Overrides::from_environment()?;
-        let place = shm::expected_shape(&settings);
+        let place = shm::usual_shape(&settings);
         Ok(Self { config: Config::new(&settings, place)?, place })
     }
 
@@ -59,8 +59,9 @@ fn kind(variable: &Variable) -> &'static str {
 
 /// The control variables as a table.
 pub fn cvars(in_force: &InForce) -> String {
-    let mut text = String::from(
-        "Control variables: value in force, where it comes from, when it can be changed, by whom, and what it can be.\n",
+    let mut text = format!(
+        "Control variables: value in force, where it comes from, when it can be changed, by whom, and what it can be, in a job of {} ranks.\n",
+        in_force.place.ranks
     );
     for variable in &VARIABLES {
         let value = in_force.value(variable);
