@@ -374,8 +374,11 @@ fn ring_sizes_that_cannot_be_are_refused_by_name() {
 fn a_misspelt_variable_is_named_once_with_the_one_that_is_meant() {
     let mut command = Command::new(PERUSAL);
     command.arg("run").env("PERUSAL_YEILDS", "3").env("PERUSAL_HOME", "/opt");
-    let ended =
-        start_as(&mut command, &["-n", "3", "-x", "PERUSAL_SPIN=1", RANK, "init", "finalize"], Stdio::null());
+    let ended = start_as(
+        &mut command,
+        &["-n", "3", "-x", "PERUSAL_SPIN=1", "-x", "PERUSAL_YEILDS", RANK, "init", "finalize"],
+        Stdio::null(),
+    );
     let ended = ended.end();
     let note = |name, meant| {
         format!(

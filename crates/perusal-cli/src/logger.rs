@@ -1,6 +1,6 @@
 //! The event logger `libperusal-mel.so` for a job: where it lies, and the variables that tell it what to do.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use crate::environment::VariableChange;
 use crate::preload;
@@ -60,15 +60,37 @@ impl Logging {
             set("MEL_QUEUES", if self.queues { "1" } else { "0" }),
         ];
         if let Some(output) = &self.output {
-            changes.push(VariableChange::Set("MEL_OUTPUT".into(), output.clone()));
+            changes.push(VariableChange::Set("MEL_OUTPUT".into(), from_here(output)));
         }
         Ok(changes)
+    }
+}
+
+/// The file as ranks with another working directory find it.
+fn from_here(output: &OsStr) -> OsString {
+    match std::path::absolute(output) {
+        // What stands for a rank stands there in what the user has named alone.
+        Ok(path)
+            if path.to_string_lossy().matches("%r").count()
+                == output.to_string_lossy().matches("%r").count() =>
+        {
+            path.into()
+        }
+        _ => output.to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_output_lies_where_the_launcher_is_whatever_directory_the_ranks_have() {
+        let logging = Logging { queues: true, output: Some("log.%r".into()), ..Logging::default() };
+        let here = std::env::current_dir().expect("a working directory").join("log.%r");
+        let set = VariableChange::Set("MEL_OUTPUT".into(), here.into());
+        assert!(logging.changes().expect("it is there").contains(&set));
+    }
 
     #[test]
     fn who_logs_nothing_changes_nothing() {

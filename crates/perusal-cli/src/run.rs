@@ -78,9 +78,12 @@ fn plan(name: &str, arguments: &[OsString], usable: u32) -> Result<Plan, PlanErr
     }
     let names: Vec<String> = line.names().collect();
     let mut plan = args::plan(line, usable)?;
-    plan.notes.extend(misspelt_in_environment());
-    plan.notes.extend(misspelt(names.iter().map(String::as_str)));
-    plan.notes.dedup();
+    let mistakes = misspelt_in_environment().into_iter().chain(misspelt(names.iter().map(String::as_str)));
+    for mistake in mistakes {
+        if !plan.notes.contains(&mistake) {
+            plan.notes.push(mistake);
+        }
+    }
     Ok(plan)
 }
 
