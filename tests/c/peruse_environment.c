@@ -3,13 +3,15 @@
  * RANKS: 1 2
  * ENV: PERUSAL_EAGER_LIMIT=1000
  * ENV: PERUSAL_COPY_ENGINE=chunks
+ * ENV: PERUSAL_INITIAL_ERRHANDLER=mpi_errors_return
+ * OPTIONS: -initial-errhandler mpi_errors_return
  */
 #include "check.h"
 #include <peruse.h>
 
 int main(int argc, char **argv)
 {
-    int size, again, index, count, provided, eager = 0, engine = 0, spin = 0;
+    int size, again, index, count, provided, eager = 0, engine = 0, spin = 0, handler = 0;
     unsigned long limit = 777;
     char **env, **later;
     MPI_T_cvar_handle handle;
@@ -22,12 +24,14 @@ int main(int argc, char **argv)
         CHECK(strncmp(env[i], "PERUSAL_", 8) == 0 && equals != NULL && equals[1] != 0);
         eager += strcmp(env[i], "PERUSAL_EAGER_LIMIT=1000") == 0;
         engine += strcmp(env[i], "PERUSAL_COPY_ENGINE=chunks") == 0;
+        handler += strcmp(env[i], "PERUSAL_INITIAL_ERRHANDLER=mpi_errors_return") == 0;
         spin += strncmp(env[i], "PERUSAL_SPIN_US=", 16) == 0;
         for (int j = 0; j < i; j++) CHECK(strncmp(env[i], env[j], (size_t)(equals - env[i]) + 1) != 0);
     }
     SAME(eager, 1);
     SAME(engine, 1);
     SAME(spin, 1);
+    SAME(handler, 1);
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     OK(MPI_T_cvar_get_index("eager_limit", &index));
     OK(MPI_T_cvar_handle_alloc(index, NULL, &handle, &count));

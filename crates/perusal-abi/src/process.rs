@@ -19,7 +19,7 @@ use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{Event, EventPayload, Registry};
-use crate::shm::{Abort, Job, RankState};
+use crate::shm::{Abort, ERRHANDLER_VARIABLE, Job, KINDS_VARIABLE, RankState};
 use crate::tool::event::delivery;
 use crate::trace::Recording;
 use crate::variables::{Overrides, VariableId};
@@ -235,7 +235,7 @@ fn make(level: c_int, settings: &Overrides) -> Result<&'static Process> {
     world.errhandler.replace(errhandler::initial());
     itself.errhandler.replace(errhandler::initial());
     comms::install(Arc::new(world), Arc::new(itself));
-    overrides::install(engine.config().in_force());
+    overrides::install(steering(&engine));
     install_hooks();
     engine.set_calls_made(comms::calls_made);
     let process = ENGINE.get_or_init(|| Process { engine, most: level, _recording: recording });
@@ -244,6 +244,12 @@ fn make(level: c_int, settings: &Overrides) -> Result<&'static Process> {
         process.engine.start_progress_thread()?;
     }
     Ok(process)
+}
+
+/// What steers the rank: control variables, and what options of the launcher have set besides.
+fn steering(engine: &Engine) -> Vec<(&'static str, String)> {
+    let given = [ERRHANDLER_VARIABLE, KINDS_VARIABLE].map(|name| Some((name, std::env::var(name).ok()?)));
+    engine.config().in_force().into_iter().chain(given.into_iter().flatten()).collect()
 }
 
 fn own_rank() -> Option<u32> {
