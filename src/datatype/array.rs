@@ -184,31 +184,34 @@ impl Datatype {
 }
 
 impl Distribution {
+    /// The elements in a block, if they are given: of a dimension that is not distributed nobody asks (MPI 5.0 §5.1.4).
+    fn block(&self) -> Result<Option<usize>> {
+        match usize::try_from(self.argument) {
+            _ if self.argument == abi::MPI_DISTRIBUTE_DFLT_DARG => Ok(None),
+            Ok(block) if block > 0 => Ok(Some(block)),
+            _ => Err(Error::Arg("the distribution argument must be positive")),
+        }
+    }
+
     /// The elements of the process at `coordinate`.
     fn blocks(&self, coordinate: usize) -> Result<BlockDistribution> {
         let (size, processes) = (self.size, self.processes as usize);
         if size == 0 {
             return Err(Error::Arg("a dimension of a distributed array has no elements"));
         }
-        let default = self.argument == abi::MPI_DISTRIBUTE_DFLT_DARG;
-        let given = match usize::try_from(self.argument) {
-            Ok(block) if block > 0 && !default => Some(block),
-            _ if default => None,
-            _ => return Err(Error::Arg("the distribution argument must be positive")),
-        };
         let block = match self.distribution {
             abi::MPI_DISTRIBUTE_NONE if processes == 1 => size,
             abi::MPI_DISTRIBUTE_NONE => {
                 return Err(Error::Arg("a dimension that is not distributed must have one process"));
             }
             abi::MPI_DISTRIBUTE_BLOCK => {
-                let block = given.unwrap_or(size.div_ceil(processes));
+                let block = self.block()?.unwrap_or(size.div_ceil(processes));
                 if block.checked_mul(processes).is_some_and(|covered| covered < size) {
                     return Err(Error::Arg("the blocks do not cover the dimension"));
                 }
                 block
             }
-            abi::MPI_DISTRIBUTE_CYCLIC => given.unwrap_or(1),
+            abi::MPI_DISTRIBUTE_CYCLIC => self.block()?.unwrap_or(1),
             _ => return Err(Error::Arg("invalid distribution")),
         };
         let step = block.checked_mul(processes).ok_or(TOO_LARGE)?;

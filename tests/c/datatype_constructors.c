@@ -117,6 +117,13 @@ static void arrays(void) {
     PICKS(t, 1, 1, 3, 5, 7);
     OK(MPI_Type_create_darray_c(4, 2, 2, large_sizes, kinds, arguments, grid, MPI_ORDER_C, MPI_INT, &t));
     PICKS(t, 1, 8, 10);
+
+    /* Of a dimension that is not distributed the argument is ignored, as the standard's example has it. */
+    int of_rows[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_NONE}, with_zero[] = {MPI_DISTRIBUTE_DFLT_DARG, 0}, rows[] = {3, 1};
+    OK(MPI_Type_create_darray(3, 1, 2, sizes, of_rows, with_zero, rows, MPI_ORDER_C, MPI_INT, &t));
+    PICKS(t, 1, 4, 5, 6, 7);
+    with_zero[0] = 0;
+    CLASS(MPI_Type_create_darray(3, 1, 2, sizes, of_rows, with_zero, rows, MPI_ORDER_C, MPI_INT, &t), MPI_ERR_ARG);
 }
 
 static void mistakes(void) {
