@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::basic::{Basic, PAIRS};
+use super::basic::{Basic, MachineType, PAIRS};
 use super::body::TypeMap;
 use super::bounds::Bounds;
 use super::signature::Signature;
@@ -157,11 +157,22 @@ impl Datatype {
     }
 }
 
+/// Precision and range of the kind that is C's `long double` (gfortran's kind 10 on x86-64); no more than a double's where there is no such kind.
+const LONG: (i32, i32) = if let MachineType::F80 = MachineType::LONG_DOUBLE { (18, 4931) } else { (15, 307) };
+
 /// gfortran's kinds: decimal precision, exponent range, type.
-const REALS: &[(i32, i32, usize)] =
-    &[(6, 37, abi::MPI_REAL4), (15, 307, abi::MPI_REAL8), (33, 4931, abi::MPI_REAL16)];
-const COMPLEXES: &[(i32, i32, usize)] =
-    &[(6, 37, abi::MPI_COMPLEX8), (15, 307, abi::MPI_COMPLEX16), (33, 4931, abi::MPI_COMPLEX32)];
+const REALS: &[(i32, i32, usize)] = &[
+    (6, 37, abi::MPI_REAL4),
+    (15, 307, abi::MPI_REAL8),
+    (LONG.0, LONG.1, abi::MPI_LONG_DOUBLE),
+    (33, 4931, abi::MPI_REAL16),
+];
+const COMPLEXES: &[(i32, i32, usize)] = &[
+    (6, 37, abi::MPI_COMPLEX8),
+    (15, 307, abi::MPI_COMPLEX16),
+    (LONG.0, LONG.1, abi::MPI_C_LONG_DOUBLE_COMPLEX),
+    (33, 4931, abi::MPI_COMPLEX32),
+];
 const INTEGERS: &[(i32, i32, usize)] = &[
     (i32::MAX, 2, abi::MPI_INTEGER1),
     (i32::MAX, 4, abi::MPI_INTEGER2),

@@ -2,6 +2,7 @@
  * RANKS: 1
  */
 #include "check.h"
+#include <float.h>
 #include <complex.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -177,6 +178,23 @@ static void numbers_by_property(void) {
     double two[] = {1.5, 2.5};
     OK(MPI_Reduce_local(&two[0], &two[1], 1, type, MPI_SUM));
     CHECK(two[1] == 4.0);
+#if LDBL_DIG == 18
+    /* gfortran has a kind of 18 digits, C's long double, and another one of more. */
+    long double wide[] = {1.5L, 2.5L};
+    OK(MPI_Type_create_f90_real(16, MPI_UNDEFINED, &type));
+    OK(MPI_Reduce_local(&wide[0], &wide[1], 1, type, MPI_SUM));
+    CHECK(wide[1] == 4.0L);
+    OK(MPI_Type_create_f90_real(MPI_UNDEFINED, 400, &type));
+    OK(MPI_Reduce_local(&wide[0], &wide[1], 1, type, MPI_SUM));
+    CHECK(wide[1] == 5.5L);
+    long double _Complex both[] = {2.0L, 3.0L};
+    OK(MPI_Type_create_f90_complex(18, 4931, &type));
+    OK(MPI_Reduce_local(&both[0], &both[1], 1, type, MPI_PROD));
+    CHECK(both[1] == 6.0L);
+#endif
+    OK(MPI_Type_create_f90_real(19, MPI_UNDEFINED, &type));
+    OK(MPI_Type_size(type, &size));
+    SAME(size, 16);
 
     OK(MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, &type));
     CHECK(type == MPI_REAL8);
