@@ -24,8 +24,12 @@ impl CollectiveOp {
     #[must_use]
     pub fn memory(&self, comm: &Comm) -> Vec<(Elements, bool)> {
         let peers = comm.peers().size() as usize;
-        let neighbours =
-            |of_sources: bool| if of_sources { comm.sources().len() } else { comm.destinations().len() };
+        // Nothing goes to where a grid has no neighbour, or comes from there (MPI 5.0 §8.6).
+        let there = |ranks: &[i32]| (0..ranks.len()).filter(|at| ranks[*at] >= 0).collect::<Vec<_>>();
+        let (sources, destinations) = (there(comm.sources()), there(comm.destinations()));
+        let of = |pieces: &Pieces, neighbours: &[usize], writes| -> Vec<(Elements, bool)> {
+            neighbours.iter().map(|at| (pieces.piece(*at), writes)).collect()
+        };
         let one =
             |elements: &Option<Elements>, writes| elements.iter().map(|one| (one.clone(), writes)).collect();
         let all = |pieces: Option<&Pieces>, peers, writes| -> Vec<(Elements, bool)> {
@@ -74,12 +78,12 @@ impl CollectiveOp {
             }
             Self::ReduceScatter(send, recv, ..) => used = vec![(send.clone(), false), (recv.clone(), true)],
             Self::NeighbourAllgather(send, recv) => {
-                used.push((send.clone(), false));
-                used.extend(all(Some(recv), neighbours(true), true));
+                used = of(recv, &sources, true);
+                used.extend((!destinations.is_empty()).then(|| (send.clone(), false)));
             }
             Self::NeighbourAlltoall(send, recv) => {
-                used = all(Some(send), neighbours(false), false);
-                used.extend(all(Some(recv), neighbours(true), true));
+                used = of(send, &destinations, false);
+                used.extend(of(recv, &sources, true));
             }
         }
         used

@@ -354,6 +354,7 @@ static void clean(void) {
     ready_with_receive();
     partitions_fit();
     types_of_pieces_fit();
+    edges_of_grids_fit();
     groups_fit();
     starts_fit();
     accesses_fit();

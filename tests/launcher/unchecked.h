@@ -29,6 +29,7 @@ void lists_differ(void);
 void scattered_lists_differ(void);
 void types_of_pieces_differ(void);
 void types_of_pieces_fit(void);
+void edges_of_grids_fit(void);
 void mixtures_differ(void);
 
 /* unchecked_windows.c */

@@ -80,3 +80,19 @@ void mixtures_differ(void) {
     MPI_Bcast(data, 2, pair, 0, halo);
     MPI_Type_free(&pair);
 }
+
+/* The pieces of a neighbour that a grid does not have are neither sent nor received: they may lie anywhere. */
+void edges_of_grids_fit(void) {
+    int ones[2] = {1, 1}, places[2] = {0, 1}, anywhere[2] = {0, 1}, nobody[4] = {0}, periodic = 0, below, above, send[2] = {0}, got[2];
+    MPI_Comm line;
+    MPI_Request request;
+    MPI_Cart_create(halo, 1, &size, &periodic, 0, &line);
+    MPI_Cart_shift(line, 0, 1, &below, &above);
+    if (below == MPI_PROC_NULL) anywhere[0] = 1;
+    if (above == MPI_PROC_NULL) anywhere[1] = 0;
+    MPI_Neighbor_alltoallv(send, ones, places, MPI_INT, got, ones, anywhere, MPI_INT, line);
+    MPI_Ineighbor_allgatherv(send, 1, MPI_INT, got, ones, anywhere, MPI_INT, line, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (size == 1) MPI_Neighbor_alltoall(nobody, 1, MPI_INT, nobody + 1, 1, MPI_INT, line);
+    MPI_Comm_free(&line);
+}
