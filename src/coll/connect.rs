@@ -8,7 +8,9 @@ use crate::error::{Error, Result};
 /// Bytes of an encoded name.
 const NAME: usize = 12;
 
-fn names(contexts: &impl Contexts, group: &Group) -> Vec<u8> {
+/// The names of a group's members, one behind the other: the same bytes in all jobs.
+#[must_use]
+pub fn names(contexts: &impl Contexts, group: &Group) -> Vec<u8> {
     let name = |place| {
         let (job, place) = contexts.name(place);
         [&job.to_le_bytes()[..], &place.to_le_bytes()].concat()

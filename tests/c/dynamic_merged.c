@@ -1,4 +1,4 @@
-/* Parents and spawned children, merged into one communicator, access each other's memory and write one file.
+/* Parents and spawned children, merged into one communicator, make others of groups, access each other's memory and write one file.
  * RANKS: 1 3
  */
 #define _DEFAULT_SOURCE
@@ -17,6 +17,7 @@ int main(int argc, char **argv) {
     OK(MPI_Intercomm_merge(inter, parent != MPI_COMM_NULL, &all));
     OK(MPI_Comm_rank(all, &r));
     OK(MPI_Comm_size(all, &n));
+    of_groups(all, r, n);
     one_sided(all, r, n);
     into_a_file(all, r, n);
     OK(MPI_Comm_free(&all));

@@ -180,3 +180,32 @@ static void into_a_file(MPI_Comm all, int r, int n) {
     free(out);
     free(in);
 }
+
+/* Communicators made of groups alone: of all in the other order, and of each with the last, who comes to all others in turn, whatever call they are in. */
+static void of_groups(MPI_Comm all, int r, int n) {
+    MPI_Group everybody, some;
+    MPI_Comm made;
+    int back[1][3] = {{n - 1, 0, -1}}, rank, sum;
+    OK(MPI_Comm_group(all, &everybody));
+    OK(MPI_Group_range_incl(everybody, 1, back, &some));
+    for (int i = 0; i < 3; i++) {
+        OK(MPI_Comm_create_from_group(some, "all", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
+        OK(MPI_Comm_rank(made, &rank));
+        SAME(rank, n - 1 - r);
+        OK(MPI_Allreduce(&r, &sum, 1, MPI_INT, MPI_SUM, made));
+        SAME(sum, n * (n - 1) / 2);
+        OK(MPI_Comm_free(&made));
+    }
+    OK(MPI_Group_free(&some));
+    for (int first = n - 2; first >= 0; first--) {
+        int two[] = {first, n - 1};
+        if (r != two[0] && r != two[1]) continue;
+        OK(MPI_Group_incl(everybody, 2, two, &some));
+        OK(MPI_Comm_create_from_group(some, "pair", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
+        OK(MPI_Allreduce(&r, &sum, 1, MPI_INT, MPI_SUM, made));
+        SAME(sum, first + n - 1);
+        OK(MPI_Comm_free(&made));
+        OK(MPI_Group_free(&some));
+    }
+    OK(MPI_Group_free(&everybody));
+}

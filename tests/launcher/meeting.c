@@ -162,6 +162,7 @@ static void talk(MPI_Comm inter, int high) {
     OK(MPI_Barrier(again));
     OK(MPI_Comm_free(&again));
     in_partitions(all, r, n);
+    of_groups(all, r, n);
     one_sided(all, r, n);
     into_a_file(all, r, n);
     alive(inter);
@@ -226,6 +227,7 @@ static void grow(MPI_Comm all, int have, int count, const char *port) {
     OK(MPI_Comm_rank(all, &r));
     OK(MPI_Comm_size(all, &n));
     in_partitions(all, r, n);
+    of_groups(all, r, n);
     one_sided(all, r, n);
     into_a_file(all, r, n);
     alive(all);

@@ -5,14 +5,14 @@ use crate::abi::*;
 use crate::arguments::InOut;
 use crate::check as check_calls;
 use crate::coll::call::Transports;
-use crate::coll::connect::connect;
+use crate::coll::connect::{connect, names};
 use crate::coll::create::{self, Agreed, among, inter_split, merge, split};
 use crate::coll::nonblocking::TeamUse;
 use crate::coll::{
     BlockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Subset, Transport, run, user_tag,
 };
 use crate::collective::{background, begin, blocking, check, check_nonblocking};
-use crate::comm::{Comm, Group, Link, Topology, attributes};
+use crate::comm::{Comm, Group, Link, Similarity, Topology, attributes};
 use crate::comms;
 use crate::dynamic::Introductions;
 use crate::engine::{Engine, describing};
@@ -257,6 +257,23 @@ fn group_among(
     transport.run(among(&transport, engine, group, &ranks)).map(Some)
 }
 
+/// MPI_Comm_create_from_group among processes that are not all of the caller's world: of several worlds, or of several jobs. The string goes with the names
+/// of the members, for a process may be in several such groups, and have the same rank there as others.
+fn among_worlds(group: Group, text: &[u8]) -> Result<Option<Agreed>> {
+    let engine = engine()?;
+    let Some(rank) = group.rank_of(engine.rank()) else { return Ok(None) };
+    let comm = engine.open_for_introductions(rank, group.clone(), engine.registry().attach(0))?;
+    let ranks: Vec<usize> = (0..group.size() as usize).collect();
+    let text = [&names(engine, &group), text].concat();
+    let tag = string_tags::agree(engine, &comm, &text, &ranks, || string_tags::fresh_among_worlds(&text));
+    let agreed = tag.and_then(|tag| {
+        let transport = BlockingTransport::tagged(engine, &comm, tag);
+        transport.run(among(&transport, engine, group, &ranks))
+    });
+    engine.registry().detach(&comm.events);
+    agreed.map(Some)
+}
+
 /// MPI_Intercomm_create. A leader that cannot begin sends its group that error.
 fn connected(
     local: &Comm,
@@ -425,8 +442,13 @@ pub fn create_from_group(
     let handler = errhandler::find(handler, ErrhandlerKind::Comm)?;
     let group = (*group::find(group)?).clone();
     let world = comms::world()?;
-    let of_all = group.size() == world.size();
-    let agreed = group_among(world, group, |engine, ranks| string_tags::agree(engine, world, tag, ranks))?;
+    let of_all = group.compare(world.group()) != Similarity::Unequal;
+    let agreed = if group.iter().all(|member| world.group().contains(member)) {
+        let fresh = || string_tags::fresh(world);
+        group_among(world, group, |engine, ranks| string_tags::agree(engine, world, tag, ranks, fresh))?
+    } else {
+        among_worlds(group, tag)?
+    };
     let handle = admitted(agreed, world)?;
     if of_all {
         process::all_have_met()?;

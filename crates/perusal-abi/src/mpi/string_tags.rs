@@ -30,11 +30,14 @@ const CALLS: u32 = 1 << 29;
 /// Of these 29 bits, the ones that count the calls of a process; the others are its rank.
 const COUNT_BITS: u32 = 15;
 
-/// The tag of the introductions to calls with string `text`: a number made of it (FNV-1a).
+/// A number made of a string (FNV-1a).
+fn hash(text: &[u8]) -> u32 {
+    text.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// The tag of the introductions to calls with string `text`.
 fn of_introduction(text: &[u8]) -> c_int {
-    let hash =
-        text.iter().fold(0x811c_9dc5_u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    (1 << 30) | (hash >> 2) as c_int
+    (1 << 30) | (hash(text) >> 2) as c_int
 }
 
 /// A tag that no other call which this process introduces has at the same time.
@@ -42,6 +45,14 @@ pub fn fresh(world: &Comm) -> c_int {
     // Relaxed: a counter; a number comes again when tens of thousands of calls have been made since.
     let count = TAKEN.fetch_add(1, Ordering::Relaxed) & ((1 << COUNT_BITS) - 1);
     (CALLS | ((world.rank() << COUNT_BITS | count) & (CALLS - 1))) as c_int
+}
+
+/// A tag for a call with string `text` among processes of several worlds, whose ranks there say nothing to the others: it differs from those of other calls that
+/// have a member in common with this one, unless one chance in half a thousand million happens.
+pub fn fresh_among_worlds(text: &[u8]) -> c_int {
+    // Relaxed: a counter, as above.
+    let count = TAKEN.fetch_add(1, Ordering::Relaxed);
+    (CALLS | (hash(text).wrapping_add(count) & (CALLS - 1))) as c_int
 }
 
 /// Introduces the call with string `text`, whose tag is `tag`, to the ranks `to` of `world`.
@@ -89,17 +100,23 @@ pub fn introduced(engine: &Engine, world: &Comm, text: &[u8], from: usize) -> Re
     }
 }
 
-/// The tag of a call with string `text` among the ranks `ranks` of `world`, of which the caller is one and the first one introduces it.
+/// The tag of a call with string `text` among the ranks `ranks` of `world`, of which the caller is one and the first one introduces it, with a tag that it gets from `fresh`.
 ///
 /// # Errors
 /// As for [`introduce`] and [`introduced`].
-pub fn agree(engine: &Engine, world: &Comm, text: &[u8], ranks: &[usize]) -> Result<c_int> {
+pub fn agree(
+    engine: &Engine,
+    world: &Comm,
+    text: &[u8],
+    ranks: &[usize],
+    fresh: impl FnOnce() -> c_int,
+) -> Result<c_int> {
     let own = world.rank() as usize;
     let first = ranks.first().copied().unwrap_or(own);
     if first != own {
         return introduced(engine, world, text, first);
     }
-    let tag = fresh(world);
+    let tag = fresh();
     introduce(engine, world, (text, tag), ranks.iter().copied().filter(|rank| *rank != own))?;
     Ok(tag)
 }
