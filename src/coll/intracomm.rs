@@ -164,7 +164,7 @@ pub async fn allgather<'a, T: Transport>(
     let sent = send.map_or(ends[rank] - begin(rank), |send| send.bytes());
     let mut team = transport.team(Collective::Allgather).await;
     if let (Some(all), Some(team), true) = (&mut run, &mut team, equal)
-        && team.is_one_step(Collective::Allgather, ends[0]).await?
+        && team.copies_equal_blocks(ends[0]).await?
     {
         let own = send.map(|send| send.packed()).transpose()?;
         return team.allgather_direct(own.as_deref(), all, sent).await;
@@ -192,7 +192,7 @@ pub async fn allgather<'a, T: Transport>(
     let (blocks, agreed) =
         if equal { (Blocks::Equal(ends[0]), sent) } else { (Blocks::EndingAt(&ends), end) };
     if let Some(team) = &mut team
-        && !(equal && team.is_one_step(Collective::Allgather, ends[0]).await?)
+        && !(equal && team.copies_equal_blocks(ends[0]).await?)
     {
         // Into their places at once, wherever those are.
         let own = pieces(rank).as_input();

@@ -73,10 +73,18 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// As for [`Self::bcast`].
     pub async fn allgather(&mut self, all: &mut [u8], sent: usize) -> Result<bool> {
         let block = all.len() / self.size();
-        if block > PAYLOAD && self.is_one_step(Collective::Allgather, block).await? {
+        if self.copies_equal_blocks(block).await? {
             return self.allgather_direct(None, all, sent).await.map(|()| true);
         }
         self.allgather_in_pieces(all, (Blocks::Equal(block), sent)).await
+    }
+
+    /// Whether blocks of `block` bytes each are gathered everywhere in one step: none that fit into slots, however few bytes the control variable asks for. All get the same answer.
+    ///
+    /// # Errors
+    /// Those of waiting.
+    pub async fn copies_equal_blocks(&mut self, block: usize) -> Result<bool> {
+        Ok(block > PAYLOAD && self.is_one_step(Collective::Allgather, block).await?)
     }
 
     /// Whether blocks that differ, that of member `r` before byte `ends[r]` of all, are gathered everywhere in one step. All get the same answer.

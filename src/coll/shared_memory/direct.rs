@@ -204,7 +204,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 
     /// An allgather: each writes its own block into all others' memory. The caller's own is `own`, or in `all` already: `sent` bytes, as in
-    /// [`Self::allgather`]. The members know that it is done in one step ([`Self::is_one_step`]).
+    /// [`Self::allgather`]. The members know that it is done in one step ([`Self::copies_equal_blocks`]).
     ///
     /// # Errors
     /// Those of waiting and of the kernel; [`Error::Other`] where members disagree about the operation.
