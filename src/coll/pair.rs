@@ -96,7 +96,7 @@ pub async fn scan<T: Transport, K: ReductionKernel>(
     if !serves(transport, if inclusive { Collective::Scan } else { Collective::Exscan }) {
         return Ok(false);
     }
-    let Operands { out, len, .. } = operands;
+    let len = operands.len;
     if transport.rank() == 0 {
         transport.send(1, operands.part(0, len)).await?;
         if inclusive {
@@ -105,8 +105,8 @@ pub async fn scan<T: Transport, K: ReductionKernel>(
     } else if inclusive {
         receive_and_reduce(transport, operands, 0..len, None, Order::of(kernel), kernel).await?;
     } else {
-        // SAFETY: `out` has `len` bytes, which nobody else uses (`Operands::new`); operands that lie there are not used.
-        transport.recv(0, unsafe { core::slice::from_raw_parts_mut(out, len) }).await?;
+        // SAFETY: the result is as long as the operands; those that lie there are not used.
+        transport.recv(0, unsafe { operands.result(len) }).await?;
     }
     Ok(true)
 }
@@ -144,8 +144,8 @@ async fn receive_and_reduce<T: Transport, K: ReductionKernel>(
         Some(given) => transport.exchange(other, given, other, room).await,
     };
     if (other == 1 || order == Order::Any) && operands.is_apart(bytes) {
-        // SAFETY: `out` has room for the result, which nobody else uses (`Operands::new`), and no operand lies there.
-        let result = unsafe { core::slice::from_raw_parts_mut(operands.out, bytes) };
+        // SAFETY: the result is as long, and no operand lies there.
+        let result = unsafe { operands.result(bytes) };
         receive(result).await?;
         return kernel.reduce(operands.part(mine.start, bytes), result);
     }
@@ -154,7 +154,7 @@ async fn receive_and_reduce<T: Transport, K: ReductionKernel>(
     if other == 0 || order == Order::Any {
         operands.give_own(mine);
         // SAFETY: as above; the operands that are used are in their place.
-        let result = unsafe { core::slice::from_raw_parts_mut(operands.out, bytes) };
+        let result = unsafe { operands.result(bytes) };
         return kernel.reduce(&received, result);
     }
     kernel.reduce(operands.part(mine.start, bytes), &mut received)?;

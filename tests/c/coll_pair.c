@@ -139,6 +139,18 @@ static void all_operations(char *in, char *out, int n, MPI_Op op, int commutes, 
     fill(out, n);
     CALL(form, Reduce_scatter, MPI_IN_PLACE, out, shares, type, op);
     expect("reduce_scatter in place", out, shares[rank], at, 0, size - 1, commutes, 0x5a);
+    /* Of one rank all: the others have no room for anything. That one may be in place alone. */
+    for (int one = 0; one < size; one++) {
+        int all[3] = {0};
+        void *result = rank == one ? out : NULL;
+        all[one] = n;
+        memset(out, 0x33, bytes);
+        CALL(form, Reduce_scatter, in, result, all, type, op);
+        if (rank == one) expect("reduce_scatter to one", out, n, 0, 0, size - 1, commutes, 0x33);
+        fill(out, n);
+        CALL(form, Reduce_scatter, rank == one ? MPI_IN_PLACE : in, result, all, type, op);
+        if (rank == one) expect("reduce_scatter to one in place", out, n, 0, 0, size - 1, commutes, 0x5a);
+    }
     const int block = n / size;
     memset(out, 0x33, bytes);
     CALL(form, Reduce_scatter_block, in, out, block, type, op);

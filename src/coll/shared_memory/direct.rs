@@ -402,10 +402,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let mut kept = Scratch::of(if apart { 0 } else { bytes })?;
         let block = self.block_of(unit);
         let mut room = Scratch::of(block.min(bytes) * self.size())?;
-        let to = if apart { out } else { kept.as_mut_ptr() };
+        // SAFETY: the result is as long as the caller's range, and no operand lies there.
+        let results = if apart { unsafe { operands.result(bytes) } } else { &mut *kept };
         let exposed = self.expose(what, [own; RUNS], len).await?;
-        // SAFETY: `to` has room for the caller's range: it is ours, or `out`, which can be written and is no operand's (`Operands::new`).
-        let results = unsafe { core::slice::from_raw_parts_mut(to, bytes) };
         let done = results.chunks_mut(block).zip(mine.step_by(block)).try_for_each(|(to, at)| {
             let reduced = self.reduce_block(&exposed, &operands, at..at + to.len(), &mut room, kernel)?;
             copy_slice(reduced, to);

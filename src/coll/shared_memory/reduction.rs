@@ -118,9 +118,26 @@ impl Operands {
 
     /// Copies the bytes `range` of the operands to the beginning of the result's place, over which they may lie.
     pub(in crate::coll) fn give_own(&self, range: Range<usize>) {
+        if range.is_empty() {
+            // For no bytes the program may give no address.
+            return;
+        }
         assert!(range.start <= range.end && range.end <= self.len && !self.out.is_null());
         // SAFETY: the operands can be read, and `out` has room for a result of this length and can be written (`Operands::new`).
         unsafe { self.own.add(range.start).copy_to(self.out, range.len()) };
+    }
+
+    /// The first `bytes` bytes of the result's place.
+    ///
+    /// # Safety
+    /// The result is as long as that, no operand lies there but one that is used no more, and nothing else that refers to the place is used meanwhile.
+    pub(in crate::coll) unsafe fn result<'r>(self, bytes: usize) -> &'r mut [u8] {
+        if bytes == 0 {
+            // For no bytes the program may give no address.
+            return &mut [];
+        }
+        // SAFETY: `out` has so many bytes, which no other thread uses until the operation has returned (`Operands::new`), nor does the caller.
+        unsafe { core::slice::from_raw_parts_mut(self.out, bytes) }
     }
 
     /// Copies the first bytes of `result`, which is no part of the program's memory, to where the member wants it.
