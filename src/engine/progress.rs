@@ -8,7 +8,7 @@ use super::poller::Poller;
 use crate::engine::{Engine, Ref};
 use crate::error::Result;
 use crate::shm::telemetry::Wait;
-use crate::sync::fence_after_exchange;
+use crate::sync::{fence_after_exchange, yield_now};
 
 /// Polls after which one stops to look for what the dead have sent: the living may send without end.
 const MOST_POLLS: u32 = 10_000;
@@ -102,6 +102,39 @@ impl Progress<'_> {
             None => Ok(()),
             Some(error) => Err(error.clone()),
         }
+    }
+
+    /// Runs progress until it finds nothing more, or `enough` holds. Where another thread runs progress, that one does, and is woken for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Progress::wait_until`].
+    pub(crate) fn catch_up(self, mut enough: impl FnMut() -> bool) -> Result<()> {
+        let engine = self.engine;
+        let blocks = || {
+            let telemetry = engine.telemetry();
+            telemetry.stirred_blocks.get().wrapping_add(telemetry.vain_blocks.get())
+        };
+        let before = blocks();
+        for _ in 0..MOST_POLLS {
+            let is_over = if let Some(mut poller) = engine.poller.try_lock(engine.shared) {
+                let happened = self.advance(&mut poller, false);
+                drop(poller);
+                if engine.shared {
+                    engine.waiters.pass_on();
+                }
+                !happened
+            } else {
+                engine.doorbell.wake();
+                yield_now();
+                // Before each block it has polled in vain; before the second one it began to after we came.
+                blocks().wrapping_sub(before) >= 2
+            };
+            if enough() || is_over {
+                break;
+            }
+        }
+        engine.failed().map_or(Ok(()), |error| Err(error.clone()))
     }
 
     /// As [`Self::poll_once`], for a program that asks again and again: where ranks outnumber CPUs it gives the CPU away after polls in vain.

@@ -81,11 +81,15 @@ impl Engine {
         let context = unsafe { body.active_context() };
         let bytes = body.bytes.get();
         let buffers = context.buffers_or(&self.buffers);
-        let (addr, piece) = buffers.reserve(bytes).or_else(|_| {
+        let mut room = buffers.reserve(bytes);
+        if room.is_err() {
             // What receivers have taken meanwhile gives its room back when progress is made.
-            self.progress().poll_once()?;
-            buffers.reserve(bytes)
-        })?;
+            self.progress().catch_up(|| {
+                room = buffers.reserve(bytes);
+                room.is_ok()
+            })?;
+        }
+        let (addr, piece) = room?;
         request_event(context, request, Event::ReqXferBegin);
         // SAFETY: the piece is `bytes` long and ours; the user's buffer is valid until the send completes.
         unsafe { body.pack(0, &mut Room::near(core::slice::from_raw_parts_mut(addr, bytes))) };
