@@ -144,14 +144,17 @@ impl Progress<'_> {
     /// As [`Progress::wait_until`].
     pub(crate) fn poll_for_program(self) -> Result<()> {
         let engine = self.engine;
-        let Some(mut poller) = engine.poller.try_lock(engine.shared) else { return self.poll_once() };
-        let happened = self.advance(&mut poller, false);
-        if !happened && engine.may_have_failures() {
-            engine.notice_failures();
-        }
-        drop(poller);
-        if engine.shared {
-            engine.waiters.pass_on();
+        let mut happened = false;
+        // Where another thread runs progress it may sleep, and this one asks in vain as long.
+        if let Some(mut poller) = engine.poller.try_lock(engine.shared) {
+            happened = self.advance(&mut poller, false);
+            if !happened && engine.may_have_failures() {
+                engine.notice_failures();
+            }
+            drop(poller);
+            if engine.shared {
+                engine.waiters.pass_on();
+            }
         }
         if engine.config.shape().is_oversubscribed() || engine.oversubscription.threads_outnumber_cpus(engine)
         {
