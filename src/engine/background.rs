@@ -65,6 +65,14 @@ impl BackgroundOperations {
         }
     }
 
+    /// Forgets an operation that cannot end well, if it is in the list: nothing of it is done once this returns.
+    pub fn stop<T>(&self, operation: *const T) {
+        // Whoever advances an operation has the list.
+        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        list.retain(|other| !addr_eq(Arc::as_ptr(other), operation));
+        self.publish_count(&list);
+    }
+
     /// Called before the rank sleeps: returns whether an operation can go on ([`BackgroundOperation::can_go_on`]).
     pub fn can_go_on(&self, engine: &Engine) -> bool {
         if self.is_empty() {
@@ -134,6 +142,11 @@ impl Progress<'_> {
         self.engine.background.start(self.engine, operation, true);
     }
 
+    /// Forgets an operation whose user lets go of what it accesses: nothing of it is done once this returns.
+    pub fn stop_background<T>(self, operation: *const T) {
+        self.engine.background.stop(operation);
+    }
+
     /// Keeps what is left of a freed operation until it is over, as is seen when something more is put aside.
     pub fn put_aside(self, operation: Box<dyn PutAside>) {
         let mut aside = self.engine.background.aside.lock().unwrap_or_else(PoisonError::into_inner);
@@ -195,8 +208,11 @@ mod tests {
             one.0.store(false, Ordering::Relaxed);
             engine.progress().start_background_again(one.clone());
             assert_eq!(engine.progress().background_operations(), 2);
+            engine.progress().stop_background(Arc::as_ptr(&one));
+            assert_eq!(engine.progress().background_operations(), 1);
             [&one, &other].iter().for_each(|operation| operation.0.store(true, Ordering::Relaxed));
             engine.progress().advance_background();
+            assert_eq!(engine.progress().background_operations(), 0);
         });
     }
 }

@@ -273,6 +273,9 @@ impl PartitionedReceive {
             && (!self.is_active() || self.is_over())
         {
             channel.leave(Heap::of(engine.job()));
+        } else {
+            // It can no longer end, and the buffer is the program's again.
+            engine.progress().stop_background(core::ptr::from_ref(self));
         }
     }
 }

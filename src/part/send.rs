@@ -310,6 +310,10 @@ impl PartitionedSend {
     /// Lets go of the request (MPI_Request_free). If the receiver has not answered yet, the request waits aside for that: the answer must not go to the
     /// next send with this tag, and the memory that it names must be given back.
     pub fn free(self: &Arc<Self>, engine: &Engine) {
+        if self.is_active() && !self.is_over() {
+            // It can no longer end, and the buffer is the program's again.
+            engine.progress().stop_background(Arc::as_ptr(self));
+        }
         if !self.leave(engine) {
             engine.progress().put_aside(Box::new(Freed(self.clone())));
         }
