@@ -1,6 +1,7 @@
 //! A wait that one poll has not ended: it runs progress, or waits for the thread that does.
 
 use super::Progress;
+use super::call_name::mpi_call_name;
 use super::core_migration::LOOK;
 use super::poller::Poller;
 use super::wait_strategy::{WaitStep, WaitStrategy};
@@ -8,7 +9,7 @@ use crate::arch::clock::now;
 use crate::engine::{Engine, Ref};
 use crate::error::Result;
 use crate::events::{Event, run_sleep_hook};
-use crate::shm::telemetry::Wait;
+use crate::shm::telemetry::{ThreadWait, Wait};
 use crate::sync::{ConditionalGuard, spin_loop, thread_slot};
 use std::time::Instant;
 
@@ -28,6 +29,10 @@ pub(super) struct LongWait<'a> {
     target: &'a dyn Fn() -> Option<Ref>,
     done: &'a mut dyn FnMut() -> bool,
     strategy: WaitStrategy,
+    /// Blocks of this thread while another one ran progress.
+    blocks: u32,
+    /// Where it is published what this thread waits for while another one runs progress.
+    published: Option<&'a ThreadWait>,
 }
 
 impl<'a> LongWait<'a> {
@@ -44,14 +49,23 @@ impl<'a> LongWait<'a> {
             target,
             done,
             strategy: WaitStrategy::new(engine.oversubscription.threads_outnumber_cpus(engine)),
+            blocks: 0,
+            published: None,
         }
     }
 
     /// Waits until `done` holds.
     pub fn run(mut self) -> Result<()> {
+        let result = self.wait();
+        self.withdraw();
+        result
+    }
+
+    fn wait(&mut self) -> Result<()> {
         let engine = self.engine;
         loop {
             if let Some(poller) = engine.poller.try_lock(engine.shared) {
+                self.withdraw();
                 let result = self.run_progress(poller);
                 if engine.shared {
                     // Waiters rule 4: we leave.
@@ -187,6 +201,9 @@ impl<'a> LongWait<'a> {
         let engine = self.engine;
         let telemetry = engine.telemetry();
         let wait = (self.why)();
+        if engine.shared {
+            telemetry.poller.set(own_number());
+        }
         if let Some(wait) = &wait {
             telemetry.waiting.set(wait);
         }
@@ -233,6 +250,7 @@ impl<'a> LongWait<'a> {
         if (self.done)() {
             return;
         }
+        self.publish();
         let (target, place) = ((self.target)(), thread_slot());
         engine.waiters.wait(place, engine.config.longest_sleep(), target.is_none(), || {
             let over = match target {
@@ -246,6 +264,38 @@ impl<'a> LongWait<'a> {
         });
         self.strategy.restart();
     }
+}
+
+/// For reports of hangs.
+impl LongWait<'_> {
+    /// Publishes what this thread waits for, from its second block on, or that it has looked in vain once more.
+    fn publish(&mut self) {
+        self.blocks = self.blocks.saturating_add(1);
+        if let Some(published) = self.published {
+            return published.look();
+        }
+        // With a wait that others could end the thread counts as one that may act.
+        let closed = |wait: &Wait| wait.is_closed(mpi_call_name);
+        if self.blocks == 2
+            && let Some(wait) = (self.why)().filter(closed)
+            && let Some(place) = self.engine.telemetry().own_wait()
+        {
+            place.begin(own_number() as u32, &wait);
+            self.published = Some(place);
+        }
+    }
+
+    /// Takes that back: the wait is over, or this thread runs progress from now on.
+    fn withdraw(&mut self) {
+        if let Some(published) = self.published.take() {
+            published.end();
+        }
+    }
+}
+
+/// The kernel's number of the calling thread.
+fn own_number() -> u64 {
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs().into()
 }
 
 /// Whether there is something to do for who runs progress.

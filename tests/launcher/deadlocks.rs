@@ -124,8 +124,38 @@ fn threads_that_only_their_own_process_could_wake_hide_no_deadlock() {
 }
 
 #[test]
+fn several_threads_of_a_rank_that_wait_in_mpi_are_deadlocked_together() {
+    let dir = Directory::new("threads-that-wait");
+    let file = dir.file("report.json");
+    let ended = run(&["-n", "2", "--timeout", "20", "--deadlock-report", &file], "threads-that-wait");
+    assert_eq!(ended.code(), 125, "{ended:?}");
+    assert!(ended.err.contains("perusal:     another thread waits in a receive for rank "), "{ended:?}");
+    let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    for rank in report["ranks"].as_array().unwrap() {
+        // Either of the two runs progress.
+        let waits = [&rank["wait"], &rank["other_waits"][0]];
+        let mut tags = waits.map(|wait| wait["tag"].as_i64());
+        tags.sort_unstable();
+        assert_eq!(tags, [Some(7), Some(9)], "{rank}");
+        assert!(waits.iter().all(|wait| wait["communicator"] == "MPI_COMM_WORLD"), "{rank}");
+    }
+    // One that may act is there.
+    let with_one_more = ["-n", "2", "-x", "MISTAKE_IDLE_THREAD=1", "--timeout", "4"];
+    let ended = run(&with_one_more, "threads-that-wait");
+    assert_eq!((ended.code(), ended.err.contains("deadlock")), (124, false), "{ended:?}");
+}
+
+#[test]
 fn programs_that_wait_for_what_comes_are_left_alone() {
-    let programs = ["sleeps 3", "relay 3", "thread 2", "thread-chain 2", "stress 4", "pipe 2"];
+    let programs = [
+        "sleeps 3",
+        "relay 3",
+        "thread 2",
+        "thread-chain 2",
+        "threads-and-one-that-sends 2",
+        "stress 4",
+        "pipe 2",
+    ];
     for (program, ranks) in programs.iter().filter_map(|both| both.split_once(' ')) {
         let ended = run(&["-n", ranks], program);
         assert_eq!((ended.code(), ended.err.as_str()), (0, ""), "{program}");

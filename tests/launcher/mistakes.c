@@ -67,6 +67,21 @@ static void *receive_from_the_other(void *unused)
     return unused;
 }
 
+static void *receive_nine(void *unused)
+{
+    receive(1 - rank, 9, MPI_COMM_WORLD);
+    return unused;
+}
+
+/* What two threads of rank 1 wait for. */
+static void *send_both_later(void *unused)
+{
+    sleep(3);
+    send(1, 7, MPI_COMM_WORLD);
+    send(1, 9, MPI_COMM_WORLD);
+    return unused;
+}
+
 static void *signal_later(void *unused)
 {
     sleep(3);
@@ -677,6 +692,21 @@ static void run(const char *mistake, const char *argument)
         pthread_t helper;
         pthread_create(&helper, NULL, receive_from_the_other, NULL);
         pthread_join(helper, NULL);
+    } else if (is(mistake, "threads-that-wait")) {
+        /* Two threads of each rank wait, and a third for the second. */
+        pthread_t helper, third;
+        pthread_create(&helper, NULL, receive_nine, NULL);
+        pthread_create(&third, NULL, wait_for_condition, NULL);
+        receive(1 - rank, 7, world);
+    } else if (is(mistake, "threads-and-one-that-sends")) {
+        /* No mistake: two threads of each rank wait, and a third one of rank 0 sends what those of rank 1 wait for, which answer. */
+        pthread_t helper, sender;
+        if (rank == 0) pthread_create(&sender, NULL, send_both_later, NULL);
+        pthread_create(&helper, NULL, receive_nine, NULL);
+        receive(1 - rank, 7, world);
+        pthread_join(helper, NULL);
+        if (rank == 1) send(0, 7, world), send(0, 9, world);
+        if (rank == 0) pthread_join(sender, NULL);
     } else if (is(mistake, "pipe")) {
         /* No mistake: rank 0 waits for another program while rank 1 waits for rank 0. */
         if (rank == 0) {

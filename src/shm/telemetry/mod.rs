@@ -5,6 +5,7 @@
 //! | `mod` | [`Telemetry`]: the page |
 //! | [`counters`] | [`Counter`] and [`QueueLength`]: words with one writer |
 //! | [`waiting`] | [`Wait`], [`WaitingFor`], [`LastYield`] |
+//! | [`threads`] | [`ThreadWait`], [`WaitingThread`]: waits of threads that do not run progress |
 //! | [`detail`] | [`WaitDetail`], [`DetailWords`]: what a rank says of a long wait |
 //!
 //! A page has one writer, the rank itself, which uses plain relaxed stores: it costs next to nothing and is always on. It has any
@@ -17,6 +18,7 @@ pub mod counters;
 pub mod detail;
 #[cfg(test)]
 mod tests;
+pub mod threads;
 pub mod waiting;
 
 pub use crate::events::{AboutKind, CommAbout};
@@ -25,6 +27,7 @@ pub use counters::{Counter, QueueLength};
 pub use detail::{
     CallsMade, DetailWords, LockAbout, MessageAbout, OperationAbout, UnreadyPartitions, WaitDetail,
 };
+pub use threads::{ThreadWait, WaitingThread};
 pub use waiting::{LastYield, Wait, Waiting, WaitingFor};
 
 use crate::sync::{OWNED_SLOTS, thread_slot};
@@ -54,9 +57,9 @@ pub const PROTOCOLS: usize = 8;
 
 /// The page. Each word has 8 bytes, little-endian. Offsets in bytes: posted 0 to 24, unexpected 32 to 56 (now, high, most, least), messages sent 64.., received 128.., bytes sent 192..,
 /// received 256.. (eight words each, by [`ProtocolKind`]), sleeps 320, wakes 328, ring full 336, yields 344, shared and ordinary
-/// allocations 352 and 360, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 440 (count, state, peer, tag, context, since),
+/// allocations 352 and 360, poller 368, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 440 (count, state, peer, tag, context, since),
 /// last yield 488 (CPU + 1, partner + 1), moves 504, the counts of other thread slots 512.., 768.. and so on, behind them what each thread slot has added
-/// to the posted and the unexpected (two words of 64 bytes each), and the detail of a wait. Stirs 416, vain blocks 424, threads 432.
+/// to the posted and the unexpected (two words of 64 bytes each), the detail of a wait, and the waits of the threads of thread slots with an owner. Stirs 416, vain blocks 424, threads 432.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Telemetry {
@@ -78,7 +81,8 @@ pub struct Telemetry {
     pub shared_allocations: Counter,
     /// Times it took memory of the process, for all its size: there was no room, or no shared heap.
     pub ordinary_allocations: Counter,
-    _apart0: Counter,
+    /// The thread that runs progress and has noted what it waits for, by the kernel's number, where several threads may call MPI at once.
+    pub poller: Counter,
     /// Payload bytes that unexpected messages hold in memory of their own.
     pub unexpected_bytes: QueueLength,
     /// Nanoseconds that the rank has slept.
@@ -101,6 +105,8 @@ pub struct Telemetry {
     levels: [Levels; OWNED_SLOTS + 1],
     /// What it says of the wait in which it sleeps.
     pub detail: DetailWords,
+    /// What the threads of thread slots with an owner wait for that do not run progress.
+    waits: [ThreadWait; OWNED_SLOTS],
 }
 
 #[cfg(not(perusal_loom))]
@@ -246,6 +252,17 @@ impl Telemetry {
 
     fn in_slots(&self, level: impl Fn(&Levels) -> &Counter) -> u64 {
         self.levels.iter().map(|levels| level(levels).get()).fold(0, u64::wrapping_add)
+    }
+
+    /// The place for what the calling thread waits for; `None` for one without a thread slot of its own.
+    #[must_use]
+    pub fn own_wait(&self) -> Option<&ThreadWait> {
+        self.waits.get(thread_slot())
+    }
+
+    /// The threads that wait while another one runs progress, and have blocked in vain.
+    pub fn waiting_threads(&self) -> impl Iterator<Item = WaitingThread> + '_ {
+        self.waits.iter().filter_map(ThreadWait::get)
     }
 
     /// Receives that are posted now.

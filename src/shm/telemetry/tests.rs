@@ -81,6 +81,34 @@ fn a_wait_reads_back_as_it_was_noted() {
 }
 
 #[test]
+fn the_wait_of_a_thread_has_its_number_and_how_often_it_has_looked() {
+    let place = ThreadWait::default();
+    assert_eq!(place.get(), None);
+    let wait = Wait { kind: Waiting::Receive, peer: Some(3), tag: None, context: 4, since: 99 };
+    let seen = |looks| Some(WaitingThread { thread: u32::MAX, number: 1, looks, wait });
+    place.begin(u32::MAX, &wait);
+    assert_eq!(place.get(), seen(0));
+    (0..3).for_each(|_| place.look());
+    assert_eq!(place.get(), seen(3));
+    place.end();
+    assert_eq!(place.get(), None);
+    place.begin(7, &wait);
+    assert_eq!(place.get(), Some(WaitingThread { thread: 7, number: 2, looks: 0, wait }));
+}
+
+#[test]
+fn a_wait_for_any_request_is_closed_where_its_function_says_so() {
+    let any = Wait { kind: Waiting::Any, peer: None, tag: None, context: 0, since: 0 };
+    let closed = |kind, call: &str| Wait { kind, ..any }.is_closed(|| call.to_owned());
+    assert!(closed(Waiting::Any, "MPI_Waitany") && closed(Waiting::Receive, ""));
+    assert!(
+        !closed(Waiting::Any, "MPI_File_close")
+            && !closed(Waiting::Any, "")
+            && !closed(Waiting::Outside, "MPI_Wait")
+    );
+}
+
+#[test]
 fn the_clock_does_not_go_back() {
     let first = crate::arch::clock::now();
     assert!(crate::arch::clock::now() >= first);

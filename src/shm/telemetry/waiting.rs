@@ -107,6 +107,20 @@ impl WaitingFor {
     }
 }
 
+/// Functions that wait for requests of any kind, all of which other ranks complete, or threads.
+const FOR_REQUESTS: [&str; 4] = ["MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"];
+
+impl Wait {
+    /// Whether nobody can end it but ranks of the job and threads of this one. `call` says which MPI function waits.
+    pub fn is_closed(&self, call: impl FnOnce() -> String) -> bool {
+        match self.kind {
+            Waiting::Outside => false,
+            Waiting::Any => FOR_REQUESTS.contains(&call().as_str()),
+            _ => true,
+        }
+    }
+}
+
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let peer = self.peer.map_or_else(|| "any rank".to_owned(), |peer| format!("rank {peer}"));

@@ -35,7 +35,7 @@ use perusal::internals::arch::clock::now;
 use perusal::internals::shm::roster::names;
 use perusal::internals::shm::telemetry::detail::UNKNOWN_CONTEXT;
 use perusal::internals::shm::telemetry::{
-    AboutKind, LockAbout, MessageAbout, OperationAbout, Wait, WaitDetail, Waiting,
+    AboutKind, LockAbout, MessageAbout, OperationAbout, Wait, WaitDetail, Waiting, WaitingThread,
 };
 use perusal::internals::shm::{Memory, RankState, contexts, is_gone};
 use process::ProcessView;
@@ -55,6 +55,8 @@ pub struct RankView {
     pub queues: [u64; 2],
     /// What the kernel says of its process, for a rank that runs.
     pub process: ProcessView,
+    /// What other threads of a rank that waits wait for, in MPI.
+    pub others: Vec<LongWait>,
 }
 
 /// Where a rank is between its start and its end.
@@ -115,7 +117,15 @@ impl RankView {
         let runs = !matches!(stage, Stage::Absent | Stage::Ended(_) | Stage::Guest);
         let process = if runs { ProcessView::of(pid) } else { ProcessView::default() };
         let home = (is_guest && !core::ptr::eq(memory, scene.own)).then(|| (number(memory), place));
-        Self { rank, home, pid, stage, queues: [page.posted_now(), page.unexpected_now()], process }
+        let mut others = vec![];
+        if let Stage::Waits(main) = &stage {
+            let waits = page.waiting_threads().map(|thread| Box::new(main.of_another(thread)));
+            let translated = |wait: Box<LongWait>| {
+                if is_guest { wait.translated(|rank| scene.rank_of(memory, rank)) } else { Some(wait) }
+            };
+            others = waits.filter_map(translated).map(|wait| *wait).collect();
+        }
+        Self { rank, home, pid, stage, queues: [page.posted_now(), page.unexpected_now()], process, others }
     }
 
     /// What the process of this job at `place` does.
@@ -136,7 +146,7 @@ impl RankView {
                         number,
                         wait,
                         detail: page.detail.get(number).unwrap_or_default(),
-                        seconds: now().saturating_sub(wait.since) as f64 / 1e9,
+                        seconds: seconds_of(&wait),
                         finalizing,
                     })),
                 }
@@ -176,6 +186,16 @@ impl RankView {
 }
 
 impl LongWait {
+    /// The wait of another thread of the rank, of which less is known.
+    fn of_another(&self, thread: WaitingThread) -> Self {
+        let WaitingThread { number, wait, .. } = thread;
+        let mut detail = WaitDetail::default();
+        if self.wait.context & !1 == wait.context & !1 {
+            detail.comm.name.clone_from(&self.detail.comm.name);
+        }
+        Self { number, wait, detail, seconds: seconds_of(&wait), finalizing: false }
+    }
+
     /// The same wait with other ranks of the job; `None` if there is none for one that it waits for.
     fn translated(mut self: Box<Self>, rank: impl Fn(u32) -> Option<u32>) -> Option<Box<Self>> {
         if let Some(peer) = self.wait.peer {
@@ -320,6 +340,11 @@ impl LongWait {
             _ => call.to_owned(),
         }
     }
+}
+
+/// Seconds that a wait has lasted.
+fn seconds_of(wait: &Wait) -> f64 {
+    now().saturating_sub(wait.since) as f64 / 1e9
 }
 
 /// Seconds of a wait that is long: who interrupts such a job wants to know why.

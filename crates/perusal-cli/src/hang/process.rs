@@ -41,14 +41,14 @@ impl ProcessView {
         })
     }
 
-    /// Whether all threads of the process `pid` but one sleep and only a thread of the process could wake them: that one, or nobody.
+    /// Whether all threads of the process `pid` but those with the numbers `in_mpi` sleep and only a thread of the process could wake them: one of those, or nobody.
     ///
     /// They wait for a futex without a limit (a mutex, a condition, the end of a thread). All must do so at one moment: each is seen twice, and all
     /// are seen once before any is seen again; one that has not slept all the time between has been switched meanwhile. A handler of a signal could
     /// wake one, too, so programs that catch signals of timers or of their own are not judged.
-    pub fn others_sleep(pid: i32) -> bool {
+    pub fn others_sleep(pid: i32, in_mpi: &[u64]) -> bool {
         let Some(first) = Sleepers::of(pid) else { return false };
-        first.are_all_but_one()
+        first.others.iter().all(|thread| in_mpi.contains(thread))
             && Sleepers::of(pid).as_ref() == Some(&first)
             && !catches_more_than_its_end(pid)
     }
@@ -73,19 +73,20 @@ impl ProcessView {
     }
 }
 
-/// The threads of a process that wait for a futex without a limit, each with how often it has gone to sleep, and how many further threads there are.
+/// The threads of a process that wait for a futex without a limit, each with how often it has gone to sleep, and its other threads.
 #[derive(Debug, PartialEq, Eq)]
 struct Sleepers {
-    asleep: Vec<(String, u64)>,
-    others: usize,
+    asleep: Vec<(u64, u64)>,
+    others: Vec<u64>,
 }
 
 impl Sleepers {
     /// `None` if the kernel does not say.
     fn of(pid: i32) -> Option<Self> {
-        let (mut asleep, mut others) = (vec![], 0);
+        let (mut asleep, mut others) = (vec![], vec![]);
         for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()? {
             let at = thread.ok()?.path();
+            let number = at.file_name()?.to_str()?.parse().ok()?;
             let read = |name: &str| std::fs::read_to_string(at.join(name)).ok();
             let switches = |text: String| {
                 let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
@@ -93,17 +94,14 @@ impl Sleepers {
             };
             let count = read("status").and_then(switches)?;
             if waits_for_its_process(pid, &read("syscall")?) {
-                asleep.push((at.to_str()?.to_owned(), count));
+                asleep.push((number, count));
             } else {
-                others += 1;
+                others.push(number);
             }
         }
         asleep.sort_unstable();
+        others.sort_unstable();
         Some(Self { asleep, others })
-    }
-
-    fn are_all_but_one(&self) -> bool {
-        self.others == 1
     }
 }
 

@@ -7,7 +7,11 @@
 //! in a wait does follows from what it handles only, so nothing will ever happen, unless somebody else acts: a thread of the program that is
 //! not in MPI and may call it (MPI_THREAD_MULTIPLE: with any other level none may while one waits), one of the library's that accesses files, or something outside of the job. Guests count as ranks where their job's memory is known, and where whoever has met them is a guest, too. A job
 //! with such a thread, or with a wait for something outside, is never called deadlocked. A thread that only another thread of its process could wake is
-//! none that acts, if all but the one that waits in MPI are such.
+//! none that acts, if all but those that wait in MPI are such.
+//!
+//! Of several threads of a rank that wait in MPI one runs progress; the others publish what they wait for, and how often they have looked in vain whether that is
+//! over. They must stay in their waits, too, and each must look twice between the second and the third look of the launcher's: what it saw last is then what all
+//! ranks have come to.
 //!
 //! Whether somebody else may act is asked between the first and the second look: what a thread has sent that is gone by then lies where the ranks
 //! poll afterwards, and while all wait no new one begins. Asked behind the third look it would be too late: a thread that sends and ends between the
@@ -15,7 +19,7 @@
 
 use std::time::{Duration, Instant};
 
-use perusal::internals::shm::telemetry::Waiting;
+use perusal::internals::shm::telemetry::WaitingThread;
 use perusal::internals::shm::{RankState, is_gone};
 
 use super::Scene;
@@ -25,16 +29,29 @@ use super::process::ProcessView;
 const BETWEEN: Duration = Duration::from_millis(250);
 /// Between two looks of the launcher's while a rank is in no wait; it looks at ranks that are not its own children then, too.
 pub const CHECK: Duration = Duration::from_millis(500);
-/// Functions that wait for requests of any kind, all of which other ranks complete, or threads.
-const WAITS: [&str; 4] = ["MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"];
+/// Looks in vain, and blocks, between the last two looks of the launcher's: what was there before it came has then been looked at.
+const LEAST: u64 = 2;
 
 /// One rank in one look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Look {
     /// It takes part no more.
     Over,
-    /// Its wait, and its blocks of both kinds.
-    Waits { number: u64, stirred: u64, vain: u64 },
+    /// It waits.
+    Waits(Waits),
+}
+
+/// The waits of one rank.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Waits {
+    /// The wait of the thread that runs progress, and that thread by the kernel's number; 0 where there is but one.
+    number: u64,
+    poller: u64,
+    /// Its blocks of both kinds.
+    stirred: u64,
+    vain: u64,
+    /// The other threads that wait.
+    others: Vec<WaitingThread>,
 }
 
 /// The launcher's looks at its job so far.
@@ -60,7 +77,8 @@ impl Watch {
     /// Looks at the job. Returns true once the job is known to be deadlocked.
     pub fn look(&mut self, scene: &Scene<'_>) -> bool {
         // Before the look: see above.
-        let is_closed = self.first.is_some() && self.second.is_none() && may_be_proved(scene);
+        let first = self.first.as_ref().filter(|_| self.second.is_none());
+        let is_closed = first.is_some_and(|first| may_be_proved(scene, first));
         self.add(is_closed, look_at_all(scene), Instant::now())
     }
 
@@ -72,7 +90,7 @@ impl Watch {
             return false;
         };
         let same = |then: &[Look]| {
-            then.len() == looks.len() && then.iter().zip(&looks).all(|(then, now)| is_unstirred(*then, *now))
+            then.len() == looks.len() && then.iter().zip(&looks).all(|(then, now)| is_unstirred(then, now))
         };
         match (&self.first, &self.second) {
             (Some(first), _) if !same(first) => {
@@ -81,9 +99,7 @@ impl Watch {
             }
             (Some(_), Some((second, at))) => {
                 let polled = |(then, now): (&Look, &Look)| match (then, now) {
-                    (Look::Waits { vain: then, .. }, Look::Waits { vain: now, .. }) => {
-                        now.wrapping_sub(*then) >= 2
-                    }
+                    (Look::Waits(then), Look::Waits(now)) => now.have_looked_since(then),
                     _ => true,
                 };
                 second.len() == looks.len()
@@ -112,13 +128,30 @@ impl Watch {
     }
 }
 
-fn is_unstirred(then: Look, now: Look) -> bool {
+fn is_unstirred(then: &Look, now: &Look) -> bool {
     match (then, now) {
-        (Look::Waits { number: a, stirred: b, .. }, Look::Waits { number, stirred, .. }) => {
-            (a, b) == (number, stirred)
-        }
+        (Look::Waits(then), Look::Waits(now)) => now.go_on_from(then),
         // An end between two looks may have been preceded by a message.
         (then, now) => then == now,
+    }
+}
+
+impl Waits {
+    /// Whether they are the waits of a look before, and the rank has handled nothing since.
+    fn go_on_from(&self, then: &Self) -> bool {
+        let words = |waits: &Self| (waits.number, waits.poller, waits.stirred);
+        let numbers = |waits: &Self| -> Vec<_> {
+            waits.others.iter().map(|thread| (thread.thread, thread.number)).collect()
+        };
+        words(self) == words(then) && numbers(self) == numbers(then)
+    }
+
+    /// Whether every thread has looked in vain since a look before at the same waits.
+    fn have_looked_since(&self, then: &Self) -> bool {
+        let looked = |(then, now): (&WaitingThread, &WaitingThread)| {
+            u64::from(now.looks.wrapping_sub(then.looks)) >= LEAST
+        };
+        self.vain.wrapping_sub(then.vain) >= LEAST && then.others.iter().zip(&self.others).all(looked)
     }
 }
 
@@ -143,19 +176,21 @@ fn look_at(scene: &Scene<'_>, rank: u32) -> Option<Look> {
     match entry.state() {
         RankState::Finalized if is_gone(entry.pid()) => Some(Look::Over),
         RankState::Initialised | RankState::Finalizing => {
-            let (number, wait) = page.waiting.numbered()?;
-            (wait.kind != Waiting::Outside).then_some(Look::Waits {
+            let (number, _) = page.waiting.numbered()?;
+            Some(Look::Waits(Waits {
                 number,
+                poller: page.poller.get(),
                 stirred: page.stirred_blocks.get(),
                 vain: page.vain_blocks.get(),
-            })
+                others: page.waiting_threads().collect(),
+            }))
         }
         _ => None,
     }
 }
 
-/// Whether nobody but the ranks that wait could end their waits.
-fn may_be_proved(scene: &Scene<'_>) -> bool {
+/// Whether nobody but the ranks that wait could end their waits, which `looks` has.
+fn may_be_proved(scene: &Scene<'_>, looks: &[Look]) -> bool {
     let is_bound = |rank| {
         let here = scene.own.roster().entry(rank);
         if here.exit().is_some() || here.guest().is_some() && here.state() == RankState::Dead {
@@ -169,10 +204,18 @@ fn may_be_proved(scene: &Scene<'_>) -> bool {
         let Some(detail) = page.detail.get(number) else { return false };
         // What a rank says of itself, and a lie of it hurts its own job.
         let alone = || page.threads.get() == 0 && !ProcessView::has_file_thread(entry.pid());
-        let known = wait.kind != Waiting::Any || WAITS.contains(&detail.call.as_str());
+        // Those that were in their waits at the look before and still are at the next one.
+        let in_mpi: Vec<u64> = match looks.get(rank as usize) {
+            Some(Look::Waits(waits)) => {
+                let others = waits.others.iter().map(|thread| u64::from(thread.thread));
+                others.chain([waits.poller]).collect()
+            }
+            _ => vec![],
+        };
         let others_sleep =
-            || !ProcessView::has_file_thread(entry.pid()) && ProcessView::others_sleep(entry.pid());
-        known && (ProcessView::of(entry.pid()).threads == 1 || alone() || others_sleep())
+            || !ProcessView::has_file_thread(entry.pid()) && ProcessView::others_sleep(entry.pid(), &in_mpi);
+        wait.is_closed(|| detail.call)
+            && (ProcessView::of(entry.pid()).threads == 1 || alone() || others_sleep())
     };
     (0..scene.own.places_in_use()).all(is_bound) && scene.is_closed()
 }
@@ -181,6 +224,7 @@ fn may_be_proved(scene: &Scene<'_>) -> bool {
 mod tests {
     use super::*;
     use perusal::internals::shm::expected_shape;
+    use perusal::internals::shm::telemetry::{Wait, Waiting};
     use perusal::internals::variables::{Config, Overrides};
 
     /// Milliseconds after which a report of a deadlock is there.
@@ -190,9 +234,13 @@ mod tests {
     /// has handled before the wait at `begin`.
     fn seen(moment: u64, begin: u64, sleep: u64) -> Look {
         match moment.checked_sub(begin) {
-            None => Look::Waits { number: 1, stirred: 7, vain: 3 },
-            Some(since) => Look::Waits { number: 2, stirred: 8, vain: 3 + since / sleep },
+            None => waits(1, 7, 3),
+            Some(since) => waits(2, 8, 3 + since / sleep),
         }
+    }
+
+    fn waits(number: u64, stirred: u64, vain: u64) -> Look {
+        Look::Waits(Waits { number, stirred, vain, ..Waits::default() })
     }
 
     /// Milliseconds from the deadlock to its proof, where the launcher has looked at `phase` for the first time and `begins` has the moment
@@ -238,7 +286,7 @@ mod tests {
         let mut watch = Watch::new(true);
         for look in 0..1000_u64 {
             // Something is handled between each two looks, in one wait.
-            let looks = vec![Look::Waits { number: 1, stirred: look, vain: 3 * look }, Look::Over];
+            let looks = vec![waits(1, look, 3 * look), Look::Over];
             assert!(!watch.add(true, Some(looks), start + Duration::from_millis(250 * look)));
         }
     }
@@ -248,7 +296,7 @@ mod tests {
         let start = Instant::now();
         let mut watch = Watch::new(true);
         let mut proved = |look: u64, is_closed, vain| {
-            let looks = vec![Look::Waits { number: 1, stirred: 1, vain }];
+            let looks = vec![waits(1, 1, vain)];
             watch.add(is_closed, Some(looks), start + Duration::from_millis(250 * look))
         };
         // All have polled in vain for long, and a thread was there that may call MPI.
@@ -258,5 +306,38 @@ mod tests {
         assert!(!proved(10, true, 27));
         assert!(!proved(11, true, 28));
         assert!(proved(12, true, 29));
+    }
+
+    #[test]
+    fn every_thread_that_waits_must_look_in_vain_and_stay_in_its_wait() {
+        let start = Instant::now();
+        let proved = |others: &[&[(u64, u32)]]| {
+            let mut watch = Watch::new(true);
+            others.iter().enumerate().any(|(at, others)| {
+                let wait = Wait { kind: Waiting::Receive, peer: None, tag: None, context: 0, since: 0 };
+                let thread = |(number, looks): &(u64, u32)| WaitingThread {
+                    thread: 9,
+                    number: *number,
+                    looks: *looks,
+                    wait,
+                };
+                let waits = Waits {
+                    number: 1,
+                    vain: 3 * at as u64,
+                    others: others.iter().map(thread).collect(),
+                    ..Waits::default()
+                };
+                watch.add(true, Some(vec![Look::Waits(waits)]), start + BETWEEN * at as u32)
+            })
+        };
+        assert!(proved(&[&[(1, 5)], &[(1, 7)], &[(1, 9)]]));
+        assert!(proved(&[&[(1, 5)], &[(1, u32::MAX)], &[(1, 1)]]), "they are counted modulo 2³²");
+        assert!(
+            !proved(&[&[(1, 5)], &[(1, 7)], &[(1, 8)]]),
+            "it may have looked before the others came to their waits"
+        );
+        assert!(!proved(&[&[(1, 5)], &[(1, 7)], &[(2, 9)]]), "another wait");
+        assert!(!proved(&[&[(1, 5)], &[(1, 7)], &[]]), "a wait that is over");
+        assert!(!proved(&[&[], &[(1, 7)], &[(1, 9)]]), "one that has just begun");
     }
 }

@@ -102,6 +102,9 @@ fn details(rank: &RankView) -> String {
         let verb = if unready.count == 1 { "is" } else { "are" };
         let _ = writeln!(text, "perusal:     {unready} {verb} not ready");
     }
+    for other in &rank.others {
+        let _ = writeln!(text, "perusal:     another thread waits in {}", other.text());
+    }
     if rank.process.threads > 1 {
         let _ = writeln!(text, "perusal:     has {} threads", rank.process.threads);
     }
@@ -138,6 +141,7 @@ fn rank_json(rank: &RankView) -> Value {
         "posted": rank.queues[0],
         "unexpected": rank.queues[1],
         "wait": rank.wait().map(wait_json),
+        "other_waits": rank.others.iter().map(wait_json).collect::<Vec<_>>(),
     })
 }
 
