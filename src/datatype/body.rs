@@ -79,13 +79,28 @@ impl TypeMap {
         }
     }
 
-    /// The parts one after another.
+    /// The parts one after another. As long as they are runs, two words each are kept of them.
     pub fn concat(parts: impl IntoIterator<Item = TypeMap>) -> Self {
-        let mut joined: Vec<TypeMap> = Vec::new();
-        for part in parts {
-            if part.size == 0 {
-                continue;
+        let mut parts = parts.into_iter().filter(|part| part.size > 0);
+        let mut runs: Vec<(isize, usize)> = Vec::new();
+        let other = parts.find(|part| {
+            let is_run = part.is_run();
+            if is_run {
+                join(&mut runs, part.offset, part.size);
             }
+            !is_run
+        });
+        match other {
+            None => Self::from_runs(&runs),
+            Some(other) => Self::sequence(runs, core::iter::once(other).chain(parts)),
+        }
+    }
+
+    /// Runs, and behind them parts that are not all runs, none of them empty.
+    fn sequence(runs: Vec<(isize, usize)>, parts: impl Iterator<Item = TypeMap>) -> Self {
+        let mut joined: Vec<TypeMap> =
+            runs.into_iter().map(|(offset, size)| Self::run(offset, size)).collect();
+        for part in parts {
             match joined.last_mut() {
                 Some(last)
                     if last.is_run() && part.is_run() && last.offset + last.size as isize == part.offset =>
@@ -95,34 +110,33 @@ impl TypeMap {
                 _ => joined.push(part),
             }
         }
-        match joined.len() {
-            0 => Self::EMPTY,
-            1 => joined.remove(0),
-            _ if joined.iter().all(TypeMap::is_run) => Self::from_runs(&joined),
-            _ => {
-                let starts = starts(&joined);
-                let size = starts[joined.len()];
-                Self { offset: 0, size, kind: TypeMapKind::Seq { parts: joined.into(), starts } }
-            }
+        if joined.len() == 1 {
+            return joined.remove(0);
         }
+        let starts = starts(joined.iter().map(|part| part.size));
+        let size = starts[joined.len()];
+        Self { offset: 0, size, kind: TypeMapKind::Seq { parts: joined.into(), starts } }
     }
 
-    /// At least two runs: a loop if they are alike and evenly spaced, otherwise the smaller table that will do.
-    fn from_runs(runs: &[TypeMap]) -> Self {
-        let stride = runs[1].offset - runs[0].offset;
-        let alike = runs.iter().all(|run| run.size == runs[0].size);
-        if alike && runs.windows(2).all(|w| w[1].offset - w[0].offset == stride) {
-            return runs[0].repeated(runs.len(), stride);
-        }
-        let at = runs.iter().map(|run| run.offset).collect();
-        let starts = starts(runs);
-        let size = starts[runs.len()];
-        let kind = if alike {
-            TypeMapKind::Blocks { at, len: runs[0].size }
-        } else {
-            TypeMapKind::Runs { at, starts }
+    /// Runs of which no two touch: a loop if they are alike and evenly spaced, otherwise the smaller table that will do.
+    fn from_runs(runs: &[(isize, usize)]) -> Self {
+        let (first, second) = match runs {
+            [] => return Self::EMPTY,
+            [(offset, size)] => return Self::run(*offset, *size),
+            [first, second, ..] => (first, second),
         };
-        Self { offset: 0, size, kind }
+        let (stride, len) = (second.0 - first.0, first.1);
+        let alike = runs.iter().all(|run| run.1 == len);
+        if alike && runs.windows(2).all(|w| w[1].0 - w[0].0 == stride) {
+            return Self::run(first.0, len).repeated(runs.len(), stride);
+        }
+        let at = runs.iter().map(|run| run.0).collect();
+        if alike {
+            return Self { offset: 0, size: len * runs.len(), kind: TypeMapKind::Blocks { at, len } };
+        }
+        let starts = starts(runs.iter().map(|run| run.1));
+        let size = starts[runs.len()];
+        Self { offset: 0, size, kind: TypeMapKind::Runs { at, starts } }
     }
 
     /// Calls `f` with each run of a table: its displacement without the body's own offset, its bytes, its place in the stream.
@@ -173,12 +187,21 @@ pub(super) fn find(starts: &[usize], position: usize) -> usize {
     starts.partition_point(|start| *start <= position) - 1
 }
 
-fn starts(parts: &[TypeMap]) -> Arc<[usize]> {
+/// Puts a run behind others: one with the last of them if they touch.
+fn join(runs: &mut Vec<(isize, usize)>, offset: isize, size: usize) {
+    match runs.last_mut() {
+        Some(last) if last.0 + last.1 as isize == offset => last.1 += size,
+        _ => runs.push((offset, size)),
+    }
+}
+
+/// Where the parts of these sizes begin, and where the last one ends.
+fn starts(sizes: impl ExactSizeIterator<Item = usize>) -> Arc<[usize]> {
     let mut sum = 0;
-    let mut starts = Vec::with_capacity(parts.len() + 1);
+    let mut starts = Vec::with_capacity(sizes.len() + 1);
     starts.push(0);
-    for part in parts {
-        sum += part.size;
+    for size in sizes {
+        sum += size;
         starts.push(sum);
     }
     starts.into()

@@ -3,7 +3,10 @@
 
 use crate::{Error, Result};
 
-const TOO_FAR: Error = Error::Arg("the datatype extends beyond the address space");
+#[cold]
+fn too_far() -> Error {
+    Error::Arg("the datatype extends beyond the address space")
+}
 
 /// `data` and `marks` are (low, high) in bytes; `None` where a type has no data or no markers.
 #[derive(Debug, Clone, Copy)]
@@ -36,8 +39,8 @@ impl Bounds {
         if count == 0 {
             return Ok(());
         }
-        let steps = isize::try_from(count - 1).map_err(|_| TOO_FAR)?;
-        let last = steps.checked_mul(stride).and_then(|way| way.checked_add(at)).ok_or(TOO_FAR)?;
+        let steps = isize::try_from(count - 1).map_err(|_| too_far())?;
+        let last = steps.checked_mul(stride).and_then(|way| way.checked_add(at)).ok_or_else(too_far)?;
         self.data = union(self.data, old.data, at, last)?;
         self.marks = union(self.marks, old.marks, at, last)?;
         self.align = self.align.max(old.align);
@@ -49,9 +52,9 @@ type Span = Option<(isize, isize)>;
 
 fn union(have: Span, new: Span, first: isize, last: isize) -> Result<Span> {
     let Some((low, high)) = new else { return Ok(have) };
-    let low = low.checked_add(first.min(last)).ok_or(TOO_FAR)?;
-    let high = high.checked_add(first.max(last)).ok_or(TOO_FAR)?;
+    let low = low.checked_add(first.min(last)).ok_or_else(too_far)?;
+    let high = high.checked_add(first.max(last)).ok_or_else(too_far)?;
     let (low, high) = have.map_or((low, high), |(l, h)| (l.min(low), h.max(high)));
-    high.checked_sub(low).ok_or(TOO_FAR)?;
+    high.checked_sub(low).ok_or_else(too_far)?;
     Ok(Some((low, high)))
 }

@@ -101,7 +101,9 @@ impl Datatype {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(displacements.len())?;
         for displacement in displacements {
-            bytes.push(displacement.checked_mul(self.extent()).ok_or(TOO_LARGE)?);
+            // An error is made only where there is one: there may be many displacements.
+            let Some(in_bytes) = displacement.checked_mul(self.extent()) else { return Err(TOO_LARGE) };
+            bytes.push(in_bytes);
         }
         Ok(bytes)
     }
@@ -109,7 +111,7 @@ impl Datatype {
     /// Blocks of this type at byte displacements.
     fn scattered(
         &self,
-        lengths: impl ExactSizeIterator<Item = usize>,
+        lengths: impl ExactSizeIterator<Item = usize> + Clone,
         at: &[isize],
         made: Constructor,
     ) -> Result<Self> {
@@ -118,14 +120,14 @@ impl Datatype {
         }
         let mut copies = 0usize;
         let mut bounds = Bounds::EMPTY;
-        let mut blocks = Vec::new();
-        blocks.try_reserve_exact(at.len())?;
-        for (length, &at) in lengths.zip(at) {
-            copies = copies.checked_add(length).ok_or(Error::CountTooLarge(length))?;
-            self.check_size(copies)?;
+        for (length, &at) in lengths.clone().zip(at) {
+            let Some(sum) = copies.checked_add(length) else { return Err(Error::CountTooLarge(length)) };
+            copies = sum;
             bounds.add(&self.0.bounds, at, length, self.extent())?;
-            blocks.push(self.0.body.repeated(length, self.extent()).shifted(at));
         }
+        self.check_size(copies)?;
+        let blocks =
+            lengths.zip(at).map(|(length, &at)| self.0.body.repeated(length, self.extent()).shifted(at));
         Ok(Self::build(
             TypeMap::concat(blocks),
             self.0.signature.repeated(copies),
@@ -172,9 +174,9 @@ impl Datatype {
 
     /// Bytes of data in `copies` elements, if these and their basic elements can be counted at all.
     pub(super) fn check_size(&self, copies: usize) -> Result<usize> {
-        let too_large = Error::CountTooLarge(copies);
-        self.elements().checked_mul(copies).ok_or(too_large.clone())?;
-        self.size().checked_mul(copies).filter(fits).ok_or(too_large)
+        let elements = self.elements().checked_mul(copies);
+        let bytes = elements.and(self.size().checked_mul(copies)).filter(fits);
+        bytes.ok_or(Error::CountTooLarge(copies))
     }
 }
 
