@@ -117,19 +117,104 @@ impl<'a> Update<'a> {
             }
             return self.stretch(remote, locks, spot, 0..bytes, new, old);
         }
-        let mut done = 0;
+        if matches!(self.element, Element::Basic(_)) {
+            return self.scattered(remote, target, bytes, new, old);
+        }
         // A pair may have a gap within, which no run has: its elements are taken one by one.
         let size = self.element.size();
-        let pairs = matches!(self.element, Element::Pair(_));
-        let elements =
-            (0..if pairs { bytes / size } else { 0 }).map(|i| (target.datatype.displacement(i * size), size));
-        let runs = target.datatype.runs(target.count).take(if pairs { 0 } else { usize::MAX });
-        for (at, len) in elements.chain(runs) {
-            let len = len.min(bytes - done);
-            if len == 0 {
-                break;
+        for done in (0..bytes).step_by(size) {
+            let spot = moved(target.spot, target.datatype.displacement(done));
+            self.stretch(remote, locks, spot, done..done + size, new, old.as_deref_mut())?;
+        }
+        Ok(())
+    }
+
+    /// Updates the first `bytes` bytes of elements of a basic type that lie anywhere: those that begin in one block under its lock together, for a lock
+    /// costs more than an element, and a system call for private memory more than a lock.
+    fn scattered(
+        self,
+        remote: Remote<'_>,
+        target: TargetElements<'_>,
+        bytes: usize,
+        new: Option<&[u8]>,
+        mut old: Option<&mut [u8]>,
+    ) -> Result<()> {
+        let sent = new.map_or(0, <[u8]>::len);
+        let mut pieces = self.pieces(target, bytes, sent).peekable();
+        let mut runs = Vec::new();
+        let mut done = 0;
+        while let Some((block, at, len)) = pieces.next() {
+            let mut end = done + len;
+            runs.clear();
+            runs.push((at, len));
+            // What lies behind the last new element is fetched alone.
+            while let Some((_, at, len)) =
+                pieces.next_if(|&(next, _, len)| next == block && end != sent && end + len <= done + STAGE)
+            {
+                runs.push((at, len));
+                end += len;
             }
-            self.stretch(remote, locks, moved(target.spot, at), done..done + len, new, old.as_deref_mut())?;
+            let new = new.filter(|_| done < sent).map(|new| &new[done..end]);
+            let old = old.as_deref_mut().map(|old| &mut old[done..end]);
+            let _held = target.locks.hold(remote.engine, block * BLOCK)?;
+            self.together(remote, target.spot, &runs, new, old)?;
+            done = end;
+        }
+        Ok(())
+    }
+
+    /// The runs of the first `bytes` bytes of a target's elements, cut where a block ends and behind byte `sent`: block, displacement, length.
+    fn pieces(
+        self,
+        target: TargetElements<'_>,
+        bytes: usize,
+        sent: usize,
+    ) -> impl Iterator<Item = (u64, isize, usize)> {
+        let size = self.element.size();
+        let mut runs = target.datatype.runs(target.count);
+        let (mut at, mut left, mut done) = (0, 0, 0);
+        core::iter::from_fn(move || {
+            if done == bytes {
+                return None;
+            }
+            if left == 0 {
+                (at, left) = runs.next()?;
+            }
+            let key = target.spot.key.wrapping_add_signed(at as i64);
+            let in_block = ((BLOCK - key % BLOCK) as usize).next_multiple_of(size);
+            let end = if done < sent { sent } else { bytes };
+            let (start, len) = (at, left.min(in_block).min(end - done));
+            (at, left, done) = (at + len as isize, left - len, done + len);
+            Some((key / BLOCK, start, len))
+        })
+    }
+
+    /// Updates runs of elements, each a displacement from `spot` and a length, whose lock is held.
+    fn together(
+        self,
+        remote: Remote<'_>,
+        spot: Spot,
+        runs: &[(isize, usize)],
+        new: Option<&[u8]>,
+        mut old: Option<&mut [u8]>,
+    ) -> Result<()> {
+        if let (Reach::Private { world, addr }, [_, _, ..]) = (spot.reach, runs) {
+            let mut staged = Staged([0; STAGE]);
+            let staged = &mut staged.0[..runs.iter().map(|run| run.1).sum()];
+            remote.read(world, addr, runs.iter().copied(), staged)?;
+            if let Some(old) = old {
+                old.copy_from_slice(staged);
+            }
+            let Some(new) = new.filter(|_| !self.op.is(crate::abi::MPI_NO_OP)) else { return Ok(()) };
+            self.combine(new, staged)?;
+            return remote.write(world, addr, runs.iter().copied(), staged);
+        }
+        let mut done = 0;
+        for &(at, len) in runs {
+            let range = done..done + len;
+            let new = new.map(|new| &new[range.clone()]);
+            let old = old.as_deref_mut().map(|old| &mut old[range]);
+            self.locked(remote, moved(spot, at), len, new, old)?;
             done += len;
         }
         Ok(())

@@ -1,0 +1,85 @@
+/* Accumulates of elements that lie apart: several runs in each block that has a lock, elements that lie across two blocks, fewer new elements than
+ * are fetched, all ranks at once on the same ones; in memory that is mapped and in private memory.
+ * RANKS: 1 2 3
+ */
+#include "check.h"
+
+enum { BYTES = 3 * 4096, SPACE = 24, SHIFT = 12, ELEMENTS = 500, SENT = 300, ROUNDS = 10 };
+
+static int rank, size;
+
+/* Elements of 8 bytes, each `SPACE` bytes behind the one before: every 170th lies across two blocks. */
+static long long *element(char *base, int i) { return (long long *)(base + SHIFT + (size_t)i * SPACE); }
+
+static long long value(char *base, int i) {
+    long long is;
+    memcpy(&is, element(base, i), sizeof is);
+    return is;
+}
+
+/* How many of the first `n` elements have this value. */
+static int equal(char *base, int n, long long expected) {
+    int found = 0;
+    for (int i = 0; i < n; i++) found += value(base, i) == expected;
+    return found;
+}
+
+static int all(const long long *list, long long expected) {
+    int found = 0;
+    for (int i = 0; i < ELEMENTS; i++) found += list[i] == expected;
+    return found == ELEMENTS;
+}
+
+static void run(char *base, MPI_Win win) {
+    MPI_Datatype apart;
+    long long ones[ELEMENTS], was[ELEMENTS];
+    OK(MPI_Type_create_hvector(ELEMENTS, 1, SPACE, MPI_LONG_LONG, &apart));
+    OK(MPI_Type_commit(&apart));
+    for (int i = 0; i < ELEMENTS; i++) ones[i] = 1;
+    memset(base, 0, BYTES);
+    OK(MPI_Win_fence(0, win));
+    for (int round = 0; round < ROUNDS; round++)
+        for (int target = 0; target < size; target++)
+            OK(MPI_Accumulate(ones, ELEMENTS, MPI_LONG_LONG, target, SHIFT, 1, apart, MPI_SUM, win));
+    OK(MPI_Win_fence(0, win));
+    SAME(equal(base, ELEMENTS, ROUNDS * size), ELEMENTS);
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Get_accumulate(ones, ELEMENTS, MPI_LONG_LONG, was, ELEMENTS, MPI_LONG_LONG, (rank + 1) % size, SHIFT, 1, apart, MPI_SUM, win));
+    OK(MPI_Win_fence(0, win));
+    CHECK(all(was, ROUNDS * size));
+    SAME(equal(base, ELEMENTS, ROUNDS * size + 1), ELEMENTS);
+    OK(MPI_Win_fence(0, win));
+    /* Nothing lies between them that an update has changed. */
+    for (int i = 0; i < ELEMENTS; i++) memset(element(base, i), 0, sizeof(long long));
+    int changed = 0;
+    for (int i = 0; i < BYTES; i++) changed += base[i] != 0;
+    SAME(changed, 0);
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Get_accumulate(ones, SENT, MPI_LONG_LONG, was, ELEMENTS, MPI_LONG_LONG, (rank + 1) % size, SHIFT, 1, apart, MPI_REPLACE, win));
+    OK(MPI_Win_fence(0, win));
+    CHECK(all(was, 0));
+    SAME(equal(base, SENT, 1), SENT);
+    SAME(equal(base, ELEMENTS, 1), SENT);
+    OK(MPI_Type_free(&apart));
+}
+
+int main(void) {
+    MPI_Win win;
+    char *base;
+    MPI_Init(NULL, NULL);
+    errors_return();
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    OK(MPI_Win_allocate(BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    run(base, win);
+    OK(MPI_Win_free(&win));
+    base = malloc(BYTES);
+    OK(MPI_Win_create(base, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    run(base, win);
+    OK(MPI_Win_free(&win));
+    free(base);
+    MPI_Finalize();
+    return verdict();
+}
