@@ -21,6 +21,7 @@ static void memory(void) {
     CLASS(MPI_Free_mem(base + 1), MPI_ERR_BASE);
     OK(MPI_Free_mem(base));
     CLASS(MPI_Free_mem(base), MPI_ERR_BASE);
+    OK(MPI_Free_mem(NULL));
     CLASS(MPI_Alloc_mem(-1, MPI_INFO_NULL, &base), MPI_ERR_ARG);
     CLASS(MPI_Alloc_mem((MPI_Aint)1 << 62, MPI_INFO_NULL, &base), MPI_ERR_NO_MEM);
 }

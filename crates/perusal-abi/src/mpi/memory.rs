@@ -70,8 +70,11 @@ pub fn alloc(size: MPI_Aint, info: Info) -> Result<usize> {
     Ok(base as usize)
 }
 
-/// MPI_Free_mem.
+/// MPI_Free_mem. Frees nothing for NULL, which other libraries take, too: programs pass what they have not allocated.
 pub fn free(base: *mut c_void) -> Result<()> {
+    if base.is_null() {
+        return Ok(());
+    }
     let what = given().remove(&(base as usize)).ok_or(Error::Code(MPI_ERR_BASE))?;
     match what {
         // SAFETY: the table says that it came from `MPI_Alloc_mem` with this layout, and has not been freed.
