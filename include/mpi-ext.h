@@ -19,6 +19,9 @@
 /* The communicator has been revoked. */
 #define MPIX_ERR_REVOKED 103
 
+/* Key of an attribute of every communicator: the address of an int, 1 if the job was started with --survive, else 0. */
+#define MPIX_FT 1001
+
 #ifdef __cplusplus
 extern "C" {
 #endif

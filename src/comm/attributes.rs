@@ -334,13 +334,17 @@ pub struct Predefined {
     wtime_is_global: i32,
     appnum: i32,
     universe_size: i32,
+    survives: i32,
     last_used_code: AtomicI32,
 }
 
+/// Key of the attribute that says whether the job outlives its ranks (`mpi-ext.h`). The standard's keys are below 4096, too.
+pub const MPIX_FT: i32 = 1001;
+
 impl Predefined {
-    /// For program `appnum` of a job of `universe_size` ranks.
+    /// For program `appnum` of a job of `universe_size` ranks, which outlives them or does not.
     #[must_use]
-    pub fn new(universe_size: i32, appnum: i32) -> Self {
+    pub fn new(universe_size: i32, appnum: i32, survives: bool) -> Self {
         Self {
             tag_ub: crate::limits::TAG_UB,
             host: abi::MPI_PROC_NULL,
@@ -349,6 +353,7 @@ impl Predefined {
             wtime_is_global: 1,
             appnum,
             universe_size,
+            survives: i32::from(survives),
             last_used_code: AtomicI32::new(abi::MPI_ERR_LASTCODE),
         }
     }
@@ -363,6 +368,7 @@ impl Predefined {
             abi::MPI_WTIME_IS_GLOBAL => &raw const self.wtime_is_global,
             abi::MPI_APPNUM => &raw const self.appnum,
             abi::MPI_UNIVERSE_SIZE => &raw const self.universe_size,
+            MPIX_FT => &raw const self.survives,
             abi::MPI_LASTUSEDCODE => (&raw const self.last_used_code).cast(),
             _ => return None,
         })
@@ -502,12 +508,13 @@ mod tests {
 
     #[test]
     fn predefined_attributes_are_addresses_of_ints() {
-        let predefined = Predefined::new(4, 1);
+        let predefined = Predefined::new(4, 1, true);
         predefined.set_last_used_code(99);
         // SAFETY: the addresses lie in `predefined`, which lives on.
         let value = |keyval| predefined.get(keyval).map(|address| unsafe { *address });
         assert_eq!(value(abi::MPI_UNIVERSE_SIZE), Some(4));
         assert_eq!(value(abi::MPI_APPNUM), Some(1));
+        assert_eq!(value(MPIX_FT), Some(1));
         assert_eq!(value(abi::MPI_LASTUSEDCODE), Some(99));
         assert_eq!(value(abi::MPI_TAG_UB), Some(i32::MAX));
         assert_eq!(value(4096), None);

@@ -12,6 +12,9 @@ int main(void) {
     errors_return();
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int *survives, known;
+    OK(MPI_Comm_get_attr(MPI_COMM_SELF, MPIX_FT, &survives, &known));
+    CHECK(known && *survives == 1);
     flag = ~(1 << rank);
     OK(MPIX_Comm_agree(MPI_COMM_WORLD, &flag));
     for (int i = 0; i < size; i++) SAME(flag >> i & 1, 0);

@@ -27,9 +27,10 @@ static OF_TYPES: LazyLock<Mutex<HashMap<usize, Arc<Attributes>>>> = LazyLock::ne
 
 /// The predefined attributes, once there is a world.
 fn predefined() -> Result<&'static Predefined> {
-    let universe = crate::process::engine()?.job().header().universe();
+    let job = crate::process::engine()?.job();
     let made = || {
-        let predefined = Predefined::new(i32::try_from(universe).unwrap_or(i32::MAX), appnum());
+        let universe = i32::try_from(job.header().universe()).unwrap_or(i32::MAX);
+        let predefined = Predefined::new(universe, appnum(), job.survives());
         predefined.set_last_used_code(super::error::last_used_code());
         predefined
     };
