@@ -119,13 +119,15 @@ impl Datatype {
             return Err(LENGTHS);
         }
         let mut copies = 0usize;
-        let mut bounds = Bounds::EMPTY;
-        for (length, &at) in lengths.clone().zip(at) {
+        for length in lengths.clone() {
             let Some(sum) = copies.checked_add(length) else { return Err(Error::CountTooLarge(length)) };
             copies = sum;
-            bounds.add(&self.0.bounds, at, length, self.extent())?;
         }
         self.check_size(copies)?;
+        let mut bounds = Bounds::EMPTY;
+        for (length, &at) in lengths.clone().zip(at) {
+            bounds.add(&self.0.bounds, at, length, self.extent())?;
+        }
         let blocks =
             lengths.zip(at).map(|(length, &at)| self.0.body.repeated(length, self.extent()).shifted(at));
         Ok(Self::build(
