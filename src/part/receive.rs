@@ -269,14 +269,14 @@ impl PartitionedReceive {
 
     /// Lets go of the request (MPI_Request_free).
     pub fn free(&self, engine: &Engine) {
-        if let Some((_, channel)) = &self.peer
-            && (!self.is_active() || self.is_over())
-        {
-            channel.leave(Heap::of(engine.job()));
-        } else {
-            // It can no longer end, and the buffer is the program's again.
-            engine.progress().stop_background(core::ptr::from_ref(self));
+        let Some((world, channel)) = &self.peer else { return };
+        if !self.is_active() || self.is_over() {
+            return channel.leave(Heap::of(engine.job()));
         }
+        // It can no longer end, and the buffer is the program's again.
+        engine.progress().stop_background(core::ptr::from_ref(self));
+        channel.words().withdraw();
+        engine.await_copies([*world].into_iter());
     }
 }
 

@@ -252,9 +252,18 @@ impl PartitionedSend {
                 // for `len` bytes there and has cleared the round (partition rule 1).
                 unsafe { self.buffer.pack(from, to.wrapping_add(from), len) };
             };
-            // A receiver that has withdrawn its buffers gets nothing.
-            self.events.transfer(engine, &self.buffer, round, (partition, len), || {
-                let _ = self.world.and_then(|world| engine.job().reach(world, copy));
+            // A receiver that has withdrawn its buffers, or this one, gets nothing.
+            let reach = || _ = self.world.and_then(|world| engine.job().reach(world, copy));
+            self.events.transfer(engine, &self.buffer, round, (partition, len), || match channel.landing {
+                Landing::Staged(_) => reach(),
+                Landing::Buffer(_) => {
+                    let own = engine.job().roster().entry(engine.rank());
+                    own.begin_copying();
+                    if channel.words().is_clear(round) {
+                        reach();
+                    }
+                    own.end_copying();
+                }
             });
             channel.count_arrived(from, len);
         }

@@ -35,6 +35,12 @@ impl ChannelWords {
         self.receiver.cleared.store(round, Ordering::Release);
     }
 
+    /// The receiver lets the sender write nothing any more. What the sender has begun to copy may still come.
+    pub fn withdraw(&self) {
+        // Relaxed: "copying" edge: before the fence in `RosterEntry::is_copying`, by which the receiver waits for that.
+        self.receiver.cleared.store(0, Ordering::Relaxed);
+    }
+
     /// Whether the sender may write `round`.
     pub fn is_clear(&self, round: u64) -> bool {
         // Acquire: "partition clear" edge, pairs with Release in `clear`.
