@@ -9,9 +9,13 @@ use crate::engine::{Engine, Ref};
 use crate::error::Result;
 use crate::shm::telemetry::Wait;
 use crate::sync::{fence_after_exchange, yield_now};
+use core::time::Duration;
+use std::time::Instant;
 
 /// Polls after which one stops to look for what the dead have sent: the living may send without end.
 const MOST_POLLS: u32 = 10_000;
+/// Time that a thread that runs progress is given to come by once, where many others want the CPU.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The progress of an engine, and waits for it ([`Engine::progress`]).
 #[derive(Debug, Clone, Copy)]
@@ -115,20 +119,21 @@ impl Progress<'_> {
             let telemetry = engine.telemetry();
             telemetry.stirred_blocks.get().wrapping_add(telemetry.vain_blocks.get())
         };
-        let before = blocks();
-        for _ in 0..MOST_POLLS {
+        let (before, since, mut polls) = (blocks(), Instant::now(), 0);
+        loop {
             let is_over = if let Some(mut poller) = engine.poller.try_lock(engine.shared) {
                 let happened = self.advance(&mut poller, false);
                 drop(poller);
                 if engine.shared {
                     engine.waiters.pass_on();
                 }
-                !happened
+                polls += 1;
+                !happened || polls == MOST_POLLS
             } else {
                 engine.doorbell.wake();
                 yield_now();
                 // Before each block it has polled in vain; before the second one it began to after we came.
-                blocks().wrapping_sub(before) >= 2
+                blocks().wrapping_sub(before) >= 2 || since.elapsed() > PATIENCE
             };
             if enough() || is_over {
                 break;

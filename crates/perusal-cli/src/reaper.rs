@@ -18,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use crate::environment::JOB_ID_VARIABLE;
 use crate::sys;
@@ -104,10 +105,20 @@ fn run(job_id: u64, watched: BorrowedFd<'_>) {
     for RankGroup { leader, number } in &groups {
         sys::kill_group_of(leader.as_fd(), *number);
     }
-    // The second pass finds what was being started during the first.
     kill_marked(job_id);
-    kill_marked(job_id);
+    // What was being started during one look is found by a later one.
+    for _ in 1..LOOKS {
+        std::thread::sleep(BETWEEN_LOOKS);
+        if !kill_marked(job_id) {
+            return;
+        }
+    }
 }
+
+/// Most looks for processes of the job that are left, where one has found any.
+const LOOKS: u32 = 100;
+/// The time between two of them.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// Waits for the next group from the launcher. `None` when the launcher has ended; nothing inside for a message without a descriptor, where
 /// this process has no room for one.
@@ -132,10 +143,11 @@ fn next_group(watched: BorrowedFd<'_>) -> Option<Option<RankGroup>> {
     Some(leaders.next().map(|leader| RankGroup { leader, number: i32::from_le_bytes(number) }))
 }
 
-/// Kills every process that carries the job's id in the environment that it was started with.
-fn kill_marked(job_id: u64) {
+/// Kills every process that carries the job's id in the environment that it was started with. Returns true if there was one, or one whose environment is not there yet.
+fn kill_marked(job_id: u64) -> bool {
     let mark = format!("{JOB_ID_VARIABLE}={job_id:016x}");
     let own = std::process::id();
+    let mut found = false;
     for pid in processes().filter(|pid| *pid != own) {
         // The descriptor comes first: if the process ends and another one gets its number, the environment that is read may be
         // the other one's, but nobody is killed for it (reaper rule 2).
@@ -146,9 +158,11 @@ fn kill_marked(job_id: u64) {
             Err(Errno::NOSYS) => None,
             Err(_) => continue,
         };
-        if let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ"))
-            && environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes())
-        {
+        let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { continue };
+        // Between its old program and its new one a process has none for a moment; threads of the kernel, and the dead, have no program either.
+        found |= environment.is_empty() && std::fs::read_link(format!("/proc/{pid}/exe")).is_ok();
+        if environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()) {
+            found = true;
             // Either fails if the process has ended meanwhile.
             let _ = match process {
                 Some(process) => pidfd_send_signal(process, Signal::KILL),
@@ -156,6 +170,7 @@ fn kill_marked(job_id: u64) {
             };
         }
     }
+    found
 }
 
 /// All process ids that `/proc` shows.
