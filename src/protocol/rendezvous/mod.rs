@@ -118,7 +118,8 @@ impl Rendezvous<'_> {
         }
     }
 
-    /// The receiver has everything: completes the receive and lets the sender go.
+    /// The receiver has everything: lets the sender go and completes the receive. In this order, for another thread may wait for the receive, and whoever knows of its end may
+    /// count on the sender's buffer.
     fn finish_copied(self, request: Ref, protocol: ProtocolKind) -> Result<()> {
         // SAFETY: request rule 2: the receive is matched, and the copy is over, so it is ours.
         let body = unsafe { request.body() };
@@ -126,8 +127,9 @@ impl Rendezvous<'_> {
         request_event(unsafe { body.active_context() }, request, Event::ReqXferEnd);
         let (world, remote, total) = (body.world.get(), body.remote.get(), body.total.get());
         self.engine.delivery().count_received(protocol, body.wanted.get(), self.engine.shared);
+        let answered = self.engine.answer(world, remote, Control::Fin { protocol: protocol as u64 });
         self.engine.requests().finish_receive(request, total);
-        self.engine.answer(world, remote, Control::Fin { protocol: protocol as u64 })
+        answered
     }
 
     /// The sender is done with its buffer.
