@@ -23,4 +23,14 @@ static unsigned long long read_of(MPI_T_pvar_handle handle)
     return value;
 }
 
+/* CPUs that the job may use. */
+static inline unsigned long long number_of_cpus(void)
+{
+    int index, count;
+    MPI_T_pvar_handle handle;
+    OK(MPI_T_pvar_get_index("job_cpus", MPI_T_PVAR_CLASS_SIZE, &index));
+    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
+    return read_of(handle);
+}
+
 #endif

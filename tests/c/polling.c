@@ -6,16 +6,6 @@
 
 enum { ROUNDS = 200, WAYS = 6 };
 
-static unsigned long long number_of_cpus(void) {
-    int index, count;
-    unsigned long long cpus = 0;
-    MPI_T_pvar_handle handle;
-    OK(MPI_T_pvar_get_index("job_cpus", MPI_T_PVAR_CLASS_SIZE, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
-    OK(MPI_T_pvar_read(session, handle, &cpus));
-    return cpus;
-}
-
 int main(void) {
     int rank, size, level, token = 0;
     MPI_Init(NULL, NULL);

@@ -16,17 +16,6 @@ static void *await_stop(void *unused)
     return unused;
 }
 
-static unsigned long long number_of_cpus(void)
-{
-    int index, count;
-    unsigned long long cpus = 0;
-    MPI_T_pvar_handle handle;
-    OK(MPI_T_pvar_get_index("job_cpus", MPI_T_PVAR_CLASS_SIZE, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
-    OK(MPI_T_pvar_read(session, handle, &cpus));
-    return cpus;
-}
-
 int main(void)
 {
     int rank, size, provided, flag;

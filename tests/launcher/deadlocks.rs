@@ -22,7 +22,10 @@ fn program() -> &'static Path {
         let program = scratch("launcher/mistakes").join("mistakes");
         let flags = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"];
         let mut compiler = Command::new(dist().join("bin/mpicc"));
-        compiler.args(flags).arg(&program).arg(root().join("tests/launcher/mistakes.c"));
+        compiler.args(flags).arg(&program);
+        compiler.args(
+            ["mistakes.c", "mistakes_threads.c"].map(|source| root().join("tests/launcher").join(source)),
+        );
         assert!(compiler.status().expect("the wrapper runs").success(), "{compiler:?}");
         program
     })

@@ -1,19 +1,16 @@
-/* One classic mistake for each argument: programs that hang. tests/launcher/deadlocks.rs has what the launcher must say of each. */
-#include <mpi.h>
-#include <pthread.h>
+/* One classic mistake for each argument: programs that hang. tests/launcher/deadlocks.rs has what the launcher must say of each. Those of threads are in
+ * mistakes_threads.c. */
+#include "mistakes.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static int rank, size;
+int rank;
+static int size;
 static int value;
 static const char *program;
 static MPI_Comm world = MPI_COMM_WORLD;
-
-static int is(const char *name, const char *wanted) { return strcmp(name, wanted) == 0; }
-static void receive(int from, int tag, MPI_Comm comm) { MPI_Recv(&value, 1, MPI_INT, from, tag, comm, MPI_STATUS_IGNORE); }
-static void send(int to, int tag, MPI_Comm comm) { MPI_Send(&value, 1, MPI_INT, to, tag, comm); }
 
 static MPI_Comm named_dup(const char *name)
 {
@@ -29,67 +26,6 @@ static MPI_Win named_window(void)
     MPI_Win_create(&value, sizeof value, sizeof value, MPI_INFO_NULL, world, &win);
     MPI_Win_set_name(win, "counters");
     return win;
-}
-
-static void *send_later(void *unused)
-{
-    (void)unused;
-    sleep(3);
-    send(1, 5, MPI_COMM_WORLD);
-    return NULL;
-}
-
-static void *idle(void *unused) { return pause(), unused; }
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
-static int signalled;
-
-/* As the threads of libraries do that have nothing to do. */
-static void *wait_for_condition(void *unused)
-{
-    pthread_mutex_lock(&mutex);
-    while (!signalled) pthread_cond_wait(&condition, &mutex);
-    pthread_mutex_unlock(&mutex);
-    return unused;
-}
-
-static void *send_when_signalled(void *unused)
-{
-    wait_for_condition(NULL);
-    send(1, 5, MPI_COMM_WORLD);
-    return unused;
-}
-
-static void *receive_from_the_other(void *unused)
-{
-    receive(1 - rank, 5, MPI_COMM_WORLD);
-    return unused;
-}
-
-static void *receive_nine(void *unused)
-{
-    receive(1 - rank, 9, MPI_COMM_WORLD);
-    return unused;
-}
-
-/* What two threads of rank 1 wait for. */
-static void *send_both_later(void *unused)
-{
-    sleep(3);
-    send(1, 7, MPI_COMM_WORLD);
-    send(1, 9, MPI_COMM_WORLD);
-    return unused;
-}
-
-static void *signal_later(void *unused)
-{
-    sleep(3);
-    pthread_mutex_lock(&mutex);
-    signalled = 1;
-    pthread_cond_signal(&condition);
-    pthread_mutex_unlock(&mutex);
-    return unused;
 }
 
 static unsigned next_random(unsigned *state) { return *state = *state * 1664525u + 1013904223u, *state >> 8; }
@@ -673,40 +609,8 @@ static void run(const char *mistake, const char *argument)
             MPI_Buffer_detach(&own, &bytes);
         }
         MPI_Barrier(world);
-    } else if (is(mistake, "thread")) {
-        /* No mistake: all main threads wait, and a thread of rank 0 sends what they wait for. */
-        pthread_t helper;
-        if (rank == 0) pthread_create(&helper, NULL, send_later, NULL);
-        if (rank == 1) receive(0, 5, world);
-        MPI_Barrier(world);
-        if (rank == 0) pthread_join(helper, NULL);
-    } else if (is(mistake, "thread-chain")) {
-        /* No mistake: as above, but another thread wakes the one that sends. */
-        pthread_t helpers[2];
-        if (rank == 0) pthread_create(&helpers[0], NULL, send_when_signalled, NULL);
-        if (rank == 0) pthread_create(&helpers[1], NULL, signal_later, NULL);
-        if (rank == 1) receive(0, 5, world);
-        MPI_Barrier(world);
-        for (int i = 0; rank == 0 && i < 2; i++) pthread_join(helpers[i], NULL);
-    } else if (is(mistake, "thread-that-is-joined")) {
-        pthread_t helper;
-        pthread_create(&helper, NULL, receive_from_the_other, NULL);
-        pthread_join(helper, NULL);
-    } else if (is(mistake, "threads-that-wait")) {
-        /* Two threads of each rank wait, and a third for the second. */
-        pthread_t helper, third;
-        pthread_create(&helper, NULL, receive_nine, NULL);
-        pthread_create(&third, NULL, wait_for_condition, NULL);
-        receive(1 - rank, 7, world);
-    } else if (is(mistake, "threads-and-one-that-sends")) {
-        /* No mistake: two threads of each rank wait, and a third one of rank 0 sends what those of rank 1 wait for, which answer. */
-        pthread_t helper, sender;
-        if (rank == 0) pthread_create(&sender, NULL, send_both_later, NULL);
-        pthread_create(&helper, NULL, receive_nine, NULL);
-        receive(1 - rank, 7, world);
-        pthread_join(helper, NULL);
-        if (rank == 1) send(0, 7, world), send(0, 9, world);
-        if (rank == 0) pthread_join(sender, NULL);
+    } else if (strncmp(mistake, "thread", 6) == 0) {
+        mistake_of_threads(mistake);
     } else if (is(mistake, "pipe")) {
         /* No mistake: rank 0 waits for another program while rank 1 waits for rank 0. */
         if (rank == 0) {
@@ -737,9 +641,8 @@ int main(int argc, char **argv)
     const char *level = getenv("MISTAKE_THREADS");
     int threads = level || (argc > 1 && strncmp(argv[1], "thread", 6) == 0);
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
-    pthread_t other;
-    if (getenv("MISTAKE_IDLE_THREAD")) pthread_create(&other, NULL, idle, NULL);
-    if (getenv("MISTAKE_WAITING_THREAD")) pthread_create(&other, NULL, wait_for_condition, NULL);
+    if (getenv("MISTAKE_IDLE_THREAD")) start_idle();
+    if (getenv("MISTAKE_WAITING_THREAD")) start_waiting();
     program = argv[0];
     MPI_Comm_rank(world, &rank);
     MPI_Comm_size(world, &size);

@@ -149,7 +149,8 @@ fn all_to_all(ranks: u32, arguments: &[&str]) -> Result {
 }
 
 fn no_deadlocks() -> Result {
-    let program = compiled("tests/launcher/mistakes.c", &["-O2", "-pthread"])?;
+    let program =
+        compiled("tests/launcher/mistakes.c", &["-O2", "-pthread", "tests/launcher/mistakes_threads.c"])?;
     let programs: [(u32, &[&str]); 5] =
         [(8, &["stress", "1000000"]), (3, &["sleeps"]), (3, &["relay"]), (2, &["thread"]), (2, &["pipe"])];
     // A deadlock that is none would end the job with status 125.

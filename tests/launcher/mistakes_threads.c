@@ -1,0 +1,121 @@
+/* The mistakes of mistakes.c whose names begin with "thread", and threads beside others. */
+#include "mistakes.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void *send_later(void *unused)
+{
+    (void)unused;
+    sleep(3);
+    send(1, 5, MPI_COMM_WORLD);
+    return NULL;
+}
+
+static void *idle(void *unused) { return pause(), unused; }
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static int signalled;
+
+/* As the threads of libraries do that have nothing to do. */
+static void *wait_for_condition(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    while (!signalled) pthread_cond_wait(&condition, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+static void *send_when_signalled(void *unused)
+{
+    wait_for_condition(NULL);
+    send(1, 5, MPI_COMM_WORLD);
+    return unused;
+}
+
+static void *receive_from_the_other(void *unused)
+{
+    receive(1 - rank, 5, MPI_COMM_WORLD);
+    return unused;
+}
+
+static void *receive_nine(void *unused)
+{
+    receive(1 - rank, 9, MPI_COMM_WORLD);
+    return unused;
+}
+
+/* What two threads of rank 1 wait for. */
+static void *send_both_later(void *unused)
+{
+    sleep(3);
+    send(1, 7, MPI_COMM_WORLD);
+    send(1, 9, MPI_COMM_WORLD);
+    return unused;
+}
+
+static void *signal_later(void *unused)
+{
+    sleep(3);
+    pthread_mutex_lock(&mutex);
+    signalled = 1;
+    pthread_cond_signal(&condition);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+void start_idle(void)
+{
+    pthread_t other;
+    pthread_create(&other, NULL, idle, NULL);
+}
+
+void start_waiting(void)
+{
+    pthread_t other;
+    pthread_create(&other, NULL, wait_for_condition, NULL);
+}
+
+void mistake_of_threads(const char *mistake)
+{
+    if (is(mistake, "thread")) {
+        /* No mistake: all main threads wait, and a thread of rank 0 sends what they wait for. */
+        pthread_t helper;
+        if (rank == 0) pthread_create(&helper, NULL, send_later, NULL);
+        if (rank == 1) receive(0, 5, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0) pthread_join(helper, NULL);
+    } else if (is(mistake, "thread-chain")) {
+        /* No mistake: as above, but another thread wakes the one that sends. */
+        pthread_t helpers[2];
+        if (rank == 0) pthread_create(&helpers[0], NULL, send_when_signalled, NULL);
+        if (rank == 0) pthread_create(&helpers[1], NULL, signal_later, NULL);
+        if (rank == 1) receive(0, 5, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; rank == 0 && i < 2; i++) pthread_join(helpers[i], NULL);
+    } else if (is(mistake, "thread-that-is-joined")) {
+        pthread_t helper;
+        pthread_create(&helper, NULL, receive_from_the_other, NULL);
+        pthread_join(helper, NULL);
+    } else if (is(mistake, "threads-that-wait")) {
+        /* Two threads of each rank wait, and a third for the second. */
+        pthread_t helper, third;
+        pthread_create(&helper, NULL, receive_nine, NULL);
+        pthread_create(&third, NULL, wait_for_condition, NULL);
+        receive(1 - rank, 7, MPI_COMM_WORLD);
+    } else if (is(mistake, "threads-and-one-that-sends")) {
+        /* No mistake: two threads of each rank wait, and a third one of rank 0 sends what those of rank 1 wait for, which answer. */
+        pthread_t helper, sender;
+        if (rank == 0) pthread_create(&sender, NULL, send_both_later, NULL);
+        pthread_create(&helper, NULL, receive_nine, NULL);
+        receive(1 - rank, 7, MPI_COMM_WORLD);
+        pthread_join(helper, NULL);
+        if (rank == 1) send(0, 7, MPI_COMM_WORLD), send(0, 9, MPI_COMM_WORLD);
+        if (rank == 0) pthread_join(sender, NULL);
+    } else {
+        fprintf(stderr, "no such mistake: %s\n", mistake);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+}
