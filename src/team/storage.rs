@@ -4,7 +4,7 @@ use crate::sync::AtomicU64;
 
 /// Rounds that can be under way at once: slots, counts and flags come again after so many.
 #[cfg(not(perusal_loom))]
-pub const DEPTH: usize = 8;
+pub const DEPTH: usize = 32;
 /// Rounds that can be under way at once: as few as possible, so that models come around.
 #[cfg(perusal_loom)]
 pub const DEPTH: usize = 2;
