@@ -1,8 +1,9 @@
-//! What a rank learns about waiting where ranks outnumber CPUs: whether spinning pays, and whether yielding helps.
+//! What ranks learn about waiting where they outnumber CPUs: whether spinning pays, each for itself, and whether yielding helps.
 //!
 //! Among ranks that wait for each other a yield helps: each has the CPU for a microsecond, and the awaited rank comes soon. Besides
 //! a computing thread (of another program, or of a rank of this job that does not wait) it does not: that has the CPU for a whole slice, and
-//! the kernel puts the thread that yielded behind it again and again. Then a block is better, whose wake-up comes at once.
+//! the kernel puts the thread that yielded behind it again and again. Then a block is better, whose wake-up comes at once: all ranks of the
+//! job block for as long as the yield took (decision 47).
 
 use crate::arch::clock::now;
 use crate::engine::Engine;
@@ -15,10 +16,6 @@ const QUICK_YIELD: u64 = 200_000;
 /// With a few ranks on a CPU their turns are shorter than the slice of a computing thread, which is about three
 /// milliseconds; with many the slice is a small part of the turn, and a block would cost more.
 const TURN_OF_ANOTHER_RANK: u64 = 150_000;
-/// Nanoseconds of a yield after which no other thread has run: it says nothing.
-const NOBODY_RAN: u64 = 1_000;
-/// Most yields that are left out after slow ones.
-const MAX_SKIPPED: u32 = 255;
 
 /// Waits in a row that spinning did not end before it is given up, for each other rank on the CPU: what spinning saves is the turns that they would have.
 const VAIN: u32 = 2;
@@ -41,7 +38,6 @@ const WORTH: u32 = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Oversubscription {
     spinning: SpinHistory,
-    yielding: YieldHistory,
     reported: ReportedThreads,
     /// Polls in vain of a program that polls, one after the other.
     polls: AtomicU32,
@@ -91,7 +87,8 @@ impl Oversubscription {
             self.spun_in_vain();
             self.polls.store(POLLS + 1, Ordering::Relaxed);
         }
-        self.yield_cpu(engine);
+        // A program that polls cannot block.
+        yield_and_time(engine);
     }
 
     /// A wait gives the CPU away, because spinning has not ended it. Returns how many did so in a row.
@@ -149,42 +146,6 @@ impl SpinHistory {
     }
 }
 
-/// Whether yields come back soon.
-///
-/// A rank that blocks where the others yield is slow to come back, and keeps them waiting: a single slow yield, of some moment in which other
-/// ranks copied, must not have many blocks behind it. (Sixteen ranks on two CPUs, an alltoallv of 8 bytes behind collectives of 1 MiB: 70
-/// microseconds, 1,500 for hundreds of operations where a quick yield only halved the number that the next slow one doubled.)
-#[derive(Debug, Default)]
-struct YieldHistory {
-    /// Yields to be left out.
-    skip: AtomicU32,
-    /// How many were left out last time, unless a quick one has come since.
-    penalty: AtomicU32,
-}
-
-impl YieldHistory {
-    /// Whether to yield now. After slow yields, only now and then, to see whether they have become quick.
-    fn helps(&self) -> bool {
-        let skip = self.skip.load(Ordering::Relaxed);
-        if skip > 0 {
-            self.skip.store(skip - 1, Ordering::Relaxed);
-        }
-        skip == 0
-    }
-
-    /// A yield took that many nanoseconds, where `usual` would have been good.
-    fn took(&self, nanoseconds: u64, usual: u64) {
-        let penalty = self.penalty.load(Ordering::Relaxed);
-        if nanoseconds > usual {
-            let more = (2 * penalty + 1).min(MAX_SKIPPED);
-            self.penalty.store(more, Ordering::Relaxed);
-            self.skip.store(more, Ordering::Relaxed);
-        } else if penalty > 0 && nanoseconds > NOBODY_RAN {
-            self.penalty.store(0, Ordering::Relaxed);
-        }
-    }
-}
-
 /// The number of threads, besides its first, that this rank has reported to the job as users of MPI.
 #[derive(Debug, Default)]
 struct ReportedThreads(AtomicU32);
@@ -228,44 +189,32 @@ impl Oversubscription {
         engine.job.header().count_threads(self.reported.set(extra).cast_signed())
     }
 
-    /// Gives the CPU to another thread, unless that has been found not to help: then the caller had better block. Returns whether it
-    /// did.
+    /// Gives the CPU to another thread, unless yields have been slow lately: then the caller had better block. Returns whether it did.
     pub fn yield_cpu(&self, engine: &Engine) -> bool {
-        if !self.yielding.helps() {
-            return false;
+        let slow = engine.job.header().yields_are_slow(now());
+        if !slow {
+            yield_and_time(engine);
         }
-        engine.telemetry().yields.add(1);
-        let before = now();
-        yield_now();
-        let others = u64::from(ranks_per_cpu(engine.config.shape()));
-        self.yielding.took(now().saturating_sub(before), QUICK_YIELD + TURN_OF_ANOTHER_RANK * others);
-        true
+        !slow
+    }
+}
+
+/// Gives the CPU to another thread, and tells the job if that took longer than the turns of the other ranks explain.
+fn yield_and_time(engine: &Engine) {
+    engine.telemetry().yields.add(1);
+    let before = now();
+    yield_now();
+    let after = now();
+    let took = after.saturating_sub(before);
+    let others = u64::from(ranks_per_cpu(engine.config.shape()));
+    if took > QUICK_YIELD + TURN_OF_ANOTHER_RANK * others {
+        engine.job.header().yield_was_slow(after, took);
     }
 }
 
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
-
-    /// How many of so many asked-for yields are made if each takes that long.
-    fn made(history: &YieldHistory, asked: u32, nanoseconds: u64) -> u32 {
-        let helpful = (0..asked).filter(|_| {
-            let helps = history.helps();
-            if helps {
-                history.took(nanoseconds, QUICK_YIELD);
-            }
-            helps
-        });
-        helpful.count() as u32
-    }
-
-    #[test]
-    fn quick_yields_are_all_made_and_slow_ones_hardly() {
-        let history = YieldHistory::default();
-        assert_eq!(made(&history, 1000, QUICK_YIELD), 1000);
-        // After the first one 1 is left out, then 3, 7 … up to 255.
-        assert_eq!(made(&history, 1000, QUICK_YIELD + 1), 10);
-    }
 
     #[test]
     fn spinning_that_is_always_in_vain_is_tried_now_and_then_only() {
@@ -306,27 +255,6 @@ mod tests {
                 pays
             });
             assert_eq!(tried.count() as u32, patience, "{ranks}");
-        }
-    }
-
-    #[test]
-    fn when_yields_have_become_quick_again_they_are_made() {
-        let history = YieldHistory::default();
-        made(&history, 1000, QUICK_YIELD + 1);
-        made(&history, MAX_SKIPPED + 1, NOBODY_RAN + 1);
-        assert_eq!(made(&history, 100, NOBODY_RAN + 1), 100);
-        // A single slow one among them has one block behind it.
-        assert_eq!(made(&history, 1, QUICK_YIELD + 1), 1);
-        assert_eq!(made(&history, 100, NOBODY_RAN + 1), 99);
-    }
-
-    #[test]
-    fn yields_after_which_nobody_ran_do_not_make_up_for_slow_ones() {
-        let history = YieldHistory::default();
-        for round in 0..8 {
-            assert_eq!(made(&history, 1, QUICK_YIELD + 1), 1);
-            let skipped = (2 << round) - 1;
-            assert_eq!(made(&history, skipped + 10, NOBODY_RAN), 10);
         }
     }
 }

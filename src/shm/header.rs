@@ -61,7 +61,9 @@ pub struct JobHeader {
     pub tuning: [AtomicU64; TUNING_WORDS],
     /// What the free collective segments have.
     pub(super) idle_memory: super::IdleMemory,
-    _apart3: [u8; 376],
+    /// Until when a rank that waits had better block than yield, in nanoseconds of the machine's clock.
+    block_until: AtomicU64,
+    _apart3: [u8; 368],
     /// How many members each collective segment still has; 0 for a free one.
     pub(super) collective_segments: [super::SharedCount; crate::limits::COLLECTIVE_SEGMENTS],
     /// What memory each of them has.
@@ -81,11 +83,15 @@ const _: () = {
     assert!(core::mem::offset_of!(JobHeader, revocations) == 288);
     assert!(core::mem::offset_of!(JobHeader, tuning) == 384);
     assert!(core::mem::offset_of!(JobHeader, idle_memory) == 640);
+    assert!(core::mem::offset_of!(JobHeader, block_until) == 648);
     assert!(core::mem::offset_of!(JobHeader, collective_segments) == 1024);
 };
 
 // SAFETY: atomics and padding.
 unsafe impl super::segment::SharedWords for JobHeader {}
+
+/// Nanoseconds that count of a slow yield: a slice of a computing thread and a little. One that took longer was stopped, and says no more.
+const LONGEST_YIELD: u64 = 5_000_000;
 
 /// Where the header has the segment's length.
 const TOTAL: u64 = 24;
@@ -204,6 +210,18 @@ impl JobHeader {
             self.beside.fetch_add(more.cast_unsigned(), Ordering::Relaxed);
         }
         self.beside.load(Ordering::Relaxed)
+    }
+
+    /// Says that a rank has yielded for `took` nanoseconds until `now`, and that this was slow: all ranks had better block for as long.
+    pub fn yield_was_slow(&self, now: u64, took: u64) {
+        // Relaxed, both: a hint, which only steers how ranks wait.
+        self.block_until.store(now.saturating_add(took.min(LONGEST_YIELD)), Ordering::Relaxed);
+    }
+
+    /// Whether a rank that waits had better block than yield. A time that no slow yield gives, which some rank has written, is none.
+    #[must_use]
+    pub fn yields_are_slow(&self, now: u64) -> bool {
+        (1..=LONGEST_YIELD).contains(&self.block_until.load(Ordering::Relaxed).saturating_sub(now))
     }
 
     /// Fills the header of a new segment (header rule 1).
@@ -359,7 +377,7 @@ impl JobHeader {
 
 #[cfg(test)]
 mod tests {
-    use super::Abort;
+    use super::{Abort, LONGEST_YIELD};
     use crate::shm::Memory;
 
     #[test]
@@ -379,6 +397,22 @@ mod tests {
         for word in [1, 0xffff_ffff, 3 << 32, u64::MAX] {
             memory.header().abort.0.store(word, crate::sync::Ordering::Relaxed);
             assert_eq!(memory.header().abort(2), None, "{word:#x}");
+        }
+    }
+
+    #[test]
+    fn ranks_block_for_as_long_as_a_slow_yield_took_and_never_for_long() {
+        let memory = Memory::create(2, 0).unwrap();
+        let (header, now) = (memory.header(), 1 << 40);
+        assert!(!header.yields_are_slow(now));
+        header.yield_was_slow(now, 1_000_000);
+        assert!(header.yields_are_slow(now) && header.yields_are_slow(now + 999_999));
+        assert!(!header.yields_are_slow(now + 1_000_000));
+        header.yield_was_slow(now, u64::MAX);
+        assert!(header.yields_are_slow(now) && !header.yields_are_slow(now + LONGEST_YIELD));
+        for word in [now + LONGEST_YIELD + 1, u64::MAX] {
+            header.block_until.store(word, crate::sync::Ordering::Relaxed);
+            assert!(!header.yields_are_slow(now), "{word:#x}");
         }
     }
 
