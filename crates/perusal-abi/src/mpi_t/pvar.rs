@@ -4,7 +4,7 @@
 //! MPI_UNSIGNED_LONG_LONG. A count is of one element always.
 
 use super::enums::handle_of;
-use super::pvar_state::{PvarValue, with};
+use super::pvar_state::{BoundObject, PvarValue, with};
 use super::{ObjectAt, Outcome, TextPlace, ValueAt, row};
 use crate::abi::*;
 use crate::arguments::{InOut, Out, offer};
@@ -12,6 +12,7 @@ use crate::events::Binding;
 use crate::tool::pvar::{Class, PVARS, Pvar, PvarSource};
 use crate::{comms, files, windows};
 use core::ffi::{c_int, c_uint};
+use std::sync::Arc;
 
 fn class(class: Class) -> c_int {
     match class {
@@ -66,19 +67,19 @@ fn accept(pvar: &Pvar, from: &ValueAt<'_>) -> Outcome<PvarValue> {
     }
 }
 
-/// The communicator or window that the variable is bound to, or 0.
-fn bound_to(pvar: &Pvar, object: &ObjectAt<'_>) -> Outcome<usize> {
+/// The communicator or window that the variable is bound to.
+fn bound_to(pvar: &Pvar, object: &ObjectAt<'_>) -> Outcome<BoundObject> {
     if pvar.binding() == Binding::Nothing {
-        return Ok(0);
+        return Ok(BoundObject::NONE);
     }
     // SAFETY: it is bound to an object, whose handle the tool passes by address.
     let handle = unsafe { object.handle() }?;
     let found = match pvar.binding() {
-        Binding::Window => windows::get(handle).map(drop),
-        Binding::File => files::get(handle).map(drop),
-        _ => comms::get(handle).map(drop),
+        Binding::Window => windows::get(handle).map(|win| Arc::downgrade(win.events())),
+        Binding::File => files::get(handle).map(|file| Arc::downgrade(file.events())),
+        _ => comms::get(handle).map(|comm| Arc::downgrade(&comm.events)),
     };
-    found.map(|()| handle).map_err(|_| MPI_T_ERR_INVALID_HANDLE)
+    found.map(|events| BoundObject { handle, events }).map_err(|_| MPI_T_ERR_INVALID_HANDLE)
 }
 
 /// MPI_T_pvar_get_num.

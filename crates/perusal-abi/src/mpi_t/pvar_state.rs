@@ -9,14 +9,14 @@ use crate::abi::*;
 use crate::arch::clock;
 use crate::arch::clock::now;
 use crate::engine::Engine;
-use crate::events::GlobalSubscription;
+use crate::events::{CommEvents, GlobalSubscription};
 use crate::limits::TOOL_HANDLES;
 use crate::shm::telemetry;
 use crate::tool::pvar::{OfComm, Pvar, PvarSource, Queue};
 use crate::{comms, process, windows};
 use core::ffi::{c_int, c_uint};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A value on its way to the user.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,9 +35,10 @@ pub(super) enum PvarValue {
 struct PvarHandle {
     session: usize,
     pvar: &'static Pvar,
-    /// The communicator or window that it is bound to, or 0.
-    object: usize,
+    object: BoundObject,
     started: bool,
+    /// It has been neither started nor written since it was made or reset: of a watermark, the length at its start counts, not that of before.
+    unused: bool,
     /// What was counted when it was started or reset.
     base: u64,
     /// What was counted in the times before in which it was started; of a watermark, the extreme so far.
@@ -45,6 +46,27 @@ struct PvarHandle {
     /// When it was started, in nanoseconds, and how long it had been started before.
     since: u64,
     before: u64,
+}
+
+/// The communicator or window that a handle is bound to: its handle, 0 for none, which another one may have when it is gone, and its events, which
+/// no other has.
+pub(super) struct BoundObject {
+    pub handle: usize,
+    pub events: Weak<CommEvents>,
+}
+
+impl BoundObject {
+    /// Of a variable that is bound to nothing.
+    pub const NONE: Self = Self { handle: 0, events: Weak::new() };
+
+    /// Whether these are its events.
+    fn is(&self, events: &Arc<CommEvents>) -> Outcome {
+        if core::ptr::eq(self.events.as_ptr(), Arc::as_ptr(events)) {
+            Ok(())
+        } else {
+            Err(MPI_T_ERR_INVALID_HANDLE)
+        }
+    }
 }
 
 /// All sessions and handles.
@@ -204,9 +226,10 @@ impl PvarHandle {
                 PvarValue::Real(self.grown() as f64 / clock::source().ticks_per_second as f64)
             }
             PvarSource::Searches(_) | PvarSource::Windows(_) => PvarValue::Number(self.grown()),
-            PvarSource::Comm(what) => count(self.pvar, of_comm(self.object, what)?),
+            PvarSource::Comm(what) => count(self.pvar, of_comm(&self.object, what)?),
             PvarSource::WinReach => {
-                let win = windows::get(self.object).map_err(|_| MPI_T_ERR_INVALID_HANDLE)?;
+                let win = windows::get(self.object.handle).map_err(|_| MPI_T_ERR_INVALID_HANDLE)?;
+                self.object.is(win.events())?;
                 PvarValue::Int(win.reach() as c_int)
             }
         })
@@ -225,16 +248,21 @@ impl PvarHandle {
             _ => start,
         };
         self.base = raw(self.pvar.source);
+        self.unused = to.is_none() && !self.started;
     }
 
     fn start(&mut self) {
         self.started = true;
+        let unused = core::mem::take(&mut self.unused);
         self.base = raw(self.pvar.source);
         self.since = now();
         if let Some(queue) = self.watched() {
             // Also before MPI_Init: what comes then is counted from its beginning.
             telemetry::watch_extremes();
             let length = length_now(queue);
+            if unused {
+                self.kept = length;
+            }
             self.absorb((length, length));
         }
     }
@@ -249,8 +277,9 @@ impl PvarHandle {
     }
 }
 
-fn of_comm(handle: usize, what: OfComm) -> Outcome<u64> {
-    let comm = comms::get(handle).map_err(|_| MPI_T_ERR_INVALID_HANDLE)?;
+fn of_comm(object: &BoundObject, what: OfComm) -> Outcome<u64> {
+    let comm = comms::get(object.handle).map_err(|_| MPI_T_ERR_INVALID_HANDLE)?;
+    object.is(&comm.events)?;
     Ok(match what {
         OfComm::Posted => comm.p2p().posted.get(),
         OfComm::Unexpected => comm.p2p().unexpected.get(),
@@ -300,13 +329,22 @@ impl PvarState {
     }
 
     /// A new handle, bound to `object` if the variable is.
-    pub fn bind(&mut self, session: usize, pvar: &'static Pvar, object: usize) -> Outcome<usize> {
+    pub fn bind(&mut self, session: usize, pvar: &'static Pvar, object: BoundObject) -> Outcome<usize> {
         self.check(session)?;
         if self.handles.len() >= TOOL_HANDLES {
             return Err(MPI_T_ERR_OUT_OF_HANDLES);
         }
-        let mut handle =
-            PvarHandle { session, pvar, object, started: false, base: 0, kept: 0, since: 0, before: 0 };
+        let mut handle = PvarHandle {
+            session,
+            pvar,
+            object,
+            started: false,
+            unused: true,
+            base: 0,
+            kept: 0,
+            since: 0,
+            before: 0,
+        };
         handle.set(None);
         let name = self.fresh();
         self.handles.insert(name, handle);
