@@ -165,10 +165,8 @@ impl CommEvents {
         self.freed.load(Ordering::Relaxed)
     }
 
-    /// Marks the communicator freed; the control lock is held. Gives the number of gates that shut.
-    #[must_use]
-    pub(super) fn set_freed(&self) -> usize {
+    /// Marks the communicator freed; the control lock is held.
+    pub(super) fn set_freed(&self) {
         self.freed.store(true, Ordering::Relaxed);
-        self.gate.shut()
     }
 }

@@ -245,13 +245,16 @@ mod tests {
     }
 
     #[test]
-    fn a_freed_communicator_is_shut_to_global_subscribers_as_well() {
+    fn a_freed_communicator_is_open_to_the_global_subscribers_that_it_had_and_to_no_later_ones() {
         let registry = registry();
         let comm = registry.attach(1);
-        let first = registry.subscribe_globally(EventSet::ALL, Arc::new(Collector::default()));
+        let collector = Arc::new(Collector::default());
+        let first = registry.subscribe_globally(Event::ReqComplete.into(), collector.clone());
         registry.detach(&comm);
+        happen(&comm, Event::ReqComplete, 10);
+        assert_eq!(collector.records(), [(Event::ReqComplete, 10)]);
         let second = registry.subscribe_globally(EventSet::ALL, Arc::new(Collector::default()));
-        assert!(!comm.gate.is_any_open());
+        assert!(!comm.gate.is_open(Event::ReqNotify));
         drop((first, second));
         assert!(!comm.gate.is_any_open());
     }

@@ -174,12 +174,14 @@ impl Registry {
         events
     }
 
-    /// The communicator is freed: its handles are dead wherever they are attached, and those of others leave it.
+    /// The communicator is freed: its handles are dead wherever they are attached, and those of others leave it. Global subscribers hear the
+    /// rest of what is pending on it.
     ///
     /// A callback that has begun on another thread may still be running when this returns.
     pub fn detach(&self, comm: &CommEvents) {
         let mut control = self.control();
-        let mut shut = comm.set_freed();
+        comm.set_freed();
+        let mut shut = 0;
         for (index, entry) in control.entries.iter_mut().enumerate() {
             if !entry.is_attached_to(comm) {
                 continue;
