@@ -12,10 +12,14 @@ use core::ptr;
 /// Whether a tool has asked for times: from then on the clock is read before an event's first function is called.
 static TIMES: AtomicBool = AtomicBool::new(false);
 
-/// A tool asks for times.
+/// A tool asks for times. If it does so for the first time in a function that is called at once, that function's event has come before.
 pub fn expect_times() {
     // Relaxed: whoever finds it unset yet reads the clock when a function asks.
     TIMES.store(true, Ordering::Relaxed);
+    let hazard = this_thread();
+    if current_subject(hazard).is_some() {
+        observed(hazard);
+    }
 }
 
 /// When the event of the present dispatch was observed: the same for all its listeners.
