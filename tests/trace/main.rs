@@ -7,6 +7,7 @@ mod collectives;
 mod common;
 mod events;
 mod files;
+mod groups;
 mod late;
 mod partitioned;
 mod recorded;

@@ -4,7 +4,7 @@
 
 use super::super::super::model::{RankTrace, Record, RecordPayload};
 use super::super::labels;
-use super::Otf2Communicators;
+use super::communicators::Otf2Communicators;
 use super::writer::Location;
 use crate::error::Result;
 use crate::events::{CollMode, CollRoot, Collective, Event, Field};
@@ -73,7 +73,8 @@ impl OpenCollectives {
             _ => true,
         };
         let sent = if gives_all { contributed } else { 0 };
-        let root = root.0.map_or(NONE, u32::from);
+        let root =
+            root.0.and_then(|root| comms.with_peer(rank, record, root.into())).map_or(NONE, |(_, root)| root);
         location.event("collective", when, |otf2, writer, when| {
             // SAFETY: an open writer and numbers; no attributes.
             unsafe { (otf2.collective_end)(writer, null_mut(), when, *op, comm, root, sent, received) }

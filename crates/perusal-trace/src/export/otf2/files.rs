@@ -8,6 +8,7 @@
 
 use super::super::super::files::JobFiles;
 use super::super::super::model::{Record, RecordPayload};
+use super::communicators::Otf2Ranks;
 use super::writer::{Definitions, Location};
 use crate::error::Result;
 use crate::events::{Event, FileMode, FileOperation, WindowLock};
@@ -33,15 +34,14 @@ pub struct Otf2Files<'a> {
 
 impl Otf2Files<'_> {
     /// What events speak of.
-    pub fn define(&self, to: &Definitions<'_>) -> Result<()> {
+    pub fn define(&self, to: &Definitions<'_>, ranks: &Otf2Ranks) -> Result<()> {
         if self.job.all.is_empty() {
             return Ok(());
         }
         to.io_paradigm("MPI-IO")?;
         for (number, file) in (0..).zip(&self.job.all) {
             let name = self.job.name(number as usize);
-            let members: Vec<u64> = file.group.iter().map(|rank| u64::from(*rank)).collect();
-            to.communicator(self.first + number, &name, &members)?;
+            to.communicator(self.first + number, &name, &ranks.group(&file.group))?;
             to.file(number, &name, self.first + number)?;
         }
         Ok(())

@@ -5,6 +5,7 @@
 
 mod calls;
 mod collectives;
+mod communicators;
 mod files;
 mod library;
 mod windows;
@@ -19,9 +20,9 @@ use crate::error::{Error, Result};
 use crate::events::{Collective, Event, FileOperation, RmaOperation, WindowSync};
 use calls::CalledFunctions;
 use collectives::OpenCollectives;
+use communicators::{Otf2Communicators, Otf2Ranks};
 use files::Otf2Files;
 use library::Library;
-use std::collections::BTreeMap;
 use std::path::Path;
 use windows::Otf2Windows;
 use writer::{Archive, Attribute, AttributeKind, Definitions, Location};
@@ -86,6 +87,7 @@ pub fn otf2(trace: &Trace, folder: &Path) -> Result<()> {
     }
     let library = Library::load()?;
     let archive = Archive::create(&library, folder)?;
+    let ranks = Otf2Ranks::of(trace);
     let comms = Otf2Communicators::of(trace);
     let windows = Otf2Windows { job: JobWindows::of(trace), first: comms.list.len() as u32 };
     let first = windows.first + windows.job.all.len() as u32;
@@ -98,53 +100,31 @@ pub fn otf2(trace: &Trace, folder: &Path) -> Result<()> {
     for (place, rank) in trace.ranks.iter().enumerate() {
         counts.push(write_rank(&archive, place, rank, &comms, &objects)?);
     }
+    let others = || ranks.others().map(|(place, _)| location_of(place));
+    for location in others() {
+        archive.location(location)?.close()?;
+    }
     archive.close_events()?;
     let definitions = archive.definitions()?;
-    define(&definitions, trace, &comms, &objects, &counts)?;
-    objects.windows.define(&definitions)?;
-    objects.files.define(&definitions)?;
+    define(&definitions, trace, (&comms, &ranks), &objects, &counts)?;
+    objects.windows.define(&definitions, &ranks)?;
+    objects.files.define(&definitions, &ranks)?;
     definitions.close()?;
-    for location in trace.ranks.iter().flat_map(locations).flatten() {
+    for location in trace.ranks.iter().flat_map(locations).flatten().chain(others()) {
         archive.local_definitions(location)?;
     }
     archive.close()
 }
 
+/// The first location of the rank at this place.
+fn location_of(place: u32) -> u64 {
+    u64::from(place) << 20
+}
+
 /// The locations of a rank, by stream: for what it does, and for its searches. A rank that recorded nothing has one all the same.
 fn locations(rank: &RankTrace) -> Vec<[u64; 2]> {
-    let first = u64::from(rank.rank) << 20;
+    let first = location_of(rank.rank);
     (0..u64::from(rank.streams.max(1))).map(|stream| [first + stream * 2, first + stream * 2 + 1]).collect()
-}
-
-/// All communicators of the trace, each once.
-struct Otf2Communicators<'a> {
-    numbers: BTreeMap<(u32, &'a [u32]), u32>,
-    /// In the order of their numbers: name and group.
-    list: Vec<(String, &'a [u32])>,
-}
-
-impl<'a> Otf2Communicators<'a> {
-    fn of(trace: &'a Trace) -> Otf2Communicators<'a> {
-        let mut all = Otf2Communicators { numbers: BTreeMap::new(), list: Vec::new() };
-        for comm in trace.ranks.iter().flat_map(|rank| &rank.communicators) {
-            let next = all.list.len() as u32;
-            all.numbers.entry((comm.context, &comm.group[..])).or_insert_with(|| {
-                let name = if comm.name.is_empty() {
-                    format!("context {}", comm.context)
-                } else {
-                    comm.name.clone()
-                };
-                all.list.push((name, &comm.group));
-                next
-            });
-        }
-        all
-    }
-
-    fn number(&self, rank: &RankTrace, record: &Record) -> Option<u32> {
-        let comm = rank.communicator(record.context, record.when)?;
-        self.numbers.get(&(comm.context, &comm.group[..])).copied()
-    }
 }
 
 /// What ranks made together, beside communicators, and what they called.
@@ -295,9 +275,7 @@ fn put_message(
     if !sent && !came {
         return Ok(());
     }
-    let (Ok(peer), Some(comm)) = (u32::try_from(record.peer), comms.number(rank, record)) else {
-        return Ok(());
-    };
+    let Some((comm, peer)) = comms.with_peer(rank, record, record.peer) else { return Ok(()) };
     let Record { when, tag, bytes, .. } = *record;
     if sent {
         location.send(when, peer, comm, tag.cast_unsigned(), bytes)
@@ -310,7 +288,7 @@ fn put_message(
 fn define(
     to: &Definitions<'_>,
     trace: &Trace,
-    comms: &Otf2Communicators<'_>,
+    (comms, ranks): (&Otf2Communicators<'_>, &Otf2Ranks),
     objects: &Otf2Objects<'_>,
     counts: &[Otf2Counts],
 ) -> Result<()> {
@@ -358,11 +336,15 @@ fn define(
             to.location(numbers[1], &format!("searches{of}"), counts[1], rank.rank)?;
         }
     }
-    let ranks: Vec<u64> = trace.ranks.iter().map(|rank| locations(rank)[0][0]).collect();
-    to.ranks(&ranks)?;
-    for (number, (name, group)) in (0..).zip(&comms.list) {
-        let members: Vec<u64> = group.iter().map(|rank| u64::from(*rank)).collect();
-        to.communicator(number, name, &members)?;
+    for (place, rank) in ranks.others() {
+        to.process(place, &format!("rank {rank}, not traced"))?;
+        to.location(location_of(place), "messages", 0, place)?;
+    }
+    let traced = trace.ranks.iter().map(|rank| locations(rank)[0][0]);
+    let all: Vec<u64> = traced.chain(ranks.others().map(|(place, _)| location_of(place))).collect();
+    to.ranks(&all)?;
+    for (number, comm) in (0..).zip(&comms.list) {
+        to.communicator(number, &comm.name, &ranks.group(&comm.members))?;
     }
     Ok(())
 }

@@ -12,6 +12,7 @@
 
 use super::super::super::model::{Record, RecordPayload};
 use super::super::super::windows::JobWindows;
+use super::communicators::Otf2Ranks;
 use super::writer::{Definitions, Location};
 use crate::error::Result;
 use crate::events::{Event, RmaOperation, WindowLock, WindowSync};
@@ -42,11 +43,10 @@ pub struct Otf2Windows<'a> {
 
 impl Otf2Windows<'_> {
     /// What events speak of.
-    pub fn define(&self, to: &Definitions<'_>) -> Result<()> {
+    pub fn define(&self, to: &Definitions<'_>, ranks: &Otf2Ranks) -> Result<()> {
         for (number, window) in (0..).zip(&self.job.all) {
             let name = self.job.name(number as usize);
-            let members: Vec<u64> = window.comm.group.iter().map(|rank| u64::from(*rank)).collect();
-            to.communicator(self.first + number, &name, &members)?;
+            to.communicator(self.first + number, &name, &ranks.group(&window.comm.group))?;
             to.window(number, &name, self.first + number)?;
         }
         Ok(())
