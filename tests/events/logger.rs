@@ -91,6 +91,38 @@ fn every_arrival_on_every_communicator_is_one_line() {
 }
 
 #[test]
+fn another_tool_that_is_preloaded_is_called_too() {
+    let (library, program) = (product("libfirst_tool_logged.so"), product("logged_late_receiver"));
+    let (library, program) = (library.to_string_lossy().into_owned(), program.to_string_lossy().into_owned());
+    mpicc(&["-shared", "-fPIC", "examples/tools/first_tool.c", "-o", &library]);
+    mpicc(&["examples/tools/late_receiver.c", "-o", &program]);
+    let preload = format!("LD_PRELOAD={library}");
+    let mut command = Command::new(prefix().join("bin/perusal"));
+    command.args(["run", "-n", "3", "-x", &preload, "--log-events", "pml_ob1_unex_insert", &program]);
+    let outcome = run::run(&mut command, prefix(), "logged-and-counted", HANG);
+    assert_eq!(outcome.code(), Some(0), "{}{}", outcome.stdout, outcome.stderr);
+    // Its wrapper of MPI_Finalize writes the line.
+    let count = |text: &str, what: &str| text.lines().filter(|line| line.contains(what)).count();
+    assert_eq!(count(&outcome.stdout, "first_tool rank=") + count(&outcome.stderr, "first_tool rank="), 3);
+    assert!(count(&outcome.stderr, "'pml_ob1_unex_insert'") > 0, "{}", outcome.stderr);
+}
+
+#[test]
+fn a_spawned_process_logs_what_it_does_with_those_that_spawned_it() {
+    let program = product("logged_groups").to_string_lossy().into_owned();
+    mpicc(&["tests/trace/groups.c", "-o", &program]);
+    let mut command = Command::new(prefix().join("bin/perusal"));
+    command.args(["run", "-n", "2", "--log-events", "PERUSE_COMM_REQ_ACTIVATE", &program]);
+    let outcome = run::run(&mut command, prefix(), "logged-groups", HANG);
+    assert_eq!(outcome.code(), Some(0), "{}{}", outcome.stdout, outcome.stderr);
+    // The child sends each of two parents a message, and both receive it.
+    let lines = outcome.stderr.lines().filter(|line| line.contains(" tag=6 "));
+    let (of_child, of_parents): (Vec<&str>, Vec<&str>) =
+        lines.partition(|line| line.contains(" operation=0 "));
+    assert_eq!((of_child.len(), of_parents.len()), (2, 2), "{}", outcome.stderr);
+}
+
+#[test]
 fn every_event_of_every_window_is_one_line() {
     let program = product("logged_windows").to_string_lossy().into_owned();
     mpicc(&["tests/trace/windows.c", "-o", &program]);

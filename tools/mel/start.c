@@ -177,6 +177,7 @@ void mel_begin(void) {
 }
 
 void mel_ready(void) {
+    MPI_Comm parent = MPI_COMM_NULL;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     mel_output_ready();
@@ -185,6 +186,10 @@ void mel_ready(void) {
     if (ready) {
         listen_to_all(MPI_T_BIND_MPI_COMM, COMM(MPI_COMM_WORLD));
         listen_to_all(MPI_T_BIND_MPI_COMM, COMM(MPI_COMM_SELF));
+        /* A process that was spawned has made no intercommunicator to those that spawned it. */
+        if (PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL) {
+            listen_to_all(MPI_T_BIND_MPI_COMM, COMM(parent));
+        }
     }
     pthread_mutex_unlock(&lock);
 }

@@ -1,9 +1,20 @@
-/* wrap.c: wrappers of MPI functions: each calls its PMPI function and keeps the logger's handles up to date. */
+/* wrap.c: wrappers of MPI functions: each calls the next definition of its function, which is that of another tool or the library's, and keeps the
+ * logger's handles up to date. */
 #include "mel.h"
+
+#include <dlfcn.h>
+
+static void *next(const char *name, void *own) {
+    void *found = dlsym(RTLD_NEXT, name);
+    return found ? found : own;
+}
+
+/* The definition of MPI_name behind this one: a tool that is preloaded, too, would not be called by PMPI_name. */
+#define NEXT(name) ((__typeof__(&PMPI_##name))next("MPI_" #name, (void *)PMPI_##name))
 
 int MPI_Init(int *argc, char ***argv) {
     mel_begin();
-    int failed = PMPI_Init(argc, argv);
+    int failed = NEXT(Init)(argc, argv);
     if (failed == MPI_SUCCESS) {
         mel_ready();
     }
@@ -12,7 +23,7 @@ int MPI_Init(int *argc, char ***argv) {
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     mel_begin();
-    int failed = PMPI_Init_thread(argc, argv, required, provided);
+    int failed = NEXT(Init_thread)(argc, argv, required, provided);
     if (failed == MPI_SUCCESS) {
         mel_ready();
     }
@@ -21,12 +32,12 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
 
 int MPI_Finalize(void) {
     mel_end(true);
-    return PMPI_Finalize();
+    return NEXT(Finalize)();
 }
 
 int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session) {
     mel_begin();
-    return PMPI_Session_init(info, errhandler, session);
+    return NEXT(Session_init)(info, errhandler, session);
 }
 
 /* A program that uses sessions alone has no end that could be wrapped, and one that fails may not reach its own. */
@@ -36,19 +47,19 @@ __attribute__((destructor)) static void leave(void) {
 
 int MPI_Comm_free(MPI_Comm *comm) {
     mel_comm_gone(*comm);
-    return PMPI_Comm_free(comm);
+    return NEXT(Comm_free)(comm);
 }
 
 int MPI_Comm_disconnect(MPI_Comm *comm) {
     mel_comm_gone(*comm);
-    return PMPI_Comm_disconnect(comm);
+    return NEXT(Comm_disconnect)(comm);
 }
 
 /* MAKES(name, parameters, arguments, new): a function that makes a communicator. The one that MPI_Comm_idup makes can have
  * handles at once, though it cannot be used yet. */
 #define MAKES(name, parameters, arguments, new)   \
     int MPI_##name parameters {                   \
-        int failed = PMPI_##name arguments;       \
+        int failed = NEXT(name) arguments;        \
         if (failed == MPI_SUCCESS) {              \
             mel_comm_made(*new);                  \
         }                                         \
@@ -102,11 +113,11 @@ MAKES(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, m
 
 int MPI_Win_free(MPI_Win *win) {
     mel_win_gone(*win);
-    return PMPI_Win_free(win);
+    return NEXT(Win_free)(win);
 }
 
 int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file) {
-    int failed = PMPI_File_open(comm, name, mode, info, file);
+    int failed = NEXT(File_open)(comm, name, mode, info, file);
     if (failed == MPI_SUCCESS) {
         mel_file_opened(*file);
     }
@@ -115,13 +126,13 @@ int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_
 
 int MPI_File_close(MPI_File *file) {
     mel_file_gone(*file);
-    return PMPI_File_close(file);
+    return NEXT(File_close)(file);
 }
 
 /* The same for windows. */
 #define MAKES_WIN(name, parameters, arguments)    \
     int MPI_##name parameters {                   \
-        int failed = PMPI_##name arguments;       \
+        int failed = NEXT(name) arguments;        \
         if (failed == MPI_SUCCESS) {              \
             mel_win_made(*win);                   \
         }                                         \
