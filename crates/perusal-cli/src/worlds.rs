@@ -136,9 +136,26 @@ impl Supervisor<'_> {
                 continue;
             }
             if let Some(failure) = failure_of_ended(&self.memory, &own, &self.forwarded) {
-                self.fail_with(place, failure);
+                if self.plan.survive && self.is_orphaned(place) {
+                    self.end_orphans(place, failure);
+                } else {
+                    self.fail_with(place, failure);
+                }
             }
         }
+    }
+
+    /// Whether the world of the process at `place` has not met those that have spawned it, and a death may be why.
+    fn is_orphaned(&self, place: u32) -> bool {
+        let roster = self.memory.roster();
+        let has_not_met = |place: &u32| roster.entry(*place).meets().is_some();
+        self.memory.failures().counts().0 > 0 && self.world_of(place).iter().any(has_not_met)
+    }
+
+    /// Ends a world that is orphaned. The death is what the job outlives, and this is no failure of its own.
+    fn end_orphans(&mut self, place: u32, failure: Failure) {
+        self.end_places(self.world_of(place), &failure);
+        self.first_death.get_or_insert(failure);
     }
 
     /// A rank that a shell or a debugger has started is not the launcher's child, and its end sends no signal.
@@ -198,6 +215,12 @@ impl Supervisor<'_> {
         if !(0..self.ranks.len() as u32).any(|other| goes_on(&other)) {
             return self.fail(failure);
         }
+        self.end_places(places, &failure);
+        self.first_failure.get_or_insert(failure);
+    }
+
+    /// Ends some processes while others go on.
+    fn end_places(&mut self, places: Vec<u32>, failure: &Failure) {
         let others = places.iter().any(|other| self.is_running_at(*other));
         let others = if others { "; the other ranks of its program are ended" } else { "" };
         self.say(&format!("{}{others}", failure.text));
@@ -209,7 +232,6 @@ impl Supervisor<'_> {
         }
         // Others may abort later.
         self.memory.header().clear_abort();
-        self.first_failure.get_or_insert(failure);
         self.ending.push(Ending { places, kill_at: Instant::now() + GRACE });
     }
 
