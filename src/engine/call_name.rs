@@ -82,8 +82,9 @@ fn function_at(address: usize) -> Option<String> {
     }
     // SAFETY: dladdr(3): the string table of a loaded object, which the frame on this stack keeps loaded.
     let symbol = unsafe { CStr::from_ptr(about.dli_sname) }.to_str().ok()?;
-    let name = symbol.strip_prefix('P').filter(|rest| rest.starts_with("MPI_")).unwrap_or(symbol);
+    let is_mpi = |name: &str| name.starts_with("MPI_") || name.starts_with("MPIX_");
+    let name = symbol.strip_prefix('P').filter(|rest| is_mpi(rest)).unwrap_or(symbol);
     // The forms with large counts may be the same function.
     let name = name.strip_suffix("_c").unwrap_or(name);
-    name.starts_with("MPI_").then(|| name.to_owned())
+    is_mpi(name).then(|| name.to_owned())
 }

@@ -136,7 +136,13 @@ impl Engine {
     fn pending_of_threads(&self, wait: &Wait) -> Vec<MessageAbout> {
         let is_for_requests =
             matches!(wait.kind, Waiting::Receive | Waiting::Send | Waiting::Any | Waiting::All);
-        if !is_for_requests || !self.background.is_empty() {
+        // What a call of another thread's waits for by messages of the library's own.
+        let is_for_own = |kind| {
+            !matches!(kind, Waiting::Receive | Waiting::Send | Waiting::Probe | Waiting::Any | Waiting::All)
+        };
+        let mut others = self.telemetry().waiting_threads();
+        if !is_for_requests || !self.background.is_empty() || others.any(|other| is_for_own(other.wait.kind))
+        {
             return vec![];
         }
         let active = self.slab.alive_ones().filter(|request| {

@@ -149,6 +149,14 @@ fn several_threads_of_a_rank_that_wait_in_mpi_are_deadlocked_together() {
 }
 
 #[test]
+fn what_another_thread_s_collective_call_waits_for_is_no_receive_of_the_program() {
+    let ended = run(&["-n", "2", "--timeout", "20"], "thread-in-a-barrier");
+    assert_eq!(ended.code(), 125, "{ended:?}");
+    let receives = ended.err.lines().filter(|line| line.contains("its receive from"));
+    assert!(receives.clone().all(|line| line.contains("tag 9")), "{ended:?}");
+}
+
+#[test]
 fn programs_that_wait_for_what_comes_are_left_alone() {
     let programs = [
         "sleeps 3",

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Not every MPI has mpi-ext.h. */
+int MPIX_Comm_agree(MPI_Comm comm, int *flag);
+
 int rank;
 static int size;
 static int value;
@@ -609,6 +612,15 @@ static void run(const char *mistake, const char *argument)
             MPI_Buffer_detach(&own, &bytes);
         }
         MPI_Barrier(world);
+    } else if (is(mistake, "issend-freed")) {
+        static char data[1000];
+        MPI_Request request;
+        MPI_Issend(data, sizeof data, MPI_CHAR, next, 7, world, &request);
+        MPI_Request_free(&request);
+    } else if (is(mistake, "agree-and-barrier")) {
+        MPI_Comm halo = named_dup("halo");
+        if (rank == 0) MPIX_Comm_agree(halo, &value);
+        MPI_Barrier(halo);
     } else if (strncmp(mistake, "thread", 6) == 0) {
         mistake_of_threads(mistake);
     } else if (is(mistake, "pipe")) {

@@ -392,4 +392,14 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
         "3",
         "the ranks call different collective operations on 'MPI_COMM_WORLD': ranks 0 and 1 MPI_Comm_split no. 1, rank 2 MPI_Barrier no. 1",
     ),
+    (
+        "issend-freed",
+        "2",
+        "rank 0 waits in MPI_Finalize for its send to rank 1, tag 7, on 'MPI_COMM_WORLD', 1000 bytes, which nobody receives",
+    ),
+    (
+        "agree-and-barrier",
+        "3",
+        "ranks 1 and 2 wait in MPI_Barrier no. 1 on 'halo' for rank 0, which waits in MPIX_Comm_agree on 'halo'",
+    ),
 ];

@@ -114,6 +114,14 @@ void mistake_of_threads(const char *mistake)
         pthread_join(helper, NULL);
         if (rank == 1) send(0, 7, MPI_COMM_WORLD), send(0, 9, MPI_COMM_WORLD);
         if (rank == 0) pthread_join(sender, NULL);
+    } else if (is(mistake, "thread-in-a-barrier")) {
+        /* One thread of rank 1 is in a collective call, the other in a receive. */
+        pthread_t helper;
+        MPI_Comm other;
+        MPI_Comm_dup(MPI_COMM_WORLD, &other);
+        pthread_create(&helper, NULL, receive_nine, NULL);
+        if (rank == 1) MPI_Barrier(other);
+        pthread_join(helper, NULL);
     } else {
         fprintf(stderr, "no such mistake: %s\n", mistake);
         MPI_Abort(MPI_COMM_WORLD, 3);

@@ -6,7 +6,7 @@ use perusal::internals::shm::roster::names;
 use perusal::internals::shm::telemetry::{MessageAbout, UnreadyPartitions, Waiting};
 
 use super::circle::awaited;
-use super::{LongWait, RankView, Stage, near_miss, operation_text};
+use super::{LongWait, RankView, Stage, message_text, near_miss, operation_text};
 
 /// A mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +41,7 @@ pub fn cause(ranks: &[RankView]) -> Cause {
         .or_else(|| near_miss::wrong_source(ranks))
         .or_else(|| nobody_sends(ranks))
         .or_else(|| single(ranks))
+        .or_else(|| nobody_receives(ranks))
         .unwrap_or_else(|| Cause {
             kind: "standstill",
             text: "every rank waits, and no message is under way".into(),
@@ -384,6 +385,23 @@ fn nobody_sends(ranks: &[RankView]) -> Option<Cause> {
         "nothing-sent",
         format!("rank {} waits in {} for a message from {from}; {who}", rank.rank, said(wait)),
         "look for the send that belongs to this receive",
+    )
+}
+
+/// A send that MPI_Finalize waits for: its request was freed, or a wait for it was left out.
+fn nobody_receives(ranks: &[RankView]) -> Option<Cause> {
+    let is_of_program = |message: &&MessageAbout| message.sends && message.context.is_multiple_of(2);
+    let (rank, send) = waits(ranks)
+        .filter(|(_, wait)| wait.finalizing)
+        .find_map(|(rank, wait)| Some((rank, under_way(wait).find(is_of_program)?)))?;
+    Cause::new(
+        "nothing-received",
+        format!(
+            "rank {} waits in MPI_Finalize for its send {}, which nobody receives",
+            rank.rank,
+            message_text(send, false)
+        ),
+        "look for the receive that belongs to this send",
     )
 }
 

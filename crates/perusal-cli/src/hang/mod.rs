@@ -232,6 +232,7 @@ impl LongWait {
             Waiting::Collective => "a collective operation",
             Waiting::Lock | Waiting::Epoch => "a synchronization of a window",
             Waiting::Finalize => "MPI_Finalize",
+            Waiting::Agreement => "an agreement",
             _ => "a wait for requests",
         }
     }
