@@ -10,11 +10,14 @@ use super::segment::keep_from_programs;
 use crate::sync::Arc;
 use crate::variables::{JobShape, Overrides};
 use crate::{Error, Result};
-use std::os::fd::RawFd;
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::OnceLock;
 
 /// Environment variable with the number of the inherited descriptor.
 pub const FD_VARIABLE: &str = "PERUSAL_JOB_FD";
+/// Environment variable that marks every process of a job with the job's number, so that what was left behind can be found.
+pub const JOB_ID_VARIABLE: &str = "PERUSAL_JOB_ID";
 /// Environment variable with the rank.
 pub const RANK_VARIABLE: &str = "PERUSAL_RANK";
 /// Environment variable with the number of ranks.
@@ -64,18 +67,30 @@ pub fn map_early() -> Option<&'static Arc<Memory>> {
     MAPPED.get()
 }
 
-/// Maps the inherited memory for a process that joins the job, unless it is mapped already.
+/// Maps the memory of the job of `launcher` for a process that joins it, unless it is mapped already.
 ///
 /// # Errors
 /// Those of [`Memory::attach`].
-pub(super) fn attach(fd: RawFd) -> Result<Arc<Memory>> {
+pub(super) fn attach(fd: RawFd, launcher: i32) -> Result<Arc<Memory>> {
     match MAPPED.get() {
         Some(memory) => {
             keep_from_programs(fd);
             Ok(Arc::clone(memory))
         }
-        None => Ok(Arc::new(Memory::attach(fd)?)),
+        None => {
+            let memory = Memory::attach(fd).or_else(|error| of_launcher(fd, launcher).ok_or(error));
+            Ok(Arc::new(memory?))
+        }
     }
+}
+
+/// The job's memory by way of its launcher, which has it open under the same number: a program between the two may have closed the
+/// inherited descriptor, as Python's `subprocess` closes all. `None` if it is not that job's.
+fn of_launcher(fd: RawFd, launcher: i32) -> Option<Memory> {
+    let file = File::options().read(true).write(true).open(format!("/proc/{launcher}/fd/{fd}")).ok()?;
+    let memory = Memory::attach(file.as_raw_fd()).ok()?;
+    let job = std::env::var(JOB_ID_VARIABLE).ok()?;
+    (u64::from_str_radix(&job, 16) == Ok(memory.header().job_id())).then_some(memory)
 }
 
 /// What the defaults of control variables will follow from in the job that this process is to join or make.

@@ -64,7 +64,7 @@ impl Job {
                 "{FD_VARIABLE} is set but {RANK_VARIABLE}, {SIZE_VARIABLE} or {LAUNCHER_VARIABLE} is not; start the program with mpiexec"
             )));
         };
-        let memory = inherited::attach(fd)?;
+        let memory = inherited::attach(fd, launcher)?;
         // `number` gives no negative ones.
         let world = JobWorld::from_environment(size.unsigned_abs())?;
         let places = world.first.checked_add(world.size).filter(|end| *end <= memory.places_in_use());

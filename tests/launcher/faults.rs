@@ -349,6 +349,16 @@ fn a_program_that_a_rank_starts_is_not_the_rank() {
 }
 
 #[test]
+fn a_rank_finds_its_job_where_what_has_started_it_has_closed_the_descriptors() {
+    let ended = run(&["-n", "2", RANK, "close", "init", "finalize"]);
+    assert_eq!((ended.code(), ended.err.as_str()), (0, ""));
+    // Another job's number, as it is left in an environment: that launcher's memory is not this job's.
+    let ended = run(&["-n", "1", "env", "PERUSAL_JOB_ID=7", RANK, "close", "init", "finalize"]);
+    assert_eq!(ended.code(), 71, "{ended:?}");
+    assert!(ended.err.contains("PERUSAL_JOB_FD is not open"), "{ended:?}");
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_the_job_quietly() {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{{ {PERUSAL} run -n 2 yes; echo status $? >&2; }} | head -n 1")]);

@@ -1,7 +1,7 @@
 //! A rank for the launcher's tests: it takes its place in the job as the MPI library does, and then does what its
 //! arguments say, one after the other.
 //!
-//! `init`, `finalizing`, `finalize`: moves on in the roster. `exit N`, `abort N`, `segv`: ends so. `touch FILE`: says that
+//! `close`: closes what it has inherited of the job. `init`, `finalizing`, `finalize`: moves on in the roster. `exit N`, `abort N`, `segv`: ends so. `touch FILE`: says that
 //! it came so far. `wait`: notes a receive from rank 0 with tag 7 in its telemetry and waits until the job is over for it
 //! (status 70). `sleep`: for as long as anybody. `deaf`: from now on SIGTERM and SIGINT are ignored. `echo-usr1`: prints
 //! a line for each SIGUSR1. `fork`: leaves a sleeping child in a session of its own. `scribble PID JOB`: writes a process id wherever
@@ -22,6 +22,7 @@ fn main() {
     while let Some(verb) = args.next() {
         let mut number = || args.next().and_then(|text| text.parse::<i32>().ok()).expect("a number");
         match verb.as_str() {
+            "close" => close(),
             "init" => job = Some(init()),
             "finalizing" => of(&job).advance(RankState::Finalizing),
             "finalize" => of(&job).advance(RankState::Finalized),
@@ -57,6 +58,14 @@ fn init() -> Job {
             eprintln!("{error}");
             exit(71)
         }
+    }
+}
+
+fn close() {
+    for name in ["PERUSAL_JOB_FD", "PERUSAL_DOOR_FD"] {
+        let number = std::env::var(name).ok().and_then(|text| text.parse().ok()).expect("launched");
+        // SAFETY: the launcher has opened the descriptor for this process, in which nothing owns it yet.
+        assert_eq!(unsafe { libc::close(number) }, 0, "{name}");
     }
 }
 

@@ -4,12 +4,9 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use perusal::internals::shm;
+use perusal::internals::shm::{self, JOB_ID_VARIABLE};
 use perusal::internals::variables::overrides::TUNED;
 use perusal_trace::PATH_VARIABLE;
-
-/// Variable that marks every process of a job, so that what was left behind can be found.
-pub const JOB_ID_VARIABLE: &str = "PERUSAL_JOB_ID";
 
 /// One variable as the command line names it.
 #[derive(Debug, Clone, PartialEq, Eq)]

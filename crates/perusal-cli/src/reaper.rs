@@ -9,6 +9,7 @@
 //! - **Reaper rule 2.** Process ids come back, so the reaper kills by descriptors (pidfds), which mean one process for ever, wherever the
 //!   kernel has them.
 
+use perusal::internals::shm::JOB_ID_VARIABLE;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -20,7 +21,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use crate::environment::JOB_ID_VARIABLE;
 use crate::sys;
 
 /// The reaper process of a job. [`Reaper::stop`] ends it when the job is over.
