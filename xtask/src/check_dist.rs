@@ -323,7 +323,17 @@ impl Check {
         self.that("MPICC_CC names the compiler", |it| {
             let mut mpicc = it.wrapper("mpicc");
             let shown = Self::must(mpicc.args(["-show", "-c", "x.c"]).env("MPICC_CC", "ccache gcc"))?;
-            if shown.starts_with("ccache gcc ") { Ok(()) } else { Err(shown) }
+            if !shown.starts_with("ccache gcc ") {
+                return Err(shown);
+            }
+            for (wrapper, name) in [("mpicc", "OMPI_CC"), ("mpicc", "MPICH_CC"), ("mpicxx", "I_MPI_CXX")] {
+                let mut other = it.wrapper(wrapper);
+                let shown = Self::must(other.args(["-show", "-c", "x.c"]).env(name, "another"))?;
+                if !shown.starts_with("another ") {
+                    return Err(format!("{name}: {shown}"));
+                }
+            }
+            Ok(())
         });
         self.that("mpicc keeps blanks in arguments", |it| {
             it.builds(&mut it.wrapper("mpicc"), &["version.c", "-DTEXT=\"a b\""], "MPI 5.0")
