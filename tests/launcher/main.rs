@@ -10,6 +10,7 @@ mod faults;
 mod jobs;
 mod meeting;
 mod mistakes;
+mod output_files;
 mod resource_limits;
 mod share_heap;
 mod spawned;

@@ -21,9 +21,10 @@ use perusal::internals::variables::VariableId;
 
 use crate::config_file;
 use crate::environment::{EnvironmentChanges, VariableChange};
-use crate::hosts::Hosts;
+use crate::hosts::{self, Hosts};
 use crate::logger::Logging;
 use crate::options::OptionTable;
+use crate::output_files::OutputFiles;
 use crate::preload;
 use crate::this_machine;
 use crate::trace::Request;
@@ -97,9 +98,21 @@ struct RunOptions {
     /// Write the rank before each line of output
     #[arg(short = 'l', long = "tag-output", aliases = ["prepend-rank", "label"])]
     label: bool,
-    /// "tag" or "label" is the same as -l
-    #[arg(long = "output", value_name = "WHAT", hide = true)]
-    output: Option<String>,
+    /// Write each rank's output to the file NAME.RANK, too; with ":nocopy" behind the name nowhere else
+    #[arg(long = "output-filename", value_name = "NAME")]
+    output_filename: Option<OsString>,
+    /// Words, separated by commas: "tag" is -l, "merge" --merge-stderr-to-stdout, "file=NAME" --output-filename; "dir=DIR" writes to DIR/1/rank.RANK/stdout and stderr
+    #[arg(long = "output", value_name = "WORDS", value_delimiter = ',')]
+    output: Vec<String>,
+    /// Write what ranks write to standard output to this file only, "%r" standing for the rank
+    #[arg(long = "outfile-pattern", value_name = "FILE")]
+    outfile_pattern: Option<OsString>,
+    /// The same for standard error
+    #[arg(long = "errfile-pattern", value_name = "FILE")]
+    errfile_pattern: Option<OsString>,
+    /// Write standard error of ranks where their standard output goes
+    #[arg(long = "merge-stderr-to-stdout")]
+    merge: bool,
     /// End the job after so many seconds and say what each rank waits for; MPIEXEC_TIMEOUT in the environment is the same
     #[arg(long = "timeout", value_name = "SECONDS")]
     timeout: Option<String>,
@@ -280,6 +293,7 @@ pub fn plan(line: CommandLine, usable: u32) -> Result<Plan, PlanError> {
     let mut plan = Plan {
         apps: vec![],
         label: false,
+        files: OutputFiles::default(),
         timeout: None,
         on_deadlock: OnDeadlock::End,
         survive: false,
@@ -304,7 +318,10 @@ pub fn plan(line: CommandLine, usable: u32) -> Result<Plan, PlanError> {
     let default_count = match &plan.hosts {
         _ if blocks.len() > 1 => 1,
         Some(hosts) => hosts.ranks()?,
-        None => usable,
+        None => match hosts_named(&blocks) {
+            list if list.is_empty() => usable,
+            list => hosts::ranks(&list)?,
+        },
     };
     let everywhere: Vec<VariableChange> = blocks
         .iter_mut()
@@ -351,10 +368,15 @@ pub fn plan(line: CommandLine, usable: u32) -> Result<Plan, PlanError> {
     }
 }
 
-/// The hosts of all programs together, if one of them is not this machine.
-fn hosts_of(blocks: &[RunOptions]) -> Option<Hosts> {
+/// The hosts of all programs together.
+fn hosts_named(blocks: &[RunOptions]) -> Vec<String> {
     let all = blocks.iter().flat_map(|block| &block.host).flat_map(|hosts| hosts.split(','));
-    let list: Vec<String> = all.map(str::to_owned).filter(|host| !host.is_empty()).collect();
+    all.map(str::to_owned).filter(|host| !host.is_empty()).collect()
+}
+
+/// The same, if one of them is not this machine.
+fn hosts_of(blocks: &[RunOptions]) -> Option<Hosts> {
+    let list = hosts_named(blocks);
     if list.iter().all(|host| this_machine::is_host(host)) {
         return None;
     }
@@ -369,6 +391,8 @@ fn hosts_of(blocks: &[RunOptions]) -> Option<Hosts> {
             ("-iface", &block.iface),
             ("-memory-alloc-kinds", &kinds),
             ("-ppn", &per_node),
+            ("-outfile-pattern", &block.outfile_pattern),
+            ("-errfile-pattern", &block.errfile_pattern),
         ];
         options.extend(given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
     }
@@ -402,11 +426,7 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
         }
     }
     plan.universe = block.universe.or(plan.universe);
-    match block.output.as_deref() {
-        None => {}
-        Some("tag" | "label" | "rank") => plan.label = true,
-        Some(other) => return Err(PlanError::Text(format!("--output {other}: only \"tag\" is possible"))),
-    }
+    take_output(plan, block)?;
     if let Some(seconds) = &block.timeout {
         plan.timeout = Some(seconds_of("--timeout", seconds)?);
     }
@@ -440,6 +460,32 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     block.arch.as_deref().map_or(Ok(()), this_machine::check_arch)?;
     take_trace(plan, block)?;
     notes::note_what_has_no_effect(plan, block);
+    Ok(())
+}
+
+/// Takes over where output goes.
+fn take_output(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
+    for word in &block.output {
+        let lower = word.to_ascii_lowercase();
+        match lower.as_str() {
+            "tag" | "label" | "rank" => plan.label = true,
+            _ if plan.files.set_word(word)? => {}
+            _ => {
+                return Err(PlanError::Text(format!(
+                    "--output {word}: it must be \"tag\", \"merge\", \"file=NAME\" or \"dir=DIR\""
+                )));
+            }
+        }
+    }
+    if let Some(name) = &block.output_filename {
+        plan.files.set_ranked(name)?;
+    }
+    for (stream, pattern) in [&block.outfile_pattern, &block.errfile_pattern].into_iter().enumerate() {
+        if let Some(pattern) = pattern {
+            plan.files.set_pattern(stream, pattern)?;
+        }
+    }
+    plan.files.merged |= block.merge;
     Ok(())
 }
 

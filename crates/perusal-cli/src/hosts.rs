@@ -28,24 +28,38 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// How many ranks the hosts are for; a host without a number is for one.
+    /// How many ranks the hosts are for.
     ///
     /// # Errors
     ///
-    /// What a number cannot be.
+    /// As for [`ranks`].
     pub fn ranks(&self) -> Result<u32, String> {
-        self.list.iter().try_fold(0_u32, |sum, host| {
-            let ranks = match host.rsplit_once(':') {
-                None => 1,
-                Some((name, ranks)) => ranks
-                    .parse()
-                    .ok()
-                    .filter(|&ranks: &u32| ranks > 0 && !name.is_empty())
-                    .ok_or_else(|| format!("--hosts {host}: it must be HOST or HOST:RANKS"))?,
-            };
-            Ok(sum.saturating_add(ranks))
-        })
+        ranks(&self.list)
     }
+}
+
+/// How many ranks `hosts` are for; a host without a number is for one.
+///
+/// # Errors
+///
+/// What a number cannot be.
+pub fn ranks(hosts: &[String]) -> Result<u32, String> {
+    hosts.iter().try_fold(0_u32, |sum, host| Ok(sum.saturating_add(ranks_of(host)?)))
+}
+
+fn ranks_of(host: &str) -> Result<u32, String> {
+    let number = match host.rsplit_once(']') {
+        Some((_, behind)) => behind,
+        // An address of IPv6.
+        None if host.matches(':').count() > 1 => "",
+        None => host.find(':').map_or("", |at| &host[at..]),
+    };
+    let ranks = match number.strip_prefix(':') {
+        Some(number) => number.parse().ok(),
+        None => number.is_empty().then_some(1),
+    };
+    let ranks = ranks.filter(|ranks: &u32| *ranks > 0 && number != host);
+    ranks.ok_or_else(|| format!("--hosts {host}: it must be HOST or HOST:RANKS"))
 }
 
 /// An MPICH that can run the program.
@@ -98,6 +112,8 @@ fn refuse(plan: &Plan) -> Result<(), String> {
         ("--deadlock-report", plan.deadlock_report.is_some()),
         ("--universe", plan.universe.is_some()),
         ("--report-bindings", plan.report_bindings),
+        ("--output-filename", plan.files.names.iter().flatten().any(|name| !name.is_pattern())),
+        ("--merge-stderr-to-stdout", plan.files.merged),
     ];
     match asked.iter().find(|one| one.1) {
         Some((option, _)) => {
@@ -214,11 +230,13 @@ mod tests {
         assert!(has(&words, "-n 1 -env A 1 ./x -n 3 : -n 2"));
         assert!(words.ends_with(&["-n", "2", "-wdir", "/tmp", "./y"].map(str::to_owned)));
         assert!(has(&of("-hosts a:4,b ./x"), "-n 5 ./x"));
+        assert!(has(&of("-hosts a,b -outfile-pattern o.%r ./x"), "-outfile-pattern o.%r"));
     }
 
     #[test]
     fn what_the_other_launcher_cannot_do_is_refused() {
-        for option in ["--survive", "--universe 9", "--report-bindings"] {
+        for option in ["--survive", "--universe 9", "--report-bindings", "--output file=x", "--output merge"]
+        {
             let words: Vec<OsString> =
                 format!("--hosts a,b {option} ./x").split(' ').map(OsString::from).collect();
             let plan = args::parse("mpiexec", &words, 4).expect("a plan");

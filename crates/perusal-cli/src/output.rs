@@ -2,10 +2,12 @@
 
 use rustix::fs::FileType;
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
+use crate::sinks::Targets;
 use crate::sys;
 
 /// Bytes that a pipe takes at once without waiting when it is writable at all (PIPE_BUF).
@@ -22,10 +24,35 @@ pub type WriterId = u32;
 /// The launcher itself.
 pub const LAUNCHER: WriterId = u32::MAX;
 
-/// Where lines go: the launcher's own standard output or error.
+/// Takes what the streams of ranks pass on.
+pub trait Outlet {
+    /// Takes text from `writer`.
+    fn put(&mut self, writer: WriterId, text: &[u8]);
+
+    /// Whether so much waits that the ranks should wait too.
+    fn is_full(&self) -> bool;
+}
+
+/// What a sink writes to.
+#[derive(Debug)]
+enum Descriptor<'a> {
+    Borrowed(BorrowedFd<'a>),
+    Owned(File),
+}
+
+impl AsFd for Descriptor<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Borrowed(fd) => *fd,
+            Self::Owned(file) => file.as_fd(),
+        }
+    }
+}
+
+/// Where lines go: the launcher's own standard output or error, or a file.
 #[derive(Debug)]
 pub struct Sink<'a> {
-    fd: BorrowedFd<'a>,
+    descriptor: Descriptor<'a>,
     waiting: VecDeque<u8>,
     /// Who has begun a line and not ended it.
     open: Option<WriterId>,
@@ -36,19 +63,23 @@ pub struct Sink<'a> {
 impl<'a> Sink<'a> {
     /// Lines go to `fd`.
     pub fn new(fd: BorrowedFd<'a>) -> Self {
-        let regular = sys::identity(fd).is_some_and(|(kind, ..)| kind == FileType::RegularFile);
+        Self::of(Descriptor::Borrowed(fd))
+    }
+
+    /// Lines go to a file, without waiting for whoever reads a pipe of that name.
+    pub fn of_file(file: File) -> Self {
+        Self::of(Descriptor::Owned(file))
+    }
+
+    fn of(descriptor: Descriptor<'a>) -> Self {
+        let regular = sys::identity(&descriptor).is_some_and(|(kind, ..)| kind == FileType::RegularFile);
         let atom = if regular { usize::MAX } else { ATOM };
-        Self { fd, waiting: VecDeque::new(), open: None, atom, broken: None }
+        Self { descriptor, waiting: VecDeque::new(), open: None, atom, broken: None }
     }
 
     /// The descriptor, for watching.
-    pub fn fd(&self) -> BorrowedFd<'a> {
-        self.fd
-    }
-
-    /// Whether so much waits that the ranks should wait too.
-    pub fn is_full(&self) -> bool {
-        self.waiting.len() >= FULL
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
     }
 
     /// Whether nothing waits.
@@ -61,25 +92,12 @@ impl<'a> Sink<'a> {
         self.broken.as_ref()
     }
 
-    /// Takes text from `writer`. If somebody else has a line open, it is ended first, so that lines never mix.
-    pub fn put(&mut self, writer: WriterId, text: &[u8]) {
-        let Some(last) = text.last() else { return };
-        if self.broken.is_some() {
-            return;
-        }
-        if self.open.is_some_and(|open| open != writer) {
-            self.waiting.push_back(b'\n');
-        }
-        self.waiting.extend(text);
-        self.open = (*last != b'\n').then_some(writer);
-    }
-
     /// Writes as much as it can without blocking; returns whether something is left.
     pub fn flush(&mut self) -> bool {
-        while !self.waiting.is_empty() && sys::writable(self.fd) {
+        while !self.waiting.is_empty() && sys::writable(self.fd()) {
             let (front, _) = self.waiting.as_slices();
             let piece = &front[..front.len().min(self.atom)];
-            let error = match rustix::io::write(self.fd, piece) {
+            let error = match rustix::io::write(&self.descriptor, piece) {
                 Ok(written) => {
                     self.waiting.drain(..written);
                     continue;
@@ -99,6 +117,25 @@ impl<'a> Sink<'a> {
     }
 }
 
+impl Outlet for Sink<'_> {
+    /// If somebody else has a line open, it is ended first, so that lines never mix.
+    fn put(&mut self, writer: WriterId, text: &[u8]) {
+        let Some(last) = text.last() else { return };
+        if self.broken.is_some() {
+            return;
+        }
+        if self.open.is_some_and(|open| open != writer) {
+            self.waiting.push_back(b'\n');
+        }
+        self.waiting.extend(text);
+        self.open = (*last != b'\n').then_some(writer);
+    }
+
+    fn is_full(&self) -> bool {
+        self.waiting.len() >= FULL
+    }
+}
+
 /// One stream of one rank.
 #[derive(Debug)]
 pub struct RankStream {
@@ -112,14 +149,14 @@ pub struct RankStream {
     /// Whether a part of the line has already been passed on, so that its rest gets no label.
     begun: bool,
     /// Which of the launcher's sinks it goes to.
-    pub sink: usize,
+    pub targets: Targets,
     /// Whether the event loop watches it.
     pub watched: bool,
 }
 
 impl RankStream {
-    /// What comes out of `pipe` goes to sink number `sink`, each line after `label`.
-    pub fn new(pipe: io::PipeReader, writer: WriterId, label: Vec<u8>, sink: usize) -> Self {
+    /// What comes out of `pipe` goes to `targets`, each line after `label`.
+    pub fn new(pipe: io::PipeReader, writer: WriterId, label: Vec<u8>, targets: Targets) -> Self {
         Self {
             pipe: Some(pipe),
             writer,
@@ -127,7 +164,7 @@ impl RankStream {
             partial: vec![],
             idle_since: None,
             begun: false,
-            sink,
+            targets,
             watched: false,
         }
     }
@@ -138,7 +175,7 @@ impl RankStream {
     }
 
     /// Reads what is there and passes on whole lines; at the end of the stream also the rest, and closes it.
-    pub fn read(&mut self, sink: &mut Sink<'_>) {
+    pub fn read(&mut self, sink: &mut impl Outlet) {
         let mut piece = [0; PIECE];
         while let Some(pipe) = &mut self.pipe {
             match pipe.read(&mut piece) {
@@ -156,7 +193,7 @@ impl RankStream {
         }
     }
 
-    fn take(&mut self, bytes: &[u8], sink: &mut Sink<'_>) {
+    fn take(&mut self, bytes: &[u8], sink: &mut impl Outlet) {
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let (lines, rest) = bytes.split_at(whole);
         if !lines.is_empty() {
@@ -172,7 +209,7 @@ impl RankStream {
     }
 
     /// Passes text on, each line of it after the label.
-    fn emit(&mut self, text: &[u8], sink: &mut Sink<'_>) {
+    fn emit(&mut self, text: &[u8], sink: &mut impl Outlet) {
         if self.label.is_empty() {
             sink.put(self.writer, text);
         } else {
@@ -190,7 +227,7 @@ impl RankStream {
     }
 
     /// Passes a line on that has not ended yet: a prompt, or one that is too long to be kept.
-    pub fn emit_partial(&mut self, sink: &mut Sink<'_>) {
+    pub fn emit_partial(&mut self, sink: &mut impl Outlet) {
         let text = std::mem::take(&mut self.partial);
         self.idle_since = None;
         if !text.is_empty() {
@@ -198,7 +235,7 @@ impl RankStream {
         }
     }
 
-    fn close(&mut self, sink: &mut Sink<'_>) {
+    fn close(&mut self, sink: &mut impl Outlet) {
         self.pipe = None;
         if !self.label.is_empty() && (self.begun || !self.partial.is_empty()) {
             self.partial.push(b'\n');
@@ -207,7 +244,7 @@ impl RankStream {
     }
 
     /// Reads what is still there and closes the stream, even if another process holds its other end.
-    pub fn drain(&mut self, sink: &mut Sink<'_>) {
+    pub fn drain(&mut self, sink: &mut impl Outlet) {
         self.read(sink);
         if self.pipe.is_some() && !sink.is_full() {
             self.close(sink);
@@ -231,7 +268,7 @@ mod tests {
     fn stream(label: &str) -> (io::PipeWriter, RankStream) {
         let (reader, writer) = io::pipe().unwrap();
         sys::set_nonblocking(&reader).unwrap();
-        (writer, RankStream::new(reader, 3, label.into(), 0))
+        (writer, RankStream::new(reader, 3, label.into(), Targets::OUT))
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::hang;
 use crate::input::Relay;
 use crate::output::RankStream;
 use crate::reaper::Reaper;
+use crate::sinks::Targets;
 use crate::spawn::{SpawnError, SpawnStep};
 use crate::starter::{NewProcess, ProcessStarter, StartError};
 use crate::supervisor::{FORWARDED, Supervisor, SupervisorParts};
@@ -96,8 +97,8 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
     let size = plan.ranks();
     hang::forget_report(plan);
     crate::failure::watch_memory();
-    // Two pipes a rank, and what the launcher needs itself.
-    let descriptors = sys::raise_descriptor_limit(u64::from(size) * 2 + 128);
+    // Two pipes a rank, its files, and what the launcher needs itself.
+    let descriptors = sys::raise_descriptor_limit(u64::from(size) * (2 + plan.files.each()) + 128);
     let universe = plan.universe.map_or_else(|| Universe::usual(size, usable), |all| Universe::of(size, all));
     let memory = Overrides::from_environment()
         .and_then(|set| Memory::create_universe(size, universe, std::process::id().cast_signed(), &set))
@@ -170,6 +171,9 @@ struct Starter<'a> {
 
 impl Starter<'_> {
     fn start_all(&self, supervisor: &mut Supervisor<'_>) -> Result<(), Failure> {
+        for rank in 0..self.plan.ranks() {
+            supervisor.targets_of(rank).map_err(failure("a file for output"))?;
+        }
         let mut rank = 0;
         for (number, app) in self.plan.apps.iter().enumerate() {
             let env = environment::of_app(&app.changes);
@@ -264,11 +268,15 @@ pub fn label_of(rank: u32, plan: &Plan) -> Vec<u8> {
     if plan.label { format!("[{rank}] ").into_bytes() } else { vec![] }
 }
 
-/// The two streams of a rank; `sinks` is how many the launcher has (one if its output and error are the same).
-pub fn streams_of(rank: u32, plan: &Plan, pipes: [io::PipeReader; 2], sinks: usize) -> [RankStream; 2] {
-    let [out, err] = pipes;
+/// The two streams of a rank, which go to `targets`.
+pub fn streams_of(
+    rank: u32,
+    plan: &Plan,
+    [out, err]: [io::PipeReader; 2],
+    targets: [Targets; 2],
+) -> [RankStream; 2] {
     [
-        RankStream::new(out, rank * 2, label_of(rank, plan), 0),
-        RankStream::new(err, rank * 2 + 1, label_of(rank, plan), sinks - 1),
+        RankStream::new(out, rank * 2, label_of(rank, plan), targets[0]),
+        RankStream::new(err, rank * 2 + 1, label_of(rank, plan), targets[1]),
     ]
 }

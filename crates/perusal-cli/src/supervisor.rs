@@ -16,9 +16,10 @@ use crate::guests::Guests;
 use crate::hang;
 use crate::input::Relay;
 use crate::meetings::Meetings;
-use crate::output::{LAUNCHER, RankStream, Sink};
+use crate::output::{Outlet, RankStream};
 use crate::reaper::{self, Reaper};
 use crate::run::streams_of;
+use crate::sinks::{Sinks, Targets};
 use crate::starter::{ProcessStarter, Started};
 use crate::sys::{self, ChildStatus, Epoll, Signals};
 use crate::universe::Universe;
@@ -103,11 +104,7 @@ pub struct Supervisor<'a> {
     ignored: Vec<i32>,
     _claim: Option<BindingClaim>,
     pub(crate) epoll: Epoll,
-    sinks: Vec<Sink<'static>>,
-    /// Which sinks are watched for room.
-    armed: Vec<bool>,
-    /// Which sinks are so full that their streams rest.
-    resting: Vec<bool>,
+    sinks: Sinks,
     pub(crate) streams: Vec<RankStream>,
     pub(crate) ranks: Vec<RankProcess>,
     pub(crate) forwarded: Vec<i32>,
@@ -138,9 +135,6 @@ impl<'a> Supervisor<'a> {
         let job_id = memory.header().job_id();
         let (meetings, guests) = (Meetings::new(job_id), Guests::default());
         let universe = Universe { door, starter, meetings, guests, worlds: vec![], spawns: vec![], job_id };
-        let (out, err) = (rustix::stdio::stdout(), rustix::stdio::stderr());
-        let together = sys::identity(out).is_some() && sys::identity(out) == sys::identity(err);
-        let sinks = if together { vec![Sink::new(out)] } else { vec![Sink::new(out), Sink::new(err)] };
         Ok(Self {
             name,
             plan,
@@ -152,9 +146,7 @@ impl<'a> Supervisor<'a> {
             ignored,
             _claim: claim,
             epoll,
-            armed: vec![false; sinks.len()],
-            resting: vec![false; sinks.len()],
-            sinks,
+            sinks: Sinks::new(),
             streams: vec![],
             ranks: vec![],
             forwarded: vec![],
@@ -188,6 +180,11 @@ impl<'a> Supervisor<'a> {
         self.failure.is_some()
     }
 
+    /// Where both streams of `rank` go. Its files are opened, unless they are open.
+    pub fn targets_of(&mut self, rank: u32) -> io::Result<[Targets; 2]> {
+        self.sinks.targets(&self.plan.files, rank, self.memory.size())
+    }
+
     /// Adds a rank that has just been started: the next, or one at a place that is free again.
     pub fn add_rank(&mut self, rank: u32, started: Started) -> io::Result<()> {
         let Started { pid, output: [out, err] } = started;
@@ -199,7 +196,7 @@ impl<'a> Supervisor<'a> {
         for pipe in [&out, &err] {
             sys::set_nonblocking(pipe)?;
         }
-        let streams = streams_of(rank, self.plan, [out, err], self.sinks.len());
+        let streams = streams_of(rank, self.plan, [out, err], self.targets_of(rank)?);
         for (index, mut stream) in (rank as usize * 2..).zip(streams) {
             let watched = watch(&self.epoll, &mut stream, index);
             put(&mut self.streams, index, stream);
@@ -253,7 +250,7 @@ impl<'a> Supervisor<'a> {
                 RELAY => self.relay_input(Relay::write),
                 DOOR => self.take_requests(),
                 LIFELINE => self.end_adopted(),
-                SINKS..STREAMS => {}
+                SINKS => {}
                 LISTENER => self.take_callers(),
                 WATCHED.. => self.hear_watched(token - WATCHED),
                 CALLERS.. => self.hear_caller(token - CALLERS),
@@ -289,30 +286,24 @@ impl<'a> Supervisor<'a> {
 
     fn take_output(&mut self, index: usize) {
         let stream = &mut self.streams[index];
-        let sink = &mut self.sinks[stream.sink];
-        stream.read(sink);
-        if sink.is_full() {
+        let mut sinks = self.sinks.of(stream.targets);
+        stream.read(&mut sinks);
+        if sinks.is_full() {
             self.set_resting();
         }
     }
 
     /// Lets the streams of full sinks rest, and wakes those of sinks that have room again.
     fn set_resting(&mut self) {
-        for sink in 0..self.sinks.len() {
-            let full = self.sinks[sink].is_full();
-            if full == self.resting[sink] {
-                continue;
-            }
-            self.resting[sink] = full;
-            for (index, stream) in
-                self.streams.iter_mut().enumerate().filter(|(_, stream)| stream.sink == sink)
-            {
-                if full {
-                    unwatch(&self.epoll, stream);
-                } else {
-                    // It was watched before, so it can be again.
-                    let _ = watch(&self.epoll, stream, index);
-                }
+        if !self.sinks.have_turned() {
+            return;
+        }
+        for (index, stream) in self.streams.iter_mut().enumerate() {
+            if self.sinks.of(stream.targets).is_full() {
+                unwatch(&self.epoll, stream);
+            } else {
+                // It was watched before, so it can be again.
+                let _ = watch(&self.epoll, stream, index);
             }
         }
     }
@@ -323,37 +314,28 @@ impl<'a> Supervisor<'a> {
         }
         for stream in &mut self.streams {
             if stream.idle_since.is_some_and(|since| since.elapsed() >= PROMPT) {
-                stream.emit_partial(&mut self.sinks[stream.sink]);
+                stream.emit_partial(&mut self.sinks.of(stream.targets));
             }
         }
     }
 
     /// Writes what can be written, and has the loop come back for the rest.
     fn flush(&mut self) {
-        for (index, sink) in self.sinks.iter_mut().enumerate() {
-            let left = sink.flush();
-            if left && !self.armed[index] {
-                let token = SINKS + index as u64;
-                self.armed[index] = self.epoll.add(sink.fd(), EventFlags::OUT, token).is_ok();
-            } else if !left && self.armed[index] {
-                self.epoll.remove(sink.fd());
-                self.armed[index] = false;
-            }
-        }
+        self.sinks.flush(&self.epoll, SINKS);
         self.set_resting();
         self.check_output();
     }
 
     /// Output that cannot be written ends the job, as it ends any program.
     fn check_output(&mut self) {
-        let Some(error) = self.sinks[0].broken().filter(|_| self.failure.is_none()) else { return };
-        if error.kind() == io::ErrorKind::BrokenPipe {
+        let Some((error, file)) = self.sinks.broken().filter(|_| self.failure.is_none()) else { return };
+        if error.kind() == io::ErrorKind::BrokenPipe && file.is_none() {
             // Nobody reads the output any more: no message, and the status of SIGPIPE.
             self.failure = Some(Failure { status: 128 + libc::SIGPIPE as u8, text: String::new() });
             self.terminate();
         } else {
-            let text = format!("standard output: {error}");
-            self.fail(Failure { status: 1, text });
+            let name = file.map_or_else(|| "standard output".into(), |file| file.display().to_string());
+            self.fail(Failure { status: 1, text: format!("{name}: {error}") });
         }
     }
 
@@ -439,13 +421,10 @@ impl<'a> Supervisor<'a> {
 
     /// A line of the launcher's own, in order with what ranks have written.
     pub(crate) fn say(&mut self, text: &str) {
-        let last = self.sinks.len() - 1;
-        let line = format!("{}: {text}\n", self.name);
-        self.sinks[last].put(LAUNCHER, perusal_trace::terminal::lines(&line).as_bytes());
+        self.sinks.say(&format!("{}: {text}\n", self.name));
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let retry = self.sinks.iter().zip(&self.armed).any(|(sink, armed)| !sink.is_empty() && !armed);
         let prompt =
             self.streams.iter().filter(|_| self.interactive).filter_map(|stream| stream.idle_since).min();
         [
@@ -456,7 +435,7 @@ impl<'a> Supervisor<'a> {
             self.timeout_at,
             self.check_at,
             prompt.map(|since| since + PROMPT),
-            retry.then(|| Instant::now() + RETRY),
+            self.sinks.want_retry().then(|| Instant::now() + RETRY),
         ]
         .into_iter()
         .flatten()
@@ -499,14 +478,12 @@ impl<'a> Supervisor<'a> {
         (self.kill_at, self.leave_at) = (None, None);
         (self.timeout_at, self.check_at) = (None, None);
         self.end_strays();
-        while self.streams.iter().any(|stream| stream.fd().is_some())
-            || self.sinks.iter().any(|s| !s.is_empty())
-        {
+        while self.streams.iter().any(|stream| stream.fd().is_some()) || !self.sinks.are_empty() {
             for stream in &mut self.streams {
-                stream.drain(&mut self.sinks[stream.sink]);
+                stream.drain(&mut self.sinks.of(stream.targets));
             }
             self.flush();
-            if self.sinks.iter().all(Sink::is_empty) {
+            if self.sinks.are_empty() {
                 continue;
             }
             let deadline = self.next_deadline();

@@ -8,6 +8,7 @@ use perusal::internals::placement::Policy;
 
 use crate::environment::EnvironmentChanges;
 use crate::hosts::Hosts;
+use crate::output_files::OutputFiles;
 use crate::trace::Request;
 
 /// One program of a job.
@@ -54,6 +55,8 @@ pub struct Plan {
     pub apps: Vec<App>,
     /// Whether lines get their rank written before them.
     pub label: bool,
+    /// Where output goes besides.
+    pub files: OutputFiles,
     /// When to give up.
     pub timeout: Option<Duration>,
     /// What to do about a deadlock.

@@ -105,6 +105,13 @@ fn switches_may_be_given_again_and_in_several_spellings() {
 #[test]
 fn hosts_are_elsewhere_unless_all_of_them_are_this_machine() {
     assert_eq!(read("-host localhost:2,127.0.0.1 a").unwrap().hosts, None);
+    // Ranks are as many as the hosts are for, whoever runs them.
+    for (hosts, ranks) in [("localhost:4", 4), ("localhost", 1), ("localhost:2,127.0.0.1,[::1]:3,::1", 7)] {
+        assert_eq!(read(&format!("-hosts {hosts} a")).unwrap().ranks(), ranks, "{hosts}");
+        assert_eq!(read(&format!("-hosts {hosts} -n 9 a")).unwrap().ranks(), 9, "{hosts}");
+    }
+    assert_eq!(read("-hosts localhost:8 -ppn 3 a").unwrap().ranks(), 3);
+    assert_eq!(read("-host localhost:4 a : -host localhost:4 b").unwrap().ranks(), 2);
     let plan = read("--hosts localhost:2,elsewhere.example:3 --launcher ssh a").unwrap();
     let hosts = plan.hosts.unwrap();
     assert_eq!(hosts.list, ["localhost:2", "elsewhere.example:3"]);
@@ -132,7 +139,10 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(refused("-N 0 a").contains("at least one rank"));
     assert!(refused("--map-by ppr:2:socket a").contains("ppr:N:node"));
     assert!(refused("-n x a").contains("invalid value 'x'"));
-    assert!(refused("-host elsewhere.example:x a").contains("HOST:RANKS"));
+    for host in ["elsewhere.example:x", "localhost:x", "localhost:0", ":4", "[::1]x"] {
+        assert!(refused(&format!("-host {host} a")).contains("HOST:RANKS"), "{host}");
+    }
+    assert!(refused("--output xml a").contains("\"file=NAME\""));
     assert!(refused("--timeout -3 a").contains("above 0"));
     for long in ["1e30", "1e19", "1000000001", "inf"] {
         assert!(refused(&format!("--timeout {long} a")).ends_with("above 0, 1000000000 at most"), "{long}");
@@ -164,6 +174,25 @@ fn options_of_the_whole_job() {
     assert!(read("--output tag a").unwrap().label);
     assert!(read("--display map,bind a").unwrap().report_bindings);
     assert!(!read("--display allocation --noprefix a").unwrap().report_bindings);
+}
+
+#[test]
+fn the_spellings_of_where_output_goes() {
+    let file = |line: &str, stream| read(line).unwrap().files.name_of(stream, 3, 12);
+    for line in ["--output-filename /t/o a", "--output file=/t/o a", "--output TAG,file=/t/o:NOCOPY a"] {
+        assert_eq!(
+            (file(line, 0), file(line, 1)),
+            (Some("/t/o.03".into()), Some("/t/o.03".into())),
+            "{line}"
+        );
+    }
+    let plan = read("--output tag,merge,file=/t/o:nocopy a").unwrap();
+    assert!(plan.label && plan.files.merged && plan.files.alone);
+    assert!(read("--merge-stderr-to-stdout a").unwrap().files.merged);
+    assert_eq!(file("--output dir=/t a", 1), Some("/t/1/rank.03/stderr".into()));
+    let line = "-outfile-pattern=/t/o.%r -errfile-pattern /t/e a";
+    assert_eq!((file(line, 0), file(line, 1)), (Some("/t/o.3".into()), Some("/t/e".into())));
+    assert_eq!(file("a", 0), None);
 }
 
 #[test]
