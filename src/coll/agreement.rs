@@ -142,6 +142,16 @@ pub fn dead_members(engine: &Engine, comm: &Comm, until: u32) -> Vec<u32> {
     engine.job().failures().dead_among(members(comm), until)
 }
 
+/// What may have kept others from a call that they made for this rank, too, who alone know why: the latest death in the job, or a revocation.
+#[must_use]
+pub fn failure_of_others(engine: &Engine) -> Option<Error> {
+    engine.progress().notice_failures();
+    let failures = engine.job().failures();
+    let dead = failures.dead_among(0..engine.job().places_in_use(), u32::MAX);
+    let (_, revocations) = failures.counts();
+    dead.last().map(|dead| engine.proc_failed(*dead)).or_else(|| (revocations > 0).then_some(Error::Revoked))
+}
+
 /// Acknowledges the first `count` of the members that have died, all of them if they are fewer; returns how many are acknowledged now.
 pub fn acknowledge(engine: &Engine, comm: &Comm, count: usize) -> usize {
     let dead = dead_members(engine, comm, u32::MAX);

@@ -28,6 +28,9 @@ fn named(contexts: &impl Contexts, names: &[u8]) -> Result<Option<Group>> {
     Ok(places.map(Group::from_world_ranks))
 }
 
+/// What members say that do not know why their leader could not connect the groups.
+pub const NOT_CONNECTED: &str = "the leaders could not connect the groups, a job has no room for the processes of another, or no context id is left";
+
 /// MPI_Intercomm_create: `local` is the group of `transport`, whose rank `leader` alone has `peer`, a transport and there the rank of the
 /// other leader. A leader without one sends its group that the call has failed.
 ///
@@ -75,9 +78,7 @@ pub async fn connect<T: Transport, U: Transport>(
             let remote = remote.of_session(local.session());
             Ok(Agreed { context, rank, group: local.clone(), remote: Some(remote) })
         }
-        _ => Err(Error::Comm(
-            "the leaders could not connect the groups, a job has no room for the processes of another, or no context id is left",
-        )),
+        _ => Err(Error::Comm(NOT_CONNECTED)),
     }
 }
 

@@ -5,11 +5,12 @@ use crate::abi::*;
 use crate::arguments::InOut;
 use crate::check as check_calls;
 use crate::coll::call::Transports;
-use crate::coll::connect::{connect, names};
+use crate::coll::connect::{NOT_CONNECTED, connect, names};
 use crate::coll::create::{self, Agreed, among, inter_split, merge, split};
 use crate::coll::nonblocking::TeamUse;
 use crate::coll::{
-    BlockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Subset, Transport, run, user_tag,
+    BlockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Subset, Transport, agreement, run,
+    user_tag,
 };
 use crate::collective::{background, begin, blocking, check, check_nonblocking};
 use crate::comm::{Comm, Group, Link, Similarity, Topology, attributes};
@@ -293,7 +294,11 @@ fn connected(
         transport.run(connect(&transport, &Introductions(engine), local.group(), leader as usize, peer))
     };
     if local.rank() != leader {
-        return agree(None);
+        // Of a peer communicator that is in trouble the leader alone knows.
+        return agree(None).map_err(|error| match error {
+            Error::Comm(NOT_CONNECTED) => agreement::failure_of_others(engine).unwrap_or(error),
+            error => error,
+        });
     }
     let checked = comms::get(peer).and_then(|peer| peer.check_peer(remote_leader).map(|()| peer));
     match checked {
