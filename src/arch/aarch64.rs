@@ -114,3 +114,16 @@ pub unsafe fn copy_nontemporal(from: *const u8, to: *mut u8, len: usize) {
         core::ptr::copy_nonoverlapping(from.add(len - tail), to.add(len - tail), tail);
     }
 }
+
+/// Copies runs of bytes; see [`super::copy_each`].
+///
+/// # Safety
+///
+/// For each of them, that of [`super::copy_run`].
+#[inline(always)]
+pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>) {
+    for (from, to, len) in runs {
+        // SAFETY: the caller's.
+        unsafe { super::copy_short(from, to, len) };
+    }
+}

@@ -41,6 +41,48 @@ pub unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// `copy_nonoverlapping` without a call for lengths up to 16, which is what most runs of structures are.
+///
+/// # Safety
+///
+/// That of `copy_nonoverlapping`.
+#[inline(always)]
+pub unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
+    // Two moves that may overlap each other cover every length between one and two of their size.
+    macro_rules! ends {
+        ($word:ty) => {{
+            const N: usize = size_of::<$word>();
+            // SAFETY: N <= len, so both words lie within the `len` bytes of each side; both are read before either is written.
+            unsafe {
+                let head = from.cast::<$word>().read_unaligned();
+                let tail = from.add(len - N).cast::<$word>().read_unaligned();
+                to.cast::<$word>().write_unaligned(head);
+                to.add(len - N).cast::<$word>().write_unaligned(tail);
+            }
+        }};
+    }
+    match len {
+        0 => {}
+        1 => ends!(u8),
+        2..4 => ends!(u16),
+        4..8 => ends!(u32),
+        8..=16 => ends!(u64),
+        // SAFETY: both have `len` bytes and do not overlap; bytes need no alignment.
+        _ => unsafe { copy_run(from, to, len) },
+    }
+}
+
+/// Copies runs of bytes, each from an address to an address, most of them short and of lengths that nobody foresees.
+///
+/// # Safety
+///
+/// For each of them, that of [`copy_run`].
+#[inline(always)]
+pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>) {
+    // SAFETY: the caller's.
+    unsafe { imp::copy_each(runs) };
+}
+
 /// [`copy_run`] of a slice into another one.
 ///
 /// # Panics
@@ -144,6 +186,26 @@ mod tests {
                 assert_eq!(to[shift..shift + len], from[at..at + len]);
                 assert!(to[..shift].iter().chain(&to[shift + len..]).all(|byte| *byte == 0));
             }
+        }
+    }
+
+    #[test]
+    fn runs_of_every_length_arrive_whole_and_touch_nothing_else() {
+        let from: Vec<u8> = (0..70_000_u32).map(|i| (1 + i % 251) as u8).collect();
+        // A byte is left between one and the next.
+        let places: Vec<(usize, usize)> =
+            (0..300).scan(0, |at, len| Some((core::mem::replace(at, *at + len + 1), len))).collect();
+        let mut to = vec![0; from.len()];
+        let start = to.as_mut_ptr();
+        // SAFETY: both vectors are live, do not overlap, and are longer than all runs.
+        unsafe {
+            copy_each(
+                places.iter().map(|(at, len)| (from.as_ptr().add(*at).cast(), start.wrapping_add(*at), *len)),
+            );
+        }
+        for (at, len) in places {
+            assert_eq!(to[at..at + len], from[at..at + len]);
+            assert_eq!(to[at + len], 0);
         }
     }
 }

@@ -23,7 +23,8 @@ pub mod clock;
 mod copy;
 
 pub use copy::{
-    copy_for_others, copy_long, copy_nontemporal, copy_run, copy_slice, streamed_from, streams, strings_stall,
+    copy_each, copy_for_others, copy_long, copy_nontemporal, copy_run, copy_short, copy_slice, streamed_from,
+    streams, strings_stall,
 };
 
 /// Whether an atomic read-modify-write instruction is a full fence by itself.

@@ -1,8 +1,8 @@
 //! x86-64 under Linux.
 
 use core::arch::x86_64::{
-    __cpuid, __cpuid_count, __m128i, _MM_HINT_T0, _mm_lfence, _mm_loadu_si128, _mm_prefetch, _mm_sfence,
-    _mm_storeu_si128, _mm_stream_si128, _rdtsc,
+    __cpuid, __cpuid_count, __m128i, _MM_HINT_T0, _bzhi_u64, _mm_lfence, _mm_loadu_si128, _mm_prefetch,
+    _mm_sfence, _mm_storeu_si128, _mm_stream_si128, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _rdtsc,
 };
 use std::sync::LazyLock;
 
@@ -163,5 +163,45 @@ pub unsafe fn copy_nontemporal(from: *const u8, to: *mut u8, len: usize) {
         }
         core::ptr::copy_nonoverlapping(from.add(len - tail), to.add(len - tail), tail);
         _mm_sfence();
+    }
+}
+
+/// Copies runs of bytes; see [`super::copy_each`].
+///
+/// # Safety
+///
+/// For each of them, that of [`super::copy_run`].
+#[inline(always)]
+pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>) {
+    if std::is_x86_feature_detected!("avx512bw") && std::is_x86_feature_detected!("bmi2") {
+        // SAFETY: the caller's; the processor has the instructions.
+        return unsafe { copy_each_by_masks(runs) };
+    }
+    for (from, to, len) in runs {
+        // SAFETY: the caller's.
+        unsafe { super::copy_short(from, to, len) };
+    }
+}
+
+/// The same by moves under a mask, which are one for every length up to 64: a branch for the length would be foretold wrong every other time.
+///
+/// # Safety
+///
+/// That of [`copy_each`]; the processor has the instructions.
+#[target_feature(enable = "avx512f,avx512bw,bmi2")]
+unsafe fn copy_each_by_masks(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>) {
+    const MOVE: usize = 64;
+    for (from, to, len) in runs {
+        if len > MOVE {
+            // SAFETY: the caller's.
+            unsafe { super::copy_run(from, to, len) };
+            continue;
+        }
+        let mask = _bzhi_u64(u64::MAX, len as u32);
+        // SAFETY: the moves access the first `len` bytes alone, which the caller gives.
+        unsafe {
+            let bytes = _mm512_maskz_loadu_epi8(mask, from.cast());
+            _mm512_mask_storeu_epi8(to.cast(), mask, bytes);
+        }
     }
 }

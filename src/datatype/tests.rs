@@ -312,6 +312,32 @@ fn long_arrays_of_structures_and_tables_agree_with_the_naive_model() {
 }
 
 #[test]
+fn tables_of_many_irregular_runs_agree_with_the_naive_model() {
+    let (byte, naive) = (Datatype::predefined(abi::MPI_BYTE).expect("predefined"), Naive::of(abi::MPI_BYTE));
+    for seed in 1..rounds(40) as u64 {
+        let mut r = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let longest = [3, 9, 70, 150][r.below(4)];
+        let (mut lengths, mut at, mut next) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..20 + r.below(60) {
+            lengths.push(1 + r.below(longest));
+            at.push(next);
+            next += lengths[lengths.len() - 1] as isize + r.between(1, 9);
+        }
+        if r.below(2) == 0 {
+            at.reverse();
+            lengths.reverse();
+        }
+        let blocks: Vec<_> = lengths.iter().zip(&at).map(|(l, d)| (*l, *d, &naive)).collect();
+        let ty = Datatype::hindexed(&lengths, &at, &byte).unwrap();
+        let expected = Naive::struct_of(&blocks);
+        for count in 1..3 {
+            check_runs(&ty, count, &expected.bytes(count));
+            (0..4).for_each(|_| check_pack(&ty, count, &expected.bytes(count), &mut r));
+        }
+    }
+}
+
+#[test]
 fn every_darray_of_a_small_product_agrees_with_the_naive_model() {
     let old = Datatype::predefined(abi::MPI_SHORT).expect("predefined");
     let (naive, mut r) = (Naive::of(abi::MPI_SHORT), Random(42));

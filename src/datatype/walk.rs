@@ -1,6 +1,7 @@
 //! Moving bytes between a buffer that a type map describes and a packed stream, from any position, for any length.
 
 use super::body::{TypeMap, TypeMapKind, find};
+use crate::arch::{copy_each, copy_short as copy};
 
 /// One direction of copying. `left` bytes of the stream are still to be moved.
 ///
@@ -25,6 +26,18 @@ pub(super) trait Mover {
     /// # Safety
     /// As for `run`, for all of them together.
     unsafe fn gather(&mut self, base: isize, places: &[isize], len: usize);
+    /// Moves a run at `base` plus each of `places`: those of the stream's bytes from the first of `starts` on that lie between one of them and the next.
+    ///
+    /// # Safety
+    /// As for `run`, for all of them together.
+    unsafe fn runs(&mut self, base: isize, places: &[isize], starts: &[usize]);
+}
+
+/// The runs of [`Mover::runs`]: displacement from `base`, place in the stream, bytes.
+#[inline(always)]
+fn runs_of<'a>(places: &'a [isize], starts: &'a [usize]) -> impl Iterator<Item = (isize, usize, usize)> + 'a {
+    let first = starts[0];
+    places.iter().zip(starts.windows(2)).map(move |(at, ends)| (*at, ends[0] - first, ends[1] - ends[0]))
 }
 
 /// `count` runs of `len` bytes: run i at `at + i * stride` in the buffer and at `ahead + i * step` in the stream.
@@ -36,36 +49,6 @@ pub(super) struct Column {
     pub count: usize,
     pub ahead: usize,
     pub step: usize,
-}
-
-/// `copy_nonoverlapping` without a call for lengths up to 16, which is what most runs of structures are.
-///
-/// # Safety
-/// That of `copy_nonoverlapping`.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
-    // Two moves that may overlap each other cover every length between one and two of their size.
-    macro_rules! ends {
-        ($word:ty) => {{
-            const N: usize = size_of::<$word>();
-            // SAFETY: N <= len, so both words lie within the `len` bytes of each side; both are read before either is written.
-            unsafe {
-                let head = from.cast::<$word>().read_unaligned();
-                let tail = from.add(len - N).cast::<$word>().read_unaligned();
-                to.cast::<$word>().write_unaligned(head);
-                to.add(len - N).cast::<$word>().write_unaligned(tail);
-            }
-        }};
-    }
-    match len {
-        0 => {}
-        1 => ends!(u8),
-        2..4 => ends!(u16),
-        4..8 => ends!(u32),
-        8..=16 => ends!(u64),
-        // SAFETY: both have `len` bytes and do not overlap; bytes need no alignment.
-        _ => unsafe { crate::arch::copy_run(from, to, len) },
-    }
 }
 
 /// Buffer to stream.
@@ -162,6 +145,15 @@ impl Mover for Packer {
         self.stream = to;
         self.left -= len * places.len();
     }
+
+    unsafe fn runs(&mut self, base: isize, places: &[isize], starts: &[usize]) {
+        let (from, to) = (self.buffer.wrapping_offset(base), self.stream);
+        let runs = runs_of(places, starts);
+        let runs = runs.map(|(at, ahead, len)| (from.wrapping_offset(at), to.wrapping_add(ahead), len));
+        // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; the buffer and the stream do not overlap.
+        unsafe { copy_each(runs) };
+        self.advance(starts[places.len()] - starts[0]);
+    }
 }
 
 impl Mover for Unpacker {
@@ -204,6 +196,15 @@ impl Mover for Unpacker {
         });
         self.stream = from;
         self.left -= len * places.len();
+    }
+
+    unsafe fn runs(&mut self, base: isize, places: &[isize], starts: &[usize]) {
+        let (from, to) = (self.stream, self.buffer.wrapping_offset(base));
+        let runs = runs_of(places, starts);
+        let runs = runs.map(|(at, ahead, len)| (from.wrapping_add(ahead), to.wrapping_offset(at), len));
+        // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; the buffer and the stream do not overlap.
+        unsafe { copy_each(runs) };
+        self.advance(starts[places.len()] - starts[0]);
     }
 }
 
@@ -364,14 +365,20 @@ unsafe fn walk_blocks<M: Mover>(at: &[isize], len: usize, base: isize, skip: usi
 /// # Safety
 /// Walk rule 1 for each run.
 unsafe fn walk_runs<M: Mover>(at: &[isize], starts: &[usize], base: isize, skip: usize, mover: &mut M) {
-    let (first, mut skip) = locate(starts, skip);
-    for (at, ends) in at[first..].iter().zip(starts[first..].windows(2)) {
-        let len = (ends[1] - ends[0] - skip).min(mover.left());
-        if len == 0 {
-            return;
-        }
-        // SAFETY: the run is the table's (rule 1); `len` is cut to `left` (rule 2).
-        unsafe { mover.run(base + at + skip as isize, len) };
-        skip = 0;
+    let (mut i, rest) = locate(starts, skip);
+    if rest > 0 {
+        let piece = (starts[i + 1] - starts[i] - rest).min(mover.left());
+        // SAFETY: the run is the table's (rule 1); `piece` is cut to `left` (rule 2).
+        unsafe { mover.run(base + at[i] + rest as isize, piece) };
+        i += 1;
+    }
+    let end = starts[i] + mover.left();
+    let whole = if end < starts[at.len()] { find(starts, end) } else { at.len() };
+    // SAFETY: these runs are the table's (rule 1) and fit into `left` (rule 2).
+    unsafe { mover.runs(base, &at[i..whole], &starts[i..=whole]) };
+    if let Some(last) = at.get(whole) {
+        let piece = mover.left();
+        // SAFETY: less than a run is left (rule 2); it is the table's (rule 1).
+        unsafe { mover.run(base + last, piece) };
     }
 }
