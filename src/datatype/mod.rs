@@ -21,6 +21,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+use core::ops::Range;
 use std::sync::Arc;
 
 use crate::{Error, Result};
@@ -322,12 +323,17 @@ impl Datatype {
 
     /// The contiguous runs (displacement, bytes) of `count` elements in pack order; neighbours that touch are one run.
     pub fn runs(&self, count: usize) -> impl Iterator<Item = (isize, usize)> + '_ {
-        let total = self.size() * count;
-        let mut position = 0;
+        self.runs_within(0..self.size() * count)
+    }
+
+    /// The same of these bytes of the packed stream of elements, which have so many.
+    pub fn runs_within(&self, bytes: Range<usize>) -> impl Iterator<Item = (isize, usize)> + '_ {
+        let Range { start: mut position, end } = bytes;
         let mut pending: Option<(isize, usize)> = None;
         core::iter::from_fn(move || {
-            while position < total {
-                let (at, len) = self.locate(position, total);
+            while position < end {
+                let (at, len) = self.locate(position, end);
+                let len = len.min(end - position);
                 position += len;
                 match &mut pending {
                     Some((start, have)) if *start + *have as isize == at => *have += len,
@@ -357,7 +363,7 @@ impl Datatype {
     }
 
     /// The rest of the run that holds packed position `position < total`.
-    fn locate(&self, position: usize, total: usize) -> (isize, usize) {
+    pub(crate) fn locate(&self, position: usize, total: usize) -> (isize, usize) {
         let body = &self.0.body;
         if self.0.contiguous {
             return (body.offset + position as isize, total - position);

@@ -231,6 +231,13 @@ fn check_runs(ty: &Datatype, count: usize, bytes: &[isize]) {
     if ty.is_contiguous() && !bytes.is_empty() {
         assert_eq!(runs, [(ty.true_lb(), bytes.len())]);
     }
+    for (start, end) in
+        [(0, bytes.len() / 2), (bytes.len() / 3, bytes.len()), (bytes.len() / 3, bytes.len() / 2)]
+    {
+        let some: Vec<isize> =
+            ty.runs_within(start..end).flat_map(|(at, len)| at..at + len as isize).collect();
+        assert_eq!(some, bytes[start..end]);
+    }
 }
 
 fn check_pack(ty: &Datatype, count: usize, bytes: &[isize], r: &mut Random) {

@@ -13,7 +13,6 @@ use super::transfer::TargetElements;
 use crate::datatype::op::Op;
 use crate::datatype::{Basic, Datatype};
 use crate::error::{Error, Result};
-use core::ops::Range;
 
 /// What the elements of an accumulate are, and what is done to them.
 #[derive(Debug, Clone, Copy)]
@@ -115,21 +114,12 @@ impl<'a> Update<'a> {
             if same_for_all && self.by_instruction(remote, locks, spot, bytes, new, old.as_deref_mut()) {
                 return Ok(());
             }
-            return self.stretch(remote, locks, spot, 0..bytes, new, old);
+            return self.stretch(remote, locks, spot, bytes, new, old);
         }
-        if matches!(self.element, Element::Basic(_)) {
-            return self.scattered(remote, target, bytes, new, old);
-        }
-        // A pair may have a gap within, which no run has: its elements are taken one by one.
-        let size = self.element.size();
-        for done in (0..bytes).step_by(size) {
-            let spot = moved(target.spot, target.datatype.displacement(done));
-            self.stretch(remote, locks, spot, done..done + size, new, old.as_deref_mut())?;
-        }
-        Ok(())
+        self.scattered(remote, target, bytes, new, old)
     }
 
-    /// Updates the first `bytes` bytes of elements of a basic type that lie anywhere: those that begin in one block under its lock together, for a lock
+    /// Updates the first `bytes` bytes of elements that lie anywhere: those that begin in one block under its lock together, for a lock
     /// costs more than an element, and a system call for private memory more than a lock.
     fn scattered(
         self,
@@ -139,107 +129,138 @@ impl<'a> Update<'a> {
         new: Option<&[u8]>,
         mut old: Option<&mut [u8]>,
     ) -> Result<()> {
-        let sent = new.map_or(0, <[u8]>::len);
-        let mut pieces = self.pieces(target, bytes, sent).peekable();
-        let mut runs = Vec::new();
-        let mut done = 0;
-        while let Some((block, at, len)) = pieces.next() {
-            let mut end = done + len;
-            runs.clear();
-            runs.push((at, len));
+        let (size, sent) = (self.element.size(), new.map_or(0, <[u8]>::len));
+        let most = STAGE / size * size;
+        let (mut ascends, mut next, mut done, mut staged) = (None, None, 0, Staged([0; STAGE]));
+        while done < bytes {
             // What lies behind the last new element is fetched alone.
-            while let Some((_, at, len)) =
-                pieces.next_if(|&(next, _, len)| next == block && end != sent && end + len <= done + STAGE)
-            {
-                runs.push((at, len));
-                end += len;
-            }
+            let stop = if done < sent { sent } else { bytes };
+            let first = next.take().unwrap_or_else(|| self.piece(target, done, stop));
+            let end = if first.len >= LONG_PIECE {
+                done + first.len
+            } else {
+                let ascends = *ascends.get_or_insert_with(|| target.ascends());
+                let end;
+                (end, next) = self.end_in_block(target, ascends, (done, first), stop.min(done + most));
+                end
+            };
             let new = new.filter(|_| done < sent).map(|new| &new[done..end]);
             let old = old.as_deref_mut().map(|old| &mut old[done..end]);
-            let _held = target.locks.hold(remote.engine, block * BLOCK)?;
-            self.together(remote, target.spot, &runs, new, old)?;
+            let _held = target.locks.hold(remote.engine, first.block * BLOCK)?;
+            if end == done + first.len {
+                self.locked(remote, moved(target.spot, first.at), first.len, new, old)?;
+            } else {
+                self.together(remote, target, (done, &mut staged.0[..end - done]), new, old)?;
+            }
             done = end;
         }
         Ok(())
     }
 
-    /// The runs of the first `bytes` bytes of a target's elements, cut where a block ends and behind byte `sent`: block, displacement, length.
-    fn pieces(
-        self,
-        target: TargetElements<'_>,
-        bytes: usize,
-        sent: usize,
-    ) -> impl Iterator<Item = (u64, isize, usize)> {
+    /// The elements of a target's from byte `from` of the packed ones on, not beyond `stop`, that begin in one block and lie one behind the other; of pairs
+    /// only one, which may have a gap within, that no run has.
+    fn piece(self, target: TargetElements<'_>, from: usize, stop: usize) -> Piece {
+        let (at, len) = target.datatype.locate(from, stop);
+        let key = target.spot.key.wrapping_add_signed(at as i64);
         let size = self.element.size();
-        let mut runs = target.datatype.runs(target.count);
-        let (mut at, mut left, mut done) = (0, 0, 0);
-        core::iter::from_fn(move || {
-            if done == bytes {
-                return None;
+        let len = match self.element {
+            Element::Basic(_) => {
+                len.min(((BLOCK - key % BLOCK) as usize).next_multiple_of(size)).min(stop - from)
             }
-            if left == 0 {
-                (at, left) = runs.next()?;
-            }
-            let key = target.spot.key.wrapping_add_signed(at as i64);
-            let in_block = ((BLOCK - key % BLOCK) as usize).next_multiple_of(size);
-            let end = if done < sent { sent } else { bytes };
-            let (start, len) = (at, left.min(in_block).min(end - done));
-            (at, left, done) = (at + len as isize, left - len, done + len);
-            Some((key / BLOCK, start, len))
-        })
+            Element::Pair(_) => size,
+        };
+        Piece { block: key / BLOCK, at, len }
     }
 
-    /// Updates runs of elements, each a displacement from `spot` and a length, whose lock is held.
+    /// The end, not beyond `stop`, of the elements from a piece at byte `from` of the packed ones on that begin in the same block; and the piece
+    /// behind it, if that has been looked at.
+    fn end_in_block(
+        self,
+        target: TargetElements<'_>,
+        ascends: bool,
+        (from, first): (usize, Piece),
+        stop: usize,
+    ) -> (usize, Option<Piece>) {
+        let size = self.element.size();
+        let mut end = (from + first.len).min(stop);
+        let mut seen = 0;
+        while end < stop && (!ascends || seen == 0) {
+            let piece = self.piece(target, end, stop);
+            if piece.block != first.block {
+                return (end, Some(piece));
+            }
+            end += piece.len;
+            seen += 1;
+        }
+        // Of elements that ascend, the first one that does not begin there is sought by halves.
+        let mut most = (stop - end) / size;
+        while most > 0 {
+            let half = most.div_ceil(2);
+            if self.piece(target, end + (half - 1) * size, stop).block == first.block {
+                end += half * size;
+                most -= half;
+            } else {
+                most = half - 1;
+            }
+        }
+        (end, None)
+    }
+
+    /// Updates elements from byte `from` of the packed ones on, as many as `staged` has room for, whose lock is held: all are read, reduced and written back.
     fn together(
         self,
         remote: Remote<'_>,
-        spot: Spot,
-        runs: &[(isize, usize)],
+        target: TargetElements<'_>,
+        (from, staged): (usize, &mut [u8]),
         new: Option<&[u8]>,
-        mut old: Option<&mut [u8]>,
+        old: Option<&mut [u8]>,
     ) -> Result<()> {
-        if let (Reach::Private { world, addr }, [_, _, ..]) = (spot.reach, runs) {
-            let mut staged = Staged([0; STAGE]);
-            let staged = &mut staged.0[..runs.iter().map(|run| run.1).sum()];
-            remote.read(world, addr, runs.iter().copied(), staged)?;
-            if let Some(old) = old {
-                old.copy_from_slice(staged);
+        let TargetElements { spot, count, datatype, .. } = target;
+        let within = from..from + staged.len();
+        match spot.reach {
+            Reach::Mapped { addr } => {
+                // SAFETY: the elements lie in a window that is mapped here, and are changed under their lock.
+                unsafe { datatype.pack(count, addr, from, staged) };
             }
-            let Some(new) = new.filter(|_| !self.op.is(crate::abi::MPI_NO_OP)) else { return Ok(()) };
-            self.combine(new, staged)?;
-            return remote.write(world, addr, runs.iter().copied(), staged);
+            Reach::Private { world, addr } => {
+                remote.read(world, addr, datatype.runs_within(within.clone()), staged)?;
+            }
         }
-        let mut done = 0;
-        for &(at, len) in runs {
-            let range = done..done + len;
-            let new = new.map(|new| &new[range.clone()]);
-            let old = old.as_deref_mut().map(|old| &mut old[range]);
-            self.locked(remote, moved(spot, at), len, new, old)?;
-            done += len;
+        if let Some(old) = old {
+            old.copy_from_slice(staged);
         }
-        Ok(())
+        let Some(new) = new.filter(|_| !self.op.is(crate::abi::MPI_NO_OP)) else { return Ok(()) };
+        self.combine(new, staged)?;
+        match spot.reach {
+            Reach::Mapped { addr } => {
+                // SAFETY: as above.
+                unsafe { datatype.unpack(count, addr, from, staged) };
+                Ok(())
+            }
+            Reach::Private { world, addr } => remote.write(world, addr, datatype.runs_within(within), staged),
+        }
     }
 
-    /// Updates the elements of `range` of the packed ones, which lie one behind the other from `spot` on. What lies behind the last new element is fetched alone.
+    /// Updates the first `bytes` bytes of elements that lie one behind the other from `spot` on. What lies behind the last new element is fetched alone.
     fn stretch(
         self,
         remote: Remote<'_>,
         locks: &BlockLocks,
         spot: Spot,
-        range: Range<usize>,
+        bytes: usize,
         new: Option<&[u8]>,
         mut old: Option<&mut [u8]>,
     ) -> Result<()> {
-        let end = new.map_or(range.start, |new| new.len().clamp(range.start, range.end));
-        if range.start < end {
-            let new = new.map(|new| &new[range.start..end]);
-            let old = old.as_deref_mut().map(|old| &mut old[range.start..end]);
-            self.run(remote, locks, spot, end - range.start, new, old)?;
+        let end = new.map_or(0, |new| new.len().min(bytes));
+        if end > 0 {
+            let new = new.map(|new| &new[..end]);
+            let old = old.as_deref_mut().map(|old| &mut old[..end]);
+            self.run(remote, locks, spot, end, new, old)?;
         }
         match old {
-            Some(old) if end < range.end => {
-                let spot = moved(spot, (end - range.start) as isize);
-                self.run(remote, locks, spot, range.end - end, None, Some(&mut old[end..range.end]))
+            Some(old) if end < bytes => {
+                let spot = moved(spot, end as isize);
+                self.run(remote, locks, spot, bytes - end, None, Some(&mut old[end..bytes]))
             }
             _ => Ok(()),
         }
@@ -310,10 +331,7 @@ impl<'a> Update<'a> {
         mut old: Option<&mut [u8]>,
     ) -> Result<()> {
         let new = new.filter(|_| !self.op.is(crate::abi::MPI_NO_OP));
-        if let (Element::Basic(basic), Reach::Mapped { addr }) = (self.element, spot.reach)
-            && (addr as usize).is_multiple_of(basic.align())
-            && new.is_none_or(|new| (new.as_ptr() as usize).is_multiple_of(basic.align()))
-        {
+        if let (Element::Basic(basic), Reach::Mapped { addr }) = (self.element, spot.reach) {
             if let Some(old) = old {
                 // SAFETY: `len` bytes of elements in a window that is mapped here, which are changed under their lock.
                 unsafe { core::ptr::copy_nonoverlapping(addr, old.as_mut_ptr(), len) };
@@ -325,7 +343,7 @@ impl<'a> Update<'a> {
                     unsafe { core::ptr::copy_nonoverlapping(new.as_ptr(), addr, len) };
                     Ok(())
                 }
-                // SAFETY: `len` bytes of whole elements on both sides, aligned; those in the window are changed under their lock.
+                // SAFETY: `len` bytes of whole elements on both sides, which kernels take at any address; those in the window are changed under their lock.
                 Some(new) => unsafe { self.op.apply_basic(basic, new.as_ptr(), addr, len / basic.size()) },
             };
         }
@@ -353,17 +371,14 @@ impl<'a> Update<'a> {
             right.copy_from_slice(left);
             return Ok(());
         }
-        let mut operands = Staged([0; STAGE]);
-        operands.0[..left.len()].copy_from_slice(left);
-        let left = &operands.0[..left.len()];
         match self.element {
             Element::Basic(basic) => {
-                // SAFETY: both are equally many whole elements at addresses that suit every type.
+                // SAFETY: both are equally many whole elements, which kernels take at any address.
                 unsafe {
                     self.op.apply_basic(basic, left.as_ptr(), right.as_mut_ptr(), right.len() / basic.size())
                 }
             }
-            // SAFETY: both are whole packed pairs at addresses that suit every type.
+            // SAFETY: both are whole packed pairs, which kernels take at any address.
             Element::Pair(pair) => unsafe { self.op.apply_packed(left, right, pair, 0) },
         }
     }
@@ -451,6 +466,17 @@ fn moved(spot: Spot, by: isize) -> Spot {
     };
     Spot { reach, key: spot.key.wrapping_add_signed(by as i64) }
 }
+
+/// Elements that begin in one block of a target's memory and lie one behind the other: the block, displacement and bytes.
+#[derive(Clone, Copy)]
+struct Piece {
+    block: u64,
+    at: isize,
+    len: usize,
+}
+
+/// A piece of so many bytes is updated where it lies, and not read and written back.
+const LONG_PIECE: usize = 256;
 
 /// Bytes that are staged at a time: a whole number of elements of every type but pairs, of which one is staged.
 const STAGE: usize = 4096;

@@ -6,7 +6,7 @@ use super::remote::Remote;
 use crate::arch::copy_long;
 use crate::coll::Scratch;
 use crate::coll::buffer::{InputBuffer, OutputBuffer};
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, LayoutOrder};
 use crate::error::{Error, Result};
 
 /// Bytes that are packed at a time where both layouts have gaps: they stay in the first-level cache.
@@ -26,6 +26,13 @@ impl TargetElements<'_> {
     /// Bytes of the packed elements.
     pub fn bytes(&self) -> usize {
         self.count * self.datatype.size()
+    }
+
+    /// Whether displacements ascend from each element to the next.
+    pub fn ascends(&self) -> bool {
+        let datatype = self.datatype;
+        (self.count == 1 || datatype.extent() >= datatype.true_extent())
+            && datatype.layout_order() == LayoutOrder::Ascending
     }
 
     /// The runs of the packed stream, as displacements and lengths.
