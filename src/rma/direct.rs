@@ -2,11 +2,12 @@
 //!
 //! Nothing here finds out what is wrong: `None` and `false` mean that nothing has been done, and the complete operations are asked.
 
-use super::atomics::{Change, change, has_atomics, load_value, store_value};
+use super::atomics::{Change, Value, change, has_atomics, load_value, store_value};
 use super::memory::TargetMemory;
 use super::window::Window;
 use crate::arch::copy_long;
 use crate::datatype::Basic;
+use crate::datatype::op::Op;
 use crate::engine::Engine;
 
 /// From so many bytes on a copy is a long one.
@@ -125,7 +126,30 @@ impl DirectTarget<'_> {
         }
         // SAFETY: the caller's value, of a size that was looked at.
         let new = if op == crate::abi::MPI_NO_OP { 0 } else { unsafe { load_value(new, size) } };
-        let Some(by) = Change::plain(op, basic, new) else { return false };
+        match Change::plain(op, basic, new) {
+            // SAFETY: the caller's place.
+            Some(by) => unsafe { self.update_by(engine, by, old) },
+            // SAFETY: the caller's place.
+            None => unsafe { self.combine(engine, basic, op, new, old) },
+        }
+    }
+
+    /// [`Self::update`] by an operation that no instruction is for, such as a sum of floating-point numbers.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(never)]
+    unsafe fn combine(self, engine: &Engine, basic: Basic, handle: usize, new: Value, old: *mut u8) -> bool {
+        let Some(op) = Op::predefined(handle).filter(|op| op.takes(basic)) else { return false };
+        // SAFETY: the caller's place.
+        unsafe { self.update_by(engine, Change::Combine(&op, basic, new), old) }
+    }
+
+    /// # Safety
+    /// `old` is valid for writes of the value unless it is null, and the value has one of the sizes that have instructions.
+    #[inline(always)]
+    unsafe fn update_by(self, engine: &Engine, by: Change<'_>, old: *mut u8) -> bool {
+        let size = self.len;
         // SAFETY: the value lies in a window that is mapped here (`Window::direct`); `change` of the target has asked `has_atomics`.
         let Some(was) = self.change(engine, |addr| unsafe { change(addr, size, by) }) else { return false };
         if !old.is_null() {
