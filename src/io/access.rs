@@ -319,6 +319,8 @@ fn read_runs(file: &Descriptor, view: &View, at: u64, to: &mut [u8]) -> Transfer
         let wanted = wanted as usize;
         let moved = if few.is_empty() {
             file.read(start, &mut to[done..done + wanted])
+        } else if few.len() >= mapped::FEW && mapped::read(file, &few, &mut to[done..done + wanted]) {
+            Transfer::of(wanted as u64, None)
         } else {
             if sieve.is_empty() {
                 sieve = match Scratch::of(SIEVE as usize) {

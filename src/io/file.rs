@@ -88,9 +88,7 @@ impl File {
         info: Info,
         counts: Arc<FileCounts>,
     ) -> Self {
-        if !hints::maps(&info) {
-            descriptor.never_map();
-        }
+        descriptor.heed(&info);
         let name = descriptor.name().to_string().into();
         Self {
             comm,
@@ -157,9 +155,7 @@ impl File {
     pub fn set_info(&self, asked: &Info) {
         let mut info = lock(&self.info);
         *info = hints::changed(core::mem::take(&mut info), asked);
-        if !hints::maps(&info) {
-            self.descriptor.never_map();
-        }
+        self.descriptor.heed(&info);
     }
 
     /// Bytes of the file.

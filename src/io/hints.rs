@@ -21,6 +21,7 @@ const HINTS: &[(&str, Kind, &str)] = &[
     ("cb_buffer_size", Kind::Number, "1048576"),
     ("romio_cb_read", Kind::Choice, "automatic"),
     ("romio_cb_write", Kind::Choice, "automatic"),
+    ("romio_ds_read", Kind::Choice, "automatic"),
     ("romio_ds_write", Kind::Choice, "automatic"),
     ("file_perm", Kind::Permissions, "0666"),
 ];
@@ -66,10 +67,14 @@ pub(super) fn permissions(hints: &Info) -> u32 {
     hints.text("file_perm").and_then(|text| u32::from_str_radix(text, 8).ok()).unwrap_or(0o666)
 }
 
-/// Whether short runs may be written through a mapping.
+/// Whether short runs may be accessed in this direction through a mapping.
 #[must_use]
-pub(super) fn maps(hints: &Info) -> bool {
-    hints.text("romio_ds_write") != Some("disable")
+pub(super) fn maps(hints: &Info, direction: Direction) -> bool {
+    let romio = match direction {
+        Direction::Read => "romio_ds_read",
+        Direction::Write => "romio_ds_write",
+    };
+    hints.text(romio) != Some("disable")
 }
 
 /// Whether collective accesses in this direction may be made of few large ones.

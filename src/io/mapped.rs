@@ -1,13 +1,14 @@
-//! Writing many short runs through a mapping of the file: a copy for each, where `pwrite` takes microseconds.
+//! Reading and writing many short runs through a mapping of the file: a copy for each, where a system call takes microseconds.
 //!
-//! The kernel makes every page that is about to be written ready first (`MADV_POPULATE_WRITE`), and says so if it cannot: on a full disk, beyond
-//! the end, where the file system maps no files. Then the caller writes run by run. Bytes between the runs are never written, so other ranks and
-//! jobs may write these meanwhile, which reading, changing and writing back would undo. The file keeps the last mapping: to make one, and its
-//! pages ready for the first time, takes many times as long as to copy.
+//! The kernel makes every page that is about to be accessed ready first (`MADV_POPULATE_READ`, `MADV_POPULATE_WRITE`), and says so if it cannot:
+//! on a full disk, beyond the end, where the file system maps no files. Then the caller goes run by run. Bytes between the runs are never written,
+//! so other ranks and jobs may write these meanwhile, which reading, changing and writing back would undo. The file keeps the last mapping: to
+//! make one, and its pages ready for the first time, takes many times as long as to copy.
 //!
-//! - **Mapping rule 1.** Pages of the mapping are written only after they have been made ready. A file that another program cuts off between the
-//!   two ends this one (SIGBUS); MPI forbids that of the program's own ranks. The hint `romio_ds_write=disable` avoids mappings.
+//! - **Mapping rule 1.** Pages of the mapping are accessed only after they have been made ready. A file that another program cuts off between the
+//!   two ends this one (SIGBUS); MPI forbids that of the program's own ranks. The hints `romio_ds_read=disable` and `romio_ds_write=disable` avoid mappings.
 
+use super::access::Direction;
 use super::system::Descriptor;
 use crate::arch::copy_run;
 use crate::limits::PAGE;
@@ -31,6 +32,7 @@ pub(super) struct Mapping {
     /// Where in the file it begins.
     start: u64,
     len: usize,
+    writable: bool,
 }
 
 // SAFETY: it is memory that is mapped in the whole process, and its owner alone reaches it.
@@ -45,34 +47,98 @@ impl Drop for Mapping {
 
 impl Mapping {
     /// Maps what has `first` to `end` of the file: the mapping that the file has kept, if it fits. `None` if that is not possible here.
-    fn of(file: &Descriptor, first: u64, end: u64) -> Option<Self> {
-        let fd = file.for_mapping()?;
-        let fits = |kept: &Self| kept.start <= first && end <= kept.start + kept.len as u64;
+    fn of(file: &Descriptor, direction: Direction, first: u64, end: u64) -> Option<Self> {
+        let fd = file.for_mapping(direction)?;
+        let writable = direction == Direction::Write;
+        let fits = |kept: &Self| {
+            kept.start <= first && end <= kept.start + kept.len as u64 && kept.writable >= writable
+        };
         if let Some(kept) = file.take_mapping().filter(fits) {
             return Some(kept);
         }
         let start = first / BLOCK * BLOCK;
         let len = (end.next_multiple_of(BLOCK) - start) as usize;
-        let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        let prot = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: a new mapping, at an address that the kernel chooses.
-        match unsafe { mmap(core::ptr::null_mut(), len, prot, flags, fd, start) } {
-            Ok(base) => Some(Self { base: base.cast(), start, len }),
+        match unsafe { mmap(core::ptr::null_mut(), len, prot, MapFlags::SHARED, fd, start) } {
+            Ok(base) => Some(Self { base: base.cast(), start, len, writable }),
             Err(errno) => {
                 // No room now may be room later.
                 if errno != Errno::NOMEM {
-                    file.never_map();
+                    file.never_map(direction);
                 }
                 None
             }
         }
     }
 
-    /// Makes the pages of `bytes` bytes at `at` ready.
-    fn prepare(&self, at: usize, bytes: usize) -> rustix::io::Result<()> {
-        let first = at / PAGE * PAGE;
-        // SAFETY: these pages are in the mapping; making them ready changes no byte.
-        unsafe { madvise(self.base.add(first).cast(), at + bytes - first, Advice::LinuxPopulateWrite) }
+    /// Makes the pages of all `runs` (offset, bytes), which ascend, ready for accesses in this direction. False if that is not possible.
+    fn prepare(&self, file: &Descriptor, direction: Direction, runs: &[(u64, u64)]) -> bool {
+        // Pages that touch are made ready together; those that no run touches are left alone.
+        let mut group: Option<(usize, usize)> = None;
+        for (offset, len) in runs {
+            let (at, behind) = ((offset - self.start) as usize, (offset + len - self.start) as usize);
+            match &mut group {
+                Some((_, end)) if at / PAGE <= end.div_ceil(PAGE) => *end = (*end).max(behind),
+                _ => {
+                    if let Some((from, to)) = group.replace((at, behind))
+                        && self.prepare_pages(direction, from, to).is_err()
+                    {
+                        return false;
+                    }
+                }
+            }
+        }
+        let Some((from, to)) = group else { return true };
+        let prepared = self.prepare_pages(direction, from, to);
+        // A kernel before 5.14.
+        if prepared == Err(Errno::INVAL) {
+            file.never_map(direction);
+        }
+        prepared.is_ok()
     }
+
+    fn prepare_pages(&self, direction: Direction, from: usize, to: usize) -> rustix::io::Result<()> {
+        let advice = match direction {
+            Direction::Read => Advice::LinuxPopulateRead,
+            Direction::Write => Advice::LinuxPopulateWrite,
+        };
+        let first = from / PAGE * PAGE;
+        // SAFETY: these pages are in the mapping; making them ready changes no byte.
+        unsafe { madvise(self.base.add(first).cast(), to - first, advice) }
+    }
+}
+
+/// Reads `runs` (offset, bytes), which ascend and lie within [`WINDOW`], one behind the other into `to`. False if that is not possible here, or not
+/// worth its while.
+pub(super) fn read(file: &Descriptor, runs: &[(u64, u64)], to: &mut [u8]) -> bool {
+    let (Some((first, _)), Some((last, len))) = (runs.first(), runs.last()) else { return true };
+    let end = last + len;
+    if !file.reads_apart_again() {
+        return false;
+    }
+    // Behind the end of the file there is nothing to make ready.
+    if file.for_mapping(Direction::Read).is_none() || file.size().map_or(true, |size| size < end) {
+        return false;
+    }
+    let Some(mapping) = Mapping::of(file, Direction::Read, *first, end) else { return false };
+    if !mapping.prepare(file, Direction::Read, runs) {
+        return false;
+    }
+    file.disk_access(*first, (end - first) as usize);
+    let mut rest = to;
+    for (offset, len) in runs {
+        let Some((piece, behind)) = rest.split_at_mut_checked(*len as usize) else { break };
+        // SAFETY: the run lies in the mapping, whose pages have been made ready (mapping rule 1); another process that writes the same bytes
+        // has a race of its own with this one, as it would with `pread`.
+        unsafe {
+            let from = mapping.base.add((offset - mapping.start) as usize);
+            copy_run(from, piece.as_mut_ptr(), piece.len());
+        }
+        rest = behind;
+    }
+    file.keep_mapping(mapping);
+    true
 }
 
 /// Writes `from`, one piece behind the other for each of `runs`, as [`write_pieces`].
@@ -99,7 +165,7 @@ pub(super) fn write_pieces<'a>(
 ) -> bool {
     let (Some((first, _)), Some((last, len))) = (runs.first(), runs.last()) else { return true };
     let end = last + len;
-    let Some(mapping) = Mapping::of(file, *first, end) else { return false };
+    let Some(mapping) = Mapping::of(file, Direction::Write, *first, end) else { return false };
     let start = mapping.start;
     let mut write_last = || file.write_raw(*last, piece(runs.len() - 1)).1.is_none();
     // A mapping does not extend a file; writing the last run does, and never shortens one that another rank has extended.
@@ -108,28 +174,7 @@ pub(super) fn write_pieces<'a>(
         return false;
     }
     file.disk_access(*first, (end - first) as usize);
-    // Pages that touch are made ready together; those that no run touches are left alone.
-    let mut group: Option<(usize, usize)> = None;
-    for (offset, len) in runs {
-        let (at, behind) = ((offset - start) as usize, (offset + len - start) as usize);
-        match &mut group {
-            Some((_, end)) if at / PAGE <= end.div_ceil(PAGE) => *end = (*end).max(behind),
-            _ => {
-                if let Some((from, to)) = group.replace((at, behind))
-                    && mapping.prepare(from, to - from).is_err()
-                {
-                    return false;
-                }
-            }
-        }
-    }
-    if let Some((from, to)) = group
-        && let Err(errno) = mapping.prepare(from, to - from)
-    {
-        // A kernel before 5.14.
-        if errno == Errno::INVAL {
-            file.never_map();
-        }
+    if !mapping.prepare(file, Direction::Write, runs) {
         return false;
     }
     // Nor does one set the time of the file's last change where its pages are ready.

@@ -1,11 +1,13 @@
 //! The system calls on files, and what their errors mean.
 
 use super::access::Direction;
+use super::hints;
 use super::mapped::Mapping;
 use super::mode::Mode;
 use crate::abi;
 use crate::comm::{Comm, lock};
 use crate::error::{Error, Result};
+use crate::info::Info;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, OFlags};
@@ -28,8 +30,10 @@ pub(super) struct Descriptor {
     regular: bool,
     /// The same file, open for a mapping that is written: for reading too. `None` if it cannot be.
     mappable: OnceLock<Option<OwnedFd>>,
-    /// Whether no mapping is to be tried.
-    unmapped: AtomicBool,
+    /// Whether no mapping is to be tried, for reading and for writing.
+    unmapped: [AtomicBool; 2],
+    /// Whether many short runs have been read from it.
+    read_apart: AtomicBool,
     /// The mapping that was used last, while nobody uses it.
     mapping: Mutex<Option<Mapping>>,
 }
@@ -241,19 +245,37 @@ impl Descriptor {
         let seekable = has_offsets(&fd);
         let regular = fs::fstat(&fd)
             .is_ok_and(|stat| fs::FileType::from_raw_mode(stat.st_mode) == fs::FileType::RegularFile);
-        let (mappable, unmapped) = (OnceLock::new(), AtomicBool::new(!(seekable && regular)));
-        Self { fd, name, comm, seekable, regular, mappable, unmapped, mapping: Mutex::new(None) }
+        let unmapped = [(); 2].map(|()| AtomicBool::new(!(seekable && regular)));
+        let mappable = OnceLock::new();
+        Self {
+            fd,
+            name,
+            comm,
+            seekable,
+            regular,
+            mappable,
+            unmapped,
+            read_apart: AtomicBool::new(false),
+            mapping: Mutex::new(None),
+        }
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// The file as a mapping wants it, which is open for reading too; `None` if it cannot be mapped.
-    pub fn for_mapping(&self) -> Option<BorrowedFd<'_>> {
+    fn unmapped(&self, direction: Direction) -> &AtomicBool {
+        &self.unmapped[usize::from(direction == Direction::Write)]
+    }
+
+    /// The file as a mapping for this direction wants it; `None` if it cannot be mapped. One for writing is open for reading too.
+    pub fn for_mapping(&self, direction: Direction) -> Option<BorrowedFd<'_>> {
         // Relaxed: a hint.
-        if self.unmapped.load(Ordering::Relaxed) {
+        if self.unmapped(direction).load(Ordering::Relaxed) {
             return None;
+        }
+        if direction == Direction::Read {
+            return Some(self.fd());
         }
         let open = || {
             let path = format!("/proc/self/fd/{}", rustix::fd::AsRawFd::as_raw_fd(&self.fd));
@@ -261,7 +283,7 @@ impl Descriptor {
         };
         let fd = self.mappable.get_or_init(open);
         if fd.is_none() {
-            self.never_map();
+            self.never_map(direction);
         }
         fd.as_ref().map(AsFd::as_fd)
     }
@@ -278,6 +300,15 @@ impl Descriptor {
         self.regular && (direction == Direction::Write || (cached(offset) && cached(last)))
     }
 
+    /// Whether many short runs have been read before this call: to map a file for one read takes longer than to read it.
+    pub fn reads_apart_again(&self) -> bool {
+        // Relaxed, both: a hint.
+        self.read_apart.load(Ordering::Relaxed) || {
+            self.read_apart.store(true, Ordering::Relaxed);
+            false
+        }
+    }
+
     /// Takes the mapping that was kept.
     pub fn take_mapping(&self) -> Option<Mapping> {
         lock(&self.mapping).take()
@@ -290,9 +321,18 @@ impl Descriptor {
     }
 
     /// Mappings of this file are not to be tried any more.
-    pub fn never_map(&self) {
+    pub fn never_map(&self, direction: Direction) {
         // Relaxed: a hint.
-        self.unmapped.store(true, Ordering::Relaxed);
+        self.unmapped(direction).store(true, Ordering::Relaxed);
+    }
+
+    /// Tries no mapping where the hints forbid it.
+    pub fn heed(&self, hints: &Info) {
+        for direction in [Direction::Read, Direction::Write] {
+            if !hints::maps(hints, direction) {
+                self.never_map(direction);
+            }
+        }
     }
 
     pub fn comm(&self) -> &Comm {

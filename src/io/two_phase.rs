@@ -239,7 +239,8 @@ impl File {
     ) -> Result<Option<Plan>> {
         // A member that reads and one that writes do not agree.
         let wanted = 1 + direction as i64;
-        let maps = i64::from(direction == Direction::Write && self.descriptor().for_mapping().is_some());
+        let maps =
+            i64::from(direction == Direction::Write && self.descriptor().for_mapping(direction).is_some());
         let mut own_part = [i64::MAX, 0, 0, 0, wanted, maps];
         if let Some(access) = own.filter(|access| access.bytes > 0) {
             let view = &access.view;

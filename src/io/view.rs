@@ -218,7 +218,10 @@ impl View {
     #[inline]
     #[must_use]
     pub fn runs(&self, at: u64, bytes: u64) -> Runs<'_> {
-        Runs { view: self, start: at, at, left: bytes, pending: None }
+        // The stream of a layout without data has no positions but 0.
+        let size = (self.layout.size() as u64).max(1);
+        let tile = self.disp + at / size * self.layout.extent() as u64;
+        Runs { view: self, start: at, tile, within: (at % size) as usize, left: bytes, pending: None }
     }
 
     /// The end of a file of `size` bytes: the offset of the first etype of the view that starts behind its last byte (MPI 5.0 §14.1.1).
@@ -295,7 +298,10 @@ fn check_layout(file: &str, datatype: &Datatype, is_etype: bool, writes: bool) -
 pub struct Runs<'a> {
     view: &'a View,
     start: u64,
-    at: u64,
+    /// Where the next byte's tile begins in the file.
+    tile: u64,
+    /// The next byte's position in the stream of that tile.
+    within: usize,
     left: u64,
     pending: Option<(u64, u64)>,
 }
@@ -314,12 +320,17 @@ impl Iterator for Runs<'_> {
     fn next(&mut self) -> Option<(u64, u64)> {
         if self.view.is_contiguous() {
             let bytes = core::mem::take(&mut self.left);
-            return (bytes > 0).then(|| (self.view.contiguous(self.at), bytes));
+            return (bytes > 0).then(|| (self.view.contiguous(self.start), bytes));
         }
         while self.left > 0 {
-            let (offset, len) = self.view.locate(self.at);
-            let len = len.min(self.left);
-            (self.at, self.left) = (self.at + len, self.left - len);
+            let layout = &self.view.layout;
+            let (disp, len) = layout.run_at(self.within);
+            let (offset, len) = (self.tile + disp as u64, (len as u64).min(self.left));
+            self.left -= len;
+            self.within += len as usize;
+            if self.within == layout.size() {
+                (self.tile, self.within) = (self.tile.wrapping_add(layout.extent() as u64), 0);
+            }
             match &mut self.pending {
                 Some((start, have)) if *start + *have == offset => *have += len,
                 _ => {

@@ -236,6 +236,7 @@ int main(int argc, char **argv)
     OK(MPI_Info_set(hints, "cb_buffer_size", size == 2 ? "65536" : "4096"));
     /* Without mappings, and without the shared buffer. */
     if (size == 3) OK(MPI_Info_set(hints, "romio_ds_write", "disable"));
+    if (size == 3) OK(MPI_Info_set(hints, "romio_ds_read", "disable"));
     if (size == 4) OK(MPI_Info_set(hints, "collective_buffering", "false"));
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, hints, &file));
     OK(MPI_Info_free(&hints));
