@@ -29,6 +29,7 @@ mod oversubscription;
 pub(crate) mod parts;
 pub(crate) mod payload;
 mod peer_memory;
+mod poll_history;
 mod poller;
 mod progress;
 mod progress_thread;

@@ -7,6 +7,7 @@
 
 use crate::arch::clock::now;
 use crate::engine::Engine;
+use crate::engine::poll_history::PollHistory;
 use crate::sync::{AtomicU32, Ordering, slots_owned, yield_now};
 use crate::variables::JobShape;
 
@@ -24,9 +25,6 @@ const MOST_VAIN: u32 = 8;
 /// Of so many waits one then spins all the same.
 const RETRY: u32 = 32;
 
-/// Polls in vain of a program before it gives the CPU away: about a microsecond, as a wait spins.
-const POLLS: u32 = 16;
-
 /// Ranks on a CPU that are many: there two ranks that talk, whom spinning serves, have few moments in which both run.
 const MANY_RANKS: u32 = 16;
 /// Waits that spinning must end from one yield to the next to have paid where many ranks share a CPU: in a conversation with a rank
@@ -39,8 +37,7 @@ const WORTH: u32 = 16;
 pub(crate) struct Oversubscription {
     spinning: SpinHistory,
     reported: ReportedThreads,
-    /// Polls in vain of a program that polls, one after the other.
-    polls: AtomicU32,
+    polling: PollHistory,
 }
 
 impl Oversubscription {
@@ -68,27 +65,24 @@ impl Oversubscription {
         self.spinning.ended_a_wait();
     }
 
-    /// A program has polled. After some polls in vain, or at once where spinning does not pay, it gives the CPU away.
-    pub fn polled(&self, engine: &Engine, happened: bool) {
-        let polls = self.polls.load(Ordering::Relaxed);
+    /// A program has polled. After some polls in vain, or at once where spinning does not pay, it gives the CPU away. `tells`: what it asks
+    /// for comes by progress, which `happened` then tells.
+    pub fn polled(&self, engine: &Engine, happened: bool, tells: bool) {
+        let ranks = ranks_per_cpu(engine.config.shape());
         if happened {
-            if polls < POLLS {
+            if self.polling.found(ranks) {
                 self.spun_well();
             }
-            self.polls.store(0, Ordering::Relaxed);
             return;
         }
-        self.polls.store(polls.saturating_add(1), Ordering::Relaxed);
-        if polls < POLLS && self.spinning_pays() {
-            return;
+        if self.polling.is_due(self.spinning_pays(), tells.then_some(ranks)) {
+            // Of the polls in vain that yield, one counts.
+            if self.polling.yields() {
+                self.spun_in_vain();
+            }
+            // A program that polls cannot block.
+            yield_and_time(engine);
         }
-        // Of the polls that yield, one counts.
-        if polls <= POLLS {
-            self.spun_in_vain();
-            self.polls.store(POLLS + 1, Ordering::Relaxed);
-        }
-        // A program that polls cannot block.
-        yield_and_time(engine);
     }
 
     /// A wait gives the CPU away, because spinning has not ended it. Returns how many did so in a row.

@@ -143,11 +143,12 @@ impl Progress<'_> {
     }
 
     /// As [`Self::poll_once`], for a program that asks again and again: where ranks outnumber CPUs it gives the CPU away after polls in vain.
+    /// `tells`: what it asks for comes by progress, not by what a peer stores.
     ///
     /// # Errors
     ///
     /// As [`Progress::wait_until`].
-    pub(crate) fn poll_for_program(self) -> Result<()> {
+    pub(crate) fn poll_for_program(self, tells: bool) -> Result<()> {
         let engine = self.engine;
         let mut happened = false;
         // Where another thread runs progress it may sleep, and this one asks in vain as long.
@@ -163,7 +164,8 @@ impl Progress<'_> {
         }
         if engine.config.shape().is_oversubscribed() || engine.oversubscription.threads_outnumber_cpus(engine)
         {
-            engine.oversubscription.polled(engine, happened);
+            // Steps of an operation in the background are none of what happens.
+            engine.oversubscription.polled(engine, happened, tells && engine.background.is_empty());
         }
         engine.failed().map_or(Ok(()), |error| Err(error.clone()))
     }

@@ -61,7 +61,7 @@ impl Engine {
         if let Some(found) = self.peek(comm, source, tag) {
             return Ok(Some(found));
         }
-        self.progress().poll_for_program()?;
+        self.progress().poll_for_program(true)?;
         let found = self.peek(comm, source, tag);
         if found.is_none() {
             self.check_probe(comm.p2p(), peer_of(comm, source))?;
@@ -101,7 +101,7 @@ impl Engine {
         if let Some(found) = self.take_message(comm, source, tag) {
             return Ok(Some(found));
         }
-        self.progress().poll_for_program()?;
+        self.progress().poll_for_program(true)?;
         let found = self.take_message(comm, source, tag);
         if found.is_none() {
             self.check_probe(comm.p2p(), peer_of(comm, source))?;

@@ -93,7 +93,7 @@ impl Engine {
         if request.state().is_complete() {
             return Ok(true);
         }
-        self.progress().poll_for_program()?;
+        self.progress().poll_for_program(true)?;
         self.check_pending(request)?;
         Ok(request.state().is_complete())
     }
@@ -126,7 +126,7 @@ impl Engine {
         if over()? {
             return Ok(true);
         }
-        self.progress().poll_for_program()?;
+        self.progress().poll_for_program(true)?;
         over()
     }
 

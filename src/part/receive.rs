@@ -155,7 +155,7 @@ impl PartitionedReceive {
         }
         let mut arrived = !self.is_active() || self.is_here(partition);
         if !arrived {
-            engine.progress().poll_for_program()?;
+            engine.progress().poll_for_program(false)?;
             arrived = self.is_here(partition);
         }
         self.tell_arrivals(engine);

@@ -203,7 +203,7 @@ impl Window {
                 self.unexpose(origins);
                 return Ok(true);
             }
-            engine.progress().poll_for_program()?;
+            engine.progress().poll_for_program(false)?;
             let trouble =
                 self.comm().collective().is_given_up().then(|| engine.trouble_of(self.comm().collective()));
             match trouble.flatten() {
@@ -396,7 +396,7 @@ impl Window {
         // Relaxed: a call that is not counted is no harm.
         let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
         self.calls.store(calls, Ordering::Relaxed);
-        if calls.is_multiple_of(CALLS_PER_POLL) { engine.progress().poll_for_program() } else { Ok(()) }
+        if calls.is_multiple_of(CALLS_PER_POLL) { engine.progress().poll_for_program(false) } else { Ok(()) }
     }
 
     /// MPI_Win_flush and its kind, for one member or all: what this member did there is there. Every operation is complete when it returns,
