@@ -11,11 +11,10 @@ use crate::engine::poll_history::PollHistory;
 use crate::sync::{AtomicU32, Ordering, slots_owned, yield_now};
 use crate::variables::JobShape;
 
-/// Nanoseconds of a yield on a quiet machine, generously, without the time that other ranks need.
-const QUICK_YIELD: u64 = 200_000;
+/// Nanoseconds of a yield that is slow, without the turns of other ranks: less than the slice of a computing thread, three or four milliseconds,
+/// and more than two ranks that talk by spinning keep a CPU.
+const SLOW_YIELD: u64 = 1_500_000;
 /// Nanoseconds that another rank on this CPU may take to send and receive what it has, before it waits again.
-/// With a few ranks on a CPU their turns are shorter than the slice of a computing thread, which is about three
-/// milliseconds; with many the slice is a small part of the turn, and a block would cost more.
 const TURN_OF_ANOTHER_RANK: u64 = 150_000;
 
 /// Waits in a row that spinning did not end before it is given up, for each other rank on the CPU: what spinning saves is the turns that they would have.
@@ -201,7 +200,7 @@ fn yield_and_time(engine: &Engine) {
     let after = now();
     let took = after.saturating_sub(before);
     let others = u64::from(ranks_per_cpu(engine.config.shape()));
-    if took > QUICK_YIELD + TURN_OF_ANOTHER_RANK * others {
+    if took > SLOW_YIELD + TURN_OF_ANOTHER_RANK * others {
         engine.job.header().yield_was_slow(after, took);
     }
 }
