@@ -2,6 +2,8 @@
 
 use core::arch::asm;
 
+pub(super) use super::copy::copy_each_by_length as copy_each;
+
 /// Neither an exclusive pair nor an atomic instruction with acquire and release orders its store before a later load (Arm
 /// ARM B2.3): that takes a DMB.
 pub const EXCHANGE_IS_FENCE: bool = false;
@@ -112,18 +114,5 @@ pub unsafe fn copy_nontemporal(from: *const u8, to: *mut u8, len: usize) {
             );
         }
         core::ptr::copy_nonoverlapping(from.add(len - tail), to.add(len - tail), tail);
-    }
-}
-
-/// Copies runs of bytes; see [`super::copy_each`].
-///
-/// # Safety
-///
-/// For each of them, that of [`super::copy_run`].
-#[inline(always)]
-pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>) {
-    for (from, to, len) in runs {
-        // SAFETY: the caller's.
-        unsafe { super::copy_short(from, to, len) };
     }
 }

@@ -83,6 +83,19 @@ pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>)
     unsafe { imp::copy_each(runs) };
 }
 
+/// The same by a branch for the length of each.
+///
+/// # Safety
+///
+/// That of [`copy_each`].
+#[inline(always)]
+pub(super) unsafe fn copy_each_by_length(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>) {
+    for (from, to, len) in runs {
+        // SAFETY: the caller's.
+        unsafe { copy_short(from, to, len) };
+    }
+}
+
 /// [`copy_run`] of a slice into another one.
 ///
 /// # Panics

@@ -1,5 +1,7 @@
 //! Any processor: what the standard library offers.
 
+pub(super) use super::copy::copy_each_by_length as copy_each;
+
 pub const EXCHANGE_IS_FENCE: bool = false;
 
 #[inline(always)]
@@ -68,17 +70,4 @@ pub fn streamed_from() -> usize {
 pub unsafe fn copy_nontemporal(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without overlap.
     unsafe { core::ptr::copy_nonoverlapping(from, to, len) };
-}
-
-/// Copies runs of bytes; see [`super::copy_each`].
-///
-/// # Safety
-///
-/// For each of them, that of [`super::copy_run`].
-#[inline(always)]
-pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>) {
-    for (from, to, len) in runs {
-        // SAFETY: the caller's.
-        unsafe { super::copy_short(from, to, len) };
-    }
 }

@@ -177,10 +177,8 @@ pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>)
         // SAFETY: the caller's; the processor has the instructions.
         return unsafe { copy_each_by_masks(runs) };
     }
-    for (from, to, len) in runs {
-        // SAFETY: the caller's.
-        unsafe { super::copy_short(from, to, len) };
-    }
+    // SAFETY: the caller's.
+    unsafe { super::copy::copy_each_by_length(runs) };
 }
 
 /// The same by moves under a mask, which are one for every length up to 64: a branch for the length would be foretold wrong every other time.

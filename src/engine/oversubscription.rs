@@ -80,7 +80,7 @@ impl Oversubscription {
                 self.spun_in_vain();
             }
             // A program that polls cannot block.
-            yield_and_time(engine);
+            yield_and_time(engine, now());
         }
     }
 
@@ -184,18 +184,18 @@ impl Oversubscription {
 
     /// Gives the CPU to another thread, unless yields have been slow lately: then the caller had better block. Returns whether it did.
     pub fn yield_cpu(&self, engine: &Engine) -> bool {
-        let slow = engine.job.header().yields_are_slow(now());
+        let now = now();
+        let slow = engine.job.header().yields_are_slow(now);
         if !slow {
-            yield_and_time(engine);
+            yield_and_time(engine, now);
         }
         !slow
     }
 }
 
-/// Gives the CPU to another thread, and tells the job if that took longer than the turns of the other ranks explain.
-fn yield_and_time(engine: &Engine) {
+/// Gives the CPU to another thread, at the time `before`, and tells the job if that took longer than the turns of the other ranks explain.
+fn yield_and_time(engine: &Engine, before: u64) {
     engine.telemetry().yields.add(1);
-    let before = now();
     yield_now();
     let after = now();
     let took = after.saturating_sub(before);
