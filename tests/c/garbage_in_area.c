@@ -7,7 +7,7 @@
 #include <time.h>
 
 /* Counts, outcomes, sleepers, slots; then bulk. */
-enum { RANKS = 3, AREA_CONTROL = 8 * (128 + 256) + 128 + RANKS * 8 * 256 };
+enum { RANKS = 3, ROUNDS = 32, AREA_CONTROL = ROUNDS * (128 + 256) + 128 + RANKS * ROUNDS * 256 };
 
 int main(int argc, char **argv)
 {
