@@ -32,6 +32,7 @@ use operation_key::{FAILED, disagreement};
 pub use reduction::Operands;
 pub use way::Way;
 
+use crate::arch::serialize_loads;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -153,7 +154,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     fn holds(&mut self, condition: Condition) -> Result<bool> {
         for _ in 0..self.hold.looks() {
             match self.rounds().holds(condition) {
-                Ok(false) => {}
+                Ok(false) => serialize_loads(),
                 Ok(true) => return Ok(true),
                 Err(what) => return Err(self.corrupt_word(what)),
             }
@@ -549,8 +550,9 @@ pub(super) enum Readers {
 fn put(slot: *mut TeamSlot, what: OperationKey, f: impl FnOnce(&mut [u8; PAYLOAD])) {
     // SAFETY: the caller's slot, which it has entered and not published (team rules 2 and 3), or the outcome (team rule 4).
     let slot = unsafe { &mut *slot };
-    slot.what = what.0;
+    // The line that others poll is written last: one of them may take it away while the processor waits for the others.
     f(&mut slot.payload);
+    slot.what = what.0;
 }
 
 #[inline]
