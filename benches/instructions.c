@@ -230,6 +230,15 @@ static void scan_block(void) { MPI_Scan(blocks_out, blocks_in, 256, MPI_DOUBLE, 
 static void allreduce_block(void) { MPI_Allreduce(blocks_out, blocks_in, 256, MPI_DOUBLE, MPI_SUM, world); }
 static void reduce_scatter(void) { MPI_Reduce_scatter(blocks_out, blocks_in, (int[]) {1, 1}, MPI_LONG, MPI_SUM, world); }
 
+/* By messages. */
+static MPI_Comm ring;
+static const int each[] = {1, 1}, places[] = {0, 1};
+static void gatherv(void) { MPI_Gatherv(out, 1, MPI_LONG, in, each, places, MPI_LONG, 0, world); }
+static void scatterv(void) { MPI_Scatterv(out, each, places, MPI_LONG, in, 1, MPI_LONG, 0, world); }
+static void alltoallv(void) { MPI_Alltoallv(out, each, places, MPI_LONG, in, each, places, MPI_LONG, world); }
+static void neighbor_allgather(void) { MPI_Neighbor_allgather(out, 1, MPI_LONG, in, 1, MPI_LONG, ring); }
+static void exscan(void) { MPI_Exscan(out, in, 1, MPI_LONG, MPI_SUM, world); }
+
 static void wait_for(MPI_Request request) { MPI_Wait(&request, MPI_STATUS_IGNORE); }
 static void ibcast(void)
 {
@@ -276,6 +285,11 @@ static long count_scatter_blocks(void) { return count_together(scatter_blocks); 
 static long count_scan_block(void) { return count_together(scan_block); }
 static long count_allreduce_block(void) { return count_together(allreduce_block); }
 static long count_reduce_scatter(void) { return count_together(reduce_scatter); }
+static long count_gatherv(void) { return count_together(gatherv); }
+static long count_scatterv(void) { return count_together(scatterv); }
+static long count_alltoallv(void) { return count_together(alltoallv); }
+static long count_neighbor_allgather(void) { return count_together(neighbor_allgather); }
+static long count_exscan(void) { return count_together(exscan); }
 static long count_ibcast(void) { return count_together(ibcast); }
 static long count_iallreduce(void) { return count_together(iallreduce); }
 static long count_bcast_start(void) { return count_together(bcast_start); }
@@ -368,6 +382,11 @@ static const struct {
     {"scan-2k", "MPI_Scan(2-KiB)", count_scan_block, 1, 0, 0, scan_block},
     {"reduce-scatter", "MPI_Reduce_scatter", count_reduce_scatter, 1, 0, 0, reduce_scatter},
     {"alltoall-128", "MPI_Alltoall(128-bytes)", count_alltoall_blocks, 1, 0, 0, alltoall_blocks},
+    {"gatherv", "MPI_Gatherv(root)", count_gatherv, 1, 0, 0, gatherv},
+    {"scatterv", "MPI_Scatterv(root)", count_scatterv, 1, 0, 0, scatterv},
+    {"alltoallv", "MPI_Alltoallv", count_alltoallv, 1, 0, 0, alltoallv},
+    {"neighbor-allgather", "MPI_Neighbor_allgather(2-neighbours)", count_neighbor_allgather, 1, 0, 0, neighbor_allgather},
+    {"exscan", "MPI_Exscan", count_exscan, 1, 0, 0, exscan},
     {"ibcast", "MPI_Ibcast+MPI_Wait", count_ibcast, 1, 0, 0, ibcast},
     {"iallreduce", "MPI_Iallreduce+MPI_Wait", count_iallreduce, 1, 0, 0, iallreduce},
     {"bcast-start", "MPI_Start(bcast)+MPI_Wait", count_bcast_start, 1, 0, 0, bcast_start},
@@ -452,6 +471,7 @@ static void release(void)
 {
     MPI_Request_free(&kept_bcast);
     MPI_Request_free(&kept_allreduce);
+    MPI_Comm_free(&ring);
     MPI_Win_free(&window);
 }
 
@@ -465,6 +485,7 @@ int main(int argc, char **argv)
     wanted = argv + 1;
     long *memory;
     MPI_Win_allocate(64, sizeof *memory, MPI_INFO_NULL, world, &memory, &window);
+    MPI_Cart_create(world, 1, (int[]) {2}, (int[]) {1}, 0, &ring);
     MPI_Bcast_init(in, 1, MPI_LONG, 1, world, MPI_INFO_NULL, &kept_bcast);
     MPI_Allreduce_init(out, in, 1, MPI_LONG, MPI_SUM, world, MPI_INFO_NULL, &kept_allreduce);
     if (rank == 1) {

@@ -22,7 +22,7 @@ pub async fn exchange<'a, 'b, T: Transport>(
     let (from, to) = (comm.sources(), comm.destinations());
     let order = topology.send_order(to.len());
     let some = |ranks: &[i32], i: usize| usize::try_from(ranks[i]).ok();
-    let packed = order.iter().filter_map(|&i| some(to, i).map(|rank| Ok((rank, send(i).packed()?))));
+    let packed = order.filter_map(|i| some(to, i).map(|rank| Ok((rank, send(i).packed()?))));
     let packed = packed.collect::<Result<Vec<_>>>()?;
     let landings = (0..from.len()).filter_map(|i| some(from, i).map(|rank| Ok((rank, recv(i).landing()?))));
     let mut landings = landings.collect::<Result<Vec<_>>>()?;

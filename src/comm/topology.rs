@@ -38,11 +38,9 @@ impl Topology {
     /// In which order to send to `n` destinations, so that a rank that is a neighbour several times can receive in the order of
     /// its sources: in a grid, what goes up a dimension arrives from below, which is received first.
     #[must_use]
-    pub fn send_order(&self, n: usize) -> Vec<usize> {
-        match self {
-            Self::Cart(_) => (0..n).map(|i| i ^ 1).collect(),
-            _ => (0..n).collect(),
-        }
+    pub fn send_order(&self, n: usize) -> impl Iterator<Item = usize> + use<> {
+        let other_direction = usize::from(matches!(self, Self::Cart(_)));
+        (0..n).map(move |i| i ^ other_direction)
     }
 }
 

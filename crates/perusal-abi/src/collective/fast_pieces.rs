@@ -38,9 +38,9 @@ impl Piece {
     }
 
     /// As many as that, one behind the other.
-    fn times(self, number: usize) -> Option<PerPeer<Self>> {
+    fn times(self, number: usize) -> Option<impl Fn(usize) -> Self> {
         self.bytes.checked_mul(number).filter(|&sum| isize::try_from(sum).is_ok())?;
-        Some((0..number).map(|at| Self { addr: self.addr.wrapping_add(at * self.bytes), ..self }).collect())
+        Some(move |at| Self { addr: self.addr.wrapping_add(at * self.bytes), ..self })
     }
 
     /// # Safety
@@ -249,21 +249,21 @@ pub fn allgatherv<'a, P: Performer<'a>>(
     })
 }
 
-/// Exchanges pieces among neighbours: those for them, and room for theirs.
+/// Exchanges pieces among neighbours: `send` for each that the caller sends to, and room, `recv`, for those of the others.
 fn with_neighbours<'a, P: Performer<'a>>(
     performer: P,
     comm: &'a Comm,
-    sends: PerPeer<Piece>,
-    recvs: PerPeer<Piece>,
+    send: impl Fn(usize) -> Piece,
+    recv: impl Fn(usize) -> Piece,
     what: impl Fn(&Comm) -> Result<CollectiveOp>,
 ) -> Option<P::Outcome> {
-    let order = comm.topology()?.send_order(sends.len());
+    let (from, to) = (comm.sources(), comm.destinations());
+    let order = comm.topology()?.send_order(to.len());
     performer.by_messages(Purpose::Alltoall, what, async move |transport: &P::Transport| {
         // There is nobody behind the edge of a grid.
         let neighbour = |ranks: &[i32], at: usize| usize::try_from(ranks[at]).ok();
-        let sends = order.iter().filter_map(|&at| Some((neighbour(comm.destinations(), at)?, sends[at])));
-        let recvs = recvs.iter().enumerate();
-        let recvs = recvs.filter_map(|(at, &piece)| Some((neighbour(comm.sources(), at)?, piece)));
+        let sends = order.filter_map(|at| Some((neighbour(to, at)?, send(at))));
+        let recvs = (0..from.len()).filter_map(|at| Some((neighbour(from, at)?, recv(at))));
         // SAFETY: argument rule 3: a piece for each neighbour, and room for one of each.
         unsafe { exchange(transport, sends, recvs) }.await
     })
@@ -276,9 +276,14 @@ pub fn neighbor_allgather<'a, P: Performer<'a>>(
     recv: Buffer<'_>,
 ) -> Option<P::Outcome> {
     let comm = open(performer)?;
-    let (from, to) = (sources(comm).ok()?.number(), destinations(comm).ok()?.number());
-    let (sends, recvs) = (PerPeer::from_elem(Piece::of(send)?, to), Piece::of(recv)?.times(from)?);
-    with_neighbours(performer, comm, sends, recvs, |comm| arguments::neighbor_allgather(comm, send, recv))
+    let (own, theirs) = (Piece::of(send)?, Piece::of(recv)?.times(sources(comm).ok()?.number())?);
+    with_neighbours(
+        performer,
+        comm,
+        move |_| own,
+        theirs,
+        |comm| arguments::neighbor_allgather(comm, send, recv),
+    )
 }
 
 /// MPI_Neighbor_alltoall.
@@ -289,8 +294,8 @@ pub fn neighbor_alltoall<'a, P: Performer<'a>>(
 ) -> Option<P::Outcome> {
     let comm = open(performer)?;
     let (from, to) = (sources(comm).ok()?.number(), destinations(comm).ok()?.number());
-    let (sends, recvs) = (Piece::of(send)?.times(to)?, Piece::of(recv)?.times(from)?);
-    with_neighbours(performer, comm, sends, recvs, |comm| arguments::neighbor_alltoall(comm, send, recv))
+    let (own, theirs) = (Piece::of(send)?.times(to)?, Piece::of(recv)?.times(from)?);
+    with_neighbours(performer, comm, own, theirs, |comm| arguments::neighbor_alltoall(comm, send, recv))
 }
 
 /// MPI_Neighbor_allgatherv.
@@ -300,9 +305,14 @@ pub fn neighbor_allgatherv<'a, P: Performer<'a>>(
     recv: Varied<'_>,
 ) -> Option<P::Outcome> {
     let comm = open(performer)?;
-    let recvs = pieces(recv, sources(comm).ok()?)?;
-    let sends = PerPeer::from_elem(Piece::of(send)?, destinations(comm).ok()?.number());
-    with_neighbours(performer, comm, sends, recvs, |comm| arguments::neighbor_allgatherv(comm, send, recv))
+    let (own, theirs) = (Piece::of(send)?, pieces(recv, sources(comm).ok()?)?);
+    with_neighbours(
+        performer,
+        comm,
+        move |_| own,
+        move |at| theirs[at],
+        |comm| arguments::neighbor_allgatherv(comm, send, recv),
+    )
 }
 
 /// MPI_Neighbor_alltoallv, MPI_Neighbor_alltoallw.
@@ -312,7 +322,13 @@ pub fn neighbor_alltoallv<'a, P: Performer<'a>>(
     recv: Varied<'_>,
 ) -> Option<P::Outcome> {
     let comm = open(performer)?;
-    let sends = pieces(send, destinations(comm).ok()?)?;
-    let recvs = pieces(recv, sources(comm).ok()?)?;
-    with_neighbours(performer, comm, sends, recvs, |comm| arguments::neighbor_alltoallv(comm, send, recv))
+    let own = pieces(send, destinations(comm).ok()?)?;
+    let theirs = pieces(recv, sources(comm).ok()?)?;
+    with_neighbours(
+        performer,
+        comm,
+        move |at| own[at],
+        move |at| theirs[at],
+        |comm| arguments::neighbor_alltoallv(comm, send, recv),
+    )
 }
