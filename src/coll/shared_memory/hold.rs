@@ -59,6 +59,12 @@ pub(super) fn corrupt_word(team: &mut Team, comm: &Comm, what: CorruptWord) -> E
     )
 }
 
+/// How often a word is looked at: once, where the CPU may be wanted by who will write it.
+#[inline(always)]
+fn looks(engine: &Engine) -> u32 {
+    if engine.config().shape().is_oversubscribed() { 1 } else { POLLS }
+}
+
 /// The team of blocking collectives. It is locked where several threads may be inside the engine. Waiting ends before it returns.
 pub struct Locked<'a> {
     membership: ConditionalGuard<'a, Membership>,
@@ -83,7 +89,7 @@ impl<'a> Locked<'a> {
         membership: ConditionalGuard<'a, Membership>,
         description: Description,
     ) -> Option<Self> {
-        let looks = if engine.config().shape().is_oversubscribed() { 1 } else { POLLS };
+        let looks = looks(engine);
         matches!(*membership, Membership::Member(_)).then_some(Self { membership, looks, description })
     }
 }
@@ -148,27 +154,27 @@ impl Hold for Locked<'_> {
 
 /// The team of nonblocking collectives, in the caller's turn. It is given back when this is dropped. Waiting ends as progress is made.
 pub struct InTurn<'a> {
+    engine: &'a Engine,
     from: &'a BackgroundTeam,
-    /// Whether several threads may be inside the engine.
-    shared: bool,
     membership: Membership,
 }
 
 impl<'a> InTurn<'a> {
     /// Waits for the caller's turn.
-    pub async fn new(from: &'a BackgroundTeam, shared: bool) -> Self {
+    pub async fn new(engine: &'a Engine, from: &'a BackgroundTeam) -> Self {
+        let shared = engine.is_shared();
         let membership = match from.ask(shared) {
             Ok(membership) => membership,
             Err(ticket) => poll_fn(|_| from.take(shared, ticket).map_or(Poll::Pending, Poll::Ready)).await,
         };
-        Self { from, shared, membership }
+        Self { engine, from, membership }
     }
 
     /// Holds the team, if it is the caller's turn and the rank is a member.
     #[inline]
     #[must_use]
-    pub fn at_once(from: &'a BackgroundTeam, shared: bool) -> Option<Self> {
-        let hold = Self { from, shared, membership: from.take_at_once(shared)? };
+    pub fn at_once(engine: &'a Engine, from: &'a BackgroundTeam) -> Option<Self> {
+        let hold = Self { engine, from, membership: from.take_at_once(engine.is_shared())? };
         matches!(hold.membership, Membership::Member(_)).then_some(hold)
     }
 
@@ -180,7 +186,7 @@ impl<'a> InTurn<'a> {
 
 impl Drop for InTurn<'_> {
     fn drop(&mut self) {
-        self.from.give_back(self.shared, core::mem::take(&mut self.membership));
+        self.from.give_back(self.engine.is_shared(), core::mem::take(&mut self.membership));
     }
 }
 
@@ -193,9 +199,14 @@ impl Hold for InTurn<'_> {
         }
     }
 
+    #[inline]
+    fn looks(&self) -> u32 {
+        looks(self.engine)
+    }
+
     async fn wait(&mut self, engine: &Engine, comm: &Comm, condition: Condition) -> Result<()> {
         let awaited = self.team().rounds.awaited(condition);
-        self.from.wait_for(self.shared, awaited);
+        self.from.wait_for(self.engine.is_shared(), awaited);
         let outcome = poll_fn(|_| match self.team().rounds.holds(condition) {
             Ok(false) if !comm.collective().is_given_up() => Poll::Pending,
             outcome => Poll::Ready(outcome),

@@ -45,7 +45,7 @@ use crate::team::{
 use core::future::Future;
 
 /// How often a word is polled, where every rank has a CPU, before the caller waits as for a message: about as long as members
-/// that run in step are apart.
+/// that run in step are apart. Nor does an operation go on in the background before, which costs about as long.
 const POLLS: u32 = 50;
 
 /// Copies bytes of the caller's to where other members read them.

@@ -59,7 +59,7 @@ pub fn team_in_turn<'a>(
         return None;
     }
     let arrival = arrival(engine.config(), operation, comm.size() as usize)?;
-    let hold = InTurn::at_once(team, engine.is_shared())?;
+    let hold = InTurn::at_once(engine, team)?;
     Some(TeamGuard::new(engine, comm, hold, arrival))
 }
 
@@ -155,7 +155,7 @@ impl Transport for NonblockingTransport<'_> {
 
     async fn team(&self, operation: Collective) -> Option<TeamGuard<'_, InTurn<'_>>> {
         let arrival = self.arrival(operation).filter(|_| !self.has_failed())?;
-        let mut hold = InTurn::new(self.team?, self.engine.is_shared()).await;
+        let mut hold = InTurn::new(self.engine, self.team?).await;
         if matches!(hold.membership(), Membership::Unknown) {
             *hold.membership() =
                 join_team(self, self.engine, self.comm, self.mode == CollMode::Persistent).await;
