@@ -73,10 +73,45 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// As for [`Self::bcast`].
     pub async fn allgather(&mut self, all: &mut [u8], sent: usize) -> Result<bool> {
         let block = all.len() / self.size();
+        if block <= PAYLOAD {
+            return self.allgather_few(all, block, sent).await.map(|()| true);
+        }
         if self.copies_equal_blocks(block).await? {
             return self.allgather_direct(None, all, sent).await.map(|()| true);
         }
         self.allgather_in_pieces(all, (Blocks::Equal(block), sent)).await
+    }
+
+    /// [`Self::allgather`] of blocks that fit into slots.
+    async fn allgather_few(&mut self, all: &mut [u8], block: usize, sent: usize) -> Result<()> {
+        let (rank, size) = (self.rank(), self.size());
+        let what = OperationKey::new(Collective::Allgather, 0, sent);
+        self.meet_in_slots(what, |payload| {
+            copy_slice(&all[rank * block..][..block], &mut payload[..block]);
+        })
+        .await?;
+        let mut shown = Ok(());
+        for from in others(rank, size) {
+            let copied = self.read_slot(from, what, |payload| {
+                copy_slice(&payload[..block], &mut all[from * block..][..block]);
+            });
+            shown = shown.and(copied);
+        }
+        self.leave();
+        shown
+    }
+
+    /// Enters a round and shows what `write` writes; returns when all members' slots can be read.
+    async fn meet_in_slots(
+        &mut self,
+        what: OperationKey,
+        write: impl FnOnce(&mut [u8; PAYLOAD]),
+    ) -> Result<()> {
+        wait!(self, self.begin()?);
+        self.write_slot(what, write);
+        self.arrive(|_| {})?;
+        wait!(self, self.completion());
+        Ok(())
     }
 
     /// Whether blocks of `block` bytes each are gathered everywhere in one step: none that fit into slots, however few bytes the control variable asks for. All get the same answer.
@@ -258,49 +293,38 @@ impl<H: Hold> TeamGuard<'_, H> {
         mut write: impl FnMut(usize, usize, &[u8]),
     ) -> Result<bool> {
         let (rank, size) = (self.rank(), self.size());
-        // A slot has no block for the member itself.
-        let few = block * (size - 1) <= PAYLOAD;
-        let in_slot = |of: usize, to: usize| to - usize::from(to > of);
-        let (width, most) = if few {
-            (Width::One, block)
-        } else {
-            let capacity = self.capacity();
-            if capacity.goes_by_messages(Collective::Alltoall, block)
-                || !capacity.has_room_for_alltoall(block)
-            {
-                return Ok(false);
-            }
-            let width = capacity.alltoall_width(block);
-            let most = capacity.alltoall_piece(width);
-            let all = most.min(block).next_multiple_of(16).saturating_mul(size);
-            if !self.has_room_among_all((all, width)).await? {
-                return Ok(false);
-            }
-            (width, most)
-        };
         let what = OperationKey::new(Collective::Alltoall, 0, block);
+        // A slot has no block for the member itself.
+        if block * (size - 1) <= PAYLOAD {
+            return self.alltoall_few(what, block, read, write).await.map(|()| true);
+        }
+        let capacity = self.capacity();
+        if capacity.goes_by_messages(Collective::Alltoall, block) || !capacity.has_room_for_alltoall(block) {
+            return Ok(false);
+        }
+        let width = capacity.alltoall_width(block);
+        let most = capacity.alltoall_piece(width);
+        let all = most.min(block).next_multiple_of(16).saturating_mul(size);
+        if !self.has_room_among_all((all, width)).await? {
+            return Ok(false);
+        }
         let mut at = 0;
         loop {
             let len = most.min(block - at);
             // Blocks begin where elements may, and no two members' blocks are in one stretch of memory.
-            let stride = if few { len } else { len.next_multiple_of(16) };
-            let total = stride * if few { size - 1 } else { size };
+            let stride = len.next_multiple_of(16);
             let done = self
                 .among_all(
                     what,
-                    (total, width),
+                    (stride * size, width),
                     |to, seats| {
                         let peers = (0..size).filter(|&peer| peer != rank);
-                        peers.for_each(|peer| {
-                            let place = if few { in_slot(rank, peer) } else { seats.of(peer) };
-                            read(peer, at, &mut to.part(place * stride, len));
-                        });
+                        peers.for_each(|peer| read(peer, at, &mut to.part(seats.of(peer) * stride, len)));
                     },
                     Wanted::All,
                     |from, bytes, seats| {
                         if from != rank {
-                            let place = if few { in_slot(from, rank) } else { seats.of(rank) };
-                            write(from, at, &bytes[place * stride..][..len]);
+                            write(from, at, &bytes[seats.of(rank) * stride..][..len]);
                         }
                         Ok(())
                     },
@@ -313,6 +337,38 @@ impl<H: Hold> TeamGuard<'_, H> {
             }
         }
     }
+
+    /// [`Self::alltoall`] of blocks that fit into slots, those of one member for all others.
+    async fn alltoall_few(
+        &mut self,
+        what: OperationKey,
+        block: usize,
+        mut read: impl FnMut(usize, usize, &mut Room<'_>),
+        mut write: impl FnMut(usize, usize, &[u8]),
+    ) -> Result<()> {
+        let (rank, size) = (self.rank(), self.size());
+        let place = |of: usize, to: usize| (to - usize::from(to > of)) * block;
+        self.meet_in_slots(what, |payload| {
+            others(rank, size).for_each(|peer| {
+                read(peer, 0, &mut Room::from(&mut payload[place(rank, peer)..][..block]));
+            });
+        })
+        .await?;
+        let mut shown = Ok(());
+        for from in others(rank, size) {
+            let block = self.read_slot(from, what, |payload| {
+                write(from, 0, &payload[place(from, rank)..][..block]);
+            });
+            shown = shown.and(block);
+        }
+        self.leave();
+        shown
+    }
+}
+
+/// The members but `rank`, from the one behind it on.
+fn others(rank: usize, size: usize) -> impl Iterator<Item = usize> {
+    (rank + 1..size).chain(0..rank)
 }
 
 /// What lies before the bytes `range`, these, and what lies behind them.
