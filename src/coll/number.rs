@@ -43,6 +43,7 @@ fn rounds(engine: &Engine, comm: &Comm) -> u64 {
 
 impl<'a> NumberedCall<'a> {
     /// Numbers a blocking call that begins, and is over when the result is dropped.
+    #[inline]
     #[must_use]
     pub fn begin(engine: &'a Engine, comm: &'a Comm) -> Self {
         let rounds = rounds(engine, comm);
@@ -70,6 +71,7 @@ impl<'a> NumberedCall<'a> {
 }
 
 impl Drop for NumberedCall<'_> {
+    #[inline]
     fn drop(&mut self) {
         let taken = rounds(self.engine, self.comm).wrapping_sub(self.rounds);
         self.comm.count_calls(1_u64.wrapping_sub(taken));

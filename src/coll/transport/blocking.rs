@@ -62,6 +62,7 @@ pub fn blocking_barrier(engine: &Engine, comm: &Comm) -> Result<()> {
 
 impl<'a> BlockingTransport<'a> {
     /// Makes a transport for an operation among the peers of `comm`.
+    #[inline(always)]
     #[must_use]
     pub fn new(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Self {
         Self { all: !comm.is_inter(), ..Self::tagged(engine, comm, purpose as i32) }
@@ -78,6 +79,7 @@ impl<'a> BlockingTransport<'a> {
     }
 
     /// Makes a transport for messages among some of the peers, with a tag of its own.
+    #[inline(always)]
     #[must_use]
     pub fn tagged(engine: &'a Engine, comm: &'a Comm, tag: i32) -> Self {
         Self {

@@ -181,6 +181,7 @@ fn extent(error: &Error) -> u8 {
 impl<'a> Failure<'a> {
     /// Of an operation on `comm`, which begins with one if a member has died some time ago or the communicator is revoked. Messages among some of the
     /// members, which have a user's tag, are not concerned by the death of others.
+    #[inline(always)]
     fn new(engine: &'a Engine, comm: &'a Comm, tag: i32) -> Self {
         let given_up = tag > 0 && comm.collective().is_given_up();
         let failure = if given_up { engine.trouble_of(comm.collective()) } else { None };
