@@ -320,11 +320,6 @@ impl JobHeader {
         self.sender_fences.load(Ordering::Relaxed) != 0
     }
 
-    /// Switches the senders' fences for all ranks. To be called before the first message: ranks read the mode once.
-    pub fn set_sender_fences(&self, on: bool) {
-        self.sender_fences.store(u32::from(on), Ordering::Relaxed);
-    }
-
     /// Calls for the end of the job. Returns false if a rank has done so before (header rule 2).
     pub fn set_abort(&self, abort: Abort) -> bool {
         self.abort.set(abort)

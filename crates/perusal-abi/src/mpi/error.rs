@@ -19,12 +19,6 @@ pub fn last_used_code() -> c_int {
     added().last()
 }
 
-/// Is `code` one that an error handler may be called with?
-#[must_use]
-pub fn is_code(code: c_int) -> bool {
-    added().class(code).is_ok()
-}
-
 /// MPI_Error_class.
 pub fn class(code: c_int) -> Result<c_int> {
     added().class(code)
