@@ -78,7 +78,7 @@ pub unsafe extern "C" fn open(
     out: *mut *mut Fid,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the interface promises a valid structure.
+    // SAFETY: caller rule 3: a valid structure.
     let attr = unsafe { &mut *attr };
     // FI_EVENT (as FI_COMPLETION) asks for insertions to be reported to an event queue, a name for a table that processes share.
     if attr.flags & FI_COMPLETION != 0 || !attr.name.is_null() || attr.rx_ctx_bits != 0 {
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn open(
     if attr.kind != FI_AV_TABLE && attr.kind != FI_AV_MAP {
         return -FI_EINVAL;
     }
-    // SAFETY: the interface promises a domain of ours, and a place for the object.
+    // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object.
     unsafe {
         let lock = with(domain, |domain: &Domain| Arc::clone(&domain.lock));
         give(FI_CLASS_AV, &FID, [table(&AV)], &lock, Rc::new(Vector::default()), context, out)
@@ -116,7 +116,7 @@ unsafe extern "C" fn insert(
         let mut inserted = 0;
         let mut next = addresses;
         for at in 0..count {
-            // SAFETY: the interface promises `count` names, one behind the other, each with a zero at its end.
+            // SAFETY: caller rule 3: `count` names, one behind the other, each with a zero at its end.
             let bytes = unsafe {
                 let bytes = std::slice::from_raw_parts(next, libc::strnlen(next.cast(), NAME_BYTES));
                 next = next.add(bytes.len() + 1);
@@ -125,7 +125,7 @@ unsafe extern "C" fn insert(
             let name = named(bytes);
             let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
             inserted += c_int::from(name.is_ok());
-            // SAFETY: the interface promises `count` places, or none; and as many errors where it asks for them.
+            // SAFETY: caller rule 3: `count` places, or none; and as many errors where it asks for them.
             unsafe {
                 if !out.is_null() {
                     *out.add(at) = number;
@@ -137,7 +137,7 @@ unsafe extern "C" fn insert(
         }
         inserted
     };
-    // SAFETY: the interface promises an address vector of ours.
+    // SAFETY: caller rule 1: an address vector of ours.
     unsafe { with(av, insert) }
 }
 
@@ -157,25 +157,25 @@ unsafe extern "C" fn insert_service(
     _flags: u64,
     _context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the interface promises C strings, or null.
+    // SAFETY: caller rule 3: C strings, or null.
     let asked = unsafe { crate::info::asked(node, service) };
     let insert = |av: &Av| {
         let name = asked.as_deref().ok_or(FI_EADDRNOTAVAIL).and_then(named);
         if !out.is_null() {
             let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
-            // SAFETY: the interface promises a place, or none.
+            // SAFETY: caller rule 3: a place, or none.
             unsafe { *out = number };
         }
         name.map_or_else(|error| -error, |_| 1)
     };
-    // SAFETY: the interface promises an address vector of ours.
+    // SAFETY: caller rule 1: an address vector of ours.
     unsafe { with(av, insert) }
 }
 
 unsafe extern "C" fn remove(av: *mut Fid, numbers: *const u64, count: usize, _: u64) -> c_int {
     let remove = |av: &Av| {
         for at in 0..count {
-            // SAFETY: the interface promises `count` numbers.
+            // SAFETY: caller rule 3: `count` numbers.
             let number = unsafe { *numbers.add(at) };
             match av.value.entries.borrow_mut().get_mut(number as usize) {
                 Some(entry @ Some(_)) => *entry = None,
@@ -186,7 +186,7 @@ unsafe extern "C" fn remove(av: *mut Fid, numbers: *const u64, count: usize, _: 
         }
         0
     };
-    // SAFETY: the interface promises an address vector of ours.
+    // SAFETY: caller rule 1: an address vector of ours.
     unsafe { with(av, remove) }
 }
 
@@ -196,14 +196,14 @@ unsafe extern "C" fn lookup(av: *mut Fid, number: u64, out: *mut u8, len: *mut u
             return -FI_EINVAL;
         };
         let bytes = name.to_bytes();
-        // SAFETY: the interface promises `*len` bytes.
+        // SAFETY: caller rule 3: `*len` bytes.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), out, bytes.len().min(*len));
             *len = bytes.len();
         }
         0
     };
-    // SAFETY: the interface promises an address vector of ours.
+    // SAFETY: caller rule 1: an address vector of ours.
     unsafe { with(av, lookup) }
 }
 
@@ -213,7 +213,7 @@ unsafe extern "C" fn straddr(
     out: *mut c_char,
     len: *mut usize,
 ) -> *const c_char {
-    // SAFETY: the interface promises an address, which ends with a zero, and `*len` bytes.
+    // SAFETY: caller rule 3: an address, which ends with a zero, and `*len` bytes.
     unsafe {
         let text = libc::strnlen(address.cast(), NAME_BYTES);
         if *len > 0 {

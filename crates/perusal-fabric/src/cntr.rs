@@ -42,7 +42,7 @@ pub unsafe extern "C" fn open(
     out: *mut *mut Fid,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the interface promises null or a valid structure.
+    // SAFETY: caller rule 3: null or a valid structure.
     let (events, wait) = unsafe { attr.as_ref() }.map_or((0, 0), |attr| (attr.events, attr.wait_obj));
     // Operations are counted (FI_CNTR_EVENTS_COMP), not bytes.
     if events != 0 || ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait) {
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn open(
     if let (FI_WAIT_FD, Err(error)) = (wait, counter.make_waker()) {
         return -error;
     }
-    // SAFETY: the interface promises a domain of ours, and a place for the object.
+    // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object.
     unsafe {
         let lock = with(domain, |domain: &Domain| Arc::clone(&domain.lock));
         give(FI_CLASS_CNTR, &FID, [table(&CNTR)], &lock, counter, context, out)
@@ -65,7 +65,7 @@ unsafe extern "C" fn read(cntr: *mut Fid) -> u64 {
         cntr.value.seen.set((cntr.value.value.get(), cntr.value.errors.get()));
         cntr.value.value.get()
     };
-    // SAFETY: the interface promises a counter of ours.
+    // SAFETY: caller rule 1: a counter of ours.
     unsafe { with(cntr, read) }
 }
 
@@ -75,7 +75,7 @@ unsafe extern "C" fn readerr(cntr: *mut Fid) -> u64 {
         cntr.value.seen.set((cntr.value.value.get(), cntr.value.errors.get()));
         cntr.value.errors.get()
     };
-    // SAFETY: the interface promises a counter of ours.
+    // SAFETY: caller rule 1: a counter of ours.
     unsafe { with(cntr, read) }
 }
 
@@ -91,37 +91,37 @@ unsafe fn change(cntr: *mut Fid, change: impl FnOnce(&Counter)) -> c_int {
             waker.completed();
         }
     };
-    // SAFETY: the caller promises it.
+    // SAFETY: a counter of ours, as the caller promises.
     unsafe { with(cntr, change) };
     0
 }
 
 unsafe extern "C" fn add(cntr: *mut Fid, by: u64) -> c_int {
-    // SAFETY: the interface promises a counter of ours.
+    // SAFETY: caller rule 1: a counter of ours.
     unsafe { change(cntr, |counter| counter.value.set(counter.value.get().wrapping_add(by))) }
 }
 
 unsafe extern "C" fn set(cntr: *mut Fid, value: u64) -> c_int {
-    // SAFETY: the interface promises a counter of ours.
+    // SAFETY: caller rule 1: a counter of ours.
     unsafe { change(cntr, |counter| counter.value.set(value)) }
 }
 
 unsafe extern "C" fn adderr(cntr: *mut Fid, by: u64) -> c_int {
-    // SAFETY: the interface promises a counter of ours.
+    // SAFETY: caller rule 1: a counter of ours.
     unsafe { change(cntr, |counter| counter.errors.set(counter.errors.get().wrapping_add(by))) }
 }
 
 unsafe extern "C" fn seterr(cntr: *mut Fid, value: u64) -> c_int {
-    // SAFETY: the interface promises a counter of ours.
+    // SAFETY: caller rule 1: a counter of ours.
     unsafe { change(cntr, |counter| counter.errors.set(value)) }
 }
 
 unsafe extern "C" fn wait(cntr: *mut Fid, threshold: u64, timeout: c_int) -> c_int {
     let start = Instant::now();
-    // SAFETY: the interface promises a counter of ours.
+    // SAFETY: caller rule 1: a counter of ours.
     let errors = unsafe { with(cntr, |cntr: &Cntr| cntr.value.errors.get()) };
     for tries in 0_u32.. {
-        // SAFETY: the same promise.
+        // SAFETY: caller rule 1: a counter of ours.
         unsafe {
             if read(cntr) >= threshold {
                 return 0;
@@ -131,7 +131,7 @@ unsafe extern "C" fn wait(cntr: *mut Fid, threshold: u64, timeout: c_int) -> c_i
             }
         }
         let Some(left) = left_of(timeout, start) else { return -FI_ETIMEDOUT };
-        // SAFETY: the same promise.
+        // SAFETY: caller rule 1: a counter of ours.
         unsafe { pause::<Counter>(cntr, tries, left) };
     }
     -FI_ETIMEDOUT

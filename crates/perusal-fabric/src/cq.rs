@@ -42,7 +42,7 @@ pub unsafe extern "C" fn open(
     out: *mut *mut Fid,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the interface promises null or a valid structure.
+    // SAFETY: caller rule 3: null or a valid structure.
     let (format, wait) = unsafe { attr.as_ref() }.map_or((0, 0), |attr| (attr.format, attr.wait_obj));
     if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait) {
         return -FI_ENOSYS;
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn open(
     if let (FI_WAIT_FD, Err(error)) = (wait, queue.make_waker()) {
         return -error;
     }
-    // SAFETY: the interface promises a domain of ours, and a place for the object.
+    // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object.
     unsafe {
         let lock = with(domain, |domain: &Domain| Arc::clone(&domain.lock));
         give(FI_CLASS_CQ, &FID, [table(&CQ)], &lock, queue, context, out)
@@ -81,7 +81,7 @@ unsafe fn take(queue: &Queue, buf: *mut u8, count: usize, sources: *mut u64) -> 
         if front.error != 0 {
             break;
         }
-        // SAFETY: the caller promises room for `count` entries and addresses.
+        // SAFETY: there is room for `count` entries and addresses, as the caller promises.
         unsafe {
             queue.write(&front.entry, buf, taken);
             if !sources.is_null() {
@@ -103,12 +103,12 @@ unsafe fn take(queue: &Queue, buf: *mut u8, count: usize, sources: *mut u64) -> 
 }
 
 unsafe extern "C" fn read(cq: *mut Fid, buf: *mut u8, count: usize) -> isize {
-    // SAFETY: the interface promises a completion queue of ours and room for the entries.
+    // SAFETY: caller rule 1: a completion queue of ours; caller rule 3: room for the entries.
     unsafe { with(cq, |cq: &Cq| take(&cq.value, buf, count, std::ptr::null_mut())) }
 }
 
 unsafe extern "C" fn readfrom(cq: *mut Fid, buf: *mut u8, count: usize, sources: *mut u64) -> isize {
-    // SAFETY: the interface promises a completion queue of ours and room for the entries.
+    // SAFETY: caller rule 1: a completion queue of ours; caller rule 3: room for the entries.
     unsafe { with(cq, |cq: &Cq| take(&cq.value, buf, count, sources)) }
 }
 
@@ -119,7 +119,7 @@ unsafe extern "C" fn sread(
     cond: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the same promises.
+    // SAFETY: caller rule 1: a completion queue of ours; caller rule 3: room for the entries.
     unsafe { sreadfrom(cq, buf, count, std::ptr::null_mut(), cond, timeout) }
 }
 
@@ -133,22 +133,22 @@ unsafe extern "C" fn sreadfrom(
 ) -> isize {
     let start = Instant::now();
     for tries in 0_u32.. {
-        // SAFETY: the interface promises a completion queue of ours and room for the entries.
+        // SAFETY: caller rule 1: a completion queue of ours; caller rule 3: room for the entries.
         let taken = unsafe { with(cq, |cq: &Cq| take(&cq.value, buf, count, sources)) };
-        // SAFETY: the same promise.
+        // SAFETY: caller rule 1: a completion queue of ours.
         let signaled = unsafe { with(cq, |cq: &Cq| cq.value.signaled.take()) };
         let left = left_of(timeout, start);
         let (true, false, Some(left)) = (taken == -(FI_EAGAIN as isize), signaled, left) else {
             return taken;
         };
-        // SAFETY: the same promise.
+        // SAFETY: caller rule 1: a completion queue of ours.
         unsafe { pause::<Queue>(cq, tries, left) };
     }
     -(FI_EAGAIN as isize)
 }
 
 unsafe extern "C" fn signal(cq: *mut Fid) -> c_int {
-    // SAFETY: the interface promises a completion queue of ours.
+    // SAFETY: caller rule 1: a completion queue of ours.
     unsafe {
         with(cq, |cq: &Cq| {
             cq.value.signaled.set(true);
@@ -169,7 +169,7 @@ unsafe extern "C" fn readerr(cq: *mut Fid, out: *mut CqErrEntry, _: u64) -> isiz
         };
         done.pop_front();
         let entry = front.entry;
-        // SAFETY: the interface promises room for the entry. What there was of room for more data is left alone.
+        // SAFETY: caller rule 3: room for the entry. What there was of room for more data is left alone.
         unsafe {
             let (err_data, err_data_size) = ((*out).err_data, 0);
             *out = CqErrEntry {
@@ -188,7 +188,7 @@ unsafe extern "C" fn readerr(cq: *mut Fid, out: *mut CqErrEntry, _: u64) -> isiz
         }
         1
     };
-    // SAFETY: the interface promises a completion queue of ours.
+    // SAFETY: caller rule 1: a completion queue of ours.
     unsafe { with(cq, readerr) }
 }
 
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn strerror(
 ) -> *const c_char {
     let text = crate::api::error_text(number);
     if !buf.is_null() && len > 0 {
-        // SAFETY: the interface promises `len` bytes.
+        // SAFETY: caller rule 3: `len` bytes.
         unsafe {
             libc::strncpy(buf, text, len - 1);
             *buf.add(len - 1) = 0;

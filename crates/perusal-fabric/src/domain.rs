@@ -31,10 +31,10 @@ static FABRIC: Table<6> = Table::new([
 ///
 /// As fi_fabric(3) says.
 pub unsafe extern "C" fn fabric(attr: *mut FabricAttr, out: *mut *mut Fid, context: *mut c_void) -> c_int {
-    // SAFETY: the interface promises a valid structure.
+    // SAFETY: caller rule 3: a valid structure.
     let version = unsafe { (*attr).api_version };
     let lock = Arc::new(Lock::default());
-    // SAFETY: the interface promises a place for the object.
+    // SAFETY: caller rule 3: a place for the object.
     unsafe { give(FI_CLASS_FABRIC, &FABRIC_FID, (table(&FABRIC), version), &lock, (), context, out) }
 }
 
@@ -87,7 +87,7 @@ unsafe extern "C" fn domain(
     out: *mut *mut Fid,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the interface promises a valid structure.
+    // SAFETY: caller rule 3: a valid structure.
     let attr = unsafe { (*info).domain_attr.as_ref() };
     let threading = attr.map_or(FI_THREAD_SAFE, |attr| attr.threading);
     let lock = Arc::new(Lock::new(threading != FI_THREAD_DOMAIN));
@@ -96,7 +96,7 @@ unsafe extern "C" fn domain(
     let regions = Rc::new(Regions::new(asks(FI_MR_VIRT_ADDR), asks(FI_MR_PROV_KEY)));
     let shared = Rc::new(Shared { regions, endpoints: RefCell::default() });
     let head = [table(&DOMAIN), table(&mr::TABLE)];
-    // SAFETY: the interface promises a place for the object.
+    // SAFETY: caller rule 3: a place for the object.
     unsafe { give(FI_CLASS_DOMAIN, &DOMAIN_FID, head, &lock, shared, context, out) }
 }
 
@@ -110,7 +110,7 @@ unsafe extern "C" fn domain2(
     if flags != 0 {
         return -FI_EBADFLAGS;
     }
-    // SAFETY: the same promises.
+    // SAFETY: caller rule 1: a fabric of ours; caller rule 3: a valid structure, and a place for the object.
     unsafe { domain(fabric, info, out, context) }
 }
 
@@ -124,7 +124,7 @@ unsafe extern "C" fn endpoint2(
     if flags != 0 {
         return -FI_EBADFLAGS;
     }
-    // SAFETY: the same promises.
+    // SAFETY: caller rule 1: a domain of ours; caller rule 3: a valid structure, and a place for the object.
     unsafe { ep::open(domain, info, out, context) }
 }
 
@@ -158,16 +158,16 @@ unsafe extern "C" fn eq_open(
     out: *mut *mut Fid,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the interface promises null or a valid structure.
+    // SAFETY: caller rule 3: null or a valid structure.
     let wait = unsafe { attr.as_ref() }.map_or(FI_WAIT_NONE, |attr| attr.wait_obj);
     if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD].contains(&wait) {
         return -FI_ENOSYS;
     }
-    // SAFETY: the interface promises a fabric of ours.
+    // SAFETY: caller rule 1: a fabric of ours.
     let _ = unsafe { with(fabric, |fabric: &Fabric| fabric.head.1) };
     // Threads may write and read at once.
     let lock = Arc::new(Lock::new(true));
-    // SAFETY: the interface promises a place for the object.
+    // SAFETY: caller rule 3: a place for the object.
     unsafe { give(FI_CLASS_EQ, &EQ_FID, [table(&EQ)], &lock, Events::default(), context, out) }
 }
 
@@ -179,7 +179,7 @@ unsafe extern "C" fn eq_read(eq: *mut Fid, event: *mut u32, buf: *mut u8, len: u
             return -(FI_ETOOSMALL as isize);
         }
         let read = bytes.len();
-        // SAFETY: the interface promises `len` bytes and a place for the event.
+        // SAFETY: caller rule 3: `len` bytes and a place for the event.
         unsafe {
             *event = *number;
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), buf, read);
@@ -189,7 +189,7 @@ unsafe extern "C" fn eq_read(eq: *mut Fid, event: *mut u32, buf: *mut u8, len: u
         }
         read as isize
     };
-    // SAFETY: the interface promises an event queue of ours.
+    // SAFETY: caller rule 1: an event queue of ours.
     unsafe { with(eq, read) }
 }
 
@@ -203,7 +203,7 @@ unsafe extern "C" fn eq_sread(
 ) -> isize {
     let start = std::time::Instant::now();
     loop {
-        // SAFETY: the same promises.
+        // SAFETY: caller rule 1: an event queue of ours; caller rule 3: `len` bytes and a place for the event.
         let read = unsafe { eq_read(eq, event, buf, len, flags) };
         if read != -(FI_EAGAIN as isize) || (timeout >= 0 && start.elapsed().as_millis() >= timeout as u128) {
             return read;
@@ -217,10 +217,10 @@ unsafe extern "C" fn eq_readerr(_: *mut Fid, _: *mut c_void, _: u64) -> isize {
 }
 
 unsafe extern "C" fn eq_write(eq: *mut Fid, event: u32, buf: *const u8, len: usize, _: u64) -> isize {
-    // SAFETY: the interface promises `len` bytes; of none, perhaps no address.
+    // SAFETY: caller rule 3: `len` bytes; of none, perhaps no address.
     let bytes = if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(buf, len) } };
     let bytes: Box<[u8]> = bytes.into();
-    // SAFETY: the interface promises an event queue of ours.
+    // SAFETY: caller rule 1: an event queue of ours.
     unsafe { with(eq, |eq: &Eq| eq.value.borrow_mut().push_back((event, bytes))) };
     len as isize
 }

@@ -93,7 +93,7 @@ pub unsafe extern "C" fn open(
     out: *mut *mut Fid,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the interface promises valid structures.
+    // SAFETY: caller rule 3: valid structures.
     let (caps, send_flags, receive_flags) = unsafe {
         let info = &*info;
         (
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn open(
             info.rx_attr.as_ref().map_or(0, |rx| rx.op_flags),
         )
     };
-    // SAFETY: the same structures; a source address has as many bytes as it says.
+    // SAFETY: caller rule 3: a valid structure, whose source address has as many bytes as it says.
     let source = unsafe { crate::info::bytes_of((*info).src_addr, (*info).src_addrlen) };
     // Only the name of a service can be had again.
     let Some(service) = source.map_or(Some(Service::default()), Service::parse) else {
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn open(
         table(&rma::ATOMIC),
         table(&COLLECTIVE),
     ];
-    // SAFETY: the interface promises a domain of ours, and a place for the object.
+    // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object.
     unsafe {
         let lock = with(domain, |domain: &Domain| {
             domain.value.add(&bindings.endpoint);
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn open(
 }
 
 unsafe extern "C" fn bind(ep: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: the interface promises an object of the same domain.
+    // SAFETY: caller rule 1: an object of the same domain.
     let class = unsafe { (*other).class };
     let bind = |ep: &Ep| {
         let endpoint = &ep.value.endpoint;
@@ -153,7 +153,7 @@ unsafe extern "C" fn bind(ep: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
                 ep.value.has_addresses.set(true);
             }
             FI_CLASS_CQ => {
-                // SAFETY: as above.
+                // SAFETY: its class says that it is one of ours; the lock of the domain is held.
                 let queue = &unsafe { &*other.cast::<Cq>() }.value;
                 queue.bound.add(endpoint);
                 let select = flags & FI_SELECTIVE_COMPLETION != 0;
@@ -168,7 +168,7 @@ unsafe extern "C" fn bind(ep: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
                 }
             }
             FI_CLASS_CNTR => {
-                // SAFETY: as above.
+                // SAFETY: its class says that it is one of ours; the lock of the domain is held.
                 let counter = &unsafe { &*other.cast::<Cntr>() }.value;
                 counter.bound.add(endpoint);
                 if flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) != 0 {
@@ -191,7 +191,7 @@ unsafe extern "C" fn bind(ep: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
         }
         0
     };
-    // SAFETY: the interface promises an endpoint of ours.
+    // SAFETY: caller rule 1: an endpoint of ours.
     unsafe { with(ep, bind) }
 }
 
@@ -213,7 +213,7 @@ unsafe extern "C" fn control(ep: *mut Fid, command: c_int, _: *mut c_void) -> c_
         0
     };
     match command {
-        // SAFETY: the interface promises an endpoint of ours.
+        // SAFETY: caller rule 1: an endpoint of ours.
         FI_ENABLE => unsafe { with(ep, enable) },
         _ => -FI_ENOSYS,
     }
@@ -222,7 +222,7 @@ unsafe extern "C" fn control(ep: *mut Fid, command: c_int, _: *mut c_void) -> c_
 unsafe extern "C" fn getname(ep: *mut Fid, out: *mut u8, len: *mut usize) -> c_int {
     let getname = |ep: &Ep| {
         let bytes = ep.value.endpoint.borrow().name().to_bytes();
-        // SAFETY: the interface promises `*len` bytes.
+        // SAFETY: caller rule 3: `*len` bytes.
         unsafe {
             let room = *len;
             *len = bytes.len();
@@ -232,12 +232,12 @@ unsafe extern "C" fn getname(ep: *mut Fid, out: *mut u8, len: *mut usize) -> c_i
             if room < bytes.len() { -FI_ETOOSMALL } else { 0 }
         }
     };
-    // SAFETY: the interface promises an endpoint of ours.
+    // SAFETY: caller rule 1: an endpoint of ours.
     unsafe { with(ep, getname) }
 }
 
 unsafe extern "C" fn cancel(ep: *mut Fid, context: *mut c_void) -> isize {
-    // SAFETY: the interface promises an endpoint of ours.
+    // SAFETY: caller rule 1: an endpoint of ours.
     unsafe { with(ep, |ep: &Ep| ep.value.endpoint.borrow_mut().core.cancel(context)) };
     0
 }
@@ -252,7 +252,7 @@ unsafe extern "C" fn getopt(
     if level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV {
         return -FI_ENOPROTOOPT;
     }
-    // SAFETY: the interface promises an endpoint of ours and a length.
+    // SAFETY: caller rule 1: an endpoint of ours; caller rule 3: a length, and a value of it.
     unsafe {
         if *len < size_of::<usize>() {
             return -FI_ETOOSMALL;
@@ -276,7 +276,7 @@ unsafe extern "C" fn setopt(
     if len != size_of::<usize>() {
         return -FI_EINVAL;
     }
-    // SAFETY: the interface promises an endpoint of ours and a value.
+    // SAFETY: caller rule 1: an endpoint of ours; caller rule 3: a value.
     unsafe {
         let value = *value;
         with(ep, |ep: &Ep| ep.value.endpoint.borrow_mut().core.min_multi_recv = value);
@@ -312,7 +312,7 @@ const DELIVERY: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
 /// `ep` is an endpoint of ours; the buffers are as [`Spans`] wants them.
 #[inline(always)]
 unsafe fn send_to(ep: *mut Fid, spans: Spans, to: To) -> isize {
-    // SAFETY: the caller promises it.
+    // SAFETY: an endpoint of ours, as the caller promises.
     let (ep, _locked) = unsafe { locked::<Tables<7>, Bindings>(ep) };
     if let Err(error) = ep.value.check_enabled() {
         return answer(Err(error));
@@ -352,7 +352,7 @@ struct From {
 /// As [`send_to`].
 #[inline(always)]
 unsafe fn receive_from(ep: *mut Fid, spans: Spans, from: From) -> isize {
-    // SAFETY: the caller promises it.
+    // SAFETY: an endpoint of ours, as the caller promises.
     let (ep, _locked) = unsafe { locked::<Tables<7>, Bindings>(ep) };
     if let Err(error) = ep.value.check_enabled() {
         return answer(Err(error));
@@ -387,8 +387,7 @@ unsafe fn receive_from(ep: *mut Fid, spans: Spans, from: From) -> isize {
     0
 }
 
-// The functions of the interface. Each has the same promises: an endpoint of ours, buffers that stay valid until the operation completes
-// (fi_msg(3), fi_tagged(3)), arrays of as many entries as said.
+// The functions of the interface, whose callers keep the caller rules of `api` (fi_msg(3), fi_tagged(3)).
 
 #[rustfmt::skip]
 mod functions {
@@ -397,15 +396,15 @@ mod functions {
     type C = *mut c_void;
 
     pub unsafe extern "C" fn recv(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { receive_from(ep, Spans::one(buf, len), From { address, tag: None, context, flags: None }) }
     }
     pub unsafe extern "C" fn recvv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { receive_from(ep, Spans::of(iov, count), From { address, tag: None, context, flags: None }) }
     }
     pub unsafe extern "C" fn recvmsg(ep: *mut Fid, msg: *const Msg, flags: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let msg = &*msg;
             if msg.iov_count > IOV_LIMIT { return -(FI_EINVAL as isize); }
@@ -413,15 +412,15 @@ mod functions {
         }
     }
     pub unsafe extern "C" fn send(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: None, context, flags: None, silent: false }) }
     }
     pub unsafe extern "C" fn sendv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { send_to(ep, Spans::of(iov, count), To { address, tag: None, data: None, context, flags: None, silent: false }) }
     }
     pub unsafe extern "C" fn sendmsg(ep: *mut Fid, msg: *const Msg, flags: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let msg = &*msg;
             if msg.iov_count > IOV_LIMIT { return -(FI_EINVAL as isize); }
@@ -430,27 +429,27 @@ mod functions {
         }
     }
     pub unsafe extern "C" fn inject(ep: *mut Fid, buf: P, len: usize, address: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: None, context: std::ptr::null_mut(), flags: None, silent: true }) }
     }
     pub unsafe extern "C" fn senddata(ep: *mut Fid, buf: P, len: usize, _: C, data: u64, address: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: Some(data), context, flags: None, silent: false }) }
     }
     pub unsafe extern "C" fn injectdata(ep: *mut Fid, buf: P, len: usize, data: u64, address: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: Some(data), context: std::ptr::null_mut(), flags: None, silent: true }) }
     }
     pub unsafe extern "C" fn trecv(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, tag: u64, ignore: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { receive_from(ep, Spans::one(buf, len), From { address, tag: Some((tag, ignore)), context, flags: None }) }
     }
     pub unsafe extern "C" fn trecvv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, tag: u64, ignore: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { receive_from(ep, Spans::of(iov, count), From { address, tag: Some((tag, ignore)), context, flags: None }) }
     }
     pub unsafe extern "C" fn trecvmsg(ep: *mut Fid, msg: *const MsgTagged, flags: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let msg = &*msg;
             if msg.iov_count > IOV_LIMIT { return -(FI_EINVAL as isize); }
@@ -458,15 +457,15 @@ mod functions {
         }
     }
     pub unsafe extern "C" fn tsend(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, tag: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: None, context, flags: None, silent: false }) }
     }
     pub unsafe extern "C" fn tsendv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, tag: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { send_to(ep, Spans::of(iov, count), To { address, tag: Some(tag), data: None, context, flags: None, silent: false }) }
     }
     pub unsafe extern "C" fn tsendmsg(ep: *mut Fid, msg: *const MsgTagged, flags: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let msg = &*msg;
             if msg.iov_count > IOV_LIMIT { return -(FI_EINVAL as isize); }
@@ -475,16 +474,16 @@ mod functions {
         }
     }
     pub unsafe extern "C" fn tinject(ep: *mut Fid, buf: P, len: usize, address: u64, tag: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: None, context: std::ptr::null_mut(), flags: None, silent: true }) }
     }
     #[allow(clippy::too_many_arguments, reason = "the interface's signature")]
     pub unsafe extern "C" fn tsenddata(ep: *mut Fid, buf: P, len: usize, _: C, data: u64, address: u64, tag: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: Some(data), context, flags: None, silent: false }) }
     }
     pub unsafe extern "C" fn tinjectdata(ep: *mut Fid, buf: P, len: usize, data: u64, address: u64, tag: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: Some(data), context: std::ptr::null_mut(), flags: None, silent: true }) }
     }
 }

@@ -58,7 +58,7 @@ fn mr_mode(hinted: i32) -> i32 {
 
 /// Memory that fi_freeinfo gives back, zeroed, with room behind it for what later versions of a structure append.
 fn allocate<T>() -> *mut T {
-    // SAFETY: a plain call.
+    // SAFETY: calloc takes two numbers.
     unsafe { libc::calloc(1, size_of::<T>() + 256) }.cast()
 }
 
@@ -91,7 +91,7 @@ struct Wanted {
 ///
 /// `hints` is null or a valid `struct fi_info`.
 unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
-    // SAFETY: the caller promises it.
+    // SAFETY: null or a valid structure, as the caller promises.
     let Some(hints) = (unsafe { hints.as_ref() }) else { return Some(Wanted::default()) };
     let mut wanted = Wanted { caps: hints.caps, ..Wanted::default() };
     let offered = offered();
@@ -151,7 +151,7 @@ fn name_is(name: *const c_char, own: &CStr) -> bool {
 ///
 /// `at` is null or has `len` bytes, which outlive what is returned.
 pub unsafe fn bytes_of<'a>(at: *const c_void, len: usize) -> Option<&'a [u8]> {
-    // SAFETY: the caller promises it.
+    // SAFETY: an address that is not null has `len` bytes, as the caller promises.
     (!at.is_null()).then(|| unsafe { std::slice::from_raw_parts(at.cast(), len) })
 }
 
@@ -162,7 +162,7 @@ pub unsafe fn bytes_of<'a>(at: *const c_void, len: usize) -> Option<&'a [u8]> {
 ///
 /// Each is null or a C string.
 pub unsafe fn asked(node: *const c_char, service: *const c_char) -> Option<Vec<u8>> {
-    // SAFETY: the caller promises it.
+    // SAFETY: a text that is not null is a C string, as the caller promises.
     let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
     let (node, service) = (text(node), text(service));
     if let Some(node) = node {
@@ -193,7 +193,7 @@ unsafe fn addresses(
 ) -> Option<Addresses> {
     let names = !node.is_null() || !service.is_null();
     let is_source = flags & FI_SOURCE != 0;
-    // SAFETY: the caller promises C strings or null, and valid hints with their addresses, or none.
+    // SAFETY: C strings or null, and valid hints with their addresses, or none, as the caller promises.
     let (asked, source, destination) = unsafe {
         let hints = hints.as_ref();
         (
@@ -332,9 +332,9 @@ pub unsafe extern "C" fn getinfo(
     hints: *const Info,
     out: *mut *mut Info,
 ) -> c_int {
-    // SAFETY: the interface promises valid hints, or none.
+    // SAFETY: caller rule 3: valid hints, or none.
     let Some(wanted) = (unsafe { wanted(hints) }) else { return -FI_ENODATA };
-    // SAFETY: the same promises.
+    // SAFETY: caller rule 3: C strings or null; valid hints, or none.
     let Some((source, destination)) = (unsafe { addresses(node, service, flags, hints) }) else {
         return -FI_ENODATA;
     };

@@ -50,7 +50,7 @@ pub static TABLE: Table<3> = Table::new([reg as *const (), regv as *const (), re
 
 /// Binds a counter of accesses (FI_RMA_EVENT), or an endpoint: the keys are the domain's, so every endpoint serves them.
 unsafe extern "C" fn bind(mr: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: the interface promises an object of the same domain.
+    // SAFETY: caller rule 1: an object of the same domain.
     let class = unsafe { (*other).class };
     let bind = |mr: &Mr| match class {
         FI_CLASS_EP => 0,
@@ -70,7 +70,7 @@ unsafe extern "C" fn bind(mr: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
         }
         _ => -FI_EINVAL,
     };
-    // SAFETY: the interface promises a registration of ours.
+    // SAFETY: caller rule 1: a registration of ours.
     unsafe { with(mr, bind) }
 }
 
@@ -89,11 +89,11 @@ unsafe fn register(domain: *mut Fid, attr: &MrAttr, flags: u64, out: *mut *mut F
     if attr.iov_count == 0 || attr.iov_count > IOV_LIMIT || attr.iov.is_null() || attr.offset != 0 {
         return -FI_EINVAL;
     }
-    // SAFETY: the caller promises as many entries.
+    // SAFETY: the array has as many entries, as the caller promises.
     let iov = unsafe { std::slice::from_raw_parts(attr.iov, attr.iov_count) };
     let pieces = iov.iter().map(|piece| (piece.iov_base.expose_provenance() as u64, piece.iov_len)).collect();
     let access = attr.access & (FI_REMOTE_READ | FI_REMOTE_WRITE);
-    // SAFETY: the caller promises a domain of ours.
+    // SAFETY: a domain of ours, as the caller promises.
     let registered = unsafe {
         with(domain, |domain: &Domain| {
             let shared = Rc::clone(&domain.value);
@@ -105,7 +105,7 @@ unsafe fn register(domain: *mut Fid, attr: &MrAttr, flags: u64, out: *mut *mut F
     match registered {
         Ok((registration, lock)) => {
             let head = Head { desc: std::ptr::null_mut(), key: registration.region.key };
-            // SAFETY: the interface promises a place for the object.
+            // SAFETY: caller rule 3: a place for the object.
             unsafe { give(FI_CLASS_MR, &FID, head, &lock, registration, attr.context, out) }
         }
         Err(error) => {
@@ -129,7 +129,7 @@ unsafe extern "C" fn reg(
 ) -> c_int {
     let iov = iovec { iov_base: buf.cast_mut(), iov_len: len };
     let attr = MrAttr { iov: &raw const iov, iov_count: 1, access, offset, requested_key, context };
-    // SAFETY: the interface's promises; one entry.
+    // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object. The array has one entry.
     unsafe { register(domain, &attr, flags, out) }
 }
 
@@ -146,7 +146,7 @@ unsafe extern "C" fn regv(
     context: *mut c_void,
 ) -> c_int {
     let attr = MrAttr { iov, iov_count, access, offset, requested_key, context };
-    // SAFETY: the interface's promises.
+    // SAFETY: caller rule 1: a domain of ours; caller rule 3: `iov_count` entries, and a place for the object.
     unsafe { register(domain, &attr, flags, out) }
 }
 
@@ -154,6 +154,6 @@ unsafe extern "C" fn regv(
 ///
 /// As fi_mr_regattr(3) says.
 unsafe extern "C" fn regattr(domain: *mut Fid, attr: *const MrAttr, flags: u64, out: *mut *mut Fid) -> c_int {
-    // SAFETY: the interface promises a valid structure.
+    // SAFETY: caller rule 1: a domain of ours; caller rule 3: a valid structure, its entries, and a place for the object.
     unsafe { register(domain, &*attr, flags, out) }
 }

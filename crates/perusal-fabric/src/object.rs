@@ -40,7 +40,7 @@ pub unsafe fn give<H, T>(
 ) -> c_int {
     let fid = Fid { class, context, ops };
     let object = Box::new(Object { fid, head, lock: Arc::clone(lock), value });
-    // SAFETY: the caller promises it.
+    // SAFETY: `out` may be written to, as the caller promises.
     unsafe { *out = Box::into_raw(object).cast() };
     0
 }
@@ -52,7 +52,7 @@ pub unsafe fn give<H, T>(
 /// `fid` came from [`give`] with the same types, and is not closed.
 #[inline(always)]
 pub unsafe fn locked<'a, H, T>(fid: *mut Fid) -> (&'a Object<H, T>, Locked<'a>) {
-    // SAFETY: the caller promises it.
+    // SAFETY: `fid` begins an object of these types that is not closed, as the caller promises.
     let object = unsafe { &*fid.cast::<Object<H, T>>() };
     (object, object.lock.lock())
 }
@@ -64,7 +64,7 @@ pub unsafe fn locked<'a, H, T>(fid: *mut Fid) -> (&'a Object<H, T>, Locked<'a>) 
 /// As [`locked`].
 #[inline(always)]
 pub unsafe fn with<H, T, R>(fid: *mut Fid, f: impl FnOnce(&Object<H, T>) -> R) -> R {
-    // SAFETY: the caller promises it.
+    // SAFETY: `fid` begins an object of these types that is not closed, as the caller promises.
     let (object, _locked) = unsafe { locked(fid) };
     f(object)
 }
@@ -75,7 +75,7 @@ pub unsafe fn with<H, T, R>(fid: *mut Fid, f: impl FnOnce(&Object<H, T>) -> R) -
 ///
 /// As [`with`]; nobody uses the object any more.
 pub unsafe extern "C" fn close<H, T>(fid: *mut Fid) -> c_int {
-    // SAFETY: the caller promises that it came from `give`, which made it of a box.
+    // SAFETY: `give` made it of a box, and nobody uses it any more, as the caller promises.
     let object = unsafe { Box::from_raw(fid.cast::<Object<H, T>>()) };
     let lock = Arc::clone(&object.lock);
     let _locked = lock.lock();

@@ -49,7 +49,7 @@ pub fn has_ended(pid: u32) -> bool {
     if fd < 0 {
         return Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
     }
-    // SAFETY: see above.
+    // SAFETY: the descriptor was just made, and nobody else has it.
     let process = unsafe { OwnedFd::from_raw_fd(fd) };
     let mut poll = libc::pollfd { fd: process.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one entry that lives through the call, which does not wait.

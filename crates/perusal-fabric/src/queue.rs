@@ -179,7 +179,7 @@ impl Queue {
     #[inline(always)]
     pub unsafe fn write(&self, entry: &CqEntry, buf: *mut u8, at: usize) {
         // A format is the beginning of the longest. Each is copied by its own length: the compiler knows it then.
-        // SAFETY: the caller promises the room.
+        // SAFETY: there is room at `buf` for entry `at`, as the caller promises.
         unsafe {
             match self.format {
                 FI_CQ_FORMAT_CONTEXT => copy::<8>(entry, buf, at),
@@ -199,7 +199,7 @@ impl Queue {
 #[inline(always)]
 unsafe fn copy<const N: usize>(entry: &CqEntry, buf: *mut u8, at: usize) {
     const { assert!(N <= size_of::<CqEntry>()) };
-    // SAFETY: the caller promises the room; an entry has that many bytes.
+    // SAFETY: there is room at `buf` for `at + 1` pieces of `N` bytes, as the caller promises; an entry has at least `N`.
     unsafe { std::ptr::copy_nonoverlapping((&raw const *entry).cast::<u8>(), buf.add(at * N), N) };
 }
 

@@ -95,7 +95,7 @@ unsafe fn perform(
         let (access, _) = access(ep, spans, &to, 1)?;
         call(&mut ep.value.endpoint.borrow_mut().core, access)
     };
-    // SAFETY: the caller promises it.
+    // SAFETY: an endpoint of ours, as the caller promises.
     answer(unsafe { with(ep, perform) })
 }
 
@@ -108,7 +108,7 @@ unsafe fn pieces<'a>(at: *const RmaIov, count: usize, iov_count: usize) -> Optio
     if count > RMA_IOV_LIMIT || iov_count > IOV_LIMIT || count > 0 && at.is_null() {
         return None;
     }
-    // SAFETY: the caller promises it.
+    // SAFETY: `at` has `count` entries, as the caller promises.
     let all = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(at, count) } };
     Some(Place::Pieces(all))
 }
@@ -135,13 +135,13 @@ unsafe fn values(ioc: *const iovec, count: usize, size: usize) -> Result<Spans, 
     if count == 0 || ioc.is_null() {
         return Ok(Spans::none());
     }
-    // SAFETY: the caller promises `count` entries.
+    // SAFETY: the array has `count` entries, as the caller promises.
     let all = unsafe { std::slice::from_raw_parts(ioc, count) };
     let piece = |one: &iovec| {
         Ok(iovec { iov_base: one.iov_base, iov_len: one.iov_len.checked_mul(size).ok_or(FI_EINVAL)? })
     };
     let bytes = all.iter().map(piece).collect::<Result<Vec<_>, i32>>()?;
-    // SAFETY: the caller promises it of each piece.
+    // SAFETY: the list has `count` entries; each piece stays valid until the operation completes, as the caller promises.
     Ok(unsafe { Spans::of(bytes.as_ptr(), count) })
 }
 
@@ -151,7 +151,7 @@ unsafe fn values(ioc: *const iovec, count: usize, size: usize) -> Result<Spans, 
 unsafe fn combine(ep: *mut Fid, operand: (*const iovec, usize), to: To<'_>, kind: Kind) -> isize {
     let perform = |ep: &Ep| {
         let size = arithmetic::size(kind.datatype, kind.op, kind.family).ok_or(FI_EOPNOTSUPP)?;
-        // SAFETY: the caller promises it.
+        // SAFETY: the arrays have as many entries as said, and their pieces stay valid, as the caller promises.
         let (operand, compare, result) = unsafe {
             (
                 values(operand.0, operand.1, size)?,
@@ -168,14 +168,14 @@ unsafe fn combine(ep: *mut Fid, operand: (*const iovec, usize), to: To<'_>, kind
         let atomic = Atomic { datatype, op, family, compare, result };
         ep.value.endpoint.borrow_mut().core.atomic(access, atomic)
     };
-    // SAFETY: the caller promises it.
+    // SAFETY: an endpoint of ours, as the caller promises.
     answer(unsafe { with(ep, perform) })
 }
 
 fn valid(datatype: u32, op: u32, family: Family, count: *mut usize) -> c_int {
     let Some(size) = arithmetic::size(datatype, op, family) else { return -FI_EOPNOTSUPP };
     if !count.is_null() {
-        // SAFETY: the interface promises a place.
+        // SAFETY: caller rule 3: a place.
         unsafe { *count = ATOMIC_BYTES / size };
     }
     0
@@ -200,13 +200,12 @@ pub unsafe extern "C" fn query_atomic(
         _ => return -FI_EBADFLAGS,
     };
     let Some(size) = arithmetic::size(datatype, op, family) else { return -FI_EOPNOTSUPP };
-    // SAFETY: the interface promises a place.
+    // SAFETY: caller rule 3: a place.
     unsafe { *attr = AtomicAttr { count: ATOMIC_BYTES / size, size } };
     0
 }
 
-// The functions of the interface. Each has the same promises: an endpoint of ours, buffers that stay valid until the operation completes
-// (fi_rma(3), fi_atomic(3)), arrays of as many entries as said.
+// The functions of the interface, whose callers keep the caller rules of `api` (fi_rma(3), fi_atomic(3)).
 
 #[rustfmt::skip]
 #[allow(clippy::too_many_arguments, reason = "the interface's signatures")]
@@ -224,16 +223,16 @@ mod functions {
     }
 
     pub unsafe extern "C" fn read(ep: *mut Fid, buf: C, len: usize, _: C, address: u64, addr: u64, key: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { perform(ep, Spans::one(buf, len), one(address, addr, key, context), Core::read) }
     }
     pub unsafe extern "C" fn readv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, addr: u64, key: u64, context: C) -> isize {
         if count > IOV_LIMIT { return INVALID; }
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { perform(ep, Spans::of(iov, count), one(address, addr, key, context), Core::read) }
     }
     pub unsafe extern "C" fn readmsg(ep: *mut Fid, msg: *const MsgRma, flags: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let msg = &*msg;
             let Some(place) = pieces(msg.rma_iov, msg.rma_iov_count, msg.iov_count) else { return INVALID };
@@ -242,16 +241,16 @@ mod functions {
         }
     }
     pub unsafe extern "C" fn write(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, addr: u64, key: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { perform(ep, Spans::one(buf, len), one(address, addr, key, context), Core::write) }
     }
     pub unsafe extern "C" fn writev(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, addr: u64, key: u64, context: C) -> isize {
         if count > IOV_LIMIT { return INVALID; }
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { perform(ep, Spans::of(iov, count), one(address, addr, key, context), Core::write) }
     }
     pub unsafe extern "C" fn writemsg(ep: *mut Fid, msg: *const MsgRma, flags: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let msg = &*msg;
             let Some(place) = pieces(msg.rma_iov, msg.rma_iov_count, msg.iov_count) else { return INVALID };
@@ -261,15 +260,15 @@ mod functions {
         }
     }
     pub unsafe extern "C" fn inject(ep: *mut Fid, buf: P, len: usize, address: u64, addr: u64, key: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { perform(ep, Spans::one(buf, len), silent(address, addr, key), Core::write) }
     }
     pub unsafe extern "C" fn writedata(ep: *mut Fid, buf: P, len: usize, _: C, data: u64, address: u64, addr: u64, key: u64, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { perform(ep, Spans::one(buf, len), To { data: Some(data), ..one(address, addr, key, context) }, Core::write) }
     }
     pub unsafe extern "C" fn injectdata(ep: *mut Fid, buf: P, len: usize, data: u64, address: u64, addr: u64, key: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { perform(ep, Spans::one(buf, len), To { data: Some(data), ..silent(address, addr, key) }, Core::write) }
     }
 
@@ -281,18 +280,18 @@ mod functions {
     }
     pub unsafe extern "C" fn atomic(ep: *mut Fid, buf: P, count: usize, _: C, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         let operand = ioc(buf, count);
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { combine(ep, (&raw const operand, 1), one(address, addr, key, context), kind(datatype, op, Family::Write)) }
     }
     pub unsafe extern "C" fn atomicv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { combine(ep, (iov, count), one(address, addr, key, context), kind(datatype, op, Family::Write)) }
     }
     /// # Safety
     ///
     /// The message is valid.
     unsafe fn message<'a>(msg: *const MsgAtomic, flags: u64) -> Option<((*const iovec, usize), To<'a>)> {
-        // SAFETY: the caller promises it.
+        // SAFETY: the message is valid, and so are its arrays, as the caller promises.
         unsafe {
             let msg = &*msg;
             let place = pieces(msg.rma_iov, msg.rma_iov_count, msg.iov_count)?;
@@ -301,7 +300,7 @@ mod functions {
         }
     }
     pub unsafe extern "C" fn atomicmsg(ep: *mut Fid, msg: *const MsgAtomic, flags: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let Some((operand, to)) = message(msg, flags) else { return INVALID };
             combine(ep, operand, to, kind((*msg).datatype, (*msg).op, Family::Write))
@@ -309,22 +308,22 @@ mod functions {
     }
     pub unsafe extern "C" fn inject_atomic(ep: *mut Fid, buf: P, count: usize, address: u64, addr: u64, key: u64, datatype: u32, op: u32) -> isize {
         let operand = ioc(buf, count);
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { combine(ep, (&raw const operand, 1), silent(address, addr, key), kind(datatype, op, Family::Write)) }
     }
     pub unsafe extern "C" fn fetch(ep: *mut Fid, buf: P, count: usize, _: C, result: C, _: C, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         let (operand, result) = (ioc(buf, count), ioc(result, count));
         let kind = Kind { result: (&raw const result, 1), ..kind(datatype, op, Family::Fetch) };
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffers.
         unsafe { combine(ep, (&raw const operand, 1), one(address, addr, key, context), kind) }
     }
     pub unsafe extern "C" fn fetchv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, result: *const iovec, _: *mut C, results: usize, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         let kind = Kind { result: (result, results), ..kind(datatype, op, Family::Fetch) };
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { combine(ep, (iov, count), one(address, addr, key, context), kind) }
     }
     pub unsafe extern "C" fn fetchmsg(ep: *mut Fid, msg: *const MsgAtomic, result: *const iovec, _: *mut C, results: usize, flags: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let Some((operand, to)) = message(msg, flags) else { return INVALID };
             let kind = Kind { result: (result, results), ..kind((*msg).datatype, (*msg).op, Family::Fetch) };
@@ -334,16 +333,16 @@ mod functions {
     pub unsafe extern "C" fn compare(ep: *mut Fid, buf: P, count: usize, _: C, compare: P, _: C, result: C, _: C, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         let (operand, compare, result) = (ioc(buf, count), ioc(compare, count), ioc(result, count));
         let kind = Kind { datatype, op, family: Family::Compare, compare: (&raw const compare, 1), result: (&raw const result, 1) };
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffers.
         unsafe { combine(ep, (&raw const operand, 1), one(address, addr, key, context), kind) }
     }
     pub unsafe extern "C" fn comparev(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, compare: *const iovec, _: *mut C, compares: usize, result: *const iovec, _: *mut C, results: usize, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         let kind = Kind { datatype, op, family: Family::Compare, compare: (compare, compares), result: (result, results) };
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { combine(ep, (iov, count), one(address, addr, key, context), kind) }
     }
     pub unsafe extern "C" fn comparemsg(ep: *mut Fid, msg: *const MsgAtomic, compare: *const iovec, _: *mut C, compares: usize, result: *const iovec, _: *mut C, results: usize, flags: u64) -> isize {
-        // SAFETY: the interface's promises.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let Some((operand, to)) = message(msg, flags) else { return INVALID };
             let kind = Kind { datatype: (*msg).datatype, op: (*msg).op, family: Family::Compare, compare: (compare, compares), result: (result, results) };

@@ -54,7 +54,7 @@ impl Service {
 
     /// The name of the socket that is there while an endpoint of this user has the name.
     fn of_socket(&self) -> String {
-        // SAFETY: a plain call.
+        // SAFETY: the call has no argument.
         format!("perusal-fi/{}/{}", unsafe { libc::geteuid() }, self.0)
     }
 

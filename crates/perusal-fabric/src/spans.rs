@@ -35,7 +35,7 @@ impl Spans {
         if count == 0 || iov.is_null() {
             return Self::none();
         }
-        // SAFETY: the caller promises `count` entries.
+        // SAFETY: the array has `count` entries, as the caller promises.
         let all = unsafe { std::slice::from_raw_parts(iov, count) };
         let piece = |entry: &iovec| (entry.iov_base.cast(), entry.iov_len);
         Self { first: piece(&all[0]), rest: all[1..].iter().map(piece).collect() }

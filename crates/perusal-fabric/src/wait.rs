@@ -36,7 +36,7 @@ pub unsafe fn pause<T: Awaited>(object: *mut Fid, tries: u32, left: u64) {
         }
         awaited.try_wait(awaited.is_signaled()).map(|()| awaited.waker().get().map(Waker::fd)).ok().flatten()
     };
-    // SAFETY: the caller promises it.
+    // SAFETY: `object` begins an object of these types that is not closed, as the caller promises.
     if let Some(fd) = unsafe { with(object, wait) } {
         waker::wait_for(fd, left);
     }
@@ -49,15 +49,15 @@ pub unsafe fn pause<T: Awaited>(object: *mut Fid, tries: u32, left: u64) {
 /// As [`with`]; `out` is what the command wants.
 pub unsafe extern "C" fn control<T: Awaited>(object: *mut Fid, command: c_int, out: *mut c_void) -> c_int {
     let get = |object: &Object<Tables<1>, Rc<T>>| object.value.waker().get().map(Waker::fd);
-    // SAFETY: the caller promises it.
+    // SAFETY: `object` begins an object of these types that is not closed, as the caller promises.
     match unsafe { (command, with(object, get)) } {
         (FI_GETWAIT, Some(fd)) => {
-            // SAFETY: the caller promises a place for a descriptor.
+            // SAFETY: FI_GETWAIT comes with a place for a descriptor, as the caller promises.
             unsafe { *out.cast::<c_int>() = fd };
             0
         }
         (FI_GETWAITOBJ, fd) => {
-            // SAFETY: the caller promises a place for the kind of wait object.
+            // SAFETY: FI_GETWAITOBJ comes with a place for the kind of wait object, as the caller promises.
             unsafe { *out.cast::<u32>() = if fd.is_some() { FI_WAIT_FD } else { FI_WAIT_UNSPEC } };
             0
         }
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn control<T: Awaited>(object: *mut Fid, command: c_int, o
 /// As fi_trywait(3) says.
 pub unsafe extern "C" fn trywait(_: *mut Fid, objects: *mut *mut Fid, count: c_int) -> c_int {
     for at in 0..usize::try_from(count).unwrap_or(0) {
-        // SAFETY: the interface promises `count` objects of ours, and the class says which it is.
+        // SAFETY: caller rules 1 and 3: `count` objects of ours, and the class says which each is.
         let ready = unsafe {
             let object = *objects.add(at);
             match (*object).class {

@@ -59,7 +59,7 @@ impl Waker {
     ///
     /// The number of the error.
     pub fn new() -> Result<Self, i32> {
-        // SAFETY: plain calls.
+        // SAFETY: both calls take numbers alone.
         let (epoll, event) = unsafe {
             (
                 libc::epoll_create1(libc::EPOLL_CLOEXEC),
@@ -97,7 +97,7 @@ impl Waker {
         // SAFETY: eight bytes to write; the descriptor does not block.
         unsafe { libc::read(self.event.as_raw_fd(), (&raw mut count).cast(), 8) };
         if let Some(clock) = self.clock.get() {
-            // SAFETY: as above.
+            // SAFETY: eight bytes to write; the descriptor does not block.
             unsafe { libc::read(clock.as_raw_fd(), (&raw mut count).cast(), 8) };
         }
         self.armed.set(true);

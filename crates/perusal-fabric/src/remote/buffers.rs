@@ -32,7 +32,7 @@ impl Network {
         let endpoint = self.endpoint.as_ref().filter(|_| self.tagged)?;
         let tag = self.next_tag + 1;
         let context = context(number as usize, BUFFER_RECEIVE);
-        // SAFETY: the first function of the table receives. The caller promises the buffer.
+        // SAFETY: the first function of the table receives. The buffer stays valid, as the caller promises.
         let error = unsafe {
             let receive = endpoint.function::<TaggedReceive>(TAGGED, 0);
             receive(endpoint.fid(), to, len, null_mut(), FI_ADDR_UNSPEC, tag, 0, context)
@@ -60,7 +60,7 @@ impl Network {
     ) -> bool {
         let Some(endpoint) = self.endpoint.as_ref().filter(|_| self.tagged) else { return false };
         let (address, context) = (self.destinations[to].address, context(number as usize, BUFFER_SEND));
-        // SAFETY: the fourth function of the table sends. The caller promises the buffer.
+        // SAFETY: the fourth function of the table sends. The buffer stays valid, as the caller promises.
         let error = unsafe {
             let send = endpoint.function::<TaggedSend>(TAGGED, 3);
             send(endpoint.fid(), from, len, null_mut(), address, tag, context)
@@ -101,7 +101,7 @@ impl Network {
         let address = self.destinations[to].address;
         let error = self.endpoint.as_ref().map_or(-1, |endpoint| {
             // SAFETY: an endpoint's third table has messages; the fifth function sends what lies in several places, whose list it copies. The head stays until the completion
-            // (network rule 1), and the caller promises it of the buffer.
+            // (network rule 1), and so does the buffer, as the caller promises.
             unsafe {
                 let send = endpoint.function::<SendPieces>(2, 4);
                 send(endpoint.fid(), parts.as_ptr(), null_mut(), parts.len(), address, context(at, SEND))

@@ -91,7 +91,7 @@ impl Library {
             (*info.fabric_attr).prov_name = libc::strdup(provider.as_ptr());
         }
         let mut first = null_mut();
-        // SAFETY: as fi_getinfo(3) wants it.
+        // SAFETY: no node and no service; the hints are a valid structure, and `first` is a place for the list.
         let error = unsafe {
             (self.getinfo)(VERSION, std::ptr::null(), std::ptr::null(), 0, hints.first, &raw mut first)
         };
@@ -173,7 +173,7 @@ impl Handle {
     pub unsafe fn open<A>(&self, at: usize, argument: *mut A) -> Result<Self, i32> {
         type Open<A> = unsafe extern "C" fn(*mut Fid, *mut A, *mut *mut Fid, *mut c_void) -> c_int;
         let mut fid = null_mut();
-        // SAFETY: the caller promises the signature.
+        // SAFETY: the function has this signature, as the caller promises.
         let error =
             unsafe { self.function::<Open<A>>(0, at)(self.fid(), argument, &raw mut fid, null_mut()) };
         Self::new(error, fid)
@@ -220,7 +220,7 @@ impl Handle {
     ///
     /// The number of the error.
     pub fn control(&self, command: c_int) -> Result<(), i32> {
-        // SAFETY: the callers' commands need no argument.
+        // SAFETY: the commands that this is called with need no argument.
         unsafe { self.control_with(command, null_mut()) }
     }
 
@@ -237,7 +237,7 @@ impl Handle {
     /// `argument` is what the command wants.
     unsafe fn control_with(&self, command: c_int, argument: *mut c_void) -> Result<(), i32> {
         type Control = unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int;
-        // SAFETY: as above, the third.
+        // SAFETY: every object has a table of its own functions, of which this is the third; `argument` is what the command wants, as the caller promises.
         let error = unsafe {
             let control: Control =
                 std::mem::transmute::<*const (), Control>((*(*self.fid()).ops).function(2));
@@ -250,7 +250,7 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         type Close = unsafe extern "C" fn(*mut Fid) -> c_int;
-        // SAFETY: as above, the first. What was opened with the object is closed before: fields of `Network` are in that order.
+        // SAFETY: every object has a table of its own functions, of which this is the first. What was opened with the object is closed before: fields of `Network` are in that order.
         unsafe {
             let close: Close = std::mem::transmute::<*const (), Close>((*(*self.fid()).ops).function(0));
             close(self.fid());

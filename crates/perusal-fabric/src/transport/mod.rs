@@ -225,7 +225,7 @@ impl Endpoint {
         context: u64,
     ) -> Result<Operation, Error> {
         let operation = self.begin(context, Vec::new());
-        // SAFETY: the caller promises it.
+        // SAFETY: the bytes stay valid until the operation is over, as the caller promises.
         let sent = unsafe { self.send_of(to, tag, data, bytes, len, operation) };
         sent.map(|()| operation).inspect_err(|_| drop(self.given.remove(operation.at)))
     }
@@ -242,7 +242,7 @@ impl Endpoint {
         len: usize,
         operation: Operation,
     ) -> Result<(), Error> {
-        // SAFETY: the caller promises it.
+        // SAFETY: the bytes stay valid until the operation is over, as the caller promises.
         let spans = unsafe { Spans::one(bytes.cast(), len) };
         let (to, tag, data, context) = (u64::from(to.0), Some(tag), Some(data), context_of(operation.at));
         if len <= EAGER_LIMIT {
@@ -309,7 +309,7 @@ impl Endpoint {
         context: u64,
     ) -> Operation {
         let operation = self.begin(context, Vec::new());
-        // SAFETY: the caller promises it.
+        // SAFETY: the bytes stay valid until the operation is over, and nobody else touches them, as the caller promises.
         unsafe { self.receive_of(from, tag, ignore, bytes, len, operation) };
         operation
     }
@@ -327,7 +327,7 @@ impl Endpoint {
         operation: Operation,
     ) {
         let receive = Receive {
-            // SAFETY: the caller promises it.
+            // SAFETY: the bytes stay valid until the operation is over, and nobody else touches them, as the caller promises.
             spans: unsafe { Spans::one(bytes.cast(), len) },
             context: context_of(operation.at),
             pattern: self.pattern(from, tag, ignore),
