@@ -110,5 +110,5 @@ fn of_two_that_combine_neither_is_lost() {
 fn combine(target: &Target, bits: Value) -> Value {
     let op = Op::predefined(MPI_BOR).expect("MPI_BOR");
     let basic = Basic::of(MPI_UINT64_T).expect("MPI_UINT64_T");
-    change_cell(&target.value, Change::Combine(&op, basic, bits))
+    change_cell(&target.value, Change::Reduce(&op, basic, bits))
 }

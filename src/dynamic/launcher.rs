@@ -27,7 +27,7 @@ const MAX_ANSWER: usize = 64 << 10;
 const SHORT: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_millis(10);
 /// When an answer is one that takes long.
-const PATIENCE: Duration = Duration::from_millis(50);
+const LONG_FROM: Duration = Duration::from_millis(50);
 /// How long a request waits while the kernel takes no more descriptors.
 const UNDER_WAY: Duration = Duration::from_secs(5);
 
@@ -168,7 +168,7 @@ impl<'a> Launcher<'a> {
                 shutdown(own, Shutdown::Write).map_err(unreachable)?;
                 given_up = true;
             }
-            if waited >= PATIENCE && !is_long {
+            if waited >= LONG_FROM && !is_long {
                 is_long = true;
                 self.engine.progress().wait_outside();
             }

@@ -86,10 +86,11 @@ impl CoreMigration {
 }
 
 /// Returns, of the CPUs in `allowed` other than `here`, the one on which the fewest ranks run; of several the nearest by number, which most
-/// likely shares caches. `seats`: the CPUs on which ranks run.
-fn quietest(allowed: &[usize], here: usize, seats: impl Iterator<Item = usize> + Clone) -> Option<usize> {
+/// likely shares caches. `occupied`: the CPU of each rank.
+fn quietest(allowed: &[usize], here: usize, occupied: impl Iterator<Item = usize> + Clone) -> Option<usize> {
     let others = allowed.iter().copied().filter(|&cpu| cpu != here);
-    others.min_by_key(|&cpu| (seats.clone().filter(|&seat| seat == cpu).count(), cpu.abs_diff(here)))
+    others
+        .min_by_key(|&cpu| (occupied.clone().filter(|&occupied| occupied == cpu).count(), cpu.abs_diff(here)))
 }
 
 /// Whether the ranks of `engine`'s job migrate: not where the user has bound them.
@@ -103,9 +104,9 @@ fn migrates(engine: &Engine) -> bool {
 #[cold]
 fn move_from(engine: &Engine, here: u32) {
     let allowed = cpus::affinity();
-    let seats =
+    let occupied =
         (0..engine.job.places_in_use()).filter_map(|rank| engine.job.telemetry(rank).last_yield.cpu());
-    let target = quietest(&allowed, here as usize, seats.map(|cpu| cpu as usize));
+    let target = quietest(&allowed, here as usize, occupied.map(|cpu| cpu as usize));
     // Where there is none, or the system forbids it, the next attempt comes after a gap that grows.
     let Some(cpu) = target.filter(|&cpu| cpus::visit(cpu, &allowed)) else { return };
     let telemetry = engine.telemetry();
@@ -123,7 +124,7 @@ mod tests {
         let core_migration = CoreMigration::default();
         let looks = |partner, n| (0..n).filter(|_| core_migration.is_enough(partner)).count();
         assert_eq!(looks(Some(3), EVIDENCE - 1), 0);
-        assert_eq!(looks(None, 1), 0, "the partner sat elsewhere");
+        assert_eq!(looks(None, 1), 0, "the partner ran elsewhere");
         assert_eq!(looks(Some(3), EVIDENCE - 1), 0);
         assert_eq!(looks(Some(4), EVIDENCE - 1), 0, "another partner");
         assert_eq!(looks(Some(4), 1), 1);
@@ -147,11 +148,11 @@ mod tests {
 
     #[test]
     fn the_cpu_with_the_fewest_ranks_is_taken_and_never_the_own_or_one_that_is_not_allowed() {
-        let seats = [0, 0, 1, 1, 2, 7].into_iter();
-        assert_eq!(quietest(&[0, 1, 2], 0, seats.clone()), Some(2));
-        assert_eq!(quietest(&[0, 1], 0, seats.clone()), Some(1), "although as many sit there as here");
-        assert_eq!(quietest(&[0, 1, 2, 3, 6], 2, seats.clone()), Some(3));
-        assert_eq!(quietest(&[0], 0, seats.clone()), None);
-        assert_eq!(quietest(&[5], 0, seats), Some(5));
+        let occupied = [0, 0, 1, 1, 2, 7].into_iter();
+        assert_eq!(quietest(&[0, 1, 2], 0, occupied.clone()), Some(2));
+        assert_eq!(quietest(&[0, 1], 0, occupied.clone()), Some(1), "although as many run there as here");
+        assert_eq!(quietest(&[0, 1, 2, 3, 6], 2, occupied.clone()), Some(3));
+        assert_eq!(quietest(&[0], 0, occupied.clone()), None);
+        assert_eq!(quietest(&[5], 0, occupied), Some(5));
     }
 }

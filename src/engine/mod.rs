@@ -275,7 +275,8 @@ impl Engine {
         id as isize
     }
 
-    /// The context of a context, made on first need by whoever comes first: the communicator or a message for it.
+    /// The match context of a context id, made on first need by whoever comes first: the communicator or a message for it. `None` if there can be none of
+    /// that id.
     #[inline]
     pub(crate) fn context(&self, id: u32) -> Option<NonNull<MatchContext>> {
         self.contexts.get_or_make(id, &self.config)

@@ -43,12 +43,12 @@ impl Oversubscription {
     /// The beginning, where `ranks_per_cpu` ranks share a CPU.
     pub fn new(ranks_per_cpu: u32) -> Self {
         let worth = if ranks_per_cpu < MANY_RANKS { 1 } else { WORTH };
-        let patience = match ranks_per_cpu {
+        let most_vain = match ranks_per_cpu {
             // Only threads outnumber the CPUs, or the ranks do by a few.
             0 | 1 => MOST_VAIN,
             ranks => (VAIN * (ranks - 1)).min(MOST_VAIN),
         };
-        Self { spinning: SpinHistory { worth, patience, ..SpinHistory::default() }, ..Self::default() }
+        Self { spinning: SpinHistory { worth, most_vain, ..SpinHistory::default() }, ..Self::default() }
     }
 
     /// Whether a wait may be over before the CPU is given away: then spinning pays. Where the awaited rank never runs at the same
@@ -64,9 +64,9 @@ impl Oversubscription {
         self.spinning.ended_a_wait();
     }
 
-    /// A program has polled. After some polls in vain, or at once where spinning does not pay, it gives the CPU away. `tells`: what it asks
-    /// for comes by progress, which `happened` then tells.
-    pub fn polled(&self, engine: &Engine, happened: bool, tells: bool) {
+    /// A program has polled. After some polls in vain, or at once where spinning does not pay, it gives the CPU away. `by_progress`: what it
+    /// asks for comes by progress, so that `happened` says whether it may be there.
+    pub fn polled(&self, engine: &Engine, happened: bool, by_progress: bool) {
         let ranks = ranks_per_cpu(engine.config.shape());
         if happened {
             if self.polling.found(ranks) {
@@ -74,7 +74,7 @@ impl Oversubscription {
             }
             return;
         }
-        if self.polling.is_due(self.spinning_pays(), tells.then_some(ranks)) {
+        if self.polling.is_due(self.spinning_pays(), by_progress.then_some(ranks)) {
             // Of the polls in vain that yield, one counts.
             if self.polling.yields() {
                 self.spun_in_vain();
@@ -105,14 +105,14 @@ struct SpinHistory {
     /// How many of them show that spinning pays.
     worth: u32,
     /// Yields in a row before which spinning did not end the wait, after which it is given up.
-    patience: u32,
+    most_vain: u32,
 }
 
 impl SpinHistory {
     #[inline(always)]
     fn pays(&self) -> bool {
         let vain = self.vain.load(Ordering::Relaxed);
-        vain < self.patience || vain.is_multiple_of(RETRY)
+        vain < self.most_vain || vain.is_multiple_of(RETRY)
     }
 
     #[inline(always)]
@@ -240,14 +240,15 @@ mod tests {
 
     #[test]
     fn the_more_other_ranks_share_a_cpu_the_longer_spinning_is_tried() {
-        for (ranks, patience) in [(1, MOST_VAIN), (2, VAIN), (3, 2 * VAIN), (5, MOST_VAIN), (20, MOST_VAIN)] {
+        for (ranks, most_vain) in [(1, MOST_VAIN), (2, VAIN), (3, 2 * VAIN), (5, MOST_VAIN), (20, MOST_VAIN)]
+        {
             let rank = Oversubscription::new(ranks);
             let tried = (0..RETRY).take_while(|_| {
                 let pays = rank.spinning_pays();
                 rank.spun_in_vain();
                 pays
             });
-            assert_eq!(tried.count() as u32, patience, "{ranks}");
+            assert_eq!(tried.count() as u32, most_vain, "{ranks}");
         }
     }
 }

@@ -60,11 +60,11 @@ impl PollHistory {
             self.polls.store((polls + 1).min(POLLS), Ordering::Relaxed);
         }
         let has_spun = has_yielded || polls >= POLLS || !spinning_pays;
-        has_spun && learns_among.is_none_or(|ranks| kept >= self.patience(ranks))
+        has_spun && learns_among.is_none_or(|ranks| kept >= self.polls_between_yields(ranks))
     }
 
     /// Polls in vain from one yield to the next.
-    fn patience(&self, ranks_per_cpu: u32) -> u32 {
+    fn polls_between_yields(&self, ranks_per_cpu: u32) -> u32 {
         let ranks = ranks_per_cpu.max(1);
         match self.vain.load(Ordering::Relaxed).saturating_sub(TURNS_IN_VAIN * ranks) {
             0 => 0,

@@ -15,7 +15,7 @@ use std::time::Instant;
 /// Polls after which one stops to look for what the dead have sent: the living may send without end.
 const MOST_POLLS: u32 = 10_000;
 /// Time that a thread that runs progress is given to come by once, where many others want the CPU.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LONGEST_CATCH_UP: Duration = Duration::from_secs(1);
 
 /// The progress of an engine, and waits for it ([`Engine::progress`]).
 #[derive(Debug, Clone, Copy)]
@@ -133,7 +133,7 @@ impl Progress<'_> {
                 engine.doorbell.wake();
                 yield_now();
                 // Before each block it has polled in vain; before the second one it began to after we came.
-                blocks().wrapping_sub(before) >= 2 || since.elapsed() > PATIENCE
+                blocks().wrapping_sub(before) >= 2 || since.elapsed() > LONGEST_CATCH_UP
             };
             if enough() || is_over {
                 break;
@@ -143,12 +143,12 @@ impl Progress<'_> {
     }
 
     /// As [`Self::poll_once`], for a program that asks again and again: where ranks outnumber CPUs it gives the CPU away after polls in vain.
-    /// `tells`: what it asks for comes by progress, not by what a peer stores.
+    /// `by_progress`: what it asks for comes by progress, not by what a peer stores.
     ///
     /// # Errors
     ///
     /// As [`Progress::wait_until`].
-    pub(crate) fn poll_for_program(self, tells: bool) -> Result<()> {
+    pub(crate) fn poll_for_program(self, by_progress: bool) -> Result<()> {
         let engine = self.engine;
         let mut happened = false;
         // Where another thread runs progress it may sleep, and this one asks in vain as long.
@@ -165,7 +165,7 @@ impl Progress<'_> {
         if engine.config.shape().is_oversubscribed() || engine.oversubscription.threads_outnumber_cpus(engine)
         {
             // Steps of an operation in the background are none of what happens.
-            engine.oversubscription.polled(engine, happened, tells && engine.background.is_empty());
+            engine.oversubscription.polled(engine, happened, by_progress && engine.background.is_empty());
         }
         engine.failed().map_or(Ok(()), |error| Err(error.clone()))
     }

@@ -230,10 +230,10 @@ impl<'a> Update<'a> {
             old.copy_from_slice(staged);
         }
         let Some(new) = new.filter(|_| !self.op.is(crate::abi::MPI_NO_OP)) else { return Ok(()) };
-        self.combine(new, staged)?;
+        self.reduce(new, staged)?;
         match spot.reach {
             Reach::Mapped { addr } => {
-                // SAFETY: as above.
+                // SAFETY: the elements lie in a window that is mapped here, and are changed under their lock.
                 unsafe { datatype.unpack(count, addr, from, staged) };
                 Ok(())
             }
@@ -358,7 +358,7 @@ impl<'a> Update<'a> {
                 old[at..at + part].copy_from_slice(staged);
             }
             if let Some(new) = new {
-                self.combine(&new[at..at + part], staged)?;
+                self.reduce(&new[at..at + part], staged)?;
                 self.write(remote, spot, staged)?;
             }
         }
@@ -366,7 +366,7 @@ impl<'a> Update<'a> {
     }
 
     /// `right = left op right`, on packed elements.
-    fn combine(self, left: &[u8], right: &mut [u8]) -> Result<()> {
+    fn reduce(self, left: &[u8], right: &mut [u8]) -> Result<()> {
         if self.op.is(crate::abi::MPI_REPLACE) {
             right.copy_from_slice(left);
             return Ok(());

@@ -17,8 +17,8 @@ pub enum Change<'a> {
     Replace(Value),
     /// An integer is added.
     Add(Value),
-    /// Another operation combines it with a value of the origin's.
-    Combine(&'a Op, Basic, Value),
+    /// Another operation reduces it with a value of the origin's.
+    Reduce(&'a Op, Basic, Value),
     /// Another one takes its place if it is the first of these two.
     Exchange(Value, Value),
 }
@@ -27,7 +27,7 @@ impl<'a> Change<'a> {
     /// What an accumulate of `new` by a predefined operation, which takes `basic` or is for one-sided communication only, does.
     pub fn of(op: &'a Op, basic: Basic, new: Value) -> Self {
         let plain = [MPI_SUM, MPI_REPLACE, MPI_NO_OP].into_iter().find(|plain| op.is(*plain));
-        plain.and_then(|plain| Self::plain(plain, basic, new)).unwrap_or(Self::Combine(op, basic, new))
+        plain.and_then(|plain| Self::plain(plain, basic, new)).unwrap_or(Self::Reduce(op, basic, new))
     }
 }
 
@@ -184,7 +184,7 @@ pub fn change_cell(cell: &impl ValueCell, change: Change<'_>) -> Value {
         Change::Exchange(old, new) => {
             cell.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire).unwrap_or_else(|there| there)
         }
-        Change::Combine(op, basic, new) => {
+        Change::Reduce(op, basic, new) => {
             // Relaxed, here and where the exchange fails: the exchange that succeeds reads the value again.
             let mut old = cell.load(Ordering::Relaxed);
             loop {

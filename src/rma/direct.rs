@@ -69,7 +69,7 @@ impl DirectTarget<'_> {
         if len > self.len {
             return false;
         }
-        // SAFETY: the caller's bytes; the target's lie in a window that is mapped here (`Window::direct`).
+        // SAFETY: `from` has `len` bytes, as the caller promises; the target's lie in a window that is mapped here (`Window::direct`).
         unsafe { copy(from, self.addr, len) };
         self.window.stores.set();
         true
@@ -81,7 +81,7 @@ impl DirectTarget<'_> {
     /// `to` is valid for writes of as many.
     #[inline(always)]
     pub unsafe fn get(self, to: *mut u8) {
-        // SAFETY: the caller's bytes; the target's lie in a window that is mapped here (`Window::direct`).
+        // SAFETY: `to` has room for as many bytes, as the caller promises; the target's lie in a window that is mapped here (`Window::direct`).
         unsafe { copy(self.addr, to, self.len) };
     }
 
@@ -105,7 +105,7 @@ impl DirectTarget<'_> {
         Some(change(self.addr))
     }
 
-    /// Combines one value of a predefined type with `new` by the operation of that handle, and puts what it was to `old` unless that is null.
+    /// Reduces one value of a predefined type with `new` by the operation of that handle, and puts what it was to `old` unless that is null.
     /// `false` if locks have to be taken, or more than an instruction.
     ///
     /// # Safety
@@ -124,13 +124,13 @@ impl DirectTarget<'_> {
         if !matches!(size, 1 | 2 | 4 | 8) || size != basic.size() {
             return false;
         }
-        // SAFETY: the caller's value, of a size that was looked at.
+        // SAFETY: `new` has the bytes of a value, as the caller promises, of a size that was looked at.
         let new = if op == crate::abi::MPI_NO_OP { 0 } else { unsafe { load_value(new, size) } };
         match Change::plain(op, basic, new) {
-            // SAFETY: the caller's place.
+            // SAFETY: `old` has room for the value unless it is null, as the caller promises.
             Some(by) => unsafe { self.update_by(engine, by, old) },
-            // SAFETY: the caller's place.
-            None => unsafe { self.combine(engine, basic, op, new, old) },
+            // SAFETY: `old` has room for the value unless it is null, as the caller promises.
+            None => unsafe { self.reduce(engine, basic, op, new, old) },
         }
     }
 
@@ -139,10 +139,10 @@ impl DirectTarget<'_> {
     /// # Safety
     /// As there.
     #[inline(never)]
-    unsafe fn combine(self, engine: &Engine, basic: Basic, handle: usize, new: Value, old: *mut u8) -> bool {
+    unsafe fn reduce(self, engine: &Engine, basic: Basic, handle: usize, new: Value, old: *mut u8) -> bool {
         let Some(op) = Op::predefined(handle).filter(|op| op.takes(basic)) else { return false };
-        // SAFETY: the caller's place.
-        unsafe { self.update_by(engine, Change::Combine(&op, basic, new), old) }
+        // SAFETY: `old` has room for the value unless it is null, as the caller promises.
+        unsafe { self.update_by(engine, Change::Reduce(&op, basic, new), old) }
     }
 
     /// # Safety
@@ -153,7 +153,7 @@ impl DirectTarget<'_> {
         // SAFETY: the value lies in a window that is mapped here (`Window::direct`); `change` of the target has asked `has_atomics`.
         let Some(was) = self.change(engine, |addr| unsafe { change(addr, size, by) }) else { return false };
         if !old.is_null() {
-            // SAFETY: the caller's place, of a size that was looked at.
+            // SAFETY: `old` has room for the value, as the caller promises, of a size that was looked at.
             unsafe { store_value(old, size, was) };
         }
         true
@@ -176,11 +176,11 @@ impl DirectTarget<'_> {
         if !matches!(size, 1 | 2 | 4 | 8) {
             return false;
         }
-        // SAFETY: the caller's values, of a size that was looked at.
+        // SAFETY: both have the bytes of a value, as the caller promises, of a size that was looked at.
         let exchange = unsafe { Change::Exchange(load_value(compare, size), load_value(new, size)) };
-        // SAFETY: as in `update`.
+        // SAFETY: the value lies in a window that is mapped here (`Window::direct`); `change` of the target has asked `has_atomics`.
         let was = self.change(engine, |addr| unsafe { change(addr, size, exchange) });
-        // SAFETY: the caller's place, of a size that was looked at.
+        // SAFETY: `old` has room for the value, as the caller promises, of a size that was looked at.
         was.map(|was| unsafe { store_value(old, size, was) }).is_some()
     }
 }

@@ -16,7 +16,7 @@
 //! - **Team rule 4.** The outcome of a counted round is written by the member that arrives last, before it marks the round
 //!   complete, and read by members that have seen the mark.
 //! - **Team rule 5.** A member that is about to sleep sets its bit, fences, and polls once more; one that has published something fences,
-//!   takes the bits, and rings each. Two pairs of a store and a later load, as in the bell's rules.
+//!   takes the bits, and rings each. Two pairs of a store and a later load, as in doorbell rules 1 and 3.
 //! - **Team rule 6.** A part of the bulk is used by one round at a time, and written again when that round, or the next one
 //!   where readers arrive before they read, is complete. When the parts grow they lie elsewhere, and none is written before all
 //!   members have arrived in the round that says so.

@@ -134,7 +134,7 @@ pub struct Suite {
     /// What the launcher takes besides the number of ranks.
     options: &'static [&'static str],
     /// How many times as long as MPICH's list says a test may take.
-    patience: u64,
+    times_the_limit: u64,
 }
 
 impl Suite {
@@ -143,14 +143,21 @@ impl Suite {
         let dirs = std::env::var("CONFORMANCE_DIRS").unwrap_or_else(|_| DIRS.into());
         let dirs = dirs.split_whitespace().map(str::to_owned).collect();
         // Tests that spawn do nothing, and pass, unless they may expect more processes than they are.
-        Ok(Self { dist, tests: work.join("mpi"), work, dirs, options: &["--universe", "128"], patience: 1 })
+        Ok(Self {
+            dist,
+            tests: work.join("mpi"),
+            work,
+            dirs,
+            options: &["--universe", "128"],
+            times_the_limit: 1,
+        })
     }
 
     /// These directories of the suite for another MPI, which is installed in `dist`. Its ranks wait by polling, so that where others use the CPUs, too, a test may
     /// take minutes: it gets more time than MPICH's list gives it.
     pub fn of_another(dist: PathBuf, work: PathBuf, dirs: &str) -> Self {
         let dirs = dirs.split_whitespace().map(str::to_owned).collect();
-        Self { dist, tests: work.join("mpi"), work, dirs, options: &[], patience: 5 }
+        Self { dist, tests: work.join("mpi"), work, dirs, options: &[], times_the_limit: 5 }
     }
 
     /// Configures and compiles, unless that was done for this distribution.
@@ -487,7 +494,7 @@ impl<'a> Test<'a> {
                 return (2, format!("does not build:\n{log}"));
             }
         }
-        let limit = self.limit * suite.patience;
+        let limit = self.limit * suite.times_the_limit;
         let mut job = command("timeout");
         job.current_dir(&folder).args(["-s", "KILL", &(limit + 15).to_string()]);
         job.arg(suite.dist.join("bin/mpiexec"))

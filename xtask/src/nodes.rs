@@ -14,7 +14,7 @@ const INSIDE: &str = "FABRIC_INSIDE";
 pub const HERE: &str = "10.77.0.1";
 const THERE: &str = "10.77.0.2";
 /// Seconds after which a peer that does not answer is given up, in the test of a link that is cut.
-const PATIENCE: &str = "3";
+const TIMEOUT: &str = "3";
 
 /// Whether this process is on a node of its own.
 pub fn is_inside() -> bool {
@@ -192,7 +192,7 @@ fn link_cut(nodes: &Nodes, name: &'static str, mut job: Command) -> Result<Verdi
     let log = nodes.folder.join("cut.log");
     let file = std::fs::File::create(&log).map_err(|error| error.to_string())?;
     let errors = file.try_clone().map_err(|error| error.to_string())?;
-    job.env("PERUSAL_FABRIC_TIMEOUT", PATIENCE).stdin(Stdio::null()).stdout(file).stderr(errors);
+    job.env("PERUSAL_FABRIC_TIMEOUT", TIMEOUT).stdin(Stdio::null()).stdout(file).stderr(errors);
     let mut job = job.spawn().map_err(|error| error.to_string())?;
     let start = Instant::now();
     let waits = |text: &str| text.contains("waiting");

@@ -288,12 +288,12 @@ pub fn finish() -> Result<()> {
 /// its own, and report them. Waits for a second in all, as a program may put the launcher's signal off, and for no longer than until a signal has been handled.
 #[cold]
 pub fn await_end() {
-    static PATIENCE: OnceLock<Instant> = OnceLock::new();
+    static UNTIL: OnceLock<Instant> = OnceLock::new();
     let ending = |engine: &&Engine| engine.job().launcher().is_some() && engine.job().abort().is_some();
     if engine().ok().filter(ending).is_none() {
         return;
     }
-    let until = *PATIENCE.get_or_init(|| Instant::now() + Duration::from_secs(1));
+    let until = *UNTIL.get_or_init(|| Instant::now() + Duration::from_secs(1));
     let left = until.saturating_duration_since(Instant::now());
     let left = libc::timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
     // SAFETY: reads a time that lives here; NULL asks for nothing back.

@@ -111,7 +111,7 @@ impl Endpoint {
             std::thread::yield_now();
         }
         if turns.polls.is_multiple_of(CLOCK) {
-            self.look_at_times();
+            self.check_at_times();
         }
         found > 0
     }

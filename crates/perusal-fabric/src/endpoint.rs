@@ -26,13 +26,13 @@ use std::time::{Duration, Instant};
 /// Records taken from one ring before the others are looked at.
 const BATCH: usize = 64;
 /// Polls in vain after which an endpoint whose processes outnumber the CPUs gives its CPU away.
-const PATIENCE: u32 = 4;
+const YIELD_FROM: u32 = 4;
 /// Polls in vain after which any endpoint gives its CPU away at times, and how often.
 const LONG: u32 = 1000;
 const AT_TIMES: u32 = 16;
-/// Polls for one look at the clock, and how often peers are looked for that have ended.
+/// Polls for one look at the clock, and how often it is checked which peers have ended.
 const CLOCK: u32 = 1 << 12;
-const LOOK: Duration = Duration::from_millis(100);
+const PEER_CHECK: Duration = Duration::from_millis(100);
 
 /// How long an endpoint that is closed waits for peers that have no room for what it still has to send.
 const LINGER: Duration = Duration::from_secs(1);
@@ -84,8 +84,8 @@ pub struct Endpoint {
     meets_itself: bool,
     idle: u32,
     polls: u32,
-    /// When peers were looked for that have ended.
-    looked: Option<Instant>,
+    /// When it was last checked which peers have ended.
+    peers_checked: Option<Instant>,
     cpus: Cpus,
     yields: Yields,
     /// When other nodes are asked.
@@ -126,7 +126,7 @@ impl Endpoint {
             meets_itself: false,
             idle: 0,
             polls: 0,
-            looked: None,
+            peers_checked: None,
             cpus,
             yields: Yields::find(),
             turns: Turns::default(),
@@ -185,19 +185,19 @@ impl Endpoint {
     /// Takes what has arrived and sends what waits. Returns whether there was anything.
     #[inline]
     pub fn progress(&mut self) -> bool {
-        // A yield is followed by another look: many a caller yields after a poll in vain itself, and would let two turns of the others pass.
-        let any = self.look() || self.has_yielded() && self.look();
-        self.yields.are_for_nothing(self.idle < PATIENCE || self.idle < LONG && !self.is_outnumbered());
+        // A yield is followed by another poll: many a caller yields after a poll in vain itself, and would let two turns of the others pass.
+        let any = self.poll() || self.has_yielded() && self.poll();
+        self.yields.are_for_nothing(self.idle < YIELD_FROM || self.idle < LONG && !self.is_outnumbered());
         any
     }
 
-    fn look(&mut self) -> bool {
+    fn poll(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
         if self.polls.is_multiple_of(CLOCK) {
-            self.look_at_times();
+            self.check_at_times();
         }
         if self.segment.words().changes() != self.changes {
-            self.look_at_slots();
+            self.take_changed_slots();
         }
         let mut any = false;
         let count = self.incoming.len();
@@ -241,7 +241,7 @@ impl Endpoint {
     #[inline]
     fn has_yielded(&mut self) -> bool {
         self.idle = self.idle.wrapping_add(1);
-        let outnumbered = self.idle >= PATIENCE && self.is_outnumbered();
+        let outnumbered = self.idle >= YIELD_FROM && self.is_outnumbered();
         // Whoever is awaited may be waiting for this very CPU.
         let long = self.idle >= LONG && self.idle.is_multiple_of(AT_TIMES);
         if outnumbered || long {
@@ -256,7 +256,7 @@ impl Endpoint {
     }
 
     #[cold]
-    fn look_at_slots(&mut self) {
+    fn take_changed_slots(&mut self) {
         self.changes = self.segment.words().changes();
         for slot in 0..words::SLOTS {
             let state = self.segment.words().state(slot);
@@ -304,8 +304,8 @@ impl Endpoint {
 
     /// Looks for peers that have ended, if it was not done lately.
     #[cold]
-    pub(crate) fn look_at_times(&mut self) {
-        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+    pub(crate) fn check_at_times(&mut self) {
+        if self.peers_checked.is_none_or(|checked| checked.elapsed() >= PEER_CHECK) {
             self.look_for_the_dead();
         }
     }
@@ -325,11 +325,11 @@ impl Endpoint {
     /// Ends what is under way with peers that are closed, or whose process has ended, and gives the slots of processes back that have ended.
     #[cold]
     fn look_for_the_dead(&mut self) {
-        self.looked = Some(Instant::now());
+        self.peers_checked = Some(Instant::now());
         let mut ended = self.awaited();
         ended.retain(|&peer| self.core.peers.all[peer as usize].has_ended());
         // What they have sent is taken first: they send nothing more.
-        self.look_at_slots();
+        self.take_changed_slots();
         let mut at = 0;
         while at < self.incoming.len() {
             let one = &self.incoming[at];
@@ -421,7 +421,7 @@ impl Endpoint {
         if self.progress() {
             return Ok(None);
         }
-        self.look_at_times();
+        self.check_at_times();
         // Pipe rule.
         self.segment.words().arm(wakes.cast_unsigned(), file);
         self.armed = true;
@@ -466,7 +466,7 @@ impl Endpoint {
             }
         });
         self.incoming.iter().for_each(|one| one.consumer.disable_notification());
-        self.look_at_times();
+        self.check_at_times();
     }
 }
 

@@ -148,7 +148,7 @@ unsafe fn values(ioc: *const iovec, count: usize, size: usize) -> Result<Spans, 
 /// # Safety
 ///
 /// As [`perform`]; the arrays have as many entries as said.
-unsafe fn combine(ep: *mut Fid, operand: (*const iovec, usize), to: To<'_>, kind: Kind) -> isize {
+unsafe fn perform_atomic(ep: *mut Fid, operand: (*const iovec, usize), to: To<'_>, kind: Kind) -> isize {
     let perform = |ep: &Ep| {
         let size = arithmetic::size(kind.datatype, kind.op, kind.family).ok_or(FI_EOPNOTSUPP)?;
         // SAFETY: the arrays have as many entries as said, and their pieces stay valid, as the caller promises.
@@ -281,11 +281,11 @@ mod functions {
     pub unsafe extern "C" fn atomic(ep: *mut Fid, buf: P, count: usize, _: C, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         let operand = ioc(buf, count);
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
-        unsafe { combine(ep, (&raw const operand, 1), one(address, addr, key, context), kind(datatype, op, Family::Write)) }
+        unsafe { perform_atomic(ep, (&raw const operand, 1), one(address, addr, key, context), kind(datatype, op, Family::Write)) }
     }
     pub unsafe extern "C" fn atomicv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
-        unsafe { combine(ep, (iov, count), one(address, addr, key, context), kind(datatype, op, Family::Write)) }
+        unsafe { perform_atomic(ep, (iov, count), one(address, addr, key, context), kind(datatype, op, Family::Write)) }
     }
     /// # Safety
     ///
@@ -303,50 +303,50 @@ mod functions {
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let Some((operand, to)) = message(msg, flags) else { return INVALID };
-            combine(ep, operand, to, kind((*msg).datatype, (*msg).op, Family::Write))
+            perform_atomic(ep, operand, to, kind((*msg).datatype, (*msg).op, Family::Write))
         }
     }
     pub unsafe extern "C" fn inject_atomic(ep: *mut Fid, buf: P, count: usize, address: u64, addr: u64, key: u64, datatype: u32, op: u32) -> isize {
         let operand = ioc(buf, count);
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
-        unsafe { combine(ep, (&raw const operand, 1), silent(address, addr, key), kind(datatype, op, Family::Write)) }
+        unsafe { perform_atomic(ep, (&raw const operand, 1), silent(address, addr, key), kind(datatype, op, Family::Write)) }
     }
     pub unsafe extern "C" fn fetch(ep: *mut Fid, buf: P, count: usize, _: C, result: C, _: C, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         let (operand, result) = (ioc(buf, count), ioc(result, count));
         let kind = Kind { result: (&raw const result, 1), ..kind(datatype, op, Family::Fetch) };
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffers.
-        unsafe { combine(ep, (&raw const operand, 1), one(address, addr, key, context), kind) }
+        unsafe { perform_atomic(ep, (&raw const operand, 1), one(address, addr, key, context), kind) }
     }
     pub unsafe extern "C" fn fetchv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, result: *const iovec, _: *mut C, results: usize, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         let kind = Kind { result: (result, results), ..kind(datatype, op, Family::Fetch) };
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
-        unsafe { combine(ep, (iov, count), one(address, addr, key, context), kind) }
+        unsafe { perform_atomic(ep, (iov, count), one(address, addr, key, context), kind) }
     }
     pub unsafe extern "C" fn fetchmsg(ep: *mut Fid, msg: *const MsgAtomic, result: *const iovec, _: *mut C, results: usize, flags: u64) -> isize {
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let Some((operand, to)) = message(msg, flags) else { return INVALID };
             let kind = Kind { result: (result, results), ..kind((*msg).datatype, (*msg).op, Family::Fetch) };
-            combine(ep, operand, to, kind)
+            perform_atomic(ep, operand, to, kind)
         }
     }
     pub unsafe extern "C" fn compare(ep: *mut Fid, buf: P, count: usize, _: C, compare: P, _: C, result: C, _: C, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         let (operand, compare, result) = (ioc(buf, count), ioc(compare, count), ioc(result, count));
         let kind = Kind { datatype, op, family: Family::Compare, compare: (&raw const compare, 1), result: (&raw const result, 1) };
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffers.
-        unsafe { combine(ep, (&raw const operand, 1), one(address, addr, key, context), kind) }
+        unsafe { perform_atomic(ep, (&raw const operand, 1), one(address, addr, key, context), kind) }
     }
     pub unsafe extern "C" fn comparev(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, compare: *const iovec, _: *mut C, compares: usize, result: *const iovec, _: *mut C, results: usize, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         let kind = Kind { datatype, op, family: Family::Compare, compare: (compare, compares), result: (result, results) };
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
-        unsafe { combine(ep, (iov, count), one(address, addr, key, context), kind) }
+        unsafe { perform_atomic(ep, (iov, count), one(address, addr, key, context), kind) }
     }
     pub unsafe extern "C" fn comparemsg(ep: *mut Fid, msg: *const MsgAtomic, compare: *const iovec, _: *mut C, compares: usize, result: *const iovec, _: *mut C, results: usize, flags: u64) -> isize {
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let Some((operand, to)) = message(msg, flags) else { return INVALID };
             let kind = Kind { datatype: (*msg).datatype, op: (*msg).op, family: Family::Compare, compare: (compare, compares), result: (result, results) };
-            combine(ep, operand, to, kind)
+            perform_atomic(ep, operand, to, kind)
         }
     }
     pub unsafe extern "C" fn write_valid(_: *mut Fid, datatype: u32, op: u32, count: *mut usize) -> c_int {

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// How often, in nanoseconds, a thread that waits looks for what other nodes have sent, where the core provider wakes nobody; and else, for
 /// peers that have ended.
 const TICK: i64 = 1_000_000;
-const LOOK: i64 = 250_000_000;
+const PEER_CHECK: i64 = 250_000_000;
 
 /// A descriptor to wait on.
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl Waker {
             let is_deaf = network.is_some_and(|network| network.borrow().wakes().is_none());
             // Nobody writes into the pipe for a peer that has ended.
             if network.is_some() || !endpoint.awaited().is_empty() {
-                let clock = new_clock(if is_deaf { TICK } else { LOOK })?;
+                let clock = new_clock(if is_deaf { TICK } else { PEER_CHECK })?;
                 self.watch(clock.as_raw_fd())?;
                 let _ = self.clock.set(clock);
             }

@@ -143,7 +143,7 @@ pub async fn reduce<T: Transport, K: ReductionKernel>(
     }
     let mut parts = operands(transport, acc.len())?;
     transport.exchange_all(&[], &mut rooms_of(&mut parts)).await?;
-    combine(transport.rank(), acc, parts, kernel)
+    reduce_parts(transport.rank(), acc, parts, kernel)
 }
 
 /// Makes every rank's `acc` the reduction of all.
@@ -158,7 +158,7 @@ pub async fn allreduce<T: Transport, K: ReductionKernel>(
     let mut parts = operands(transport, acc.len())?;
     let sends: Vec<(usize, &[u8])> = others(transport).map(|to| (to, &**acc)).collect();
     transport.exchange_all(&sends, &mut rooms_of(&mut parts)).await?;
-    combine(transport.rank(), acc, parts, kernel)
+    reduce_parts(transport.rank(), acc, parts, kernel)
 }
 
 /// Reduces every rank's `all` and returns the caller's block of the result.
@@ -176,7 +176,7 @@ pub async fn reduce_scatter<T: Transport, K: ReductionKernel>(
     let mut parts = operands(transport, acc.len())?;
     let sends: Vec<(usize, &[u8])> = others(transport).map(|to| (to, &all[blocks.range(to)])).collect();
     transport.exchange_all(&sends, &mut rooms_of(&mut parts)).await?;
-    combine(rank, &mut acc, parts, kernel)?;
+    reduce_parts(rank, &mut acc, parts, kernel)?;
     Ok(acc)
 }
 
@@ -212,7 +212,7 @@ fn rooms_of(parts: &mut [(usize, Scratch)]) -> Vec<(usize, &mut [u8])> {
 }
 
 /// Makes `acc`, the operands of `rank`, the reduction of its own and all others', from the highest rank down: so all ranks get the same bits.
-fn combine<K: ReductionKernel>(
+fn reduce_parts<K: ReductionKernel>(
     rank: usize,
     acc: &mut Scratch,
     mut parts: Vec<(usize, Scratch)>,

@@ -317,14 +317,14 @@ impl<H: Hold> TeamGuard<'_, H> {
                 .among_all(
                     what,
                     (stride * size, width),
-                    |to, seats| {
+                    |to, shares| {
                         let peers = (0..size).filter(|&peer| peer != rank);
-                        peers.for_each(|peer| read(peer, at, &mut to.part(seats.of(peer) * stride, len)));
+                        peers.for_each(|peer| read(peer, at, &mut to.part(shares.of(peer) * stride, len)));
                     },
                     Wanted::All,
-                    |from, bytes, seats| {
+                    |from, bytes, shares| {
                         if from != rank {
-                            write(from, at, &bytes[seats.of(rank) * stride..][..len]);
+                            write(from, at, &bytes[shares.of(rank) * stride..][..len]);
                         }
                         Ok(())
                     },

@@ -1,6 +1,6 @@
 //! A piece of operands in the bulk: who shows which of them how, and who reduces what.
 
-use super::Seats;
+use super::Shares;
 use super::reduction::Operands;
 use crate::arch::{copy_nontemporal, copy_run};
 use crate::coll::{ReductionKernel, Scratch};
@@ -27,7 +27,7 @@ impl CopyOperands {
     /// # Safety
     /// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
     pub unsafe fn copy(&self, reader: Option<usize>, from: *const u8, to: *mut u8, len: usize) {
-        // SAFETY: as the caller says.
+        // SAFETY: `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap, as the caller promises.
         unsafe {
             match self {
                 Self::Alike(copy) => copy(from, to, len),
@@ -82,7 +82,7 @@ pub(super) struct Division {
     /// The round's part of the bulk.
     pub part: *mut u8,
     /// Who has which share of it.
-    pub seats: Seats,
+    pub shares: Shares,
     /// [`super::TeamGuard::reads_apart`].
     pub apart: bool,
 }
@@ -95,7 +95,7 @@ impl Division {
 
     /// The same of a member.
     fn slice_of(&self, member: usize, len: usize) -> Range<usize> {
-        slice(self.seats.of(member), self.size, len, self.operands.unit)
+        slice(self.shares.of(member), self.size, len, self.operands.unit)
     }
 
     /// Puts the caller's operands where the others read them, but for those that only the caller needs.
@@ -104,7 +104,7 @@ impl Division {
     /// Bulk rule 1: the part is the caller's round's, in which it has not arrived.
     pub unsafe fn contribute(&self, Piece { at, len }: Piece, reducer: Reducer) {
         let (to, from) = (
-            self.part.wrapping_add(self.seats.of(self.rank) * self.stride),
+            self.part.wrapping_add(self.shares.of(self.rank) * self.stride),
             self.operands.own.wrapping_add(at),
         );
         // SAFETY: bulk rule 1: the stride is the caller's to write, and `len` is at most a stride; the operands can be read
@@ -179,7 +179,7 @@ impl Division {
         for from in range.clone().step_by(block) {
             let len = block.min(range.end - from);
             let shown = |member: usize| {
-                self.part.wrapping_add(self.seats.of(member) * self.stride + from).cast_const()
+                self.part.wrapping_add(self.shares.of(member) * self.stride + from).cast_const()
             };
             if self.apart {
                 for member in (1..self.size).map(|step| (self.rank + step) % self.size) {
@@ -279,8 +279,8 @@ mod tests {
                 // SAFETY: both hold `LEN` bytes, and nobody else uses them below.
                 let operands = unsafe { Operands::new(from, to, LEN, 1) };
                 let copy = CopyOperands::Learned { rank, times: (0..SIZE).map(|_| times()).collect() };
-                let (seats, apart) = (Seats::FIXED, false);
-                Division { operands, stride, rank, size: SIZE, copy, part, seats, apart }
+                let (shares, apart) = (Shares::FIXED, false);
+                Division { operands, stride, rank, size: SIZE, copy, part, shares, apart }
             })
             .collect();
         // SAFETY: the members take their turns, so each does alone what it may do; the part has room for all operands and the results.
@@ -304,7 +304,7 @@ mod tests {
         for (rank, shown) in [(0, 0), (1, LEN)] {
             // SAFETY: nobody writes the operands, and there is no result.
             let operands = unsafe { Operands::new(own.as_ptr(), core::ptr::null_mut(), LEN, 1) };
-            let (copy, seats) = (CopyOperands::Alike(copy_run), Seats::FIXED);
+            let (copy, shares) = (CopyOperands::Alike(copy_run), Shares::FIXED);
             let division = Division {
                 operands,
                 stride: LEN,
@@ -312,7 +312,7 @@ mod tests {
                 size: 2,
                 copy,
                 part: part.as_mut_ptr(),
-                seats,
+                shares,
                 apart: false,
             };
             // SAFETY: nobody else uses the part, which has room for both members' operands.

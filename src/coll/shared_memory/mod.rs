@@ -312,9 +312,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         &mut self,
         what: OperationKey,
         (len, width): (usize, Width),
-        write: impl FnOnce(&mut Room<'_>, Seats),
+        write: impl FnOnce(&mut Room<'_>, Shares),
         wanted: Wanted,
-        mut each: impl FnMut(usize, &[u8], Seats) -> Result<()>,
+        mut each: impl FnMut(usize, &[u8], Shares) -> Result<()>,
     ) -> Result<()> {
         wait!(self, self.begin()?);
         let (rank, size) = (self.rank(), self.size());
@@ -323,13 +323,13 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             Some(_) => (self.rounds().storage().part_bytes() * width as usize / size) & !63,
             None => 0,
         };
-        let seats = if part.is_some() { self.seats() } else { Seats::FIXED };
+        let shares = if part.is_some() { self.shares() } else { Shares::FIXED };
         self.write_slot(what, |payload| match part {
-            None => write(&mut Room::from(&mut payload[..len]), seats),
+            None => write(&mut Room::from(&mut payload[..len]), shares),
             Some(part) => {
                 // SAFETY: team rule 6: the part is free and this round's; every member writes its own stride of it.
-                let own = unsafe { core::slice::from_raw_parts_mut(part.add(seats.of(rank) * stride), len) };
-                write(&mut seats.room(own), seats);
+                let own = unsafe { core::slice::from_raw_parts_mut(part.add(shares.of(rank) * stride), len) };
+                write(&mut shares.room(own), shares);
             }
         });
         self.arrive(|_| {})?;
@@ -345,12 +345,12 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
                 wait!(self, Condition::Published(member));
             }
             let shown = self.read_slot(member, what, |payload| match part {
-                None => each(member, &payload[..len], seats),
+                None => each(member, &payload[..len], shares),
                 Some(part) => {
                     // SAFETY: team rule 6: written by `member` before it arrived, and by no member until we have left.
                     let bytes =
-                        unsafe { core::slice::from_raw_parts(part.add(seats.of(member) * stride), len) };
-                    each(member, bytes, seats)
+                        unsafe { core::slice::from_raw_parts(part.add(shares.of(member) * stride), len) };
+                    each(member, bytes, shares)
                 }
             });
             result = result.and(shown.and_then(|shown| shown));
@@ -379,11 +379,11 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         TeamCapacity { config: engine.config(), size, part_bytes, direct: team.direct != Some(false) }
     }
 
-    /// Where members sit in the part of the bulk that was taken last.
-    pub(super) fn seats(&mut self) -> Seats {
+    /// Which share is whose in the part of the bulk that was taken last.
+    pub(super) fn shares(&mut self) -> Shares {
         let size = self.size();
         // All members have taken as many parts.
-        Seats {
+        Shares {
             size,
             turn: if size == 2 { (self.team().uses.wrapping_sub(1) / PARTS as u64 % 2) as usize } else { 0 },
         }
@@ -465,12 +465,12 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
 /// Which share of a part of the bulk is whose. Of two members, each has the share that the other had when the part was last used: it has read that since, so it need
 /// not wait for the other's processor when it writes there.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seats {
+pub(super) struct Shares {
     size: usize,
     turn: usize,
 }
 
-impl Seats {
+impl Shares {
     /// Each member has its own.
     const FIXED: Self = Self { size: 0, turn: 0 };
 
@@ -479,14 +479,14 @@ impl Seats {
         if self.size == 2 { member ^ self.turn } else { member }
     }
 
-    /// Whether members change seats.
-    pub fn change(self) -> bool {
+    /// Whether the members take them in turn.
+    pub fn alternate(self) -> bool {
         self.size == 2
     }
 
     /// Room for data in the caller's share.
     pub fn room(self, share: &mut [u8]) -> Room<'_> {
-        if self.change() { Room::near(share) } else { Room::from(share) }
+        if self.alternate() { Room::near(share) } else { Room::from(share) }
     }
 }
 

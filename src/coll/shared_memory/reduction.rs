@@ -166,10 +166,10 @@ pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
 }
 
 impl<H: Hold> TeamGuard<'_, H> {
-    /// How members show operands. Where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache; and members that change seats ([`super::Seats`]) have read
+    /// How members show operands. Where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache; and members that take shares in turn ([`super::Shares`]) have read
     /// the places that they write to.
     pub(super) fn copy_of_operands(&mut self) -> CopyOperands {
-        if self.seats().change() {
+        if self.shares().alternate() {
             CopyOperands::Alike(copy_run)
         } else if self.engine.config().shape().is_oversubscribed() {
             CopyOperands::Learned { rank: self.rank(), times: self.team().copy_times.clone() }
@@ -313,8 +313,8 @@ impl<H: Hold> TeamGuard<'_, H> {
     ) -> Result<bool> {
         let Operands { out, len: total, unit, .. } = operands;
         // All members' operands and the results lie in one part.
-        let shares = self.size() + 1;
-        let room = (self.rounds().storage().most_part_bytes() / shares) & !63;
+        let share_count = self.size() + 1;
+        let room = (self.rounds().storage().most_part_bytes() / share_count) & !63;
         let most = self.engine.config().coll_piece();
         let most = match reducer {
             // A half each, so twice as much at a time.
@@ -323,14 +323,14 @@ impl<H: Hold> TeamGuard<'_, H> {
             _ => most,
         };
         let most = room.min(most) / unit * unit;
-        if most == 0 || !self.has_room(most.min(total).next_multiple_of(64) * shares).await? {
+        if most == 0 || !self.has_room(most.min(total).next_multiple_of(64) * share_count).await? {
             return Ok(false);
         }
-        let stride = (self.rounds().storage().part_bytes() / shares) & !63;
+        let stride = (self.rounds().storage().part_bytes() / share_count) & !63;
         let (rank, size) = (self.rank(), self.size());
-        let (copy, seats, apart) = (self.copy_of_operands(), self.seats(), self.reads_apart(total));
+        let (copy, shares, apart) = (self.copy_of_operands(), self.shares(), self.reads_apart(total));
         let mut division =
-            Division { operands, stride, rank, size, copy, part: core::ptr::null_mut(), seats, apart };
+            Division { operands, stride, rank, size, copy, part: core::ptr::null_mut(), shares, apart };
         let only = total <= most;
         let mut result = Ok(());
         let mut before = None;
@@ -339,7 +339,7 @@ impl<H: Hold> TeamGuard<'_, H> {
             wait!(self, self.begin()?);
             let readers = if reducer == Reducer::AllInSlices { Readers::NextRound } else { Readers::Stay };
             division.part = self.part(readers, true).await?;
-            division.seats = self.seats();
+            division.shares = self.shares();
             // SAFETY: bulk rule 1: the part has just been taken, and the caller has not arrived.
             unsafe { division.contribute(piece, reducer) };
             self.write_slot(key, |_| {});
