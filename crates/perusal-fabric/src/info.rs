@@ -121,7 +121,8 @@ unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
         wanted.threading = domain.threading;
         wanted.av_type = domain.av_type;
         wanted.mr_mode = domain.mr_mode;
-        fits &= name_is(domain.name, c"perusal");
+        // SAFETY: a name in a valid structure is null or a C string.
+        fits &= unsafe { name_is(domain.name, c"perusal") };
     }
     if let Some(tx) = tx {
         fits &= tx.caps & !offered == 0 && tx.op_flags & !TX_FLAGS == 0;
@@ -135,13 +136,19 @@ unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
         wanted.depth[1] = rx.size;
     }
     if let Some(fabric) = fabric {
-        fits &= name_is(fabric.name, c"perusal");
+        // SAFETY: a name in a valid structure is null or a C string.
+        fits &= unsafe { name_is(fabric.name, c"perusal") };
     }
     fits.then_some(wanted)
 }
 
-fn name_is(name: *const c_char, own: &CStr) -> bool {
-    // SAFETY: a name in a valid structure is null or a C string.
+/// Whether a structure names nothing, or this.
+///
+/// # Safety
+///
+/// `name` is null or a C string.
+unsafe fn name_is(name: *const c_char, own: &CStr) -> bool {
+    // SAFETY: a name that is not null is a C string, as the caller promises.
     name.is_null() || unsafe { CStr::from_ptr(name) } == own
 }
 

@@ -111,7 +111,8 @@ impl Core {
             return;
         }
         if shared {
-            return self.copy_with_sender(number, there, to);
+            // SAFETY: the receive's buffer, which is ours until it completes; it has room for what is wanted.
+            return unsafe { self.copy_with_sender(number, there, to) };
         }
         if there.at == 0 || !self.receive_directly(number) {
             self.ask(number);

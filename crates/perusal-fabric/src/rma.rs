@@ -172,10 +172,15 @@ unsafe fn perform_atomic(ep: *mut Fid, operand: (*const iovec, usize), to: To<'_
     answer(unsafe { with(ep, perform) })
 }
 
-fn valid(datatype: u32, op: u32, family: Family, count: *mut usize) -> c_int {
+/// How many values one call takes; an error where there is no such operation.
+///
+/// # Safety
+///
+/// `count` is null or may be written to.
+unsafe fn valid(datatype: u32, op: u32, family: Family, count: *mut usize) -> c_int {
     let Some(size) = arithmetic::size(datatype, op, family) else { return -FI_EOPNOTSUPP };
     if !count.is_null() {
-        // SAFETY: caller rule 3: a place.
+        // SAFETY: `count` may be written to if it is not null, as the caller promises.
         unsafe { *count = ATOMIC_BYTES / size };
     }
     0
@@ -350,13 +355,16 @@ mod functions {
         }
     }
     pub unsafe extern "C" fn write_valid(_: *mut Fid, datatype: u32, op: u32, count: *mut usize) -> c_int {
-        valid(datatype, op, Family::Write, count)
+        // SAFETY: caller rule 3: a place, or null.
+        unsafe { valid(datatype, op, Family::Write, count) }
     }
     pub unsafe extern "C" fn fetch_valid(_: *mut Fid, datatype: u32, op: u32, count: *mut usize) -> c_int {
-        valid(datatype, op, Family::Fetch, count)
+        // SAFETY: caller rule 3: a place, or null.
+        unsafe { valid(datatype, op, Family::Fetch, count) }
     }
     pub unsafe extern "C" fn compare_valid(_: *mut Fid, datatype: u32, op: u32, count: *mut usize) -> c_int {
-        valid(datatype, op, Family::Compare, count)
+        // SAFETY: caller rule 3: a place, or null.
+        unsafe { valid(datatype, op, Family::Compare, count) }
     }
 }
 use functions::*;

@@ -32,7 +32,11 @@ impl Core {
     }
 
     /// Copies a message to `to`, a receive's buffer, together with the sender.
-    pub(crate) fn copy_with_sender(&mut self, number: u64, there: There, to: *mut u8) {
+    ///
+    /// # Safety
+    ///
+    /// `to` has room for the bytes that the receive wants, and nobody else touches them until it completes.
+    pub(crate) unsafe fn copy_with_sender(&mut self, number: u64, there: There, to: *mut u8) {
         let Some(one) = self.arriving.get(number) else { return };
         let (peer, send, wanted) = (one.peer, one.send, one.wanted);
         let Some(ring) = self.peers.all[peer as usize].incoming else { return self.ask(number) };
@@ -45,8 +49,8 @@ impl Core {
         let (mut own, mut copied, mut part) = (0, true, Some(first));
         while let Some(range) = part {
             own += range.len();
-            // SAFETY: within the receive's buffer, which is ours until it completes and has room for what is wanted; the part is nobody
-            // else's.
+            // SAFETY: within the receive's buffer, which is ours until it completes and has room for what is wanted, as the caller promises; the
+            // part is nobody else's.
             copied = copied
                 && there
                     .at

@@ -227,7 +227,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         what: OperationKey,
         f: impl FnOnce(&[u8; PAYLOAD]) -> R,
     ) -> Result<R> {
-        match self.rounds().read(member, |slot| take(slot, what, f)) {
+        // SAFETY: team rules 2 and 3: the slot is published or the round complete, and the caller has not left the round.
+        match self.rounds().read(member, |slot| unsafe { take(slot, what, f) }) {
             Ok(result) => Ok(result),
             Err(theirs) => Err(disagreement(member, theirs, what)),
         }
@@ -236,7 +237,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     /// Writes the caller's slot in a round that it has entered.
     #[inline]
     pub(super) fn write_slot(&mut self, what: OperationKey, f: impl FnOnce(&mut [u8; PAYLOAD])) {
-        self.rounds().write(|slot| put(slot, what, f));
+        // SAFETY: team rules 2 and 3: the caller's slot, in a round that it has entered and not published.
+        self.rounds().write(|slot| unsafe { put(slot, what, f) });
     }
 
     /// Writes the outcome, for `last` of [`Self::arrive`]; that there is none, if it is not `good`.
@@ -247,7 +249,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         good: bool,
         f: impl FnOnce(&mut [u8; PAYLOAD]),
     ) {
-        self.rounds().write_outcome(|slot| put(slot, if good { what } else { FAILED }, f));
+        let what = if good { what } else { FAILED };
+        // SAFETY: team rule 4: the caller has arrived last, and has not marked the round complete.
+        self.rounds().write_outcome(|slot| unsafe { put(slot, what, f) });
     }
 
     /// Reads the outcome of the round, which is complete.
@@ -257,7 +261,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         what: OperationKey,
         f: impl FnOnce(&[u8; PAYLOAD]) -> R,
     ) -> Result<R> {
-        self.rounds().read_outcome(|slot| take(slot, what, f)).map_err(|_| {
+        // SAFETY: team rules 2 and 4: the round is complete, and the caller has not left it.
+        self.rounds().read_outcome(|slot| unsafe { take(slot, what, f) }).map_err(|_| {
             Error::Other(
                 "the rank that reduces the operands of this collective could not; the order of calls, counts, types or \
                  operations differ between ranks"
@@ -546,22 +551,34 @@ pub(super) enum Readers {
     NextRound = 2,
 }
 
+/// Writes the key and the payload of a slot.
+///
+/// # Safety
+/// Nobody else accesses the slot: it is the caller's, who has entered the round and not published it (team rules 2 and 3), or the outcome of a
+/// round in which the caller has arrived last (team rule 4).
 #[inline]
-fn put(slot: *mut TeamSlot, what: OperationKey, f: impl FnOnce(&mut [u8; PAYLOAD])) {
-    // SAFETY: the caller's slot, which it has entered and not published (team rules 2 and 3), or the outcome (team rule 4).
+unsafe fn put(slot: *mut TeamSlot, what: OperationKey, f: impl FnOnce(&mut [u8; PAYLOAD])) {
+    // SAFETY: nobody else accesses the slot, as the caller promises.
     let slot = unsafe { &mut *slot };
     // The line that others poll is written last: one of them may take it away while the processor waits for the others.
     f(&mut slot.payload);
     slot.what = what.0;
 }
 
+/// Reads the payload of a slot whose key is `what`.
+///
+/// # Errors
+/// The key that it has instead.
+///
+/// # Safety
+/// Nobody writes the slot: it is published, or the round complete, and the caller has not arrived in a later one (team rules 2 to 4).
 #[inline]
-fn take<R>(
+unsafe fn take<R>(
     slot: *const TeamSlot,
     what: OperationKey,
     f: impl FnOnce(&[u8; PAYLOAD]) -> R,
 ) -> Result<R, OperationKey> {
-    // SAFETY: written before we saw so, and not again until we have arrived in a later round (team rules 2 to 4).
+    // SAFETY: nobody writes the slot, as the caller promises.
     let slot = unsafe { &*slot };
     if slot.what == what.0 { Ok(f(&slot.payload)) } else { Err(OperationKey(slot.what)) }
 }

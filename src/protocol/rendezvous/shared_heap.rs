@@ -66,9 +66,13 @@ fn begin(engine: &Engine, request: Ref, rts: &Rts) -> Result<()> {
     // SAFETY: request rule 2: matched, so ours.
     let body = unsafe { request.body() };
     match plan(engine, body, rts) {
-        Some(CopyPlan::Receiver(from)) => engine.rendezvous().copy_from_heap(request, from),
+        // SAFETY: `plan` has found the message's bytes in the heap from there on, and not in our buffer.
+        Some(CopyPlan::Receiver(from)) => unsafe { engine.rendezvous().copy_from_heap(request, from) },
         Some(CopyPlan::Sender { own }) => engine.rendezvous().ask_sender(request, own),
-        Some(CopyPlan::Both { from, own }) => engine.rendezvous().copy_with_sender(request, from, own),
+        Some(CopyPlan::Both { from, own }) => {
+            // SAFETY: `plan` has found the message's bytes in the heap from there on, and not in our buffer.
+            unsafe { engine.rendezvous().copy_with_sender(request, from, own) }
+        }
         // What takes a message goes on taking it: nobody changes the variables in between.
         None => super::ring_chunks::ask(engine, request, false),
     }
@@ -112,17 +116,22 @@ impl<'e> Rendezvous<'e> {
         }
     }
 
-    fn copy_from_heap(self, request: Ref, from: *const u8) -> Result<()> {
+    /// Copies a message to the buffer of its receive.
+    ///
+    /// # Safety
+    ///
+    /// The bytes that the receive wants are in the heap from `from` on, and not in its buffer.
+    unsafe fn copy_from_heap(self, request: Ref, from: *const u8) -> Result<()> {
         // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
         emit(request, Event::ReqXferBegin);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
         if body.is_bytes() {
-            // SAFETY: `wanted` bytes from `from` on are in the heap (checked), which stays mapped, and not in our buffer (`plan`), which
+            // SAFETY: `wanted` bytes from `from` on are in the heap, which stays mapped, and not in our buffer, as the caller promises; that
             // is valid until the request completes and has room for them.
             unsafe { copy_long(from, body.addr.get(), body.wanted.get()) };
         } else {
-            // SAFETY: `wanted` bytes from `from` on are in the heap, which stays mapped, and not in our buffer; they fit it.
+            // SAFETY: `wanted` bytes from `from` on are in the heap, which stays mapped, and not in our buffer, as the caller promises; they fit it.
             unsafe { body.unpack(0, core::slice::from_raw_parts(from, body.wanted.get())) };
         }
         self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.wanted.get());
@@ -137,7 +146,12 @@ impl<'e> Rendezvous<'e> {
         Claims::over(unsafe { &*ring.add(PROTOCOL_WORD).cast::<AtomicU64>() })
     }
 
-    fn copy_with_sender(self, request: Ref, from: *const u8, own: u64) -> Result<()> {
+    /// Copies parts of a message to the buffer of its receive, at the place `own`, while the sender copies others.
+    ///
+    /// # Safety
+    ///
+    /// The bytes that the receive wants are in the heap from `from` on, and not in its buffer.
+    unsafe fn copy_with_sender(self, request: Ref, from: *const u8, own: u64) -> Result<()> {
         // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
         let (world, total, split) = (body.world.get(), body.wanted.get(), Split::of(body.wanted.get()));
@@ -148,7 +162,7 @@ impl<'e> Rendezvous<'e> {
         self.engine.answer(world, body.remote.get(), clear)?;
         emit(request, Event::ReqXferBegin);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, total);
-        // SAFETY: `total` bytes from `from` on are in the heap (checked), our buffer is valid until the request completes, and
+        // SAFETY: `total` bytes from `from` on are in the heap, as the caller promises; our buffer is valid until the request completes, and
         // they fit it (checked); parts lie within them.
         let copy = |part: Range<usize>| unsafe { copy_part(from, body.addr.get(), part) };
         let moved = copy_parts(first, || claims.take_low(turn, split), copy);
@@ -196,29 +210,37 @@ impl<'e> Rendezvous<'e> {
         };
         body.wanted.set(end as usize);
         match (turn, body.overlaps(to.as_ptr(), body.wanted.get())) {
-            (0, false) => self.copy_to_heap(request, remote, to.as_ptr()),
+            // SAFETY: the bytes that are wanted lie there in the heap (`at`), and not in our buffer.
+            (0, false) => unsafe { self.copy_to_heap(request, remote, to.as_ptr()) },
             (0, true) => self.engine.answer(from, remote, Control::HeapDone { bytes: 0 }),
             _ if place_of(heap, body, body.wanted.get()) == 0 => {
                 Err(corrupt(from, "a shared copy of a buffer outside of the shared heap".into()))
             }
             (_, true) => Err(corrupt(from, "a shared copy of a buffer to itself".into())),
-            (_, false) => self.copy_parts_to(request, remote, to.as_ptr(), turn),
+            // SAFETY: the bytes that are wanted lie there in the heap (`at`), and not in our buffer.
+            (_, false) => unsafe { self.copy_parts_to(request, remote, to.as_ptr(), turn) },
         }
     }
 
-    fn copy_to_heap(self, request: Ref, remote: u32, to: *mut u8) -> Result<()> {
+    /// Copies a message to its receiver's buffer.
+    ///
+    /// # Safety
+    ///
+    /// The heap has room for the bytes that the receiver wants from `to` on, and the send's buffer is elsewhere.
+    unsafe fn copy_to_heap(self, request: Ref, remote: u32, to: *mut u8) -> Result<()> {
         // SAFETY: request rule 2, it awaits the receiver, so it belongs to progress.
         let body = unsafe { request.body() };
         let (world, bytes) = (body.world.get(), body.wanted.get());
         emit(request, Event::ReqXferBegin);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, bytes);
-        map_around(to, 0..bytes);
+        // SAFETY: so many bytes from `to` on are in the heap, as the caller promises.
+        unsafe { map_around(to, 0..bytes) };
         if body.is_bytes() {
-            // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked),
-            // and the receiver asked for them there.
+            // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap, as the caller promises, and
+            // the receiver asked for them there.
             unsafe { copy_long(body.addr.get(), to, bytes) };
         } else {
-            // SAFETY: as many bytes at `to` are in the heap, and no Rust object lies there.
+            // SAFETY: as many bytes at `to` are in the heap, as the caller promises, and no Rust object lies there.
             unsafe { body.pack(0, &mut Room::from(core::slice::from_raw_parts_mut(to, bytes))) };
         }
         self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, bytes);
@@ -226,7 +248,12 @@ impl<'e> Rendezvous<'e> {
         self.engine.answer(world, remote, Control::HeapDone { bytes: bytes as u64 })
     }
 
-    fn copy_parts_to(self, request: Ref, remote: u32, to: *mut u8, turn: u32) -> Result<()> {
+    /// Copies what it takes of a message to its receiver's buffer, while the receiver copies the rest.
+    ///
+    /// # Safety
+    ///
+    /// The heap has room for the bytes that the receiver wants from `to` on, and the send's buffer is elsewhere.
+    unsafe fn copy_parts_to(self, request: Ref, remote: u32, to: *mut u8, turn: u32) -> Result<()> {
         // SAFETY: request rule 2, it awaits the receiver, so it belongs to progress.
         let body = unsafe { request.body() };
         let (world, split) = (body.world.get(), Split::of(body.wanted.get()));
@@ -239,10 +266,12 @@ impl<'e> Rendezvous<'e> {
         emit(request, Event::ReqXferBegin);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
         let copy = |part: Range<usize>| {
-            map_around(to, part.clone());
-            // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked);
+            // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap, as the caller promises;
             // parts lie within them, and this one is ours (share rule 2).
-            unsafe { copy_part(body.addr.get(), to, part) };
+            unsafe {
+                map_around(to, part.clone());
+                copy_part(body.addr.get(), to, part);
+            }
         };
         let moved = copy_parts(first, || claims.take_high(turn, split), copy).map_err(garbage)?;
         self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
@@ -305,9 +334,13 @@ unsafe fn copy_part(from: *const u8, to: *mut u8, part: Range<usize>) {
 }
 
 /// Has the kernel map the pages of a part before they are written: sixteen at a time, which it does only if they are read.
-fn map_around(to: *mut u8, part: Range<usize>) {
+///
+/// # Safety
+///
+/// The part lies in what is valid for reads from `to` on.
+unsafe fn map_around(to: *mut u8, part: Range<usize>) {
     for at in part.step_by(AROUND) {
-        // SAFETY: within the part of the heap that is about to be written.
+        // SAFETY: within the part, which is valid for reads, as the caller promises.
         unsafe { to.add(at).read_volatile() };
     }
 }
