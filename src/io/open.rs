@@ -59,6 +59,29 @@ fn open_first(name: &Name, mode: Mode, hints: &Info) -> First {
     First { fd: Err(Errno::BUSY), made: None }
 }
 
+/// Checks the arguments of all members. Returns those of this one.
+///
+/// # Errors
+/// That of this member's arguments; else [`Error::File`] where the modes differ, or another member's arguments are invalid.
+fn agree(engine: &Engine, comm: &Comm, name: &[u8], bits: i32) -> Result<(Mode, Name)> {
+    let arguments = Mode::new(bits).and_then(|mode| Ok((mode, Name::new(name)?)));
+    let all = exchange(engine, comm, [i64::from(bits), i64::from(arguments.is_ok())])?;
+    let (mode, name) = arguments?;
+    if all.iter().any(|[other, _]| *other != i64::from(bits)) {
+        return Err(name.refused(
+            abi::MPI_ERR_NOT_SAME,
+            "the access modes differ between the ranks; give the same everywhere",
+        ));
+    }
+    if all.iter().any(|[_, good]| *good == 0) {
+        return Err(name.refused(
+            abi::MPI_ERR_ARG,
+            "another rank gave an invalid name or mode; its own error says what is wrong",
+        ));
+    }
+    Ok((mode, name))
+}
+
 impl File {
     /// Opens a file; all members of `parent` call this (MPI_File_open). Nothing is left of one that cannot be opened by all.
     ///
@@ -88,21 +111,7 @@ impl File {
     }
 
     fn open_on(engine: &Engine, comm: Arc<Comm>, name: &[u8], bits: i32, asked: &Info) -> Result<Self> {
-        let arguments = Mode::new(bits).and_then(|mode| Ok((mode, Name::new(name)?)));
-        let all = exchange(engine, &comm, [i64::from(bits), i64::from(arguments.is_ok())])?;
-        let (mode, name) = arguments?;
-        if all.iter().any(|[other, _]| *other != i64::from(bits)) {
-            return Err(name.refused(
-                abi::MPI_ERR_NOT_SAME,
-                "the access modes differ between the ranks; give the same everywhere",
-            ));
-        }
-        if all.iter().any(|[_, good]| *good == 0) {
-            return Err(name.refused(
-                abi::MPI_ERR_ARG,
-                "another rank gave an invalid name or mode; its own error says what is wrong",
-            ));
-        }
+        let (mode, name) = agree(engine, &comm, name, bits)?;
         let info = hints::at_open(asked);
         let home = engine.home_of(comm.group().world_rank(0));
         // The first member makes the file, if it is to be made, so that the others find it.

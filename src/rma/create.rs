@@ -140,14 +140,7 @@ impl Window {
             return Err(Self::give_up(engine, extents, error));
         }
         let homes = homes?;
-        let words = Heap::of(homes[0].0.memory(engine))
-            .zip(Control::bytes(members))
-            .and_then(|(heap, bytes)| heap.at(all[0].control, bytes as u64));
-        let words = words
-            .ok_or_else(|| Error::Intern("the words of a window lie outside of the shared heap".into()))?;
-        // SAFETY: the member of rank 0 has allocated so many bytes for this window, and zeroed them before it said where; they are
-        // freed when all members have left (`Window::free`).
-        let control = unsafe { Control::over(words, members) };
+        let control = Self::control(engine, &homes[0].0, all[0].control, members)?;
         let attached = Served::default();
         if let Memory::Own { base, bytes } = memory {
             lock(&attached).push((base as u64, bytes as u64));
@@ -178,6 +171,18 @@ impl Window {
             errhandler: ErrhandlerSlot::default(),
             comm: comm.clone(),
         })
+    }
+
+    /// The words of a window of so many `members`, which the member of rank 0 has allocated at `place` in the shared heap of its job.
+    fn control(engine: &Engine, home: &HomeJob, place: u64, members: usize) -> Result<Control> {
+        let words = Heap::of(home.memory(engine))
+            .zip(Control::bytes(members))
+            .and_then(|(heap, bytes)| heap.at(place, bytes as u64));
+        let words = words
+            .ok_or_else(|| Error::Intern("the words of a window lie outside of the shared heap".into()))?;
+        // SAFETY: the member of rank 0 has allocated so many bytes for this window, and zeroed them before it said where; they are
+        // freed when all members have left (`Window::free`).
+        Ok(unsafe { Control::over(words, members) })
     }
 
     /// The jobs in whose shared heaps the members' memory lies, with the locks there: each in that of its own job, or, if their parts lie one

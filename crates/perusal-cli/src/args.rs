@@ -346,6 +346,12 @@ pub fn plan(line: CommandLine, usable: u32) -> Result<Plan, PlanError> {
             command: block.command,
         });
     }
+    check(&plan, usable)?;
+    Ok(plan)
+}
+
+/// Checks that this machine, `usable` of whose CPUs may be used, can run the plan.
+fn check(plan: &Plan, usable: u32) -> Result<(), PlanError> {
     let total: u64 = plan.apps.iter().map(|app| u64::from(app.count)).sum();
     if total > u64::from(u16::MAX) {
         return Err(PlanError::Text(format!("{total} ranks are more processes than a machine can run")));
@@ -364,7 +370,7 @@ pub fn plan(line: CommandLine, usable: u32) -> Result<Plan, PlanError> {
             let last = plan.ranks() - 1;
             Err(PlanError::Text(format!("--stdin {rank}: the last rank of the job is {last}")))
         }
-        _ => Ok(plan),
+        _ => Ok(()),
     }
 }
 
