@@ -417,7 +417,8 @@ impl<E: Element, T: Threading> Deref for Locked<'_, E, T> {
 
 impl<E: Element, T: Threading> DerefMut for Locked<'_, E, T> {
     fn deref_mut(&mut self) -> &mut [E] {
-        // SAFETY: as in `deref`, and nobody reads them either; the guard is borrowed exclusively.
+        // SAFETY: the part of a window that lives, of so many elements, aligned, which may have any bytes. The lock is held
+        // exclusively, so nobody reads or writes them, and the guard is borrowed exclusively (API window rules 1 and 2).
         unsafe { core::slice::from_raw_parts_mut(self.elements.0.as_ptr(), self.elements.1) }
     }
 }

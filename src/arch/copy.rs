@@ -79,7 +79,7 @@ pub unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
 /// For each of them, that of [`copy_run`].
 #[inline(always)]
 pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>) {
-    // SAFETY: the caller's.
+    // SAFETY: each run is valid on both sides, without overlap, as the caller promises.
     unsafe { imp::copy_each(runs) };
 }
 
@@ -91,7 +91,7 @@ pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>)
 #[inline(always)]
 pub(super) unsafe fn copy_each_by_length(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>) {
     for (from, to, len) in runs {
-        // SAFETY: the caller's.
+        // SAFETY: each run is valid on both sides, without overlap, as the caller promises.
         unsafe { copy_short(from, to, len) };
     }
 }
@@ -144,7 +144,7 @@ pub unsafe fn copy_for_others(from: *const u8, to: *mut u8, len: usize) {
         // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without overlap.
         unsafe { copy_nontemporal(from, to, len) };
     } else {
-        // SAFETY: as above.
+        // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without overlap.
         unsafe { copy_run(from, to, len) };
     }
 }

@@ -77,7 +77,7 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
         return unsafe { copy_in_vectors(from, to, len) };
     }
     if !*FAST_STRINGS {
-        // SAFETY: as above.
+        // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`.
         return unsafe { core::ptr::copy(from, to, len) };
     }
     // Between the caches of two cores this is faster than any loop of vectors, and needs no warming up.
@@ -174,10 +174,10 @@ pub unsafe fn copy_nontemporal(from: *const u8, to: *mut u8, len: usize) {
 #[inline(always)]
 pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>) {
     if std::is_x86_feature_detected!("avx512bw") && std::is_x86_feature_detected!("bmi2") {
-        // SAFETY: the caller's; the processor has the instructions.
+        // SAFETY: each run is valid on both sides, without overlap, as the caller promises; the processor has the instructions.
         return unsafe { copy_each_by_masks(runs) };
     }
-    // SAFETY: the caller's.
+    // SAFETY: each run is valid on both sides, without overlap, as the caller promises.
     unsafe { super::copy::copy_each_by_length(runs) };
 }
 
@@ -191,7 +191,7 @@ unsafe fn copy_each_by_masks(runs: impl Iterator<Item = (*const u8, *mut u8, usi
     const MOVE: usize = 64;
     for (from, to, len) in runs {
         if len > MOVE {
-            // SAFETY: the caller's.
+            // SAFETY: each run is valid on both sides, without overlap, as the caller promises.
             unsafe { super::copy_run(from, to, len) };
             continue;
         }

@@ -153,7 +153,7 @@ async fn receive_and_reduce<T: Transport, K: ReductionKernel>(
     receive(&mut received).await?;
     if other == 0 || order == Order::Any {
         operands.give_own(mine);
-        // SAFETY: as above; the operands that are used are in their place.
+        // SAFETY: the result is as long; the own operands have just been put there, and no others lie there.
         let result = unsafe { operands.result(bytes) };
         return kernel.reduce(&received, result);
     }

@@ -113,7 +113,8 @@ impl Deref for Scratch {
 
 impl DerefMut for Scratch {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`, borrowed exclusively; every byte pattern is a valid word.
+        // SAFETY: the words are at least `start` words and `len` bytes, in one allocation, borrowed exclusively for as long as `self`; every byte pattern is
+        // a valid word.
         unsafe { core::slice::from_raw_parts_mut(self.words.as_mut_ptr().add(self.start).cast(), self.len) }
     }
 }

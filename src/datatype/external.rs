@@ -187,7 +187,7 @@ impl Datatype {
     pub unsafe fn unpack_external(&self, count: usize, buf: *mut u8, input: &[u8]) -> Result<usize> {
         let need = self.external_size(count)?;
         enough(input.len(), need)?;
-        // SAFETY: as this function's.
+        // SAFETY: `buf` has room for `count` elements and does not overlap `input`, as the caller promises.
         unsafe { self.unpack_external_start(count, buf, input) };
         Ok(need)
     }
@@ -222,7 +222,7 @@ impl Datatype {
                 elements -= some;
             }
         });
-        // SAFETY: as above.
+        // SAFETY: `buf` has room for `count` elements; `stage` is memory of this function's, so it does not overlap them.
         start + unsafe { self.unpack(count, buf, start, &stage[..at]) }
     }
 

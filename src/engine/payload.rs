@@ -18,7 +18,7 @@ const STREAMED: usize = 2 << 10;
 /// `from` is valid for reads of `to.len()` bytes and does not overlap `to`.
 #[inline(always)]
 pub(crate) unsafe fn copy_in(from: *const u8, to: &mut Room<'_>) {
-    // SAFETY: the caller vouches for both ends.
+    // SAFETY: `from` has as many bytes as `to`, without overlap, as the caller promises.
     unsafe {
         if to.len() >= STREAMED {
             copy_in_long(from, to.as_mut_ptr(), to.len(), to.is_near());
@@ -44,7 +44,7 @@ pub(crate) unsafe fn copy_in_short(from: *const u8, to: &mut [u8]) {
         len => {
             // So that what the call would destroy is kept elsewhere only if it is made.
             cold_path();
-            // SAFETY: the caller vouches for both ends.
+            // SAFETY: `from` has as many bytes as `to`, without overlap, as the caller promises.
             unsafe { core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), len) };
         }
     }
@@ -66,7 +66,7 @@ pub(crate) unsafe fn copy_out(data: &[u8], to: *mut u8) {
         len => {
             // As in `copy_in`.
             cold_path();
-            // SAFETY: the caller vouches for both ends.
+            // SAFETY: `to` has room for as many bytes as `data` has, without overlap, as the caller promises.
             unsafe {
                 if len >= LONG {
                     copy_long(data.as_ptr(), to, len);
@@ -85,7 +85,7 @@ pub(crate) unsafe fn copy_out(data: &[u8], to: *mut u8) {
 /// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
 #[inline(never)]
 unsafe fn copy_in_long(from: *const u8, to: *mut u8, len: usize, near: bool) {
-    // SAFETY: the caller vouches for both ends.
+    // SAFETY: `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap, as the caller promises.
     unsafe {
         if near {
             arch::copy_run(from, to, len);
@@ -106,6 +106,6 @@ unsafe fn copy_in_long(from: *const u8, to: *mut u8, len: usize, near: bool) {
 /// As [`arch::copy_long`].
 #[inline(never)]
 unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller vouches for both ends.
+    // SAFETY: `from` is valid for reads and `to` for writes of `len` bytes, as the caller promises.
     unsafe { arch::copy_long(from, to, len) };
 }

@@ -292,7 +292,7 @@ impl HazardDomain {
         if self.asymmetric.load(Ordering::Relaxed) {
             let never = core::ptr::dangling_mut();
             let next = hazard.next.compare_exchange(never, never, Ordering::Acquire, Ordering::Acquire);
-            // SAFETY: as below.
+            // SAFETY: null, or a record that `append` leaked; `drop` alone frees it, and borrows self mutably.
             return unsafe { next.unwrap_or_else(|there| there).as_ref() };
         }
         // Acquire: pairs with Release in `append`, publishes the record.

@@ -308,7 +308,7 @@ pub enum Callback {
 // SAFETY: closure and global subscriber are Send and Sync by their bounds. Function and parameter are two words that perusal only hands back;
 // that the function may be called with that parameter from any thread is the tool's promise (PERUSE 2.0 §5.1.2).
 unsafe impl Send for Callback {}
-// SAFETY: as for Send.
+// SAFETY: closure and global subscriber are `Sync` by their bounds; the two words of a C function are only read.
 unsafe impl Sync for Callback {}
 
 impl core::fmt::Debug for Callback {

@@ -164,7 +164,7 @@ struct FreeHandles {
 // SAFETY: the table hands out `Arc<T>` clones and `&T`, and moves `Arc<T>` between threads: what `Arc<T>: Send + Sync`
 // needs. Access to slots follows handle rules 1 to 4.
 unsafe impl<T: Send + Sync> Sync for HandleTable<T> {}
-// SAFETY: as above; the raw chunk pointers are owned by the table.
+// SAFETY: the table owns the chunks that its pointers lead to, and the `Arc<T>`s in them, which are `Send`.
 unsafe impl<T: Send + Sync> Send for HandleTable<T> {}
 
 impl<T> HandleTable<T> {

@@ -21,7 +21,7 @@ pub struct Partitions {
 
 // SAFETY: the address is the user's buffer; who accesses it when, the partition rules say.
 unsafe impl Send for Partitions {}
-// SAFETY: as above: no two threads access the same bytes at once (partition rule 2).
+// SAFETY: a shared reference gives the address alone; no two threads access the same bytes there at once (partition rule 2).
 unsafe impl Sync for Partitions {}
 
 impl Partitions {
@@ -56,10 +56,10 @@ impl Partitions {
     /// The buffer is valid and nobody writes these bytes of it; they are some of its data; `to` is valid for writes of `len` bytes.
     pub(super) unsafe fn pack(&self, from: usize, to: *mut u8, len: usize) {
         match &self.datatype {
-            // SAFETY: as the caller says.
+            // SAFETY: these bytes are in the buffer, and `to` has room for `len`, as the caller promises.
             None => unsafe { crate::arch::copy_long(self.addr.wrapping_add(from), to, len) },
             Some(datatype) => {
-                // SAFETY: as the caller says; nobody else accesses these bytes of the other side now (partition rule 1).
+                // SAFETY: the buffer has these bytes of its data, and `to` room for `len`, as the caller promises; nobody else accesses those now (partition rule 1).
                 unsafe {
                     let to = core::slice::from_raw_parts_mut(to, len);
                     datatype.pack(self.count, self.addr, from, to);
@@ -74,10 +74,10 @@ impl Partitions {
     /// The buffer is valid and nobody accesses these bytes of it; they are some of its data; `from` is valid for reads of `len` bytes.
     pub(super) unsafe fn unpack(&self, at: usize, from: *const u8, len: usize) {
         match &self.datatype {
-            // SAFETY: as the caller says.
+            // SAFETY: these bytes are in the buffer, and `from` has `len`, as the caller promises.
             None => unsafe { crate::arch::copy_long(from, self.addr.wrapping_add(at), len) },
             Some(datatype) => {
-                // SAFETY: as the caller says; nobody writes there now (partition rule 1).
+                // SAFETY: the buffer has these bytes of its data, and `from` has `len`, as the caller promises; nobody writes those now (partition rule 1).
                 unsafe {
                     let from = core::slice::from_raw_parts(from, len);
                     datatype.unpack(self.count, self.addr, at, from);

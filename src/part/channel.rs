@@ -44,7 +44,7 @@ pub(super) struct Channel {
 
 // SAFETY: it points to memory that is mapped in the whole process until both requests have left (partition rule 3); the words are atomics.
 unsafe impl Send for Channel {}
-// SAFETY: as above; who accesses the data when, partition rule 1 says.
+// SAFETY: the words are atomics; partition rule 1 says which side accesses the data when.
 unsafe impl Sync for Channel {}
 
 /// Bytes of the words and counts of so many partitions.

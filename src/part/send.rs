@@ -21,7 +21,7 @@ struct Hello(Cell<[u8; HELLO]>);
 
 // SAFETY: the engine writes it until the request that names it is complete; only then is it read, under a lock.
 unsafe impl Send for Hello {}
-// SAFETY: as above.
+// SAFETY: nobody reads it before the request is complete, and then under a lock.
 unsafe impl Sync for Hello {}
 
 /// A persistent send in partitions (MPI_Psend_init).

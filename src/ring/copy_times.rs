@@ -50,7 +50,7 @@ impl CopyTimes {
     /// # Safety
     /// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
     pub unsafe fn copy(&self, from: *const u8, to: *mut u8, len: usize) {
-        // SAFETY: as the caller says.
+        // SAFETY: `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap, as the caller promises.
         self.choose(len, COPY, |past| unsafe {
             if past { copy_nontemporal(from, to, len) } else { copy_run(from, to, len) }
         });

@@ -23,7 +23,7 @@ struct HeapRingParts {
 
 // SAFETY: bodies and bulk bytes are accessed under the ring rules, from whatever thread holds producer or consumer.
 unsafe impl Send for HeapRing {}
-// SAFETY: as above: a shared ring gives addresses, and what lies there is used under the ring rules.
+// SAFETY: a shared ring gives addresses, and what lies there is used under the ring rules.
 unsafe impl Sync for HeapRing {}
 
 impl HeapRing {

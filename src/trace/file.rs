@@ -207,7 +207,8 @@ impl Store {
     fn block_u32(&self, offset: u64) -> &AtomicU32 {
         let at = format::HEADER + u64::from(self.rank) * format::RANK_BLOCK + offset;
         assert!(at.is_multiple_of(4) && at + 4 <= self.head.len() as u64, "a word of the head");
-        // SAFETY: as in `u64_at`.
+        // SAFETY: inside the mapping, which `self` keeps, and aligned: the mapping begins on a page. All who write there in
+        // another process do so with atomic instructions, or did so before this process was started (trace rule 1).
         unsafe { &*self.head.as_ptr().add(at as usize).cast::<AtomicU32>() }
     }
 

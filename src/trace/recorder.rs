@@ -278,7 +278,7 @@ impl Recorder {
         here.pen.set(Pen { at: at.wrapping_add(1), end });
         let [first, rest @ ..] = words;
         let [second, third, fourth] = rest;
-        // SAFETY: as in `write`; `make_room` has left this recorder's pen here, with room.
+        // SAFETY: recorder rules 2 and 3: `make_room` has left this recorder's pen at a slot of its own mapped window.
         unsafe { &*at }.store([format::later_than(first, after), second, third, fourth]);
         true
     }

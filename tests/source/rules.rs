@@ -69,6 +69,39 @@ fn the_engine_exports_no_c_symbol_and_runs_nothing_at_load() {
     }
 }
 
+/// How a SAFETY comment begins that refers to another place instead of saying why the operation is sound there.
+const WITHOUT_A_FACT: [&str; 14] = [
+    "as above",
+    "as below",
+    "as in ",
+    "as for ",
+    "as the caller",
+    "as there",
+    "as this",
+    "see above",
+    "see below",
+    "the caller promises it",
+    "the caller vouches",
+    "the caller's promise",
+    "the caller's.",
+    "the same promise",
+];
+
+/// What holds somewhere else may not hold here, and the other place may change.
+#[test]
+fn safety_comments_state_the_fact_that_makes_the_operation_sound() {
+    let mut offenders = Vec::new();
+    for (path, text) in sources() {
+        for (number, line) in text.lines().enumerate() {
+            let Some((_, reason)) = line.split_once("// SAFETY: ") else { continue };
+            if WITHOUT_A_FACT.iter().any(|beginning| reason.starts_with(beginning)) {
+                offenders.push(format!("{}:{}: {reason}", path.display(), number + 1));
+            }
+        }
+    }
+    assert!(offenders.is_empty(), "say what makes it sound here:\n{}", offenders.join("\n"));
+}
+
 #[test]
 fn no_source_file_is_longer_than_600_lines() {
     let long: Vec<String> = sources()

@@ -219,7 +219,7 @@ pub fn task(handle: usize) -> Option<Arc<TaskObject>> {
 #[inline]
 #[must_use]
 pub unsafe fn peek<'a>(handle: usize) -> Option<&'a TaskObject> {
-    // SAFETY: as the caller says.
+    // SAFETY: nobody takes the handle out of use meanwhile, as the caller promises.
     unsafe { TASKS.peek(handle.checked_sub(TASK_OFFSET)?) }
 }
 

@@ -41,7 +41,7 @@ impl StatusOut<'_> {
     pub fn set_or_empty(self, status: &MessageStatus) {
         self.set(status);
         if *status == MessageStatus::EMPTY {
-            // SAFETY: as in `set`.
+            // SAFETY: `to` is NULL or valid for reads and writes while the call runs (argument rule 1).
             if let Some(to) = unsafe { self.to.as_mut() } {
                 to.error = MPI_SUCCESS;
             }
@@ -133,7 +133,7 @@ mod tests {
         }
         assert_eq!((two[0].source, two[1].source), (abi::MPI_ANY_SOURCE, abi::MPI_PROC_NULL));
         assert_eq!((two[0].error, two[1].error), (77, 77));
-        // SAFETY: as above.
+        // SAFETY: `two` has two elements.
         let all: Statuses<'_> = unsafe { call.array(two.as_mut_ptr(), 2) }.unwrap();
         all.say_success(1);
         all.set_or_empty(1, &MessageStatus::EMPTY);

@@ -131,9 +131,9 @@ async unsafe fn exchange<T: Transport>(
     sends: impl Iterator<Item = (usize, Piece)>,
     recvs: impl Iterator<Item = (usize, Piece)>,
 ) -> Result<()> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program lets the call read what it sends, as the caller promises.
     let sends: PerPeer<(usize, &[u8])> = sends.map(|(to, piece)| (to, unsafe { piece.data() })).collect();
-    // SAFETY: the caller's promise; MPI 5.0 §6 forbids that pieces to be written overlap others.
+    // SAFETY: the program lets the call write where it receives, as the caller promises; MPI 5.0 §6 forbids that such pieces overlap others.
     let mut recvs: PerPeer<(usize, &mut [u8])> =
         recvs.map(|(from, piece)| (from, unsafe { piece.room() })).collect();
     transport.exchange_all(&sends, &mut recvs).await

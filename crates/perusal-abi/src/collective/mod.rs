@@ -165,7 +165,7 @@ pub(crate) unsafe fn begin(
     work: Work,
     outline: impl FnOnce(&Comm) -> Outline,
 ) -> Result<MPI_Request> {
-    // SAFETY: as the caller's.
+    // SAFETY: the work is bound to no thread and uses the team of `comm` alone, as the caller promises.
     request(unsafe { begin_work(|| comm, || TeamUse::OfComm, work, outline) })
 }
 
@@ -229,7 +229,7 @@ async unsafe fn performed(
     number: SequenceNumber,
     team: TeamUse,
 ) -> Result<()> {
-    // SAFETY: as the caller's.
+    // SAFETY: the buffers of the call are valid until this future is ready or leaked, as the caller promises.
     unsafe { perform(engine, &comm, call.borrow(), number, &team) }.await
 }
 

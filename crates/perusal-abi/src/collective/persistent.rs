@@ -24,7 +24,7 @@ type Perform = dyn Fn(InBackground<'_>) -> Option<Begun>;
 
 // SAFETY: it holds addresses of the program's, which are valid on every thread while the operation is performed (argument rule 3), and numbers.
 unsafe impl Send for FastPath {}
-// SAFETY: as above; nothing in it changes.
+// SAFETY: nothing in it changes; where its addresses lead is accessed only while the operation is performed (argument rule 3).
 unsafe impl Sync for FastPath {}
 
 impl FastPath {

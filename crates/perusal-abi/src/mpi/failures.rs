@@ -78,7 +78,7 @@ pub fn iagree(comm: Arc<Comm>, flag: FlagAt) -> Result<MPI_Request> {
         // SAFETY: the address is valid until the request is complete.
         let own = unsafe { flag.0.read() }.cast_unsigned();
         let (all, outcome) = agreement::agree(engine, &comm, serial, own).await?;
-        // SAFETY: as above.
+        // SAFETY: the address is valid until the request is complete, which it is not before this future is ready.
         unsafe { flag.0.write(all.cast_signed()) };
         outcome
     };

@@ -128,7 +128,7 @@ pub fn pack_external(
     if check::is_on() {
         check::packing(&from, Access::Read, packed.as_ptr(), need);
     }
-    // SAFETY: as for MPI_Pack: `n` elements lie at the address, and the buffers do not overlap (MPI 5.0 §5.3).
+    // SAFETY: argument rule 3: `n` elements lie at the address, and the buffers do not overlap (MPI 5.0 §5.3).
     unsafe { ty.pack_external(n, from.addr.cast(), packed) }?;
     tape.advance(need)
 }
@@ -147,7 +147,7 @@ pub fn unpack_external(
     if check::is_on() {
         check::packing(&to, Access::Write, packed.as_ptr(), need);
     }
-    // SAFETY: as for MPI_Unpack: there is room for `n` elements at the address, and the buffers do not overlap (MPI 5.0 §5.3).
+    // SAFETY: argument rule 3: there is room for `n` elements at the address, and the buffers do not overlap (MPI 5.0 §5.3).
     unsafe { ty.unpack_external(n, to.addr.cast(), packed) }?;
     tape.advance(need)
 }

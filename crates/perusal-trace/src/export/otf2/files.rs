@@ -56,11 +56,11 @@ impl Otf2Files<'_> {
         let (file, when, bytes, id) = (number as u32, record.when, record.bytes, record.id);
         match (record.event, record.payload) {
             (Event::FileOpened, _) => location.event("file", when, |otf2, writer, when| {
-                // SAFETY: an open writer and numbers; no attributes. Here and in all below.
+                // SAFETY: writer rule 1, and numbers; no attributes.
                 unsafe { (otf2.io_create)(writer, null_mut(), when, file, READ_WRITE, NO_FLAGS, NO_FLAGS) }
             }),
             (Event::FileClosed, _) => location.event("file", when, |otf2, writer, when| {
-                // SAFETY: as above.
+                // SAFETY: writer rule 1, and numbers; no attributes.
                 unsafe { (otf2.io_destroy)(writer, null_mut(), when, file) }
             }),
             (Event::FileReqActivate, RecordPayload::File { operation, mode, .. }) => {
@@ -72,25 +72,25 @@ impl Otf2Files<'_> {
                     _ => NO_FLAGS,
                 };
                 location.event("access", when, |otf2, writer, when| {
-                    // SAFETY: as above.
+                    // SAFETY: writer rule 1, and numbers; no attributes.
                     unsafe { (otf2.io_begin)(writer, null_mut(), when, file, kind, flags, bytes, id) }
                 })?;
                 if !nonblocking {
                     return Ok(());
                 }
                 location.event("access", when, |otf2, writer, when| {
-                    // SAFETY: as above.
+                    // SAFETY: writer rule 1, and numbers; no attributes.
                     unsafe { (otf2.io_issued)(writer, null_mut(), when, file, id) }
                 })
             }
             (Event::FileReqComplete, _) => location.event("access", when, |otf2, writer, when| {
-                // SAFETY: as above.
+                // SAFETY: writer rule 1, and numbers; no attributes.
                 unsafe { (otf2.io_complete)(writer, null_mut(), when, file, bytes, id) }
             }),
             (Event::FileLockAcquired | Event::FileLockReleased, RecordPayload::FileLock { lock, .. }) => {
                 let kind = if lock == WindowLock::Shared as u8 { SHARED } else { EXCLUSIVE };
                 location.event("lock", when, |otf2, writer, when| {
-                    // SAFETY: as above.
+                    // SAFETY: writer rule 1, and numbers; no attributes.
                     unsafe {
                         match record.event {
                             Event::FileLockAcquired => {

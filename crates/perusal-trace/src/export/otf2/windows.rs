@@ -67,11 +67,11 @@ impl Otf2Windows<'_> {
         let remote = u32::try_from(record.peer).ok();
         match (record.event, record.payload) {
             (Event::WinCreated, _) => location.event("window", when, |otf2, writer, when| {
-                // SAFETY: an open writer and numbers; no attributes. Here and in all below.
+                // SAFETY: writer rule 1, and numbers; no attributes.
                 unsafe { (otf2.rma_win_create)(writer, null_mut(), when, win) }
             }),
             (Event::WinFreed, _) => location.event("window", when, |otf2, writer, when| {
-                // SAFETY: as above.
+                // SAFETY: writer rule 1, and numbers; no attributes.
                 unsafe { (otf2.rma_win_destroy)(writer, null_mut(), when, win) }
             }),
             (Event::WinReqXferBegin, RecordPayload::Rma { operation, .. }) => {
@@ -79,7 +79,7 @@ impl Otf2Windows<'_> {
                 put_operation(location, record, operation, win, remote)
             }
             (Event::WinReqComplete, _) => location.event("operation", when, |otf2, writer, when| {
-                // SAFETY: as above.
+                // SAFETY: writer rule 1, and numbers; no attributes.
                 unsafe { (otf2.rma_complete)(writer, null_mut(), when, win, record.id) }
             }),
             (Event::WinLockWaitBegin | Event::WinLockAcquired | Event::WinLockReleased, _) => {
@@ -94,7 +94,7 @@ impl Otf2Windows<'_> {
             (Event::WinExposeEnd, _) => self.put_group(location, when, win, LEVEL_MEMORY),
             (Event::WinSyncBegin, RecordPayload::Sync { call, .. }) if call == WindowSync::Fence as u8 => {
                 location.event("fence", when, |otf2, writer, when| {
-                    // SAFETY: as above.
+                    // SAFETY: writer rule 1, and numbers; no attributes.
                     unsafe { (otf2.rma_collective_begin)(writer, null_mut(), when) }
                 })
             }
@@ -102,7 +102,7 @@ impl Otf2Windows<'_> {
                 _ if call == WindowSync::Fence as u8 => {
                     let level = LEVEL_PROCESS | LEVEL_MEMORY;
                     location.event("fence", when, |otf2, writer, when| {
-                        // SAFETY: as above.
+                        // SAFETY: writer rule 1, and numbers; no attributes.
                         unsafe {
                             (otf2.rma_collective_end)(
                                 writer,
@@ -131,7 +131,7 @@ impl Otf2Windows<'_> {
     fn put_group(&self, location: &mut Location<'_>, when: u64, win: u32, level: u32) -> Result<()> {
         let group = self.group(win);
         location.event("synchronisation", when, |otf2, writer, when| {
-            // SAFETY: an open writer and numbers; no attributes.
+            // SAFETY: writer rule 1, and numbers; no attributes.
             unsafe { (otf2.rma_group_sync)(writer, null_mut(), when, level, win, group) }
         })
     }
@@ -149,7 +149,7 @@ impl Otf2Windows<'_> {
             // A target has one lock: its rank names it.
             let id = u64::from(remote);
             location.event("lock", record.when, |otf2, writer, when| {
-                // SAFETY: an open writer and numbers; no attributes.
+                // SAFETY: writer rule 1, and numbers; no attributes.
                 unsafe {
                     match record.event {
                         Event::WinLockWaitBegin => {
@@ -169,7 +169,7 @@ impl Otf2Windows<'_> {
 
 fn put_sync(location: &mut Location<'_>, when: u64, win: u32, remote: u32, kind: u8) -> Result<()> {
     location.event("synchronisation", when, |otf2, writer, when| {
-        // SAFETY: an open writer and numbers; no attributes.
+        // SAFETY: writer rule 1, and numbers; no attributes.
         unsafe { (otf2.rma_sync)(writer, null_mut(), when, win, remote, kind) }
     })
 }
@@ -184,15 +184,15 @@ fn put_operation(
     let (bytes, id) = (record.bytes, record.id);
     location.event("operation", record.when, |otf2, writer, when| {
         let atomic = |kind: u8, received: u64| {
-            // SAFETY: an open writer and numbers; no attributes.
+            // SAFETY: writer rule 1, and numbers; no attributes.
             unsafe { (otf2.rma_atomic)(writer, null_mut(), when, win, remote, kind, bytes, received, id) }
         };
         match operation {
-            // SAFETY: an open writer and numbers; no attributes.
+            // SAFETY: writer rule 1, and numbers; no attributes.
             _ if operation == RmaOperation::Put as u8 => unsafe {
                 (otf2.rma_put)(writer, null_mut(), when, win, remote, bytes, id)
             },
-            // SAFETY: an open writer and numbers; no attributes.
+            // SAFETY: writer rule 1, and numbers; no attributes.
             _ if operation == RmaOperation::Get as u8 => unsafe {
                 (otf2.rma_get)(writer, null_mut(), when, win, remote, bytes, id)
             },

@@ -1,4 +1,8 @@
 //! An OTF2 archive that is being written: handles that cannot outlive it, calls that are checked.
+//!
+//! - **Writer rule 1.** The writer of a [`Location`] or of [`Definitions`] is open: it borrows the archive, and is closed once, by what has it.
+//! - **Writer rule 2.** OTF2 has copied a text or a list when the call returns that is given its address. A list has as many elements as the
+//!   call says; definitions name each other by number.
 
 use super::library::{FlushCallbacks, Library, Opaque};
 use crate::error::{Error, Result};
@@ -208,7 +212,7 @@ impl Location<'_> {
     pub fn enter(&mut self, when: u64, region: u32) -> Result<()> {
         let (library, when) = (self.archive.library, self.at(when));
         let attributes = self.archive.attributes;
-        // SAFETY: an open writer; the archive's list of attributes, which is empty afterwards.
+        // SAFETY: writer rule 1; the archive's list of attributes, which is empty afterwards.
         library.check("enter", unsafe { (library.enter)(self.writer, attributes, when, region) })?;
         self.archive.clear_attributes()
     }
@@ -217,7 +221,7 @@ impl Location<'_> {
     pub fn leave(&mut self, when: u64, region: u32) -> Result<()> {
         let (library, when) = (self.archive.library, self.at(when));
         let attributes = self.archive.attributes;
-        // SAFETY: as in `enter`.
+        // SAFETY: writer rule 1; the archive's list of attributes, which is empty afterwards.
         library.check("leave", unsafe { (library.leave)(self.writer, attributes, when, region) })?;
         self.archive.clear_attributes()
     }
@@ -225,7 +229,7 @@ impl Location<'_> {
     /// A message leaves.
     pub fn send(&mut self, when: u64, to: u32, comm: u32, tag: u32, bytes: u64) -> Result<()> {
         let (library, when) = (self.archive.library, self.at(when));
-        // SAFETY: as in `enter`.
+        // SAFETY: writer rule 1, and numbers; no attributes.
         let code = unsafe { (library.mpi_send)(self.writer, null_mut(), when, to, comm, tag, bytes) };
         library.check("send", code)
     }
@@ -233,7 +237,7 @@ impl Location<'_> {
     /// A message comes.
     pub fn receive(&mut self, when: u64, from: u32, comm: u32, tag: u32, bytes: u64) -> Result<()> {
         let (library, when) = (self.archive.library, self.at(when));
-        // SAFETY: as in `enter`.
+        // SAFETY: writer rule 1, and numbers; no attributes.
         let code = unsafe { (library.mpi_recv)(self.writer, null_mut(), when, from, comm, tag, bytes) };
         library.check("receive", code)
     }
@@ -244,7 +248,7 @@ impl Location<'_> {
         assert!(values.len() <= TYPES.len(), "at most two members a class");
         let (library, when) = (self.archive.library, self.at(when));
         let count = values.len() as u8;
-        // SAFETY: as in `enter`; both lists have `count` elements, and OTF2's union of a value is 64 bits.
+        // SAFETY: writer rule 1; both lists have `count` elements, and OTF2's union of a value is 64 bits.
         let code = unsafe {
             (library.metric)(self.writer, null_mut(), when, class, count, TYPES.as_ptr(), values.as_ptr())
         };
@@ -293,7 +297,7 @@ impl Definitions<'_> {
             return Ok(*number);
         }
         let (number, string) = (strings.len() as u32, text(name)?);
-        // SAFETY: an open writer, numbers, and a string that outlives the call; in all below, lists that do besides.
+        // SAFETY: writer rules 1 and 2: a number, and a text that outlives the call.
         let code = unsafe { (self.archive.library.string)(self.writer, number, string.as_ptr()) };
         self.check("string", code)?;
         strings.insert(name.into(), number);
@@ -302,7 +306,7 @@ impl Definitions<'_> {
 
     /// Ticks are nanoseconds; the trace begins at 0, which was `started`.
     pub fn clock(&self, length: u64, started: u64) -> Result<()> {
-        // SAFETY: as in `string`.
+        // SAFETY: writer rule 1, and numbers.
         let code =
             unsafe { (self.archive.library.clock)(self.writer, 1_000_000_000, 0, length + 1, started) };
         self.check("clock", code)
@@ -311,7 +315,7 @@ impl Definitions<'_> {
     /// The paradigm of all regions.
     pub fn paradigm(&self, name: &str) -> Result<()> {
         let name = self.string(name)?;
-        // SAFETY: as in `string`.
+        // SAFETY: writer rule 1, and numbers.
         let code = unsafe {
             (self.archive.library.paradigm)(self.writer, PARADIGM_MPI, name, PARADIGM_CLASS_PROCESS)
         };
@@ -322,7 +326,7 @@ impl Definitions<'_> {
     pub fn node(&self, host: &str, command: &str) -> Result<()> {
         let (host, command, class, job) =
             (self.string(host)?, self.string(command)?, self.string("node")?, self.string("job")?);
-        // SAFETY: as in `string`.
+        // SAFETY: writer rule 1, and numbers.
         unsafe {
             self.check("node", (self.archive.library.system_node)(self.writer, 0, host, class, NONE))?;
             self.check("job", (self.archive.library.system_node)(self.writer, 1, command, job, 0))
@@ -332,7 +336,7 @@ impl Definitions<'_> {
     /// A region.
     pub fn region(&self, number: u32, name: &str, role: u8) -> Result<()> {
         let (name, empty) = (self.string(name)?, self.string("")?);
-        // SAFETY: as in `string`.
+        // SAFETY: writer rule 1, and numbers.
         let code = unsafe {
             let library = self.archive.library;
             (library.region)(self.writer, number, name, name, empty, role, PARADIGM_MPI, 0, NONE, 0, 0)
@@ -343,7 +347,7 @@ impl Definitions<'_> {
     /// An attribute of regions.
     pub fn attribute(&self, number: u32, name: &str, what: &str, kind: AttributeKind) -> Result<()> {
         let (name, what) = (self.string(name)?, self.string(what)?);
-        // SAFETY: as in `string`.
+        // SAFETY: writer rule 1, and numbers.
         let code = unsafe { (self.archive.library.attribute)(self.writer, number, name, what, kind as u8) };
         self.check("attribute", code)
     }
@@ -352,7 +356,7 @@ impl Definitions<'_> {
     pub fn metric_member(&self, number: u32, name: &str, what: &str) -> Result<()> {
         let (name, what, unit) = (self.string(name)?, self.string(what)?, self.string("entries")?);
         let mode = METRIC_ABSOLUTE | METRIC_TIMING_NEXT;
-        // SAFETY: as in `string`.
+        // SAFETY: writer rule 1, and numbers.
         let code = unsafe {
             let (library, kind) = (self.archive.library, METRIC_TYPE_OTHER);
             (library.metric_member)(
@@ -373,7 +377,7 @@ impl Definitions<'_> {
 
     /// Metrics that are written together.
     pub fn metric_class(&self, number: u32, members: &[u32]) -> Result<()> {
-        // SAFETY: as in `string`.
+        // SAFETY: writer rules 1 and 2: numbers, and a list of `count` elements that outlives the call.
         let code = unsafe {
             let (library, count) = (self.archive.library, members.len() as u8);
             let (when, by) = (METRIC_SYNCHRONOUS, RECORDER_ABSTRACT);
@@ -385,7 +389,7 @@ impl Definitions<'_> {
     /// A rank, as a process of the job.
     pub fn process(&self, number: u32, name: &str) -> Result<()> {
         let name = self.string(name)?;
-        // SAFETY: as in `string`.
+        // SAFETY: writer rule 1, and numbers.
         let code =
             unsafe { (self.archive.library.location_group)(self.writer, number, name, PROCESS, 1, NONE) };
         self.check("process", code)
@@ -394,7 +398,7 @@ impl Definitions<'_> {
     /// A location of a process, which has so many events.
     pub fn location(&self, number: u64, name: &str, events: u64, process: u32) -> Result<()> {
         let name = self.string(name)?;
-        // SAFETY: as in `string`.
+        // SAFETY: writer rule 1, and numbers.
         let code = unsafe {
             (self.archive.library.location)(self.writer, number, name, CPU_THREAD, events, process)
         };
@@ -410,7 +414,7 @@ impl Definitions<'_> {
     pub fn communicator(&self, number: u32, name: &str, ranks: &[u64]) -> Result<()> {
         self.group(number + 1, "", GROUP_COMM, ranks)?;
         let name = self.string(name)?;
-        // SAFETY: as in `string`.
+        // SAFETY: writer rule 1, and numbers.
         let code = unsafe { (self.archive.library.comm)(self.writer, number, name, number + 1, NONE, 0) };
         self.check("communicator", code)
     }
@@ -418,7 +422,7 @@ impl Definitions<'_> {
     /// A window of the members of a communicator.
     pub fn window(&self, number: u32, name: &str, comm: u32) -> Result<()> {
         let name = self.string(name)?;
-        // SAFETY: as in `string`.
+        // SAFETY: writer rule 1, and numbers.
         let code = unsafe { (self.archive.library.rma_win)(self.writer, number, name, comm, WITH_EVENTS) };
         self.check("window", code)
     }
@@ -427,7 +431,7 @@ impl Definitions<'_> {
     pub fn io_paradigm(&self, name: &str) -> Result<()> {
         let name = self.string(name)?;
         let nothing = core::ptr::null();
-        // SAFETY: as in `string`; there are no properties.
+        // SAFETY: writer rule 1, and numbers; there are no properties.
         let code = unsafe {
             let (library, class) = (self.archive.library, IO_PARADIGM_CLASS_PARALLEL);
             let none = core::ptr::null();
@@ -440,7 +444,7 @@ impl Definitions<'_> {
     pub fn file(&self, number: u32, name: &str, comm: u32) -> Result<()> {
         let name = self.string(name)?;
         let (library, writer) = (self.archive.library, self.writer);
-        // SAFETY: as in `string`.
+        // SAFETY: writer rule 1, and numbers.
         unsafe {
             self.check("file", (library.io_file)(writer, number, name, 0))?;
             self.check("file", (library.io_handle)(writer, number, name, number, 0, 0, comm, NONE))
@@ -450,7 +454,7 @@ impl Definitions<'_> {
     fn group(&self, number: u32, name: &str, kind: u8, members: &[u64]) -> Result<()> {
         let name = self.string(name)?;
         let count = members.len() as u32;
-        // SAFETY: as in `string`.
+        // SAFETY: writer rules 1 and 2: numbers, and a list of `count` elements that outlives the call.
         let code = unsafe {
             let library = self.archive.library;
             (library.group)(self.writer, number, name, kind, PARADIGM_MPI, 0, count, members.as_ptr())
