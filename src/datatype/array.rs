@@ -212,7 +212,11 @@ impl Distribution {
                 block
             }
             abi::MPI_DISTRIBUTE_CYCLIC => self.block()?.unwrap_or(1),
-            _ => return Err(Error::Arg("invalid distribution")),
+            _ => {
+                return Err(Error::Arg(
+                    "a distribution is none of MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC and MPI_DISTRIBUTE_NONE",
+                ));
+            }
         };
         let step = block.checked_mul(processes).ok_or(TOO_LARGE)?;
         let first = (block * coordinate).min(size);

@@ -77,7 +77,7 @@ pub fn connect_at(
 ) -> Result<Option<(u32, u32)>> {
     let until = Until::after(limit);
     host(engine, job, port, until)?;
-    knock(engine, job, port, until)
+    wait_at_port(engine, job, port, until)
 }
 
 /// When somebody gives up; never for `None`.
@@ -148,8 +148,14 @@ pub(super) fn host(engine: &Engine, job: u64, port: &[u8], until: Until) -> Resu
     })
 }
 
-/// Waits at the port, once the own launcher has done that.
-pub(super) fn knock(engine: &Engine, job: u64, port: &[u8], until: Until) -> Result<Option<(u32, u32)>> {
+/// Waits at a port of another job, once [`host`] has given its processes places. Returns the place of the process that accepts there, and the context
+/// id in which the two meet; `None` if the time is over.
+pub(super) fn wait_at_port(
+    engine: &Engine,
+    job: u64,
+    port: &[u8],
+    until: Until,
+) -> Result<Option<(u32, u32)>> {
     let own = engine.job().segment().file();
     let request = Request::ConnectFrom(port.to_vec());
     unless_busy(engine, port, until, || {

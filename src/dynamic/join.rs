@@ -121,7 +121,7 @@ impl Socket<'_> {
         let comes = matches!(hosted, Ok(Some(())));
         self.send(&[comes.into()])?;
         hosted?;
-        if comes { elsewhere::knock(self.engine, job, port, Until::NEVER) } else { Ok(None) }
+        if comes { elsewhere::wait_at_port(self.engine, job, port, Until::NEVER) } else { Ok(None) }
     }
 
     fn send(&self, bytes: &[u8]) -> Result<()> {

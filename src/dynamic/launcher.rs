@@ -30,6 +30,8 @@ const LONG: Duration = Duration::from_millis(10);
 const LONG_FROM: Duration = Duration::from_millis(50);
 /// How long a request waits while the kernel takes no more descriptors.
 const UNDER_WAY: Duration = Duration::from_secs(5);
+/// The error of a process that has a launcher, but not the socket to it.
+const NO_DOOR: &str = "the launcher has given this process no socket for requests (PERUSAL_DOOR_FD); start the program with the mpiexec that was installed with its MPI library";
 
 /// Sends a request at the door of a launcher, own or other, with a descriptor if one goes along, and waits for the answer, at most `limit`; other
 /// operations of this rank go on meanwhile. `None` if the limit has passed. What comes with the answer is a descriptor, if any.
@@ -62,8 +64,7 @@ impl<'a> Launcher<'a> {
         if engine.job().launcher().is_none() {
             return Ok(Self { engine, door: super::own_launcher::of(engine)? });
         }
-        let door =
-            shm::door().ok_or_else(|| Error::Other("the launcher has given this process no door".into()))?;
+        let door = shm::door().ok_or_else(|| Error::Other(NO_DOOR.into()))?;
         // SAFETY: the launcher has opened the descriptor for this process, which keeps it open; one that is not open is an error of
         // the system.
         Ok(Self { engine, door: unsafe { BorrowedFd::borrow_raw(door) } })
@@ -217,9 +218,9 @@ fn sealed(bytes: &[u8]) -> std::io::Result<OwnedFd> {
 /// [`SealFlags::WRITE`] where it holds a page of the file for something else, as it may while memory is short.
 const SIZE: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
-/// What has come through the door, for the launcher.
+/// A request that has come through the door.
 #[derive(Debug)]
-pub struct Knock {
+pub struct IncomingRequest {
     /// Where the answer goes.
     pub answer: OwnedFd,
     /// The place of who asks, as it says itself, and the request.
@@ -243,14 +244,14 @@ fn receive(from: BorrowedFd<'_>, room: &mut [u8]) -> rustix::io::Result<(usize, 
 
 /// Takes the next request off the launcher's side of the door. `None` if there is none; nothing inside for a message that has no request with it.
 #[must_use]
-pub fn next_request(door: BorrowedFd<'_>) -> Option<Option<Knock>> {
+pub fn next_request(door: BorrowedFd<'_>) -> Option<Option<IncomingRequest>> {
     let (bytes, descriptors) = retry_on_intr(|| receive(door, &mut [0])).ok()?;
     let mut descriptors = descriptors.into_iter();
     let (answer, body, along) = (descriptors.next(), descriptors.next(), descriptors.next());
     if bytes == 0 && answer.is_none() {
         return None;
     }
-    Some(answer.zip(body).map(|(answer, body)| Knock { answer, request: read(&body), along }))
+    Some(answer.zip(body).map(|(answer, body)| IncomingRequest { answer, request: read(&body), along }))
 }
 
 /// Reads a request. Nothing else than a memfd is read, which seals tell from other files: it cannot make the reader wait.

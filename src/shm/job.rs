@@ -120,11 +120,11 @@ impl Job {
     /// [`Error::Segment`] if there is not enough memory, or for no ranks at all.
     pub fn threads(ranks: u32) -> Result<Vec<Self>> {
         let memory = Arc::new(Memory::create(ranks, 0)?);
-        let doors: Arc<Box<[_]>> = Arc::new((0..ranks).map(|_| RwLock::new(true)).collect());
+        let reachable: Arc<Box<[_]>> = Arc::new((0..ranks).map(|_| RwLock::new(true)).collect());
         (0..ranks)
             .map(|rank| {
                 memory.roster().entry(rank).arrive(rank, own_pid())?;
-                Ok(Self { threads: Some(Arc::clone(&doors)), ..Self::of(Arc::clone(&memory), rank) })
+                Ok(Self { threads: Some(Arc::clone(&reachable)), ..Self::of(Arc::clone(&memory), rank) })
             })
             .collect()
     }
@@ -181,9 +181,9 @@ impl Job {
     /// Runs `copy`, which accesses a buffer of `rank`. Where ranks are threads, this is done only if that rank has not withdrawn its
     /// buffers, and `withdraw` waits for it.
     pub(crate) fn reach<R>(&self, rank: u32, copy: impl FnOnce() -> R) -> Option<R> {
-        let door = self.threads.as_ref().map(|doors| &doors[rank as usize]);
-        let door = door.map(|door| door.read().unwrap_or_else(PoisonError::into_inner));
-        door.as_ref().is_none_or(|open| **open).then(copy)
+        let reachable = self.threads.as_ref().map(|reachable| &reachable[rank as usize]);
+        let reachable = reachable.map(|lock| lock.read().unwrap_or_else(PoisonError::into_inner));
+        reachable.as_ref().is_none_or(|reachable| **reachable).then(copy)
     }
 
     /// Returns the process id of `rank`, for reading and writing its memory. What the roster says is not believed (roster rule 4): a process
@@ -222,8 +222,8 @@ impl Job {
 
     /// Withdraws this rank's buffers: where ranks are threads, no other rank accesses them once this has returned.
     pub(crate) fn withdraw(&self) {
-        if let Some(doors) = &self.threads {
-            *doors[self.rank as usize].write().unwrap_or_else(PoisonError::into_inner) = false;
+        if let Some(reachable) = &self.threads {
+            *reachable[self.rank as usize].write().unwrap_or_else(PoisonError::into_inner) = false;
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use perusal::internals::abi::{MPI_ERR_OTHER, MPI_ERR_PORT};
 use perusal::internals::dynamic::elsewhere::{address, dial, is_of_own_user, map};
 use perusal::internals::dynamic::launcher::{
-    Knock, has_given_up, next_request, reply, reply_with, subscribe,
+    IncomingRequest, has_given_up, next_request, reply, reply_with, subscribe,
 };
 use perusal::internals::dynamic::request::{BUSY, Ending};
 use perusal::internals::dynamic::{Answer, Request};
@@ -168,7 +168,9 @@ impl Supervisor<'_> {
         let callers = &mut self.universe.guests.callers;
         let Some(at) = callers.iter().position(|caller| caller.0 == number) else { return };
         let (_, caller) = callers.swap_remove(at);
-        let Some(Some(Knock { answer, request, along })) = next_request(caller.as_fd()) else { return };
+        let Some(Some(IncomingRequest { answer, request, along })) = next_request(caller.as_fd()) else {
+            return;
+        };
         let refuse = |class, what: &str| reply(answer.as_fd(), &Answer::error(class, what));
         match request {
             Ok((_, Request::Greet)) => match self.may_meet() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use perusal::internals::abi::{MPI_ERR_OTHER, MPI_ERR_SPAWN};
-use perusal::internals::dynamic::launcher::{Knock, has_given_up, next_request, reply};
+use perusal::internals::dynamic::launcher::{IncomingRequest, has_given_up, next_request, reply};
 use perusal::internals::dynamic::{Answer, Program, Request, SpawnRequest};
 use perusal::internals::shm::JobWorld;
 use rustix::event::epoll::EventFlags;
@@ -79,8 +79,8 @@ impl Supervisor<'_> {
     /// Answers what has come through the door.
     pub fn take_requests(&mut self) {
         for _ in 0..TURN {
-            let Some(knock) = next_request(self.universe.door.as_fd()) else { return };
-            let Some(Knock { answer, request, along }) = knock else { continue };
+            let Some(incoming) = next_request(self.universe.door.as_fd()) else { return };
+            let Some(IncomingRequest { answer, request, along }) = incoming else { continue };
             match request {
                 Err(error) => reply(answer.as_fd(), &Answer::error(MPI_ERR_OTHER, &error.to_string())),
                 Ok((place, _)) if !self.is_running_at(place) => {

@@ -477,7 +477,6 @@ mod functions {
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: None, context: std::ptr::null_mut(), flags: None, silent: true }) }
     }
-    #[allow(clippy::too_many_arguments, reason = "the interface's signature")]
     pub unsafe extern "C" fn tsenddata(ep: *mut Fid, buf: P, len: usize, _: C, data: u64, address: u64, tag: u64, context: C) -> isize {
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: Some(data), context, flags: None, silent: false }) }

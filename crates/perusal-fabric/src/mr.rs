@@ -115,7 +115,6 @@ unsafe fn register(domain: *mut Fid, attr: &MrAttr, flags: u64, out: *mut *mut F
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "the interface's signature")]
 unsafe extern "C" fn reg(
     domain: *mut Fid,
     buf: *const c_void,
@@ -133,7 +132,6 @@ unsafe extern "C" fn reg(
     unsafe { register(domain, &attr, flags, out) }
 }
 
-#[allow(clippy::too_many_arguments, reason = "the interface's signature")]
 unsafe extern "C" fn regv(
     domain: *mut Fid,
     iov: *const iovec,

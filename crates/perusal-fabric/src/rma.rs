@@ -213,7 +213,6 @@ pub unsafe extern "C" fn query_atomic(
 // The functions of the interface, whose callers keep the caller rules of `api` (fi_rma(3), fi_atomic(3)).
 
 #[rustfmt::skip]
-#[allow(clippy::too_many_arguments, reason = "the interface's signatures")]
 mod functions {
     use super::*;
     type P = *const c_void;

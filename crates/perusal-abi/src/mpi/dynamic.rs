@@ -208,7 +208,6 @@ fn spawned_now(
 }
 
 /// MPI_Comm_spawn. All but the root, the communicator and the codes are the root's alone.
-#[allow(clippy::too_many_arguments)] // as the standard has it
 pub fn spawn(
     command: Text<'_>,
     argv: RootOnly<'_, *mut *mut c_char>,
@@ -228,7 +227,6 @@ pub fn spawn(
 }
 
 /// MPI_Comm_spawn_multiple.
-#[allow(clippy::too_many_arguments)] // as the standard has it
 pub fn spawn_multiple(
     count: c_int,
     commands: RootOnly<'_, *mut *mut c_char>,

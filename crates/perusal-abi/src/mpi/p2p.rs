@@ -56,7 +56,6 @@ pub fn send(
 
 #[cold]
 #[inline(never)]
-#[allow(clippy::too_many_arguments)]
 fn send_slow(
     function: &'static Function,
     mode: Mode,
@@ -130,7 +129,6 @@ pub fn isend(
 
 #[cold]
 #[inline(never)]
-#[allow(clippy::too_many_arguments)]
 fn isend_slow(
     function: &'static Function,
     mode: Mode,
@@ -224,7 +222,6 @@ pub fn recv(
 
 #[cold]
 #[inline(never)]
-#[allow(clippy::too_many_arguments)]
 fn recv_slow(
     function: &'static Function,
     start: BufferStart<'_>,
@@ -303,7 +300,6 @@ pub fn irecv(
 
 #[cold]
 #[inline(never)]
-#[allow(clippy::too_many_arguments)]
 fn irecv_slow(
     function: &'static Function,
     start: BufferStart<'_>,

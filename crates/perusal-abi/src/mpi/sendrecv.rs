@@ -138,7 +138,6 @@ fn start_task(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<Scratch>
 }
 
 /// MPI_Sendrecv.
-#[allow(clippy::too_many_arguments)]
 pub fn sendrecv(
     from: Buffer<'_>,
     dest: c_int,

@@ -89,7 +89,6 @@ pub fn subarray(
 }
 
 /// MPI_Type_create_darray.
-#[allow(clippy::too_many_arguments)]
 pub fn darray(
     size: c_int,
     rank: c_int,

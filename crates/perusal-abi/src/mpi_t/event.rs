@@ -127,7 +127,6 @@ pub fn number() -> Outcome<usize> {
 }
 
 /// MPI_T_event_get_info. Every result may be unwanted; a string comes with its length, an array with `elements`.
-#[allow(clippy::too_many_arguments)]
 pub fn info(
     index: c_int,
     name: TextPlace<'_>,

@@ -88,7 +88,6 @@ pub fn number() -> Outcome<usize> {
 }
 
 /// MPI_T_pvar_get_info.
-#[allow(clippy::too_many_arguments)]
 pub fn info(
     index: c_int,
     name: TextPlace<'_>,
