@@ -36,8 +36,8 @@ impl Case {
     }
 }
 
-/// Members up to which each polls the flags of all, where every rank has a CPU. Flags are read side by side, where additions to a count follow each other: sixteen ranks meet in 0.5
-/// microseconds instead of 1.3. Nobody has measured more ranks.
+/// Members up to which each polls the flags of all, where every rank has a CPU. Flags are read side by side, where additions to a
+/// count follow each other: sixteen ranks meet in 0.5 microseconds instead of 1.3. Nobody has measured more ranks.
 const FLAGGED_UP_TO: usize = 64;
 
 /// Returns the control variable of an operation, if it has one.

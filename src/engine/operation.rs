@@ -32,8 +32,8 @@ pub enum Mode {
     Ready,
     /// MPI_Bsend: completes locally, from the attached buffer.
     Buffered,
-    /// As `Standard`, of a collective in which one rank, the root, gets a message from each of many. A short one had better not be copied into its memory while others are. Of a receive:
-    /// the sender copies all of a long one.
+    /// As `Standard`, of a collective in which one rank, the root, gets a message from each of many. A short one had better not
+    /// be copied into its memory while others are. Of a receive: the sender copies all of a long one.
     ToRoot,
     /// The same, where the root has a message for each of many. Of a receive: the receiver copies all of a long one.
     FromRoot,

@@ -224,8 +224,9 @@ impl Cancellation<'_> {
     }
 }
 
-/// Takes a message out of the unexpected queue: the youngest that process `world` has sent so under that id. An older one may have had the id before, of a persistent send or of a request that
-/// was over when its data was in the ring; it is received first, so that no other than the youngest can be the one that is wanted back.
+/// Takes a message out of the unexpected queue: the youngest that process `world` has sent so under that id. An older one may
+/// have had the id before, of a persistent send or of a request that was over when its data was in the ring; it is received
+/// first, so that no other than the youngest can be the one that is wanted back.
 fn take_back(
     queues: &mut Queues,
     source: u32,

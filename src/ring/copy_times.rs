@@ -1,8 +1,9 @@
 //! How a writer writes to memory that a certain reader reads: through its cache, or past it, by how long its own writing takes.
 //!
-//! A store to a line that another core has read waits for that core's answer. Where the two share a cache the answer comes soon, and the reader finds the line in that cache; where they
-//! do not, writing through the cache may take ten times as long as past it, which waits for nobody. Which CPUs share a cache, nobody says on a virtual machine, and it changes while a job runs.
-//! Where ranks outnumber CPUs, the reader may even have the writer's own CPU, and its nearest cache.
+//! A store to a line that another core has read waits for that core's answer. Where the two share a cache the answer comes soon,
+//! and the reader finds the line in that cache; where they do not, writing through the cache may take ten times as long as past
+//! it, which waits for nobody. Which CPUs share a cache, nobody says on a virtual machine, and it changes while a job runs. Where
+//! ranks outnumber CPUs, the reader may even have the writer's own CPU, and its nearest cache.
 //!
 //! So a writer times a little of what it writes, and of that a little that goes the other way.
 

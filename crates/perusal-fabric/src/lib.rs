@@ -1,8 +1,19 @@
 //! perusal as a provider of libfabric: `libperusal-fi.so`, the on-node transport of MPIs that use libfabric.
 //!
-//! In the order of the layers: `api` (the interface's structures), `address`, `name`, `process` (whether one is still there), `words`, `segment` (an endpoint's memory) and `service` (names for it), `lock`, `key`, `spans`, `slab`, `wire`,
-//! `queue`, `region`, `arithmetic`, `remote` (peers on other nodes), `peers`, `operation`, `core`, `receive`, `share`, `direct` and `access` (the protocol), `endpoint` (rings and progress), `elsewhere` (progress of what other nodes send), `waker`, and above them two faces: [`transport`], for programs of one's own, and
-//! the objects that libfabric calls: `object`, `wait`, `domain`, `av`, `cq`, `cntr`, `mr`, `ep`, `rma`, `info`.
+//! From the lowest layer up:
+//!
+//! | modules | what they have |
+//! |---|---|
+//! | `api` | structures, constants and tables of libfabric's interface |
+//! | `address`, `name`, `service` | what names an endpoint: here, on another node, as a service |
+//! | `process`, `words`, `segment` | whether a peer's process is still there; an endpoint's memory |
+//! | `lock`, `key`, `spans`, `slab`, `region`, `arithmetic`, `yields` | a domain's lock, match keys, callers' buffers, operations by number, registered memory, atomic operations, yields of MPICH |
+//! | `wire`, `queue` | records; completion queues and counters |
+//! | `remote`, `peers` | peers on other nodes; all peers |
+//! | `operation`, `core`, `receive`, `share`, `direct`, `access` | the protocol |
+//! | `endpoint`, `elsewhere`, `waker` | rings and progress; progress of what other nodes send; threads that wait |
+//! | [`transport`] | the interface for programs of one's own |
+//! | `object`, `wait`, `domain`, `av`, `cq`, `cntr`, `mr`, `ep`, `rma`, `info` | the objects that libfabric calls |
 
 mod access;
 pub mod address;

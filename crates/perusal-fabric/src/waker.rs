@@ -1,7 +1,8 @@
 //! What a thread waits on that waits for a completion queue or a counter: a descriptor that is readable when there may be something to do.
 //!
-//! It is an epoll descriptor over an eventfd, which this process signals, and the pipe of each endpoint, into which a peer that has something for
-//! it writes a byte; with a network, its descriptor, too; and a clock, where a peer may end that is waited for. A thread waits only after `try_wait` has found nothing and has armed both: peers and completions signal only what is armed.
+//! It is an epoll descriptor over an eventfd, which this process signals, and the pipe of each endpoint, into which a peer that
+//! has something for it writes a byte; with a network, its descriptor, too; and a clock, where a peer may end that is waited for.
+//! A thread waits only after `try_wait` has found nothing and has armed both: peers and completions signal only what is armed.
 
 use crate::address::Address;
 use crate::endpoint::Endpoint;

@@ -1,9 +1,9 @@
 //! Traces: what a reader makes of what every rank's requests, messages, queues and waits did.
 //!
-//! The engine records them (`perusal::trace`); `docs/trace-format.md` says how a trace lies in its file. `reader` turns a file, whole or
-//! torn, into the [`Trace`] of `model`, `flows` finds for each send its receive, and `windows` and `files` who waited for whose lock. `synthetic` makes traces of jobs that never ran,
-//! for tests of what reads them. `report` is what `perusal report` finds in one, `export` writes it for other tools. `terminal`
-//! makes text harmless that a terminal shows.
+//! The engine records them (`perusal::trace`); `docs/trace-format.md` says how a trace lies in its file. `reader` turns a file,
+//! whole or torn, into the [`Trace`] of `model`, `flows` finds for each send its receive, and `windows` and `files` who waited
+//! for whose lock. `synthetic` makes traces of jobs that never ran, for tests of what reads them. `report` is what `perusal
+//! report` finds in one, `export` writes it for other tools. `terminal` makes text harmless that a terminal shows.
 
 use crate as trace;
 #[cfg(test)]

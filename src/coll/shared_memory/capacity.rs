@@ -8,8 +8,10 @@ use crate::variables::{Config, VariableId};
 /// Members that share CPUs, up to which a scatter whose blocks do not fit into a piece is messages: who has its block goes on while the root sends the next.
 const FEW_MEMBERS: usize = 4;
 
-/// Bytes of all blocks together that more members scatter through a part at most. Of more, each block is read out of the root's memory; but shorter ones would go into the rings, which the others
-/// must empty before the root can go on. (Eight members on two CPUs, 32 KiB each: 27 to 32 microseconds, by messages 31 to 78; sixteen 68 to 111, and 102 to 150; 16 KiB 42 to 58, and 82 to 102.)
+/// Bytes of all blocks together that more members scatter through a part at most. Of more, each block is read out of the root's
+/// memory; but shorter ones would go into the rings, which the others must empty before the root can go on. (Eight members on two
+/// CPUs, 32 KiB each: 27 to 32 microseconds, by messages 31 to 78; sixteen 68 to 111, and 102 to 150; 16 KiB 42 to 58, and 82 to
+/// 102.)
 const IN_A_PART: usize = 512 << 10;
 
 /// What a team has room for.

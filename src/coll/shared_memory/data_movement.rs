@@ -114,7 +114,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         Ok(())
     }
 
-    /// Whether blocks of `block` bytes each are gathered everywhere in one step: none that fit into slots, however few bytes the control variable asks for. All get the same answer.
+    /// Whether blocks of `block` bytes each are gathered everywhere in one step: none that fit into slots, however few bytes the
+    /// control variable asks for. All get the same answer.
     ///
     /// # Errors
     /// Those of waiting.

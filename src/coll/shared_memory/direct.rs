@@ -222,8 +222,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await
     }
 
-    /// An allgather of blocks of different lengths, `total` bytes together, of which the caller's has `block`, if `own` is so long: each reads the others', which may lie elsewhere at every member, into what `place` gives. The members
-    /// know that it is done in one step.
+    /// An allgather of blocks of different lengths, `total` bytes together, of which the caller's has `block`, if `own` is so
+    /// long: each reads the others', which may lie elsewhere at every member, into what `place` gives. The members know that it
+    /// is done in one step.
     ///
     /// # Errors
     /// As for [`Self::allgather_direct`], and those of `place`.
@@ -333,8 +334,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         slice(member, self.size(), len, unit)
     }
 
-    /// A reduction whose results `root` wants, or, if there is none, all: each member reduces a slice of all operands, and writes the results to who wants them. `false` if it is not done in
-    /// one step.
+    /// A reduction whose results `root` wants, or, if there is none, all: each member reduces a slice of all operands, and writes
+    /// the results to who wants them. `false` if it is not done in one step.
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of the operation.

@@ -99,8 +99,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         reduced
     }
 
-    /// A scan of operands that fit into no slot, in two rounds: in the first all show theirs, and each reduces a slice of them, where they lie; then a member's share holds its result, or
-    /// in an exclusive scan that of the next one. `false` if there is no room for them.
+    /// A scan of operands that fit into no slot, in two rounds: in the first all show theirs, and each reduces a slice of them,
+    /// where they lie; then a member's share holds its result, or in an exclusive scan that of the next one. `false` if there is
+    /// no room for them.
     ///
     /// A slice of the shares is read and written by one member alone, once the first round is complete; others read it when the second is complete.
     async fn scan_in_slices<K: ReductionKernel>(

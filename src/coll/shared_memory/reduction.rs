@@ -166,8 +166,8 @@ pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
 }
 
 impl<H: Hold> TeamGuard<'_, H> {
-    /// How members show operands. Where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache; and members that take shares in turn ([`super::Shares`]) have read
-    /// the places that they write to.
+    /// How members show operands. Where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache; and members
+    /// that take shares in turn ([`super::Shares`]) have read the places that they write to.
     pub(super) fn copy_of_operands(&mut self) -> CopyOperands {
         if self.shares().alternate() {
             CopyOperands::Alike(copy_run)
@@ -178,8 +178,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
     }
 
-    /// Whether members copy the `bytes` bytes of operands that they reduce, each beginning behind itself, and reduce the copies: in rank order, all would read one member's at a time, whose cache
-    /// gives its lines to one reader as fast as to all together. Members that share CPUs do not read at the same time.
+    /// Whether members copy the `bytes` bytes of operands that they reduce, each beginning behind itself, and reduce the copies:
+    /// in rank order, all would read one member's at a time, whose cache gives its lines to one reader as fast as to all
+    /// together. Members that share CPUs do not read at the same time.
     pub(super) fn reads_apart(&self, bytes: usize) -> bool {
         self.size() > 2 && bytes >= APART_FROM && !self.engine.config().shape().is_oversubscribed()
     }

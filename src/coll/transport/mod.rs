@@ -84,7 +84,8 @@ pub trait Transport {
     fn is_oversubscribed(&self) -> bool {
         false
     }
-    /// Says that the messages of this operation go from all other ranks to one ([`Mode::ToRoot`]), or from one to all others ([`Mode::FromRoot`]). All ranks say it before they send or receive.
+    /// Says that the messages of this operation go from all other ranks to one ([`Mode::ToRoot`]), or from one to all others
+    /// ([`Mode::FromRoot`]). All ranks say it before they send or receive.
     fn set_message_mode(&self, _: Mode) {}
     /// Returns whether callers wait for an operation, or poll it, or start it again and again.
     fn mode(&self) -> CollMode {
@@ -300,8 +301,8 @@ async fn join_team<T: Transport>(
     }))
 }
 
-/// Bytes that a root gets from all others together from which each of these copies all of its own, and the root no half of it: it would read one half after the other, while the others, though they disturb each other, copy at
-/// once (docs/decisions/0045).
+/// Bytes that a root gets from all others together from which each of these copies all of its own, and the root no half of it: it
+/// would read one half after the other, while the others, though they disturb each other, copy at once (docs/decisions/0045).
 const WRITTEN_ALONE: usize = 3 << 20;
 
 /// The same of what a root has for all others, of which each reads its own.

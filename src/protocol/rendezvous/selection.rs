@@ -35,8 +35,9 @@ impl CopyPolicy {
         }
     }
 
-    /// Whether a message of `bytes` bytes to or from `peer` goes through the ring, though it could be copied in one step, because its sender has blocks for half of it at least: two copies
-    /// through blocks are faster than one by the kernel, unless both ranks send at once.
+    /// Whether a message of `bytes` bytes to or from `peer` goes through the ring, though it could be copied in one step, because
+    /// its sender has blocks for half of it at least: two copies through blocks are faster than one by the kernel, unless both
+    /// ranks send at once.
     pub fn keeps_to_blocks(&self, engine: &Engine, peer: u32, bytes: usize, sends: bool) -> bool {
         let config = &engine.config;
         let shape = config.shape();

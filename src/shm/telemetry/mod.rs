@@ -55,11 +55,13 @@ pub enum ProtocolKind {
 /// Number of [`ProtocolKind`] slots; one is spare.
 pub const PROTOCOLS: usize = 8;
 
-/// The page. Each word has 8 bytes, little-endian. Offsets in bytes: posted 0 to 24, unexpected 32 to 56 (now, high, most, least), messages sent 64.., received 128.., bytes sent 192..,
-/// received 256.. (eight words each, by [`ProtocolKind`]), sleeps 320, wakes 328, ring full 336, yields 344, shared and ordinary
-/// allocations 352 and 360, poller 368, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 440 (count, state, peer, tag, context, since),
-/// last yield 488 (CPU + 1, partner + 1), moves 504, the counts of other thread slots 512.., 768.. and so on, behind them what each thread slot has added
-/// to the posted and the unexpected (two words of 64 bytes each), the detail of a wait, and the waits of the threads of thread slots with an owner. Stirs 416, vain blocks 424, threads 432.
+/// The page. Each word has 8 bytes, little-endian. Offsets in bytes: posted 0 to 24, unexpected 32 to 56 (now, high, most,
+/// least), messages sent 64.., received 128.., bytes sent 192.., received 256.. (eight words each, by [`ProtocolKind`]), sleeps
+/// 320, wakes 328, ring full 336, yields 344, shared and ordinary allocations 352 and 360, poller 368, unexpected bytes 376 to
+/// 400, nanoseconds asleep 408, waiting 440 (count, state, peer, tag, context, since), last yield 488 (CPU + 1, partner + 1),
+/// moves 504, the counts of other thread slots 512.., 768.. and so on, behind them what each thread slot has added to the posted
+/// and the unexpected (two words of 64 bytes each), the detail of a wait, and the waits of the threads of thread slots with an
+/// owner. Stirs 416, vain blocks 424, threads 432.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Telemetry {

@@ -290,7 +290,8 @@ macro_rules! paper {
     };
 }
 
-/// Tables 3 to 5 of "The MPI_T Events Interface", in their order; before those of windows, what Open MPI's ob1 has besides with the same elements. Open MPI's ob1 raises its request events where PERUSE has them; so do we.
+/// Tables 3 to 5 of "The MPI_T Events Interface", in their order; before those of windows, what Open MPI's ob1 has besides with
+/// the same elements. Open MPI's ob1 raises its request events where PERUSE has them; so do we.
 static PAPER: &[PaperEventType] = paper! {
     "pml_ob1_message_arrived" MsgArrived ARRIVED Filter::All, true: "message arrived for match";
     "pml_ob1_search_posted_begin" SearchPostedQBegin SEARCHED Filter::All, true: "starting search of the posted receive queue";

@@ -1,13 +1,15 @@
 //! Whether a job is deadlocked, from three looks at its memory.
 //!
-//! A rank in a wait polls its rings and asks whether the wait is over, then blocks for a tenth of a second at most. It counts blocks before which
-//! something had happened, and blocks before which nothing had. Say that from the first look to the third every rank stays in one wait, counts
-//! no block of the first kind, and between the second and the third look counts two of the second kind. Then no rank has handled, sent or
-//! ended anything since the first look was over; and after that each has polled once, in vain, so that nothing was under way to it. What a rank
-//! in a wait does follows from what it handles only, so nothing will ever happen, unless somebody else acts: a thread of the program that is
-//! not in MPI and may call it (MPI_THREAD_MULTIPLE: with any other level none may while one waits), one of the library's that accesses files, or something outside of the job. Guests count as ranks where their job's memory is known, and where whoever has met them is a guest, too. A job
-//! with such a thread, or with a wait for something outside, is never called deadlocked. A thread that only another thread of its process could wake is
-//! none that acts, if all but those that wait in MPI are such.
+//! A rank in a wait polls its rings and asks whether the wait is over, then blocks for a tenth of a second at most. It counts
+//! blocks before which something had happened, and blocks before which nothing had. Say that from the first look to the third
+//! every rank stays in one wait, counts no block of the first kind, and between the second and the third look counts two of the
+//! second kind. Then no rank has handled, sent or ended anything since the first look was over; and after that each has polled
+//! once, in vain, so that nothing was under way to it. What a rank in a wait does follows from what it handles only, so nothing
+//! will ever happen, unless somebody else acts: a thread of the program that is not in MPI and may call it (MPI_THREAD_MULTIPLE:
+//! with any other level none may while one waits), one of the library's that accesses files, or something outside of the job.
+//! Guests count as ranks where their job's memory is known, and where whoever has met them is a guest, too. A job with such a
+//! thread, or with a wait for something outside, is never called deadlocked. A thread that only another thread of its process
+//! could wake is none that acts, if all but those that wait in MPI are such.
 //!
 //! Of several threads of a rank that wait in MPI one runs progress; the others publish what they wait for, and how often they have looked in vain whether that is
 //! over. They must stay in their waits, too, and each must look twice between the second and the third look of the launcher's: what it saw last is then what all

@@ -250,7 +250,8 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         type Close = unsafe extern "C" fn(*mut Fid) -> c_int;
-        // SAFETY: every object has a table of its own functions, of which this is the first. What was opened with the object is closed before: fields of `Network` are in that order.
+        // SAFETY: every object has a table of its own functions, of which this is the first. What was opened with the object is
+        // closed before: fields of `Network` are in that order.
         unsafe {
             let close: Close = std::mem::transmute::<*const (), Close>((*(*self.fid()).ops).function(0));
             close(self.fid());

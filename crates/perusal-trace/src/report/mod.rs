@@ -1,8 +1,9 @@
 //! `perusal report`: what a trace says of the job, as one page, as JSON and as text.
 //!
-//! [`analyse`] goes through a trace and finds everything: [`types`] is what it finds. Each rank alone gives queues, searches and lifetimes
-//! (`queues`) and sleeps (`sleeping`); pairs give the matrix (`matrix`), partitioned messages (`partitioned`), calls (`calls`) and, with the messages' flows, who waited when for whom (`waits`,
-//! `collectives`, `windows`, `files`), which is charged (`blame`) and listed (`lateness`); `verdict` says in words what stands out. `page` and `text` show it.
+//! [`analyse`] goes through a trace and finds everything: [`types`] is what it finds. Each rank alone gives queues, searches and
+//! lifetimes (`queues`) and sleeps (`sleeping`); pairs give the matrix (`matrix`), partitioned messages (`partitioned`), calls
+//! (`calls`) and, with the messages' flows, who waited when for whom (`waits`, `collectives`, `windows`, `files`), which is
+//! charged (`blame`) and listed (`lateness`); `verdict` says in words what stands out. `page` and `text` show it.
 //! `docs/report.md` tells users how each figure is computed.
 
 mod blame;
