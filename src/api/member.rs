@@ -267,7 +267,7 @@ impl Member {
         self.close_dropped();
     }
 
-    /// Closes what has been dropped, if no thread is inside: one that drives progress might have the channel of a message
+    /// Closes what has been dropped, if no thread is inside: one that runs progress might have the channel of a message
     /// in its hands. Otherwise it is done later.
     pub fn close_dropped(&self) {
         if inside_callback() {

@@ -152,7 +152,7 @@ impl Requests<'_> {
             .get(id as usize)
             .filter(|request| request.state().is_active())
             .ok_or_else(wrong)?;
-        // SAFETY: request rule 2: an active request that awaits a peer's answer belongs to progress, which we drive; one
+        // SAFETY: request rule 2: an active request that awaits a peer's answer belongs to progress, which we run; one
         // that awaits none is only read here, and the record is refused.
         let body: &Body = unsafe { request.body() };
         if body.operation.get() == operation && body.world.get() == from && fits(body.stage.get()) {

@@ -139,7 +139,7 @@ impl Transmit<'_> {
             tx.listed = true;
             self.engine.backlog.lock(self.engine.shared).push(peer);
             if self.engine.shared {
-                // Another thread may be asleep as the one that drives progress; it must ask for credit.
+                // Another thread may be asleep as the one that runs progress; it must ask for credit.
                 self.engine.doorbell.wake();
             }
         }

@@ -117,7 +117,7 @@ impl Cancellation<'_> {
 
     /// Has a send of a communicator in trouble back, which awaits its match or the receiver's answer; does not wait.
     pub(super) fn recall(self, context: &MatchContext, request: Ref) -> Recall {
-        // SAFETY: request rule 2: it awaits a record, so it belongs to progress, which we drive.
+        // SAFETY: request rule 2: it awaits a record, so it belongs to progress, which we run.
         let body = unsafe { request.body() };
         let (world, id) = (body.world.get(), cancel_id(request.id(), body));
         let announced = body.stage.is(Stage::AwaitsCts);

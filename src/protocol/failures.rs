@@ -70,7 +70,7 @@ impl Failing<'_> {
 
     /// Ends an operation that is in no queue, and of which no record of a living peer is awaited.
     pub(super) fn end(self, request: Ref, error: Error) {
-        // SAFETY: request rule 2: it is in no queue, so it belongs to progress, which we drive, or to who starts it.
+        // SAFETY: request rule 2: it is in no queue, so it belongs to progress, which we run, or to who starts it.
         let body = unsafe { request.body() };
         let announced =
             matches!(body.stage.get(), Stage::AwaitsCts | Stage::RingData { .. } | Stage::AwaitsFin);
@@ -170,7 +170,7 @@ impl Failing<'_> {
     /// Ends what awaits a record of a peer.
     fn end_under_way(self) {
         for request in self.engine.slab.alive_ones() {
-            // SAFETY: request rule 2: an active request at one of these stages awaits a record, so it belongs to progress, which we drive.
+            // SAFETY: request rule 2: an active request at one of these stages awaits a record, so it belongs to progress, which we run.
             let body = unsafe { request.body() };
             let stage = body.stage.get();
             let sends = body.operation.get() == RequestOperation::Send;
@@ -208,7 +208,7 @@ impl Failing<'_> {
         else {
             return;
         };
-        // SAFETY: request rule 2: active and announced, so it belongs to progress, which we drive.
+        // SAFETY: request rule 2: active and announced, so it belongs to progress, which we run.
         let body = unsafe { request.body() };
         if matches!(body.stage.get(), Stage::AwaitsMatch | Stage::AwaitsCts) {
             // SAFETY: the request is active.

@@ -57,7 +57,7 @@ use std::sync::{Arc, PoisonError};
 pub(crate) struct ProtocolState {
     /// What is known of the ways to copy.
     copy: CopyPolicy,
-    /// Of each peer, the message in fragments of which a part has come. Used by who drives progress.
+    /// Of each peer, the message in fragments of which a part has come. Used by who runs progress.
     assemblies: Box<[ConditionalLock<Option<Box<Assembly>>>]>,
     /// Sends whose receiver was asked to throw them away, and its answer.
     cancelling: Mutex<HashMap<u32, Option<bool>>>,

@@ -89,7 +89,7 @@ impl PolledReceive<'_> {
     ///
     /// # Safety
     ///
-    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
+    /// The address that `wanted` has is valid for writes of `room` bytes, untouched by others until the call returns.
     #[inline(always)]
     unsafe fn poll_next<const ANY: bool>(self, wanted: Wanted<ANY>, world: u32) -> Polled<TakenMessage> {
         let mut incoming = self.engine.poller.lock(false);
@@ -114,7 +114,7 @@ impl PolledReceive<'_> {
     ///
     /// # Safety
     ///
-    /// As [`Self::poll_next`].
+    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
     #[inline(always)]
     unsafe fn await_next<const ANY: bool>(
         self,
@@ -139,7 +139,7 @@ impl PolledReceive<'_> {
     ///
     /// # Safety
     ///
-    /// As [`Self::poll_next`].
+    /// As [`Self::await_next`].
     #[inline(never)]
     pub(crate) unsafe fn receive_next<const ANY: bool>(
         self,
@@ -158,7 +158,7 @@ impl PolledReceive<'_> {
     ///
     /// # Safety
     ///
-    /// As [`Self::poll_next`].
+    /// As [`Self::await_next`].
     #[inline(never)]
     unsafe fn poll_on<const ANY: bool>(
         self,
@@ -194,7 +194,7 @@ impl PolledReceive<'_> {
     ///
     /// # Safety
     ///
-    /// As [`Self::poll_next`].
+    /// As [`Self::await_next`].
     #[inline(never)]
     pub(crate) unsafe fn try_next<const ANY: bool>(
         self,
@@ -218,7 +218,7 @@ impl PolledReceive<'_> {
     /// other cases, and where something else wants progress.
     #[inline(never)]
     pub(crate) fn await_alone(self, request: Ref) -> bool {
-        // SAFETY: request rule 2: active, so it belongs to who drives progress: the one thread, which is here.
+        // SAFETY: request rule 2: active, so it belongs to who runs progress: the one thread, which is here.
         let body = unsafe { request.body() };
         if !body.stage.is(Stage::Posted) || !body.is_bytes() || self.wants_progress() {
             return false;

@@ -6,7 +6,7 @@
 //! - **Request rule 1 (one word).** What state a request is in, and what its user has let go of, is one atomic word,
 //!   [`RequestState`]; only its named transitions change it.
 //! - **Request rule 2 (who has the body).** The body belongs to the thread that took the slot until it activates the
-//!   request; then to the engine: whoever holds the context's queues while the request is in one, and whoever drives
+//!   request; then to the engine: whoever holds the context's queues while the request is in one, and whoever runs
 //!   progress afterwards; from completion on (edge 3) to the thread that saw it complete.
 //! - **Request rule 3 (edge 3).** [`RequestState::complete`] is the engine's last access to the body. Who sees it through
 //!   [`RequestState::is_complete`] sees the status and the user's buffer filled.

@@ -8,7 +8,7 @@ const ACTIVE: u32 = 1;
 const COMPLETE: u32 = 2;
 /// The user has freed the handle: who comes last releases the slot.
 const DETACHED: u32 = 4;
-/// A thread sleeps until it is over, while another one drives progress.
+/// A thread sleeps until it is over, while another one runs progress.
 const AWAITED: u32 = 8;
 
 /// Where the place of that thread begins in the word.
