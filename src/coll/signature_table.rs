@@ -99,7 +99,7 @@ impl core::fmt::Display for KeptText {
 
 /// How a call compares with that of the member that came first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Meeting {
+pub enum Comparison {
     /// They agree as far as is known, or the caller is the first.
     Agrees,
     /// They differ: the other's rank in the job, its signature, and what it said.
@@ -200,8 +200,8 @@ impl SignatureTable {
     /// Compares a call with that of the member that came first, and says that the caller has come. Of the first, at most [`TEXT_BYTES`] of `text` are
     /// kept.
     #[must_use]
-    pub fn meet(&self, call: &TableCall, text: impl FnOnce() -> String) -> Meeting {
-        let Some(_held) = self.hold() else { return Meeting::Unknown };
+    pub fn compare(&self, call: &TableCall, text: impl FnOnce() -> String) -> Comparison {
+        let Some(_held) = self.hold() else { return Comparison::Unknown };
         let key = (u64::from(call.context) + 1) << 32 | u64::from(call.number);
         let set = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
         let entries = || (0..WAYS).map(|way| self.entry(set, way));
@@ -209,9 +209,9 @@ impl SignatureTable {
         let of_key = |key: u64| entries().find(|entry| entry[0].load(Ordering::Relaxed) == key);
         match of_key(key) {
             Some(entry) => join(entry, call),
-            None => of_key(0).map_or(Meeting::Unknown, |entry| {
+            None => of_key(0).map_or(Comparison::Unknown, |entry| {
                 begin(entry, key, call, text);
-                Meeting::Agrees
+                Comparison::Agrees
             }),
         }
     }
@@ -263,7 +263,7 @@ fn balance_of(entry: &[AtomicU64]) -> Balance {
 }
 
 /// Compares a call with the one that made the entry.
-fn join(entry: &[AtomicU64], call: &TableCall) -> Meeting {
+fn join(entry: &[AtomicU64], call: &TableCall) -> Comparison {
     let arrived = get(&entry[ARRIVED]).saturating_add(1);
     let balance = balance_of(entry) + call.signature.balance;
     set(&entry[ARRIVED], arrived);
@@ -274,20 +274,20 @@ fn join(entry: &[AtomicU64], call: &TableCall) -> Meeting {
     let is_last = arrived >= u64::from(call.members);
     // A type or length that differs is said once, by whom it differs.
     let is_weighed = is_last && get(&entry[DIFFERED]) == 0;
-    let meeting = match call.signature.difference(&other) {
+    let comparison = match call.signature.difference(&other) {
         Some(_) => {
             set(&entry[DIFFERED], 1);
-            Meeting::Differs(get(&entry[FIRST]) as u32, other, text_of(entry[TEXT..].iter().map(get)))
+            Comparison::Differs(get(&entry[FIRST]) as u32, other, text_of(entry[TEXT..].iter().map(get)))
         }
-        None if !is_weighed => Meeting::Agrees,
-        None if balance.lengths != 0 => Meeting::LengthsUnbalanced,
-        None if balance.types != 0 && !balance.has_any => Meeting::TypesUnbalanced,
-        None => Meeting::Agrees,
+        None if !is_weighed => Comparison::Agrees,
+        None if balance.lengths != 0 => Comparison::LengthsUnbalanced,
+        None if balance.types != 0 && !balance.has_any => Comparison::TypesUnbalanced,
+        None => Comparison::Agrees,
     };
     if is_last {
         set(&entry[0], 0);
     }
-    meeting
+    comparison
 }
 
 /// Stores as much of a text as there is room for.
@@ -333,16 +333,16 @@ mod tests {
         let (_job, table) = table();
         let same = [1, 2, 3, 4, 5, 6, 7];
         for number in 1..40 {
-            assert_eq!(table.meet(&call(0, number, same), said), Meeting::Agrees);
+            assert_eq!(table.compare(&call(0, number, same), said), Comparison::Agrees);
         }
         for number in 1..40 {
-            assert_eq!(table.meet(&call(1, number, same), said), Meeting::Agrees);
-            let differs = table.meet(&call(2, number, [1, 9, 3, 4, 5, 6, 7]), said);
+            assert_eq!(table.compare(&call(1, number, same), said), Comparison::Agrees);
+            let differs = table.compare(&call(2, number, [1, 9, 3, 4, 5, 6, 7]), said);
             let first = Signature { fields: same, balance: Balance::default() };
-            assert_eq!(differs, Meeting::Differs(0, first, "root 0".into()));
+            assert_eq!(differs, Comparison::Differs(0, first, "root 0".into()));
             assert_eq!(
-                table.meet(&call(2, number, [7; FIELDS]), said),
-                Meeting::Agrees,
+                table.compare(&call(2, number, [7; FIELDS]), said),
+                Comparison::Agrees,
                 "the entry is free again"
             );
         }
@@ -354,18 +354,18 @@ mod tests {
         let sent = |lengths, types, has_any| Balance { lengths, types, has_any };
         let less = |number: u64| number.wrapping_neg();
         for (last, expected) in [
-            (sent(7, 3, false), Meeting::LengthsUnbalanced),
-            (sent(8, 4, false), Meeting::TypesUnbalanced),
-            (sent(8, 4, true), Meeting::Agrees),
-            (sent(8, 3, false), Meeting::Agrees),
+            (sent(7, 3, false), Comparison::LengthsUnbalanced),
+            (sent(8, 4, false), Comparison::TypesUnbalanced),
+            (sent(8, 4, true), Comparison::Agrees),
+            (sent(8, 3, false), Comparison::Agrees),
         ] {
             for (rank, balance) in
                 [sent(0, 0, false), sent(less(8), less(3), false), last].into_iter().enumerate()
             {
                 let mut call = call(rank as u32, 1, [0; FIELDS]);
                 call.signature.balance = balance;
-                let expected = if rank == 2 { expected.clone() } else { Meeting::Agrees };
-                assert_eq!(table.meet(&call, said), expected);
+                let expected = if rank == 2 { expected.clone() } else { Comparison::Agrees };
+                assert_eq!(table.compare(&call, said), expected);
             }
         }
     }
@@ -373,9 +373,9 @@ mod tests {
     #[test]
     fn a_full_table_compares_no_more() {
         let (_job, table) = table();
-        let meetings: Vec<_> =
-            (0..20_000).map(|number| table.meet(&call(0, number + 1, [0; FIELDS]), said)).collect();
-        assert!(meetings.contains(&Meeting::Unknown) && meetings[0] == Meeting::Agrees);
+        let comparisons: Vec<_> =
+            (0..20_000).map(|number| table.compare(&call(0, number + 1, [0; FIELDS]), said)).collect();
+        assert!(comparisons.contains(&Comparison::Unknown) && comparisons[0] == Comparison::Agrees);
     }
 
     #[test]

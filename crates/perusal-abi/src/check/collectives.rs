@@ -3,7 +3,7 @@
 use super::{State, function, report, threads, with};
 use crate::coll::call::CollectiveOp;
 use crate::coll::signature::{Difference, Signature};
-use crate::coll::signature_table::{Meeting, SignatureTable, TEXT_BYTES, TableCall};
+use crate::coll::signature_table::{Comparison, SignatureTable, TEXT_BYTES, TableCall};
 use crate::comm::{Comm, Group, Similarity};
 use crate::events::CommEvents;
 use crate::process::engine;
@@ -31,15 +31,15 @@ impl Calls {
 
 impl Calls {
     /// Compares a call with that of the member that came first, of which the table keeps `text`.
-    fn meet(&mut self, call: &TableCall, text: impl FnOnce() -> String) -> Meeting {
+    fn compare(&mut self, call: &TableCall, text: impl FnOnce() -> String) -> Comparison {
         let text = || {
             let mut text = text();
             text.truncate(text.floor_char_boundary(TEXT_BYTES));
             text
         };
-        let meeting = self.table().map_or(Meeting::Unknown, |table| table.meet(call, text));
-        self.unknown += u64::from(meeting == Meeting::Unknown);
-        meeting
+        let comparison = self.table().map_or(Comparison::Unknown, |table| table.compare(call, text));
+        self.unknown += u64::from(comparison == Comparison::Unknown);
+        comparison
     }
 
     /// A communicator has been freed; another one may get its context id.
@@ -51,7 +51,9 @@ impl Calls {
 /// Compares a collective call that is about to begin with those of the other members. Returns its number, if it has one.
 pub fn compare(comm: &Comm, op: &CollectiveOp) -> Option<u32> {
     let signature = op.signature(function(), comm);
-    meet(comm, signature, &|| op.about_with_lists().to_string(), "arguments", || report::name_of(comm))
+    compare_signatures(comm, signature, &|| op.about_with_lists().to_string(), "arguments", || {
+        report::name_of(comm)
+    })
 }
 
 /// Compares a collective call on a communicator that moves no data of the program's: `about` has in words what all members must give alike, which
@@ -62,7 +64,7 @@ pub fn compare_on_comm(comm: &Comm, what: &'static str, about: &str) {
 
 /// As [`compare_on_comm`], for a call on the window or file with the communicator `comm`, which `on` names.
 pub fn compare_call(comm: &Comm, what: &'static str, about: &str, on: impl Fn() -> String) {
-    meet(comm, Signature::of_call(function(), about), &|| about.to_owned(), what, on);
+    compare_signatures(comm, Signature::of_call(function(), about), &|| about.to_owned(), what, on);
 }
 
 /// Says where members of the group that this call has given have given another one: the group that was `made` of all that they gave is then none of
@@ -94,7 +96,7 @@ fn members_of(comm: &Comm) -> u32 {
     comm.size() + comm.remote().map_or(0, Group::size)
 }
 
-fn meet(
+fn compare_signatures(
     comm: &Comm,
     signature: Signature,
     about: &dyn Fn() -> String,
@@ -113,21 +115,21 @@ fn meet(
         *number += 1;
         let (number, rank) = (*number, engine.rank());
         let call = TableCall { context: comm.context, number, members, rank, signature };
-        let meeting = state.collectives.meet(&call, || format!("{}|{}", function(), about()));
+        let comparison = state.collectives.compare(&call, || format!("{}|{}", function(), about()));
         let place = || format!("no. {number} on {}", on());
-        match meeting {
-            Meeting::Agrees | Meeting::Unknown => {}
-            Meeting::LengthsUnbalanced => state.findings.say_for_all(format!(
+        match comparison {
+            Comparison::Agrees | Comparison::Unknown => {}
+            Comparison::LengthsUnbalanced => state.findings.say_for_all(format!(
                 "{} {}: what some rank sends is not as long as what its receiver expects; compare the counts and types",
                 function(),
                 place()
             )),
-            Meeting::TypesUnbalanced => state.findings.say_for_all(format!(
+            Comparison::TypesUnbalanced => state.findings.say_for_all(format!(
                 "{} {}: what some rank sends has other types than what its receiver expects; compare the types",
                 function(),
                 place()
             )),
-            Meeting::Differs(first, other, text) => {
+            Comparison::Differs(first, other, text) => {
                 let (name, said) = text.split_once('|').unwrap_or((&text, ""));
                 let about = about();
                 let mut both = [(first, name, said), (rank, function(), about.as_str())];
@@ -198,7 +200,7 @@ impl Starts {
             rank,
             signature,
         };
-        if let Meeting::Differs(first, other, text) = state.collectives.meet(&call, || said.clone())
+        if let Comparison::Differs(first, other, text) = state.collectives.compare(&call, || said.clone())
             && signature.difference(&other) == Some(Difference::Arguments)
         {
             let mut both = [(first, text), (rank, said)];
