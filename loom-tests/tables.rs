@@ -110,7 +110,7 @@ fn granules_go_from_owner_to_owner_and_their_neighbours_stay() {
         owner.join().unwrap();
         neighbour.join().unwrap();
         assert_eq!(heap.read(1), 1);
-        assert_eq!(heap.word.look() & 0b10, 0);
+        assert_eq!(heap.word.load() & 0b10, 0);
     });
 }
 

@@ -16,7 +16,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::variables::VariableId;
 
 /// Waits in vain from one check of the partner's CPU to the next.
-pub(super) const LOOK: u32 = 8;
+pub(super) const WAITS_PER_CHECK: u32 = 8;
 /// Checks in a row that must find the same partner on our CPU: a quarter of a millisecond at least, at a context switch for each wait.
 const EVIDENCE: u32 = 16;
 /// Nanoseconds from one move to the next, at least: four slices of the scheduler.

@@ -2,7 +2,7 @@
 
 use super::Progress;
 use super::call_name::mpi_call_name;
-use super::core_migration::LOOK;
+use super::core_migration::WAITS_PER_CHECK;
 use super::poller::Poller;
 use super::wait_strategy::{WaitStep, WaitStrategy};
 use crate::arch::clock::now;
@@ -15,9 +15,9 @@ use std::time::Instant;
 
 /// Checks of a thread that waits for the thread that runs progress, before it blocks.
 const CHECKS: u32 = 200;
-/// Of so many polls in a row that found something one also looks whether anything has failed.
-const POLLS_PER_LOOK: u32 = 1024;
-/// Of so many checks one also looks whether the poller is free, which takes the line of its lock away from the thread that holds it.
+/// Of so many polls in a row that found something one also checks whether anything has failed.
+const POLLS_PER_CHECK: u32 = 1024;
+/// Of so many checks one also checks whether the poller is free, which takes the line of its lock away from the thread that holds it.
 const CHECKS_PER_LOCK: u32 = 16;
 /// Polls of a wait that polls on between two looks at whether it is over.
 const POLLS_PER_DONE: u32 = 256;
@@ -108,7 +108,7 @@ impl<'a> LongWait<'a> {
                     return engine.progress().check_health();
                 }
                 polls = polls.wrapping_add(1);
-                if polls.is_multiple_of(POLLS_PER_LOOK) && self.end_failed()? {
+                if polls.is_multiple_of(POLLS_PER_CHECK) && self.end_failed()? {
                     return Ok(());
                 }
                 continue;
@@ -164,7 +164,7 @@ impl<'a> LongWait<'a> {
         let step = self.strategy.next(&engine.config, engine.oversubscription.spinning_pays());
         if !has_yielded
             && step == WaitStep::Yield
-            && engine.oversubscription.spun_in_vain().is_multiple_of(LOOK)
+            && engine.oversubscription.spun_in_vain().is_multiple_of(WAITS_PER_CHECK)
         {
             engine.core_migration.consider(engine, self.why);
         }

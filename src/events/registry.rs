@@ -428,7 +428,7 @@ impl Registry {
     /// `Handle` for a stale handle.
     pub(crate) fn set_listener<L: Listener>(&self, handle: Handle, listener: L) -> Result<(), EventError> {
         let control = self.control();
-        let (slot, _) = self.look(handle)?;
+        let (slot, _) = self.live_slot(handle)?;
         self.replace(control, handle, slot, OwnedCallback::of_listener(self, handle, listener));
         Ok(())
     }
@@ -525,8 +525,8 @@ impl Registry {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The slot of a handle that is not stale, and how it looks.
-    pub(super) fn look(&self, handle: Handle) -> Result<(&HandleSlot, HandleStatus), EventError> {
+    /// The slot of a handle that is not stale, and its status.
+    pub(super) fn live_slot(&self, handle: Handle) -> Result<(&HandleSlot, HandleStatus), EventError> {
         let slot = self.slots.get(handle.index()).ok_or(EventError::Handle)?;
         match slot.state.status(handle.generation()) {
             HandleStatus::Stale => Err(EventError::Handle),
@@ -536,7 +536,7 @@ impl Registry {
 
     /// As `look`, for a handle whose communicator lives.
     fn living(&self, handle: Handle) -> Result<(&HandleSlot, HandleStatus), EventError> {
-        match self.look(handle)? {
+        match self.live_slot(handle)? {
             // The handle of a global subscriber is nobody's but its subscription's.
             (slot, _) if event_of(slot).is_none() => Err(EventError::Handle),
             (_, HandleStatus::Dead) => Err(EventError::Object),

@@ -19,7 +19,7 @@ impl Registry {
     pub(super) fn end(&self, handle: Handle) -> Result<(), EventError> {
         let may_wait = !inside_callback() && !self.lock().is_mine();
         let mut control = self.control();
-        let (slot, status) = self.look(handle)?;
+        let (slot, status) = self.live_slot(handle)?;
         if status == HandleStatus::Active {
             let shut = self.silence(&mut control, handle, slot);
             control.shut_gates += shut;

@@ -298,7 +298,7 @@ impl<'a> Heap<'a> {
     /// The last granule of a run that is allocated, as far as can be seen.
     fn last_taken(self, first: u64, granules: u64) -> Option<u64> {
         words(first, granules).rev().find_map(|(word, mask)| {
-            let taken = self.word(word).look() & mask;
+            let taken = self.word(word).load() & mask;
             (taken != 0).then(|| word * 64 + u64::from(63 - taken.leading_zeros()))
         })
     }

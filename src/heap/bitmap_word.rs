@@ -10,7 +10,7 @@ pub struct BitmapWord(AtomicU64);
 impl BitmapWord {
     /// Returns the bits as they are about now.
     #[must_use]
-    pub fn look(&self) -> u64 {
+    pub fn load(&self) -> u64 {
         // Relaxed: a look in advance; `set` decides.
         self.0.load(Ordering::Relaxed)
     }
@@ -20,7 +20,7 @@ impl BitmapWord {
     /// # Errors
     /// Those that are set; nothing has changed then.
     pub fn set(&self, mask: u64) -> Result<(), u64> {
-        let mut seen = self.look();
+        let mut seen = self.load();
         while seen & mask == 0 {
             // Acquire: "heap" edge, pairs with Release in `clear`: the former owner of the granules has given their memory back.
             match self.0.compare_exchange_weak(seen, seen | mask, Ordering::Acquire, Ordering::Relaxed) {

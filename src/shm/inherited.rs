@@ -61,7 +61,7 @@ static MAPPED: OnceLock<Arc<Memory>> = OnceLock::new();
 /// becomes inherits the descriptor too. `None` if the process has no launcher, or what it has inherited is no job.
 pub fn map_early() -> Option<&'static Arc<Memory>> {
     if MAPPED.get().is_none() {
-        let memory = Memory::look(number(FD_VARIABLE).ok()??).ok()?;
+        let memory = Memory::attach_and_pass_on(number(FD_VARIABLE).ok()??).ok()?;
         let _ = MAPPED.set(Arc::new(memory));
     }
     MAPPED.get()

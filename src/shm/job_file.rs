@@ -40,7 +40,7 @@ impl JobFile {
     }
 
     /// Maps the file behind an inherited descriptor; `len` finds how much of it, given its length.
-    pub fn look(fd: RawFd, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
+    pub fn attach_and_pass_on(fd: RawFd, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
         let own = with_inherited(fd, |fd| fcntl_dupfd_cloexec(fd, 3)).map_err(|_| {
             Error::Segment(format!(
                 "descriptor {fd} from PERUSAL_JOB_FD is not open; a program between the launcher and this one closed \
@@ -59,7 +59,7 @@ impl JobFile {
         Self::map(file, len)
     }
 
-    /// Maps a job's file for reading only, that of another process; `len` as for [`JobFile::look`].
+    /// Maps a job's file for reading only, that of another process; `len` as for [`JobFile::attach_and_pass_on`].
     pub fn observe(file: File, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
         if !fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
             return Err(Error::Segment("the file is not a job's sealed memory".into()));

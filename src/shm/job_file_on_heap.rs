@@ -38,7 +38,7 @@ impl JobFile {
     }
 
     /// No process inherits such memory.
-    pub fn look(_: RawFd, _: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
+    pub fn attach_and_pass_on(_: RawFd, _: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
         Err(Error::Segment("Miri maps no files".into()))
     }
 

@@ -100,12 +100,12 @@ impl Memory {
         Self::check(Segment::attach(fd, header::length)?)
     }
 
-    /// The same for a process that may not come to join the job: see [`Segment::look`].
+    /// The same for a process that may not come to join the job: see [`Segment::attach_and_pass_on`].
     ///
     /// # Errors
     /// As [`Memory::attach`].
-    pub fn look(fd: RawFd) -> Result<Self> {
-        Self::check(Segment::look(fd, header::length)?)
+    pub fn attach_and_pass_on(fd: RawFd) -> Result<Self> {
+        Self::check(Segment::attach_and_pass_on(fd, header::length)?)
     }
 
     /// Maps the memory of a job of which this process is no part, for reading only. What stores there kills this process; roster entries,

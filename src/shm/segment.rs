@@ -49,7 +49,7 @@ impl Segment {
     /// # Errors
     /// [`Error::Segment`] if `fd` is not an open, sealed memfd or cannot be mapped.
     pub fn attach(fd: RawFd, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
-        let segment = Self::look(fd, len)?;
+        let segment = Self::attach_and_pass_on(fd, len)?;
         keep_from_programs(fd);
         Ok(segment)
     }
@@ -58,8 +58,8 @@ impl Segment {
     ///
     /// # Errors
     /// As [`Segment::attach`].
-    pub fn look(fd: RawFd, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
-        Ok(Self { file: JobFile::look(fd, len)? })
+    pub fn attach_and_pass_on(fd: RawFd, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
+        Ok(Self { file: JobFile::attach_and_pass_on(fd, len)? })
     }
 
     /// Maps the segment in the file of another process's job for reading only: nothing may be stored there.

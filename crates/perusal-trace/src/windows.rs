@@ -63,7 +63,7 @@ type Holds = HashMap<(usize, u32), BTreeMap<u32, Vec<Hold>>>;
 pub fn lock_waits(trace: &Trace, windows: &JobWindows<'_>) -> Vec<LockWait> {
     let (mut holds, mut waits) = (Holds::new(), Vec::new());
     for (place, rank) in trace.ranks.iter().enumerate() {
-        look(place, rank, windows, &mut holds, &mut waits);
+        walk(place, rank, windows, &mut holds, &mut waits);
     }
     holds.values_mut().flat_map(BTreeMap::values_mut).for_each(|all| all.sort_by_key(|hold| hold.begin));
     for wait in &mut waits {
@@ -90,7 +90,7 @@ pub fn lock_waits(trace: &Trace, windows: &JobWindows<'_>) -> Vec<LockWait> {
 }
 
 /// What one rank held, and waited for.
-fn look(
+fn walk(
     place: usize,
     rank: &RankTrace,
     windows: &JobWindows<'_>,

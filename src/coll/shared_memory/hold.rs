@@ -18,8 +18,8 @@ pub trait Hold {
     /// The team.
     fn team(&mut self) -> &mut Team;
 
-    /// How often a word is looked at before the caller waits.
-    fn looks(&self) -> u32 {
+    /// How often a word is checked before the caller waits.
+    fn checks(&self) -> u32 {
         1
     }
 
@@ -114,7 +114,7 @@ impl Hold for Locked<'_> {
     }
 
     #[inline(always)]
-    fn looks(&self) -> u32 {
+    fn checks(&self) -> u32 {
         self.looks
     }
 

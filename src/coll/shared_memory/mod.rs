@@ -153,7 +153,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     /// Returns whether `condition` holds, having looked as often as pays before a wait.
     #[inline(always)]
     fn holds(&mut self, condition: Condition) -> Result<bool> {
-        for _ in 0..self.hold.looks() {
+        for _ in 0..self.hold.checks() {
             match self.rounds().holds(condition) {
                 Ok(false) => serialize_loads(),
                 Ok(true) => return Ok(true),

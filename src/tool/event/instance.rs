@@ -207,7 +207,7 @@ unsafe fn queued<'a>(hazard: &HazardRecord, handle: usize) -> Option<&'a Instanc
 }
 
 /// Looks at the instance that `handle` names; `None` if it names none whose function runs on this thread at present.
-pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Option<R> {
+pub fn with_instance<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Option<R> {
     let hazard = this_thread();
     // SAFETY: the reference is used only inside `with`, which returns before the tool's callback on this thread does.
     if let Some((event_type, record)) = unsafe { immediate(hazard, handle.addr()) } {
@@ -221,7 +221,7 @@ pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Op
     unsafe { queued(hazard, handle.addr()) }.map(with)
 }
 
-/// As [`look`], for type and record alone.
+/// As [`with_instance`], for type and record alone.
 #[inline(always)]
 pub fn read<R>(
     handle: *mut c_void,
@@ -270,21 +270,24 @@ mod tests {
         instance(|outer| {
             let enter = |handle: *mut c_void| {
                 kept = handle as usize;
-                assert_eq!(look(handle, |i| i.record.id), Some(5));
+                assert_eq!(with_instance(handle, |i| i.record.id), Some(5));
                 instance(|inner| {
                     let within = |within: *mut c_void| {
                         assert_ne!(within, handle);
-                        assert!(look(within, |_| ()).is_some() && look(handle, |_| ()).is_some());
+                        assert!(
+                            with_instance(within, |_| ()).is_some()
+                                && with_instance(handle, |_| ()).is_some()
+                        );
                     };
                     InstanceStack::of_this_thread().during(inner, within);
                 });
-                let there = std::thread::spawn(move || look(kept as *mut c_void, |_| ()).is_some());
+                let there = std::thread::spawn(move || with_instance(kept as *mut c_void, |_| ()).is_some());
                 assert!(!there.join().unwrap());
             };
             InstanceStack::of_this_thread().during(outer, enter);
         });
-        assert!(look(kept as *mut c_void, |_| ()).is_none());
-        assert!(look(ptr::null_mut(), |_| ()).is_none());
+        assert!(with_instance(kept as *mut c_void, |_| ()).is_none());
+        assert!(with_instance(ptr::null_mut(), |_| ()).is_none());
     }
 
     #[test]
@@ -299,10 +302,10 @@ mod tests {
         let check = move |handle: *mut c_void, record: &EventRecord<'_>| {
             let before =
                 ptr::with_exposed_provenance_mut(kept.swap(handle.expose_provenance(), Ordering::Relaxed));
-            assert!(look(before, |_| ()).is_none() && read(before, |_, _| ()).is_none());
-            let when = look(handle, |i| i.when()).unwrap();
-            assert!(when > 0 && look(handle, |i| i.when()) == Some(when), "it stands still");
-            let seen = look(handle, |i| (i.record.id, i.source()));
+            assert!(with_instance(before, |_| ()).is_none() && read(before, |_, _| ()).is_none());
+            let when = with_instance(handle, |i| i.when()).unwrap();
+            assert!(when > 0 && with_instance(handle, |i| i.when()) == Some(when), "it stands still");
+            let seen = with_instance(handle, |i| (i.record.id, i.source()));
             assert_eq!(seen, Some((record.id, source::of_this_thread())));
             assert_eq!(
                 read(handle, |event_type, seen| (event_type.event, seen.id)),
@@ -315,11 +318,11 @@ mod tests {
         world.emit(&one);
         world.emit(&two);
         assert_eq!(calls.load(Ordering::Relaxed), 2);
-        assert!(look(ptr::from_ref(&two).cast_mut().cast(), |_| ()).is_none());
+        assert!(with_instance(ptr::from_ref(&two).cast_mut().cast(), |_| ()).is_none());
         drop(heard);
         // A subscriber of the library receives the same record, but hands out no instance.
         let check = |record: &EventRecord<'_>| {
-            assert!(look(ptr::from_ref(record).cast_mut().cast(), |_| ()).is_none())
+            assert!(with_instance(ptr::from_ref(record).cast_mut().cast(), |_| ()).is_none())
         };
         let subscription = registry.subscribe_globally(EventSet::ALL, Arc::new(check));
         world.emit(&two);

@@ -8,7 +8,7 @@ use crate::arguments::{Out, Room, offer};
 use crate::events::{Binding, CommEvents, EventRecord, inside_callback};
 use crate::info::Info;
 use crate::mpi::info::{hand_out, hints};
-use crate::tool::event::instance::{Instance, expect_times, look, read};
+use crate::tool::event::instance::{Instance, expect_times, read, with_instance};
 use crate::tool::event::registration::{
     DroppedFunction, EventFunction, FreeFunction, Registration, RegistrationError,
 };
@@ -109,7 +109,7 @@ fn allocate(kind: &'static ToolEventType, object: &ObjectAt<'_>, info: &Info) ->
 
 /// Runs `with` on the instance that a callback was given.
 fn instance<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Outcome<R> {
-    look(handle, with).ok_or(MPI_T_ERR_INVALID_HANDLE)
+    with_instance(handle, with).ok_or(MPI_T_ERR_INVALID_HANDLE)
 }
 
 /// As [`instance`], for who reads elements alone.

@@ -51,7 +51,7 @@ pub fn analyse(trace: &Trace, file: &str) -> Report {
     let mut queues = Series { bin_ns: grid.width, bins: grid.bins, ..Series::default() };
     let mut ranks = vec![];
     for rank in &trace.ranks {
-        let alone = queues::look(rank, grid, &scales);
+        let alone = queues::walk(rank, grid, &scales);
         queues.posted.push(alone.posted);
         queues.unexpected.push(alone.unexpected);
         ranks.push(alone.rank);

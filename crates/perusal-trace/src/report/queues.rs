@@ -35,7 +35,7 @@ pub struct Alone {
 
 /// Goes through a rank's records once.
 #[must_use]
-pub fn look(trace: &RankTrace, grid: TimeGrid, scales: &Scales) -> Alone {
+pub fn walk(trace: &RankTrace, grid: TimeGrid, scales: &Scales) -> Alone {
     let mut state = QueueWalk::new(grid, scales);
     for record in &trace.records {
         state.pass(record);
