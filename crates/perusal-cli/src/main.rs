@@ -1,4 +1,18 @@
 //! The `perusal` command; under the names `mpiexec` and `mpirun` it is `perusal run`.
+//!
+//! | modules | what they have |
+//! |---|---|
+//! | `run`, `args`, `options`, `config_file` | `perusal run`: from the command line to a plan, and from there to running ranks |
+//! | `hosts`, `this_machine`, `fabric` | jobs on several hosts, and the libfabric provider under another MPI |
+//! | `environment`, `preload`, `logger` | what ranks are given: variables, libraries, the event logger |
+//! | `starter`, `spawn`, `adopt` | how processes are started, and how a program without a launcher gets one |
+//! | `supervisor`, `worlds`, `universe`, `meetings`, `guests` | the loop of a running job: ranks that end, requests of ranks, ports, other jobs |
+//! | `output`, `output_files`, `sinks`, `input` | what ranks write and read |
+//! | `reaper`, `killed`, `failure`, `hang` | ends: of a killed launcher's ranks, of killed ranks, of a failed job, of one that stands still |
+//! | `attach`, `ps`, `top`, `why` | commands that look at running jobs |
+//! | `trace`, `report` | commands for traces |
+//! | `info`, `variables`, `bench`, `tune`, `mpi` | what this machine and this build offer, and measurements |
+//! | `sys` | system calls |
 
 mod adopt;
 mod args;
