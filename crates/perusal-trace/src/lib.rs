@@ -1,9 +1,17 @@
 //! Traces: what a reader makes of what every rank's requests, messages, queues and waits did.
 //!
-//! The engine records them (`perusal::trace`); `docs/trace-format.md` says how a trace lies in its file. `reader` turns a file,
-//! whole or torn, into the [`Trace`] of `model`, `flows` finds for each send its receive, and `windows` and `files` who waited
-//! for whose lock. `synthetic` makes traces of jobs that never ran, for tests of what reads them. `report` is what `perusal
-//! report` finds in one, `export` writes it for other tools. `terminal` makes text harmless that a terminal shows.
+//! The engine records them (`perusal::trace`); `docs/trace-format.md` says how a trace lies in its file.
+//!
+//! | modules | what they have |
+//! |---|---|
+//! | `reader`, `record_windows` | a file, whole or torn, is read; where its records lie |
+//! | `model` | the [`Trace`] that comes of it |
+//! | `flows` | for each send its receive |
+//! | `objects`, `windows`, `files` | windows and files that several ranks have made together, and who waited for whose lock |
+//! | `report` | what `perusal report` finds in a trace |
+//! | `export` | a trace in the formats of other tools |
+//! | `terminal` | text that may do a terminal no harm |
+//! | `synthetic` | traces of jobs that never ran, for tests of what reads them (feature `synthetic`) |
 
 use crate as trace;
 #[cfg(test)]
@@ -20,6 +28,7 @@ mod record_windows;
 #[cfg(test)]
 mod recorder_test;
 pub mod report;
+#[cfg(any(test, feature = "synthetic"))]
 pub mod synthetic;
 pub mod terminal;
 #[cfg(test)]
