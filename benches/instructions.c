@@ -220,7 +220,7 @@ static void gather(void) { MPI_Gather(out, 1, MPI_LONG, in, 1, MPI_LONG, 1, worl
 static void win_fence(void) { MPI_Win_fence(0, window); }
 static void scan(void) { MPI_Scan(out, in, 1, MPI_LONG, MPI_SUM, world); }
 
-/* More bytes than travel in a member's seat: by the general path. */
+/* More bytes than fit into a member's slot. */
 static char blocks_out[4096], blocks_in[4096];
 static void alltoall_blocks(void) { MPI_Alltoall(blocks_out, 128, MPI_CHAR, blocks_in, 128, MPI_CHAR, world); }
 static void bcast_block(void) { MPI_Bcast(blocks_in, 2048, MPI_CHAR, 1, world); }

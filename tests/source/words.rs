@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A word, and what to say instead.
-const RETIRED: [(&str, &str); 30] = [
+const RETIRED: [(&str, &str); 34] = [
     ("crowded", "oversubscribed"),
     ("roomy", "a CPU for each rank"),
     ("haunted", "peer died"),
@@ -36,6 +36,10 @@ const RETIRED: [(&str, &str); 30] = [
     ("taps", "global subscribers"),
     ("trains", "eager fragments"),
     ("unwatched", "not polled"),
+    ("seat", "share, or slot"),
+    ("seats", "shares, or slots"),
+    ("patience", "a bound, by what it bounds"),
+    ("knock", "a request that comes in"),
 ];
 
 /// Names that users write, and the other places where a retired word is not ours to change.
