@@ -143,6 +143,10 @@ impl Doorbell {
     }
 
     /// Returns the peers whose count is not the one in `known`, each with its count. `known` has one for every peer.
+    ///
+    /// # Panics
+    ///
+    /// If `known` has more.
     #[inline(always)]
     pub fn changed_counts(&self, known: &[u16]) -> impl Iterator<Item = (usize, u16)> {
         assert!(known.len() <= self.peers);
