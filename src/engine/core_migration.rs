@@ -52,14 +52,14 @@ impl CoreMigration {
             let theirs = &engine.job.telemetry(peer).last_yield;
             theirs.cpu() == Some(here) && theirs.partner() == Some(engine.rank)
         });
-        let enough = self.is_enough(together);
+        let enough = self.note_check(together);
         if enough && together.is_some_and(|peer| peer < engine.rank) && self.may_move(now()) {
             move_from(engine, here);
         }
     }
 
     /// Takes the outcome of a check: `partner` is on our CPU and waits for us, or nobody (`None`). Returns whether that is evidence enough.
-    fn is_enough(&self, partner: Option<u32>) -> bool {
+    fn note_check(&self, partner: Option<u32>) -> bool {
         let known = self.partner.load(Ordering::Relaxed);
         let partner = partner.map_or(0, |partner| partner + 1);
         let found = match partner {
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn only_the_same_partner_again_and_again_is_evidence() {
         let core_migration = CoreMigration::default();
-        let looks = |partner, n| (0..n).filter(|_| core_migration.is_enough(partner)).count();
+        let looks = |partner, n| (0..n).filter(|_| core_migration.note_check(partner)).count();
         assert_eq!(looks(Some(3), EVIDENCE - 1), 0);
         assert_eq!(looks(None, 1), 0, "the partner ran elsewhere");
         assert_eq!(looks(Some(3), EVIDENCE - 1), 0);

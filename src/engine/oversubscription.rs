@@ -74,9 +74,9 @@ impl Oversubscription {
             }
             return;
         }
-        if self.polling.is_due(self.spinning_pays(), by_progress.then_some(ranks)) {
+        if self.polling.in_vain(self.spinning_pays(), by_progress.then_some(ranks)) {
             // Of the polls in vain that yield, one counts.
-            if self.polling.yields() {
+            if self.polling.note_yield() {
                 self.spun_in_vain();
             }
             // A program that polls cannot block.

@@ -42,7 +42,7 @@ impl PollHistory {
     }
 
     /// A poll was in vain. Returns whether the CPU should be given away. `learns_among`: the ranks on a CPU, if yields in vain count.
-    pub fn is_due(&self, spinning_pays: bool, learns_among: Option<u32>) -> bool {
+    pub fn in_vain(&self, spinning_pays: bool, learns_among: Option<u32>) -> bool {
         let (polls, kept) = (self.polls.load(Ordering::Relaxed), self.kept.load(Ordering::Relaxed));
         let has_yielded = polls > POLLS;
         if has_yielded
@@ -73,7 +73,7 @@ impl PollHistory {
     }
 
     /// The CPU is given away. Returns whether it is the first time since something was found.
-    pub fn yields(&self) -> bool {
+    pub fn note_yield(&self) -> bool {
         let polls = self.polls.load(Ordering::Relaxed);
         self.polls.store(POLLS + 1, Ordering::Relaxed);
         self.kept.store(0, Ordering::Relaxed);
@@ -94,8 +94,8 @@ mod tests {
             if found(since, yields) {
                 history.found(ranks_per_cpu);
                 since = 1;
-            } else if history.is_due(false, Some(ranks_per_cpu)) {
-                _ = history.yields();
+            } else if history.in_vain(false, Some(ranks_per_cpu)) {
+                _ = history.note_yield();
                 (since, yields) = (0, yields + 1);
             } else {
                 since += 1;
@@ -133,8 +133,8 @@ mod tests {
             if since_message >= 64 {
                 history.found(2);
                 since_message = 0;
-            } else if history.is_due(false, Some(2)) {
-                _ = history.yields();
+            } else if history.in_vain(false, Some(2)) {
+                _ = history.note_yield();
                 yields += 1;
                 since_message += since_yield;
                 since_yield = 0;

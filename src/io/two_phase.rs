@@ -87,7 +87,7 @@ pub(super) struct Filled {
 
 impl Filled {
     /// Notes a write. Returns whether the two before have filled its pages.
-    fn has_long(&mut self, first: u64, end: u64) -> bool {
+    fn note(&mut self, first: u64, end: u64) -> bool {
         if self.first <= first && end <= self.end {
             self.again += 1;
         } else {
@@ -204,7 +204,7 @@ impl File {
         }
         let Some(plan) = self.plan(engine, own, elements, direction)? else { return Ok(None) };
         if direction == Direction::Write
-            && lock(&self.filled).has_long(plan.first, plan.end)
+            && lock(&self.filled).note(plan.first, plan.end)
             && plan.maps
             && plan.end - plan.first <= mapped::WINDOW
         {
@@ -563,7 +563,7 @@ mod tests {
     fn the_third_write_of_a_span_finds_its_pages() {
         let mut filled = Filled::default();
         let writes = [(0, 100), (0, 100), (10, 90), (0, 100), (0, 101), (0, 100), (5, 101)];
-        let long: Vec<bool> = writes.iter().map(|(first, end)| filled.has_long(*first, *end)).collect();
+        let long: Vec<bool> = writes.iter().map(|(first, end)| filled.note(*first, *end)).collect();
         assert_eq!(long, [false, false, true, true, false, false, true]);
     }
 

@@ -448,7 +448,7 @@ impl Run<'_> {
                 let known = |test: &String| alike.contains(test) || alike.contains(&module);
                 let own: Vec<String> = failures.into_iter().filter(|test| !known(test)).collect();
                 if own.is_empty() {
-                    self.is_alike(&format!("{title}: {}", alike.join(", ")), other);
+                    self.count_alike(&format!("{title}: {}", alike.join(", ")), other);
                 } else {
                     self.report(&title, &format!("{title}: {}", own.join(", ")), false, &took, &output);
                 }
@@ -458,7 +458,7 @@ impl Run<'_> {
     }
 
     /// Counts a test that fails without perusal as well.
-    fn is_alike(&mut self, test: &str, other: &str) {
+    fn count_alike(&mut self, test: &str, other: &str) {
         println!("{:<6} {test:<70} fails over {other} as well", "alike");
         self.count().alike += 1;
     }

@@ -121,7 +121,7 @@ impl Sinks {
     }
 
     /// Whether a sink is full that was not, or has room again, since this was last asked.
-    pub fn have_turned(&mut self) -> bool {
+    pub fn take_turned(&mut self) -> bool {
         let mut turned = false;
         for (sink, resting) in self.sinks.iter().zip(&mut self.resting) {
             turned |= sink.is_full() != *resting;

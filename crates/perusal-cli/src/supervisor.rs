@@ -295,7 +295,7 @@ impl<'a> Supervisor<'a> {
 
     /// Lets the streams of full sinks rest, and wakes those of sinks that have room again.
     fn set_resting(&mut self) {
-        if !self.sinks.have_turned() {
+        if !self.sinks.take_turned() {
             return;
         }
         for (index, stream) in self.streams.iter_mut().enumerate() {

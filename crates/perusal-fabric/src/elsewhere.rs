@@ -87,11 +87,11 @@ impl Endpoint {
                     self.arrived(&network, bytes.get(..len).unwrap_or_default());
                     network.borrow_mut().give_back(at, bytes);
                 }
-                Event::Failed(peer) => self.has_failed(peer),
+                Event::Failed(peer) => self.give_up(peer),
                 Event::BufferReceived(number, len, error) => self.core.directly_received(number, len, error),
                 Event::BufferSent(number, error) => {
                     if let Some(peer) = self.core.directly_sent(number, error) {
-                        self.has_failed(peer);
+                        self.give_up(peer);
                     }
                 }
                 Event::Sent => {}
@@ -162,12 +162,13 @@ impl Endpoint {
         self.core.take_buffers_back(network);
         for peer in 0..self.core.peers.all.len() as u32 {
             if self.core.peers.all[peer as usize].is_remote() {
-                self.has_failed(peer);
+                self.give_up(peer);
             }
         }
     }
 
-    fn has_failed(&mut self, peer: u32) {
+    /// Gives up a peer that has failed, or does not answer.
+    fn give_up(&mut self, peer: u32) {
         self.core.peers.all[peer as usize].dead = true;
         self.end_with_elsewhere(peer);
     }

@@ -186,7 +186,7 @@ impl Endpoint {
     #[inline]
     pub fn progress(&mut self) -> bool {
         // A yield is followed by another poll: many a caller yields after a poll in vain itself, and would let two turns of the others pass.
-        let any = self.poll() || self.has_yielded() && self.poll();
+        let any = self.poll() || self.yield_if_due() && self.poll();
         self.yields.are_for_nothing(self.idle < YIELD_FROM || self.idle < LONG && !self.is_outnumbered());
         any
     }
@@ -236,10 +236,10 @@ impl Endpoint {
         any
     }
 
-    /// Ends a poll in vain. It never sleeps: a caller that polls may have other work, and one that waits calls [`Endpoint::sleep`]. Returns
+    /// Ends a poll in vain: gives the CPU away where that is due. It never sleeps: a caller that polls may have other work, and one that waits calls [`Endpoint::sleep`]. Returns
     /// whether the CPU was given away.
     #[inline]
-    fn has_yielded(&mut self) -> bool {
+    fn yield_if_due(&mut self) -> bool {
         self.idle = self.idle.wrapping_add(1);
         let outnumbered = self.idle >= YIELD_FROM && self.is_outnumbered();
         // Whoever is awaited may be waiting for this very CPU.

@@ -154,7 +154,7 @@ impl Core {
         let error = if error == 0 && overflow > 0 { FI_ETRUNC } else { error };
         let mut entry = self.entry(taken.context, spans, &message, message.len - overflow);
         let source = self.peers.all[message.peer as usize].fi_addr;
-        if taken.several.is_some_and(|number| self.is_last_part(number)) {
+        if taken.several.is_some_and(|number| self.complete_part(number)) {
             if taken.completion || error != 0 {
                 entry.flags |= FI_MULTI_RECV;
             } else {
@@ -172,7 +172,7 @@ impl Core {
     }
 
     /// One message of a buffer for several is complete. Returns whether it is the last: then the buffer is the caller's again.
-    fn is_last_part(&mut self, number: u32) -> bool {
+    fn complete_part(&mut self, number: u32) -> bool {
         let state = self.receives.get(number).and_then(|receive| receive.several.as_mut());
         let Some(state) = state else { return false };
         state.under_way -= 1;

@@ -40,7 +40,7 @@ impl<H: Hold> TeamGuard<'_, H> {
             return self.bcast_direct(what, data, root).await.map(|()| true);
         }
         let piece = self.room_one_to_all().min(data.len());
-        if !self.has_room(piece).await? {
+        if !self.make_room(piece).await? {
             return Ok(false);
         }
         let one = data.len() <= piece;
@@ -193,7 +193,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         } else {
             self.room_among_all(Width::One).min(2 * self.engine.config().coll_piece())
         };
-        if longest > PAYLOAD && !self.has_room_among_all((room.min(longest), Width::One)).await? {
+        if longest > PAYLOAD && !self.make_room_among_all((room.min(longest), Width::One)).await? {
             return Ok(false);
         }
         let mut at = 0;
@@ -241,7 +241,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.goes_by_messages(Collective::Gather, block)
             || block > PAYLOAD
                 && (block > self.room_among_all(Width::One)
-                    || !self.has_room_among_all((block, Width::One)).await?)
+                    || !self.make_room_among_all((block, Width::One)).await?)
         {
             return Ok(false);
         }
@@ -267,7 +267,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.goes_by_messages(Collective::Scatter, block) {
             return Ok(false);
         }
-        if len > PAYLOAD && !(self.capacity().has_room_for_scatter(block) && self.has_room(len).await?) {
+        if len > PAYLOAD && !(self.capacity().has_room_for_scatter(block) && self.make_room(len).await?) {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Scatter, root, block);
@@ -306,7 +306,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         let width = capacity.alltoall_width(block);
         let most = capacity.alltoall_piece(width);
         let all = most.min(block).next_multiple_of(16).saturating_mul(size);
-        if !self.has_room_among_all((all, width)).await? {
+        if !self.make_room_among_all((all, width)).await? {
             return Ok(false);
         }
         let mut at = 0;

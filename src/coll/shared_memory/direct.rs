@@ -112,16 +112,16 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     #[cold]
     async fn try_memory(&mut self) -> Result<bool> {
         let (rank, size) = (self.rank(), self.size());
-        let probes = self.tell_all(0xfe, probe_address()).await?;
+        let probes = self.exchange_numbers(0xfe, probe_address()).await?;
         let next = (rank + 1) % size;
         let may = self.engine.may_read_memory(self.comm.world_rank_of(next as i32), probes[next]);
-        let all = self.tell_all(0xfd, u64::from(may)).await?.into_iter().all(|may| may == 1);
+        let all = self.exchange_numbers(0xfd, u64::from(may)).await?.into_iter().all(|may| may == 1);
         self.team().direct = Some(all);
         Ok(all)
     }
 
-    /// Tells all members a number of each.
-    async fn tell_all(&mut self, kind: u8, own: u64) -> Result<Vec<u64>> {
+    /// Has all members know a number of each.
+    async fn exchange_numbers(&mut self, kind: u8, own: u64) -> Result<Vec<u64>> {
         self.in_slots(OperationKey::numbered(kind, 0, 8), own.to_ne_bytes(), u64::from_ne_bytes).await
     }
 
@@ -167,7 +167,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
 
     /// Waits until all members have done their part, and returns whether all have succeeded.
     async fn meet(&mut self, done: Result<()>) -> Result<()> {
-        let well = self.tell_all(0xfc, u64::from(done.is_ok())).await?;
+        let well = self.exchange_numbers(0xfc, u64::from(done.is_ok())).await?;
         done.map_err(|error| self.fail_with(error))?;
         match well.iter().position(|well| *well != 1) {
             None => Ok(()),

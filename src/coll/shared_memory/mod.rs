@@ -273,7 +273,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 
     /// One member's data to all: `copy` is given room for `len` bytes at `root`, and the bytes at the others. A part has room for `len`
-    /// ([`Self::has_room`]).
+    /// ([`Self::make_room`]).
     pub(super) async fn one_to_all(
         &mut self,
         what: OperationKey,
@@ -365,12 +365,12 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         result
     }
 
-    /// Bytes that [`Self::one_to_all`] can take, once [`Self::has_room`] has said yes to as many.
+    /// Bytes that [`Self::one_to_all`] can take, once [`Self::make_room`] has said yes to as many.
     pub(super) fn room_one_to_all(&mut self) -> usize {
         self.capacity().room_one_to_all()
     }
 
-    /// Bytes of each member that [`Self::among_all`] can take, once [`Self::has_room_among_all`] has said yes to as many.
+    /// Bytes of each member that [`Self::among_all`] can take, once [`Self::make_room_among_all`] has said yes to as many.
     #[inline]
     pub(super) fn room_among_all(&mut self, width: Width) -> usize {
         self.capacity().room_among_all(width)
@@ -408,11 +408,11 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         Ok(first)
     }
 
-    /// Whether a part of the bulk has `bytes` bytes, or as many as it may have: it grows if it has less. All members get the same answer.
+    /// Has a part of the bulk have `bytes` bytes, or as many as it may have: it grows if it has less. Returns whether it has; all members get the same answer.
     ///
     /// # Errors
     /// Those of waiting.
-    pub(super) async fn has_room(&mut self, bytes: usize) -> Result<bool> {
+    pub(super) async fn make_room(&mut self, bytes: usize) -> Result<bool> {
         let storage = self.rounds().storage();
         let bytes = bytes.min(storage.most_part_bytes());
         if bytes <= storage.part_bytes() {
@@ -421,10 +421,10 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.grow(bytes).await
     }
 
-    /// As [`Self::has_room`], for `len` bytes of each member in a round of [`Self::among_all`].
-    pub(super) async fn has_room_among_all(&mut self, (len, width): (usize, Width)) -> Result<bool> {
+    /// As [`Self::make_room`], for `len` bytes of each member in a round of [`Self::among_all`].
+    pub(super) async fn make_room_among_all(&mut self, (len, width): (usize, Width)) -> Result<bool> {
         let all = len.next_multiple_of(64).saturating_mul(self.size());
-        self.has_room(all.div_ceil(width as usize)).await
+        self.make_room(all.div_ceil(width as usize)).await
     }
 
     /// Rank 0 takes the memory that the bulk needs for parts of `bytes` bytes; a round says to the others whether there is any.

@@ -112,7 +112,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         kernel: &K,
     ) -> Result<bool> {
         let Operands { own, out, len, unit } = operands;
-        if len > self.room_among_all(Width::One) || !self.has_room_among_all((len, Width::One)).await? {
+        if len > self.room_among_all(Width::One) || !self.make_room_among_all((len, Width::One)).await? {
             return Ok(false);
         }
         let (rank, size, apart) = (self.rank(), self.size(), self.reads_apart(len));
@@ -174,7 +174,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         kernel: &K,
     ) -> Result<bool> {
         let len = operands.len;
-        if len > self.room_among_all(Width::One) || !self.has_room_among_all((len, Width::One)).await? {
+        if len > self.room_among_all(Width::One) || !self.make_room_among_all((len, Width::One)).await? {
             return Ok(false);
         }
         let copy = self.copy_of_operands();
@@ -212,7 +212,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         let (rank, size, unit) = (self.rank(), self.size(), operands.unit);
         let longest = (0..size).map(|member| range(member).len()).max().unwrap_or_default();
         let step = (self.room_among_all(Width::One) / size / unit * unit).min(longest);
-        if step == 0 || !self.has_room_among_all((step * size, Width::One)).await? {
+        if step == 0 || !self.make_room_among_all((step * size, Width::One)).await? {
             return Ok(false);
         }
         let copy = self.copy_of_operands();

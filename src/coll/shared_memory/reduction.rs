@@ -324,7 +324,7 @@ impl<H: Hold> TeamGuard<'_, H> {
             _ => most,
         };
         let most = room.min(most) / unit * unit;
-        if most == 0 || !self.has_room(most.min(total).next_multiple_of(64) * share_count).await? {
+        if most == 0 || !self.make_room(most.min(total).next_multiple_of(64) * share_count).await? {
             return Ok(false);
         }
         let stride = (self.rounds().storage().part_bytes() / share_count) & !63;

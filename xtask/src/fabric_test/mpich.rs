@@ -47,7 +47,7 @@ impl Run<'_> {
                 let took = format!("{:6.1} s", start.elapsed().as_secs_f64());
                 // One that does not compile is like itself over any provider.
                 if !good && test.is_built(&suite) && !test.verdict(&suite, &over_other).0 {
-                    self.is_alike(&test.title(), other);
+                    self.count_alike(&test.title(), other);
                     continue;
                 }
                 self.report(&test.name(), &test.title(), good, &took, &output);

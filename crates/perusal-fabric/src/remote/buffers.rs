@@ -107,7 +107,7 @@ impl Network {
                 send(endpoint.fid(), parts.as_ptr(), null_mut(), parts.len(), address, context(at, SEND))
             }
         });
-        let sent = self.has_begun(at, error);
+        let sent = self.note_sent(at, error);
         if sent {
             self.sends[at].buffer_of = Some(number);
             self.buffers += 1;

@@ -323,7 +323,7 @@ impl Network {
                 function(endpoint.fid(), from, HEAD + len, null_mut(), address, context(at, SEND))
             }
         });
-        self.has_begun(at, error)
+        self.note_sent(at, error)
     }
 
     /// A buffer with the head of a record to this peer; `None`: there is no room now.
@@ -342,8 +342,8 @@ impl Network {
         Some(at)
     }
 
-    /// Returns whether the core provider has taken the record.
-    fn has_begun(&mut self, at: usize, error: isize) -> bool {
+    /// Takes what came of sending record `at`. Returns whether the core provider has taken it.
+    fn note_sent(&mut self, at: usize, error: isize) -> bool {
         if error != 0 {
             // Full, not connected yet, or gone: the caller looks whether the peer has ended.
             self.free.push(at);
