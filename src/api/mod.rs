@@ -7,7 +7,7 @@
 //! | `messages` | blocking messages and probes |
 //! | `scope` | nonblocking messages with borrowed buffers |
 //! | `owned` | nonblocking messages with buffers of their own |
-//! | `window` | windows: memory that other ranks access |
+//! | `window`, `shared_window` | windows: memory that other ranks access |
 //! | `access` | their operations |
 //! | `file` | files that ranks read and write together |
 //! | `collective` | collectives on slices |
@@ -17,7 +17,6 @@
 //! | `address` | sources, tags, statuses |
 //! | `threading` | the thread level as a type |
 //! | `member` | the one entry to the engine, and why no buffer goes before its request (API rules) |
-//! | `inside` | which threads are inside the engine |
 
 mod access;
 mod address;

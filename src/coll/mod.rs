@@ -14,6 +14,7 @@
 //! | [`shared_memory`] | operations through memory that all members share |
 //! | [`signature`], `signature_table` | what the members must agree on, and where their calls are compared |
 //! | `access_table` | one-sided operations that are under way, compared where calls are checked |
+//! | [`outline`] | what a call is, in a few words |
 //! | `number` | which number a call has on its communicator |
 //! | `memory` | the memory that an operation uses |
 //! | [`algorithms`] | algorithms over messages, a file each |

@@ -3,6 +3,15 @@
 //! What lives here turns *rank 3 of this communicator* into *rank 17 of the job*; below this module no code knows more of
 //! a communicator than its context id. The hot words of [`Comm`] come first in it; everything that a user hangs on a
 //! communicator (name, attributes, error handler) lies behind them.
+//!
+//! | file | what it defines |
+//! |---|---|
+//! | `communicator`, `group` | [`Comm`], and the ordered set of its processes |
+//! | `open` | a communicator becomes usable for messages |
+//! | [`attributes`] | what users cache on communicators, datatypes and windows |
+//! | [`topology`] | neighbours |
+//! | `links` | which processes of other worlds this one is connected with |
+//! | `events` | events of a communicator's life |
 
 pub mod attributes;
 mod communicator;

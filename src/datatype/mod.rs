@@ -3,6 +3,17 @@
 //! A [`Datatype`] is immutable once made and cheap to clone. Inside it is described three times, each time compressed:
 //! where the bytes lie (`body`), what they are (`signature`), and how the user made it (`contents`). Names, attributes
 //! and committing belong to the handle, so they are in the C bindings.
+//!
+//! | file | what it defines |
+//! |---|---|
+//! | `basic`, `predefined` | the basic types, and the predefined datatypes that are made of them |
+//! | `construct`, `array` | constructors of derived types |
+//! | `body`, `bounds`, `order` | where the data lies, between which bounds, and whether it ascends |
+//! | `signature`, `sequence` | what the data is: as a list that is compressed, and as a number that can be compared |
+//! | `contents` | how a type was made |
+//! | `walk` | pack and unpack |
+//! | `external` | the representation "external32" |
+//! | [`op`] | reduction operations |
 
 mod array;
 pub mod basic;

@@ -1,5 +1,23 @@
 //! One rank: everything below put together. No global: a process may have several, one for each thread that is a rank.
 //!
+//! | file | what it defines |
+//! |---|---|
+//! | `parts`, `operation`, `buffer` | what the engine keeps for each peer; a request's body; the user's buffer |
+//! | `context`, `requests` | match contexts; a request's life: made, completed, released |
+//! | `poller` | takes records out of the rings |
+//! | `tx`, `payload`, `peer_memory` | records that wait for room in a ring; copies into and out of rings, and between processes |
+//! | `notification` | how a receiver learns which ring has a record |
+//! | `protocols`, `specialization` | the cut between engine and protocols; what a function of the message path is compiled for |
+//! | `progress`, `progress_thread`, `background` | the progress engine; a thread for it; operations of more than one message |
+//! | `wait`, `long_wait`, `word_wait` | waits: for what is no request; that one poll has not ended; for a word in shared memory |
+//! | `wait_strategy`, `recent_waits`, `oversubscription`, `poll_history`, `core_migration` | when a wait spins, yields or blocks, and what a rank learns about that |
+//! | `waiters` | threads that block while another one runs progress |
+//! | `failures`, `quiesce` | deaths and revocations; buffers that requests must give up |
+//! | `attached_buffer` | where buffered sends keep their data |
+//! | `outside` | processes of other jobs |
+//! | `engine_events`, `message_events` | where events are emitted |
+//! | `call_name`, `current_call`, `wait_detail`, `wait_counts`, `file_counts` | what reports and tools learn of a rank |
+//!
 //! # Locks, in the order in which they are taken
 //!
 //! 1. `poller`: the consumers of all rings; the thread that holds it runs progress.

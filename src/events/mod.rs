@@ -7,7 +7,9 @@
 //! | file | what it has |
 //! |---|---|
 //! | `table`, `contents` | the event types, what their records hold, and how to add one |
-//! | `event`, `field`, `payload`, `values`, `waiting` | what a row of the table is |
+//! | `event`, `field`, `field_lists`, `payload`, `values`, `waiting` | what a row of the table is |
+//! | `event_set` | sets of event types |
+//! | [`functions`] | the MPI functions whose calls have events |
 //! | `record`, `spec` | what a callback receives |
 //! | `gate`, `listeners`, `comm_events` | who listens to an event type of a communicator |
 //! | `dispatch`, `hazard`, `hazard_record`, `callback` | from a site to the callbacks |

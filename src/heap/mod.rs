@@ -2,7 +2,7 @@
 //!
 //! | file | what it defines |
 //! |---|---|
-//! | [`allocator`] | [`Heap`]: which granules are allocated, by a bitmap that all ranks share |
+//! | [`allocator`], `bitmap_word` | [`Heap`]: which granules are allocated, by a bitmap that all ranks share; a word of that |
 //! | [`arena`] | [`Arena`]: one process's blocks, as malloc wants them |
 //! | [`mod@table`] | tables that all ranks share, made on first need |
 //! | [`malloc`] | the hook for the preloaded library `libperusal-heap.so`, and all state that is process-wide |

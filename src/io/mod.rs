@@ -15,7 +15,7 @@
 //! | `pointer` | the shared file pointer |
 //! | `stream` | turns at a pipe or a terminal |
 //! | `access` | accesses of one rank |
-//! | `mapped` | writes of many short runs, through a mapping |
+//! | `mapped` | accesses of many short runs, through a mapping |
 //! | `collective` | accesses of all members |
 //! | `two_phase` | those of many short runs, through a shared buffer |
 //! | `file_events` | where events are emitted |

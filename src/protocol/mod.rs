@@ -2,6 +2,7 @@
 //!
 //! | file | protocol |
 //! |---|---|
+//! | `start` | where the verbs hand over: a request begins |
 //! | `record` | the kinds of record, and what each says |
 //! | `selection` | which protocol a send takes |
 //! | `content` | a message on its way to its receive |

@@ -5,6 +5,13 @@
 //! A longer payload lies in the bulk area, contiguous, in the order of its cells, or in a block. No cell ever holds user bytes where
 //! a commit word will be read later, so a stale commit word is always one of an earlier lap and never user data.
 //!
+//! | file | what it defines |
+//! |---|---|
+//! | `producer`, `consumer` | the two sides |
+//! | `control`, `record`, `blocks` | the control words, what a cell says, and the blocks |
+//! | `storage` | the algorithm's view of memory; `heap` implements it for models, `mapped` on the job's memory |
+//! | `copy_times` | whether a writer writes through its cache or past it |
+//!
 //! # Rules
 //!
 //! Positions count cells and bulk bytes from the beginning of time in 64 bits; `position % capacity` is the place.

@@ -2,7 +2,8 @@
 //!
 //! | file | what it defines |
 //! |---|---|
-//! | [`segment`] | the sealed memfd, mapped whole; its pages are reserved before they are touched |
+//! | `job_file` | the job's file: a memfd that nobody can shrink |
+//! | [`segment`] | that file, mapped whole; its pages are reserved before they are touched |
 //! | [`layout`] | where everything lies in the segment: offsets, the same in every process |
 //! | [`memory`] | [`Memory`]: a job's segment with its layout, as launcher and observers have it |
 //! | [`heap_region`], [`free_runs`] | the part of the job's file behind the segment, which the shared heap is made of; what a process keeps of it |
@@ -15,6 +16,7 @@
 //! | [`failures`] | which ranks have died, revoked communicators, and agreement among those that live |
 //! | [`cpus`], [`machine`] | CPUs and bytes of memory that the job may use |
 //! | [`hardware`] | which parts of the machine a process is confined to |
+//! | [`peer_memory`] | the memory of another process of the job, by system calls |
 //!
 //! The launcher makes the memory ([`Memory::create`]) and the ranks inherit its descriptor ([`Job::from_environment`]). A program
 //! without launcher is a job of one rank ([`Job::singleton`]); ranks that are threads share the memory inside their process

@@ -2,6 +2,18 @@
 //! std's with a word that ThreadSanitizer sees.
 //!
 //! Nothing else in the crate names `std::sync::atomic`, `core::cell::UnsafeCell` or `loom`.
+//!
+//! | file | what it defines |
+//! |---|---|
+//! | `asymmetric_fence`, `membarrier` | a store-load fence that only the rare side pays |
+//! | `futex`, `wait_word` | words to sleep on: for threads of any process, and of one |
+//! | `sleep_mark` | marks of ranks that sleep until a word in shared memory changes |
+//! | `conditional_lock` | locks that cost nothing where there is one thread |
+//! | `thread_slots` | a thread's shard of counters and free lists |
+//! | `published`, `relaxed` | words that publish what was done before, and values that publish nothing |
+//! | `turns` | turns, in memory that processes share |
+//! | `mutants` | orderings that are weakened, in models |
+//! | `watched` | locks that ThreadSanitizer understands |
 
 #[cfg(not(perusal_loom))]
 mod imp {

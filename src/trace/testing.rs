@@ -1,4 +1,4 @@
-//! For the tests of this room.
+//! For the tests of this module.
 
 use std::path::{Path, PathBuf};
 

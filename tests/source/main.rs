@@ -4,6 +4,7 @@ mod conformance_list;
 mod dependents;
 mod layers;
 mod memory_model;
+mod modules;
 mod pages;
 mod rules;
 mod words;

@@ -10,6 +10,8 @@
 //! | `split` | both ranks, one part each, between two processes' memory |
 //! | `cma` | the receiver, out of the sender's memory (cross-memory attach) |
 //! | `ring_chunks` | both ranks, through the ring: takes every message |
+//!
+//! `selection` says from which size on two processes copy between their memories, `claims` which of two ranks that copy at once takes which part.
 
 mod address_space;
 mod claims;

@@ -7,6 +7,7 @@
 //! | [`waiting`] | [`Wait`], [`WaitingFor`], [`LastYield`] |
 //! | [`threads`] | [`ThreadWait`], [`WaitingThread`]: waits of threads that do not run progress |
 //! | [`detail`] | [`WaitDetail`], [`DetailWords`]: what a rank says of a long wait |
+//! | [`collective`] | what it says of a collective call |
 //!
 //! A page has one writer, the rank itself, which uses plain relaxed stores: it costs next to nothing and is always on. It has any
 //! number of readers, inside and outside of the job. They take it as a sequence of samples: a word is never torn, but two words may

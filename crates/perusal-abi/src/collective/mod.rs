@@ -2,6 +2,13 @@
 //!
 //! A function of [`arguments`] stands for all forms of an operation, which differ in the width of counts and in when the
 //! operation runs: at once ([`run`]), in the background ([`start`]), or whenever it is started ([`prepare`]).
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | [`arguments`], `checks` | from C's arguments to an operation, and what may be wrong with them |
+//! | [`fast`], [`fast_pieces`] | the fast path of plain data: of equal blocks, and of blocks that differ |
+//! | `performer` | what a fast path is performed by: now, or in the background |
+//! | [`persistent`] | operations that are prepared, and started again and again |
 
 pub(crate) mod arguments;
 mod checks;

@@ -5,7 +5,8 @@
 //! | [`init`] | MPI_T_init_thread, MPI_T_finalize, and what must end with the last one |
 //! | [`enums`] | MPI_T_enum |
 //! | [`cvar`] | control variables |
-//! | [`pvar`], `pvar_state`, `searching`, `window_counts` | performance variables; sessions and handles; what counts searches and windows |
+//! | [`pvar`], `pvar_state` | performance variables; sessions and handles |
+//! | `event_counts`, `searching`, `window_counts` | what counts, while a handle asks for it, events, searches and windows |
 //! | [`category`] | the tree |
 //! | [`event`] | events: types, handles, what a callback reads, sources |
 //!

@@ -1,5 +1,8 @@
 //! Peers on other nodes: the records of the rings, carried by an endpoint of another provider of libfabric, the *core provider*.
 //!
+//! `library` has the libfabric that has loaded this provider, `node` what tells nodes apart and who is still there, `buffers` the callers' buffers that the
+//! core provider moves.
+//!
 //! - **Network rule 1.** A buffer that was given to the core provider is touched by nobody until its completion, or the end of the core provider's endpoint.
 //! - **Network rule 2.** Before the first record to a peer goes a hello with the sender's name; the provider keeps the order (FI_ORDER_SAS). A
 //!   record of a sender that has said no hello is dropped.

@@ -1,4 +1,4 @@
-//! A trace in other people's formats, and as text.
+//! A trace in other people's formats (`perfetto`, of `slices`; `otf2`), and as text (`text`), with the same `labels`.
 
 mod labels;
 mod otf2;

@@ -2,6 +2,9 @@
 //!
 //! Each stream of a rank has two locations: its calls, arrivals, sleeps and collectives on one, its searches of the queues on another,
 //! so that tools which sum up time by location keep them apart. Messages and queue lengths are on the rank's first location.
+//!
+//! `library` has the functions of OTF2, `writer` an archive that is being written; `calls`, `communicators`, `collectives`, `files` and `windows`
+//! say what of a trace is what there.
 
 mod calls;
 mod collectives;
