@@ -59,16 +59,16 @@ pub(super) fn corrupt_word(team: &mut Team, comm: &Comm, what: CorruptWord) -> E
     )
 }
 
-/// How often a word is looked at: once, where the CPU may be wanted by who will write it.
+/// How often a word is checked: once, where the CPU may be wanted by who will write it.
 #[inline(always)]
-fn looks(engine: &Engine) -> u32 {
+fn checks(engine: &Engine) -> u32 {
     if engine.config().shape().is_oversubscribed() { 1 } else { POLLS }
 }
 
 /// The team of blocking collectives. It is locked where several threads may be inside the engine. Waiting ends before it returns.
 pub struct Locked<'a> {
     membership: ConditionalGuard<'a, Membership>,
-    looks: u32,
+    checks: u32,
     description: Description,
 }
 
@@ -89,8 +89,8 @@ impl<'a> Locked<'a> {
         membership: ConditionalGuard<'a, Membership>,
         description: Description,
     ) -> Option<Self> {
-        let looks = looks(engine);
-        matches!(*membership, Membership::Member(_)).then_some(Self { membership, looks, description })
+        let checks = checks(engine);
+        matches!(*membership, Membership::Member(_)).then_some(Self { membership, checks, description })
     }
 }
 
@@ -115,7 +115,7 @@ impl Hold for Locked<'_> {
 
     #[inline(always)]
     fn checks(&self) -> u32 {
-        self.looks
+        self.checks
     }
 
     #[inline(never)]
@@ -200,8 +200,8 @@ impl Hold for InTurn<'_> {
     }
 
     #[inline]
-    fn looks(&self) -> u32 {
-        looks(self.engine)
+    fn checks(&self) -> u32 {
+        checks(self.engine)
     }
 
     async fn wait(&mut self, engine: &Engine, comm: &Comm, condition: Condition) -> Result<()> {
