@@ -114,35 +114,95 @@ pub fn find(engine: &Engine, handle: usize) -> Result<Named> {
         .ok_or(Error::Request("no such request, or it has been completed or freed"))
 }
 
-/// What an array of handles names; all are looked up before anything is waited for.
+/// What an array of handles names; all are looked up before anything is waited for. What cannot end well any more has ended then.
 ///
 /// # Errors
 /// As [`find`].
 pub fn find_all(engine: &Engine, handles: &[usize]) -> Result<Vec<Named>> {
+    if engine.has_failures() {
+        engine.progress().notice_failures();
+    }
     handles.iter().map(|&handle| find(engine, handle)).collect()
 }
 
-/// The first that is over, null and inactive ones left out.
+/// How a request is, for who asks about several.
+#[derive(Debug)]
+pub enum Standing {
+    /// Neither of the following.
+    UnderWay,
+    /// It is over; null and inactive ones are.
+    Over,
+    /// It is not over, and a wait for it ends with an error.
+    InVain(InVain),
+}
+
+/// Why a wait for a request that stays is in vain: someone whom it needs has died.
+#[derive(Debug)]
+pub struct InVain {
+    /// What a wait for it ends with.
+    pub error: Error,
+    /// What that is raised on.
+    pub on: Option<RaisedOn>,
+}
+
+impl InVain {
+    /// Whether an error is about one request, and says nothing of others.
+    #[must_use]
+    pub fn is_of_a_request(error: &Error) -> bool {
+        matches!(error, Error::ProcFailed { .. } | Error::ProcFailedPending { .. } | Error::Revoked)
+    }
+
+    /// The error, as that of a call.
+    ///
+    /// # Errors
+    /// That one.
+    pub fn raise<T>(self) -> Result<T> {
+        boundary::blame(self.on);
+        Err(self.error)
+    }
+}
+
+/// The first that is over, null and inactive ones left out; if none is, the first for which a wait is in vain.
 ///
 /// # Errors
-/// As [`Named::is_over`].
-pub fn first_over(engine: &Engine, named: &[Named]) -> Result<Option<usize>> {
-    for (at, one) in named.iter().enumerate() {
-        if one.counts() && one.is_over(engine)? {
-            return Ok(Some(at));
+/// As [`Named::standing`].
+pub fn first_ended(engine: &Engine, named: &[Named]) -> Result<Option<(usize, Option<InVain>)>> {
+    let mut first = None;
+    for (at, one) in named.iter().enumerate().filter(|(_, one)| one.counts()) {
+        match one.standing(engine)? {
+            Standing::UnderWay => {}
+            Standing::Over => return Ok(Some((at, None))),
+            Standing::InVain(in_vain) => first = first.or(Some((at, Some(in_vain)))),
+        }
+    }
+    Ok(first)
+}
+
+/// The first for which a wait is in vain.
+///
+/// # Errors
+/// As [`Named::standing`].
+pub fn in_vain(engine: &Engine, named: &[Named]) -> Result<Option<(usize, InVain)>> {
+    if engine.has_failures() {
+        for (at, one) in named.iter().enumerate() {
+            if let Standing::InVain(in_vain) = one.standing(engine)? {
+                return Ok(Some((at, in_vain)));
+            }
         }
     }
     Ok(None)
 }
 
-/// Whether all are over.
+/// Whether a wait for all of them has nothing left to wait for: all are over, or for one it is in vain.
 ///
 /// # Errors
-/// As [`Named::is_over`].
-pub fn all_over(engine: &Engine, named: &[Named]) -> Result<bool> {
+/// As [`Named::standing`].
+pub fn all_end(engine: &Engine, named: &[Named]) -> Result<bool> {
     for one in named {
-        if !one.is_over(engine)? {
-            return Ok(false);
+        match one.standing(engine)? {
+            Standing::Over => {}
+            Standing::UnderWay => return Ok(in_vain(engine, named)?.is_some()),
+            Standing::InVain(_) => return Ok(true),
         }
     }
     Ok(true)
@@ -340,10 +400,25 @@ impl Named {
         over.inspect_err(|error| self.blame(engine, error))
     }
 
+    /// How it is, as [`Self::is_over`] has it.
+    ///
+    /// # Errors
+    /// What makes waiting for anything pointless.
+    pub fn standing(&self, engine: &Engine) -> Result<Standing> {
+        match self.is_over(engine) {
+            Ok(true) => Ok(Standing::Over),
+            Ok(false) => Ok(Standing::UnderWay),
+            Err(error) if InVain::is_of_a_request(&error) => {
+                Ok(Standing::InVain(InVain { error, on: boundary::blamed() }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// The wait for it has ended with `error`, which is raised on its own object if it is about a death.
     #[cold]
     pub fn blame(&self, engine: &Engine, error: &Error) {
-        if !matches!(error, Error::ProcFailed { .. } | Error::ProcFailedPending { .. } | Error::Revoked) {
+        if !InVain::is_of_a_request(error) {
             return;
         }
         boundary::blame(match self {

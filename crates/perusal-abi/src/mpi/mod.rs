@@ -19,6 +19,7 @@ pub mod init;
 pub mod memory;
 pub mod memory_kinds;
 pub mod ops;
+mod outcomes;
 pub mod p2p;
 pub mod pack;
 pub mod part;

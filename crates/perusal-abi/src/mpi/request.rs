@@ -1,8 +1,9 @@
 //! Waiting for requests and asking about them (MPI 5.0 §3.7.3 to §3.7.6).
 
+use super::outcomes::{take_all, take_one, take_some};
 use crate::abi::*;
 use crate::arguments::{Call, InOut, NO_RESULT, Out, Room, StatusOut, Statuses};
-use crate::boundary::{self, ErrorSource, RaisedOn};
+use crate::boundary::{self, ErrorSource};
 use crate::calls::{CallSpan, Function};
 use crate::check;
 use crate::engine::Engine;
@@ -10,97 +11,11 @@ use crate::error::{Error, Result};
 use crate::events::fast_path_is_open;
 use crate::p2p::{MessageStatus, Request};
 use crate::process::{engine, running};
-use crate::requests::{self, Named, all_over, find, find_all, first_over, only_one, wait_for};
+use crate::requests::{
+    self, InVain, Named, Standing, all_end, find, find_all, first_ended, only_one, wait_for,
+};
 use crate::types::MPI_Request;
 use core::ffi::c_int;
-
-/// The outcomes of requests of an array as they are taken, and the first of them that failed, if one did: its place, its error, and what that is
-/// raised on.
-struct Outcomes<'a> {
-    statuses: Statuses<'a>,
-    /// Statuses that are set.
-    set: usize,
-    failure: Option<(usize, Error, Option<RaisedOn>)>,
-}
-
-impl<'a> Outcomes<'a> {
-    /// After the first `set` requests, which have succeeded.
-    fn after(set: usize, statuses: Statuses<'a>) -> Self {
-        Self { statuses, set, failure: None }
-    }
-
-    /// Takes the outcome of the request at `at` of the program's array: the next status.
-    fn take(&mut self, at: usize, (status, error): (MessageStatus, Option<Error>)) {
-        if let Some(error) = error {
-            let on = boundary::blamed();
-            if self.failure.is_none() {
-                self.statuses.say_success(self.set);
-                self.failure = Some((at, error, on));
-            }
-        }
-        match self.failure {
-            Some(_) => self.statuses.set_with_error(self.set, &status),
-            None => self.statuses.set_or_empty(self.set, &status),
-        }
-        self.set += 1;
-    }
-
-    /// What a call fails with that has set a status for each request (MPI 5.0 §3.7.5).
-    fn end(self) -> Result<()> {
-        let Some((at, first, on)) = self.failure else { return Ok(()) };
-        boundary::blame(on);
-        Err(Error::InStatus { at, first: Box::new(first) })
-    }
-}
-
-/// Takes all outcomes. The first request is that at `begin` of the program's array, and all before have succeeded.
-fn take_all(
-    engine: &Engine,
-    named: &[Named],
-    handles: &mut [MPI_Request],
-    statuses: Statuses<'_>,
-    begin: usize,
-) -> Result<()> {
-    let mut outcomes = Outcomes::after(begin, statuses);
-    for (at, (one, handle)) in named.iter().zip(handles).enumerate() {
-        outcomes.take(begin + at, one.take(engine, handle));
-    }
-    outcomes.end()
-}
-
-/// Takes those that are over, and their indices.
-fn take_some<'a>(
-    engine: &Engine,
-    named: &[Named],
-    handles: &mut [MPI_Request],
-    indices: &Room<'_, c_int>,
-    statuses: Statuses<'a>,
-) -> Result<Outcomes<'a>> {
-    let mut outcomes = Outcomes::after(0, statuses);
-    for (at, (one, handle)) in named.iter().zip(handles).enumerate() {
-        if !one.counts() || !one.is_over(engine)? {
-            continue;
-        }
-        indices.set(outcomes.set, at as c_int);
-        outcomes.take(at, one.take(engine, handle));
-    }
-    Ok(outcomes)
-}
-
-/// Takes one outcome of an array.
-fn take_one(
-    engine: &Engine,
-    named: &[Named],
-    handles: &mut [MPI_Request],
-    at: usize,
-    index: &Out<'_, c_int>,
-    status: StatusOut<'_>,
-) -> Result<()> {
-    let (got, error) = named[at].take(engine, &mut handles[at]);
-    status.set_or_empty(&got);
-    index.set(at as c_int);
-    error.map_or(Ok(()), Err)
-}
 
 /// The request of a message that a handle names.
 #[inline(always)]
@@ -240,7 +155,12 @@ fn wait_in_turn(engine: &Engine, handles: &[MPI_Request], known: &mut bool) -> b
         return false;
     }
     *known = true;
-    first.state().is_active() && engine.wait_complete(first).is_ok() || first.state().is_complete()
+    if first.state().is_active() {
+        // Where something has failed the complete implementation looks at all of them.
+        let goes_on = || !first.state().is_complete() && !engine.has_failures();
+        let _ = engine.wait_while(|| goes_on().then_some(first));
+    }
+    first.state().is_complete()
 }
 
 /// Waits until all can be taken; false if one cannot, or waiting is pointless. Where other threads may be the ones that make
@@ -248,6 +168,10 @@ fn wait_in_turn(engine: &Engine, handles: &[MPI_Request], known: &mut bool) -> b
 fn wait_backwards(engine: &Engine, handles: &[MPI_Request]) -> bool {
     let (mut left, mut usual) = (handles.len(), true);
     let waited = engine.wait_while(|| {
+        if engine.has_failures() {
+            usual = false;
+            return None;
+        }
         while left > 0 {
             match state_of(engine, handles[left - 1]) {
                 HandleState::Ready => left -= 1,
@@ -384,16 +308,36 @@ fn waitall_slow(
     let named = find_all(engine, handles)?;
     // What the caller itself holds up comes first: a wait for another request would hide it from a report of a hang.
     let held_up = named.iter().filter(|one| one.is_held_up());
+    // Once the wait for one of them is in vain, nobody waits for the others: they may need what the program does about that.
+    let is_one_in_vain = || Ok(engine.has_failures() && requests::in_vain(engine, &named)?.is_some());
     for one in held_up.chain(&named) {
         match one {
             Named::Message(message) if !message.is_over() => {
-                engine.wait_complete(*message).inspect_err(|error| one.blame(engine, error))?;
+                wait_for_message(engine, *message, is_one_in_vain)?
             }
-            Named::Task(_) => wait_for(engine, Some(one), || one.is_over(engine))?,
+            Named::Task(_) => wait_for(engine, Some(one), || Ok(is_one_in_vain()? || one.is_over(engine)?))?,
             _ => {}
         }
     }
     take_all(engine, &named, handles, statuses, taken)
+}
+
+/// Waits until a message is over, or `enough` says so, which is asked where something has failed.
+fn wait_for_message(engine: &Engine, message: Request, enough: impl Fn() -> Result<bool>) -> Result<()> {
+    let mut failed = Ok(());
+    let waited = engine.wait_while(|| {
+        let ends = message.is_over()
+            || enough().unwrap_or_else(|error| {
+                failed = Err(error);
+                true
+            });
+        (!ends).then_some(message)
+    });
+    match waited {
+        // `enough` will say so, too.
+        Err(error) if InVain::is_of_a_request(&error) => Ok(()),
+        waited => waited.and(failed),
+    }
 }
 
 /// MPI_Testall.
@@ -401,7 +345,7 @@ pub fn testall(handles: &mut [MPI_Request], flag: Out<'_, c_int>, statuses: Stat
     let engine = engine()?;
     note(handles);
     let named = find_all(engine, handles)?;
-    let over = engine.look_for(|| all_over(engine, &named))?;
+    let over = engine.look_for(|| all_end(engine, &named))?;
     flag.put(over)?;
     if over { take_all(engine, &named, handles, statuses, 0) } else { Ok(()) }
 }
@@ -417,11 +361,11 @@ pub fn waitany(handles: &mut [MPI_Request], index: Out<'_, c_int>, status: Statu
     }
     let mut found = None;
     wait_for(engine, only_one(&named), || {
-        found = first_over(engine, &named)?;
+        found = first_ended(engine, &named)?;
         Ok(found.is_some())
     })?;
-    let at = found.ok_or_else(|| Error::Intern("a wait ended without a request".into()))?;
-    take_one(engine, &named, handles, at, &index, status)
+    let found = found.ok_or_else(|| Error::Intern("a wait ended without a request".into()))?;
+    take_one(engine, &named, handles, found, &index, status)
 }
 
 /// MPI_Testany.
@@ -438,7 +382,7 @@ pub fn testany(
     let nothing = !named.iter().any(Named::counts);
     if !nothing {
         engine.look_for(|| {
-            found = first_over(engine, &named)?;
+            found = first_ended(engine, &named)?;
             Ok(found.is_some())
         })?;
     }
@@ -447,7 +391,7 @@ pub fn testany(
         status.set_or_empty(&MessageStatus::EMPTY);
     }
     match found {
-        Some(at) => take_one(engine, &named, handles, at, &index, status),
+        Some(found) => take_one(engine, &named, handles, found, &index, status),
         None => index.put(MPI_UNDEFINED),
     }
 }
@@ -475,10 +419,10 @@ pub fn some(
     if !named.iter().any(Named::counts) {
         return count.put(MPI_UNDEFINED);
     }
-    let is_one_over = || Ok(first_over(engine, &named)?.is_some());
+    let has_one_ended = || Ok(first_ended(engine, &named)?.is_some());
     match mode {
-        WaitOrTest::Wait => wait_for(engine, only_one(&named), is_one_over)?,
-        WaitOrTest::Test => drop(engine.look_for(is_one_over)?),
+        WaitOrTest::Wait => wait_for(engine, only_one(&named), has_one_ended)?,
+        WaitOrTest::Test => drop(engine.look_for(has_one_ended)?),
     }
     let outcomes = take_some(engine, &named, handles, &indices, statuses)?;
     count.put(outcomes.set as c_int)?;
@@ -500,7 +444,10 @@ pub fn status_all(handles: &[MPI_Request], flag: Out<'_, c_int>, statuses: Statu
     check::seen();
     let engine = engine()?;
     let named = find_all(engine, handles)?;
-    let over = engine.look_for(|| all_over(engine, &named))?;
+    let over = engine.look_for(|| all_end(engine, &named))?;
+    if let Some((_, in_vain)) = requests::in_vain(engine, &named)? {
+        return in_vain.raise();
+    }
     flag.put(over)?;
     if over { show_several(engine, named.iter().enumerate(), statuses) } else { Ok(()) }
 }
@@ -518,13 +465,14 @@ pub fn status_any(
     let nothing = !named.iter().any(Named::counts);
     let mut found = None;
     engine.look_for(|| {
-        found = first_over(engine, &named)?;
+        found = first_ended(engine, &named)?;
         Ok(found.is_some())
     })?;
     flag.put(nothing || found.is_some())?;
-    index.put(found.map_or(MPI_UNDEFINED, |at| at as c_int))?;
+    index.put(found.as_ref().map_or(MPI_UNDEFINED, |(at, _)| *at as c_int))?;
     match found {
-        Some(at) => show_one(engine, &named[at], status),
+        Some((_, Some(in_vain))) => in_vain.raise(),
+        Some((at, None)) => show_one(engine, &named[at], status),
         None if nothing => {
             status.set_or_empty(&MessageStatus::EMPTY);
             Ok(())
@@ -546,10 +494,17 @@ pub fn status_some(
     if !named.iter().any(Named::counts) {
         return count.put(MPI_UNDEFINED);
     }
-    engine.look_for(|| Ok(first_over(engine, &named)?.is_some()))?;
+    let mut found = None;
+    engine.look_for(|| {
+        found = first_ended(engine, &named)?;
+        Ok(found.is_some())
+    })?;
+    if let Some((_, Some(in_vain))) = found {
+        return in_vain.raise();
+    }
     let mut over = Vec::new();
     for (at, one) in named.iter().enumerate() {
-        if one.counts() && one.is_over(engine)? {
+        if one.counts() && matches!(one.standing(engine)?, Standing::Over) {
             indices.set(over.len(), at as c_int);
             over.push((at, one));
         }
