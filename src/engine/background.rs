@@ -33,6 +33,10 @@ pub trait BackgroundOperation: Send + Sync {
 pub trait PutAside: Send + Sync {
     /// Returns whether it is over, and then has given back what it held; it is asked no more after that.
     fn is_over(&self, engine: &Engine) -> bool;
+    /// Returns whether it must be over before the rank leaves the job: a message of the program's.
+    fn holds_up_leaving(&self) -> bool {
+        false
+    }
 }
 
 /// The operations of an engine that are not over.
@@ -131,7 +135,7 @@ impl BackgroundOperations {
     }
 }
 
-impl Progress<'_> {
+impl<'e> Progress<'e> {
     /// Starts an operation in the background: see [`BackgroundOperation`].
     pub fn start_background(self, operation: Arc<dyn BackgroundOperation>) {
         self.engine.background.start(self.engine, operation, false);
@@ -149,9 +153,20 @@ impl Progress<'_> {
 
     /// Keeps what is left of a freed operation until it is over, as is seen when something more is put aside.
     pub fn put_aside(self, operation: Box<dyn PutAside>) {
-        let mut aside = self.engine.background.aside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut aside = self.aside();
         aside.push(operation);
         aside.retain(|operation| !operation.is_over(self.engine));
+    }
+
+    fn aside(self) -> MutexGuard<'e, Vec<Box<dyn PutAside>>> {
+        self.engine.background.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether something that has been put aside must be over before the rank leaves the job.
+    pub(crate) fn leaving_is_held_up(self) -> bool {
+        let mut aside = self.aside();
+        aside.retain(|operation| !operation.is_over(self.engine));
+        aside.iter().any(|operation| operation.holds_up_leaving())
     }
 
     /// Advances the operations in the background. Returns whether one of them ended.

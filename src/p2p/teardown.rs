@@ -106,6 +106,6 @@ impl Engine {
             state.is_detached()
                 && state.is_active()
                 && unsafe { request.body() }.operation.get() == RequestOperation::Send
-        })
+        }) || self.progress().leaving_is_held_up()
     }
 }

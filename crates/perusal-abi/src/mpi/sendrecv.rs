@@ -5,7 +5,7 @@ use crate::boundary::RaisedOn;
 use crate::check::{self, Access, Half};
 use crate::coll::Scratch;
 use crate::comm::{Comm, ErrhandlerSlot, lock};
-use crate::engine::Engine;
+use crate::engine::{Engine, PutAside};
 use crate::error::{Error, Result};
 use crate::messages::{contents, recv_buf, recv_peer, send_buf, send_peer};
 use crate::p2p::{MessageStatus, Request};
@@ -88,7 +88,7 @@ struct Combined {
     sent: Request,
     received: Request,
     /// A copy of what is sent, if it is received into the same buffer.
-    bytes: Mutex<Scratch>,
+    bytes: Mutex<Option<Scratch>>,
     /// What its errors are raised on: the handle of its communicator, and the error handler there.
     comm: (MPI_Comm, Arc<ErrhandlerSlot>),
 }
@@ -112,13 +112,35 @@ impl Task for Combined {
         Err(Error::Request("a combined send and receive cannot be cancelled"))
     }
     fn free(&self, engine: &Engine) -> Result<()> {
-        if !self.sent.is_over() {
-            // The message may still be read from it; a user who does not wait cannot tell when it has been.
-            core::mem::forget(core::mem::take(&mut *lock(&self.bytes)));
+        match lock(&self.bytes).take() {
+            // The message may still be read from it.
+            Some(bytes) if !self.sent.is_over() => {
+                let _bytes = Mutex::new(bytes);
+                engine.progress().put_aside(Box::new(FreedSend { sent: self.sent, _bytes }));
+            }
+            _ => engine.free_request(self.sent),
         }
-        engine.free_request(self.sent);
         engine.free_request(self.received);
         Ok(())
+    }
+}
+
+/// A send that nobody will wait for, and the copy of what it sends.
+struct FreedSend {
+    sent: Request,
+    _bytes: Mutex<Scratch>,
+}
+
+impl PutAside for FreedSend {
+    fn is_over(&self, engine: &Engine) -> bool {
+        self.sent.is_over() && {
+            // Nobody asks what became of it.
+            let _ = engine.take_outcome(self.sent);
+            true
+        }
+    }
+    fn holds_up_leaving(&self) -> bool {
+        true
     }
 }
 
@@ -127,7 +149,7 @@ fn start_task(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<Scratch>
     let (sent, received) = start(send, recv, comm, copy.as_ref())?;
     let copied = copy.is_some();
     // The copy's bytes do not move with it.
-    let bytes = Mutex::new(copy.unwrap_or_default());
+    let bytes = Mutex::new(copy);
     let task = Combined { sent, received, bytes, comm: (comm.handle(), comm.errhandler.clone()) };
     let handle = insert_task(Box::new(task))?;
     if check::is_on() {
