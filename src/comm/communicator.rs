@@ -217,11 +217,16 @@ impl Comm {
         self.context(0).buffers()
     }
 
+    /// Whether an engine has opened it: it can be used for messages.
+    #[inline]
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.contexts.is_some()
+    }
+
     #[inline(always)]
     fn context(&self, which: usize) -> &MatchContext {
-        let contexts = self.contexts.expect(
-            "a communicator is used before the call that makes it (MPI_Comm_idup, MPIX_Comm_ishrink) is complete",
-        );
+        let contexts = self.contexts.expect("an engine has opened the communicator");
         // SAFETY: the engine keeps the contexts of an open communicator until its lease is given back, in our drop.
         unsafe { contexts[which].as_ref() }
     }

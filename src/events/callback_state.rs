@@ -88,7 +88,7 @@ pub fn fast_path_is_open() -> bool {
 
 /// Makes the bindings take their slow path, until it is called with false as often as with true: for each gate that is
 /// open, or was until a callback that has not ended yet; and for event buffers, which are delivered at the beginning of calls.
-pub(crate) fn hold_fast_path(on: bool) {
+pub fn hold_fast_path(on: bool) {
     SLOW_PATH.count(on);
 }
 

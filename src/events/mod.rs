@@ -86,7 +86,7 @@ pub use callback_state::SlowPath;
 pub use callback_state::inside_callback;
 pub(crate) use callback_state::run_sleep_hook;
 #[cfg(not(perusal_loom))]
-pub(crate) use callback_state::{hold_fast_path, set_sleep_hook};
+pub(crate) use callback_state::set_sleep_hook;
 pub use comm_events::{AboutKind, CommAbout, CommEvents};
 pub(crate) use dispatch::current_subject;
 pub use event::{Binding, Event, EventInfo, Identity, Shown, Verbosity};
@@ -118,7 +118,7 @@ pub use callback_state::fast_path_is_open;
 #[cfg(not(perusal_loom))]
 #[doc(hidden)]
 pub use callback_state::open_bindings;
-pub use callback_state::shut_fast_path;
+pub use callback_state::{hold_fast_path, shut_fast_path};
 #[cfg(not(perusal_loom))]
 #[doc(hidden)]
 pub use dispatch::inside_peruse_callback;

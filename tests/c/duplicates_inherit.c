@@ -62,7 +62,7 @@ static void handlers(void) {
 }
 
 /* What is set on the handle before the call is complete is the communicator's: mpi4py sets its error handler there. Rank 0, which takes the context,
- * calls last. */
+ * calls last. What needs messages is refused until then. */
 static void early(void) {
     MPI_Comm duplicate;
     MPI_Request request;
@@ -74,6 +74,17 @@ static void early(void) {
         OK(MPI_Recv(&there, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     OK(MPI_Comm_idup(MPI_COMM_WORLD, &duplicate, &request));
     if (rank > 0) {
+        MPI_Comm other;
+        MPI_Request barrier;
+        int flag;
+        CLASS(MPI_Send(&size, 1, MPI_INT, 0, 0, duplicate), MPI_ERR_COMM);
+        CLASS(MPI_Irecv(&size, 1, MPI_INT, 0, 0, duplicate, &barrier), MPI_ERR_COMM);
+        CLASS(MPI_Iprobe(0, 0, duplicate, &flag, MPI_STATUS_IGNORE), MPI_ERR_COMM);
+        CLASS(MPI_Barrier(duplicate), MPI_ERR_COMM);
+        CLASS(MPI_Ibarrier(duplicate, &barrier), MPI_ERR_COMM);
+        CLASS(MPI_Comm_dup(duplicate, &other), MPI_ERR_COMM);
+        other = duplicate;
+        CLASS(MPI_Comm_free(&other), MPI_ERR_COMM);
         OK(MPI_Comm_set_errhandler(duplicate, MPI_ERRORS_ABORT));
         OK(MPI_Comm_set_name(duplicate, "early"));
         OK(MPI_Send(&size, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));

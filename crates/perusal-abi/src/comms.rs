@@ -85,15 +85,33 @@ pub fn note_calls_made() {
     MADE_AT_THE_END.get_or_init(|| made);
 }
 
+/// Why a handle is refused that stands for a communicator which a nonblocking call is making.
+const INCOMPLETE: &str =
+    "the call that makes it (MPI_Comm_idup, MPIX_Comm_ishrink) is not complete; wait for its request first";
+
 /// The communicator of `handle`, without counting a reference.
 ///
 /// # Safety
 /// No thread frees it while the result is in use. MPI asks this of the program for every handle that it passes.
 ///
 /// # Errors
-/// [`Error::Comm`] if there is none.
+/// [`Error::Comm`] if there is none, or it is not complete.
 #[inline]
 pub unsafe fn find<'a>(handle: usize) -> Result<&'a Comm> {
+    // SAFETY: as the caller says.
+    let comm = unsafe { find_even_incomplete(handle) }?;
+    if comm.is_open() { Ok(comm) } else { Err(Error::Comm(INCOMPLETE)) }
+}
+
+/// As [`find`], also of a communicator that a nonblocking call is making: for what needs no messages.
+///
+/// # Safety
+/// As for [`find`].
+///
+/// # Errors
+/// [`Error::Comm`] if there is none.
+#[inline]
+pub unsafe fn find_even_incomplete<'a>(handle: usize) -> Result<&'a Comm> {
     if let Some(comm) = predefined(handle) {
         return Ok(comm);
     }
@@ -101,7 +119,7 @@ pub unsafe fn find<'a>(handle: usize) -> Result<&'a Comm> {
     unsafe { MADE.peek(handle) }.ok_or_else(|| invalid(handle))
 }
 
-/// The communicator of `handle`, if there is one, without counting a reference.
+/// The communicator of `handle`, if there is one, without counting a reference. It is complete where the fast path is open.
 ///
 /// # Safety
 /// As for [`find`].
@@ -111,14 +129,23 @@ pub unsafe fn peek<'a>(handle: usize) -> Option<&'a Comm> {
         return named_world();
     }
     // SAFETY: nobody frees the communicator while the result is in use (argument rule 2).
-    unsafe { find(handle) }.ok()
+    unsafe { find_even_incomplete(handle) }.ok()
 }
 
 /// The communicator of `handle`, kept alive by the result.
 ///
 /// # Errors
-/// [`Error::Comm`] if there is none.
+/// As for [`find`].
 pub fn get(handle: usize) -> Result<Arc<Comm>> {
+    get_even_incomplete(handle)
+        .and_then(|comm| if comm.is_open() { Ok(comm) } else { Err(Error::Comm(INCOMPLETE)) })
+}
+
+/// As [`get`], also of a communicator that a nonblocking call is making.
+///
+/// # Errors
+/// [`Error::Comm`] if there is none.
+pub fn get_even_incomplete(handle: usize) -> Result<Arc<Comm>> {
     let found = predefined(handle).cloned();
     found.or_else(|| MADE.get(handle)).ok_or_else(|| invalid(handle))
 }

@@ -25,7 +25,7 @@ fn plain<'a>(buf: Buffer<'_>, comm: CommHandle<'a>) -> Option<PlainMessage<'a>> 
         return None;
     }
     let run = run(buf)?;
-    Some((running()?, comm.peek()?, run))
+    Some((running()?, comm.peek_complete()?, run))
 }
 
 #[inline(always)]

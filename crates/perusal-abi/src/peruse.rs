@@ -271,7 +271,7 @@ peruse! {
         cleared?;
         let function = callback_fn.ok_or(Code::Parameter)?;
         let event = event_of(event, Binding::Communicator)?;
-        let comm = comms::get(comm).map_err(|_| Code::Comm)?;
+        let comm = comms::get_even_incomplete(comm).map_err(|_| Code::Comm)?;
         let registry = comm.events.registry();
         let made = registry.register(&comm.events, event, Callback::C { function, param })?;
         give(&event_h, made.raw())

@@ -33,12 +33,19 @@ impl<'a> CommHandle<'a> {
         self.handle
     }
 
-    /// The communicator, if there is one.
+    /// The communicator, if there is one. It is complete where the fast path is open.
     #[inline(always)]
     #[must_use]
     pub fn peek(self) -> Option<&'a Comm> {
         // SAFETY: argument rule 2.
         unsafe { comms::peek(self.handle) }
+    }
+
+    /// The communicator, if there is one and it is complete.
+    #[inline(always)]
+    #[must_use]
+    pub fn peek_complete(self) -> Option<&'a Comm> {
+        self.peek().filter(|comm| comm.is_open())
     }
 
     /// The communicator.
@@ -57,6 +64,25 @@ impl<'a> Argument<'a, usize> for &'a Comm {
     unsafe fn of(from: usize) -> Result<Self> {
         // SAFETY: argument rule 2.
         unsafe { comms::find(from) }
+    }
+}
+
+/// A communicator that a nonblocking call may be making still: for functions that send no messages on it.
+#[derive(Debug, Clone, Copy)]
+pub struct EvenIncomplete<'a>(&'a Comm);
+
+impl core::ops::Deref for EvenIncomplete<'_> {
+    type Target = Comm;
+    fn deref(&self) -> &Comm {
+        self.0
+    }
+}
+
+impl<'a> Argument<'a, usize> for EvenIncomplete<'a> {
+    #[inline(always)]
+    unsafe fn of(from: usize) -> Result<Self> {
+        // SAFETY: argument rule 2.
+        unsafe { comms::find_even_incomplete(from) }.map(Self)
     }
 }
 

@@ -38,7 +38,7 @@ mod strings;
 mod target;
 
 pub use buffers::{Address, Buffer, BufferStart, ByteBuffer};
-pub use handles::{CommHandle, Committed};
+pub use handles::{CommHandle, Committed, EvenIncomplete};
 pub use in_slices::{Integers, Room, Unbounded};
 pub use integers::{Count, Displacement, Integer, Length};
 pub use out::{InOut, IntegerAt, NO_RESULT, Out, offer};

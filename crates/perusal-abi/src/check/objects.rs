@@ -97,7 +97,7 @@ impl Makers {
 /// The name that the program has given to an object.
 fn name(kind: ObjectKind, handle: usize) -> String {
     let name = match kind {
-        ObjectKind::Comm => comms::get(handle).map(|comm| comm.name()),
+        ObjectKind::Comm => comms::get_even_incomplete(handle).map(|comm| comm.name()),
         ObjectKind::Datatype => datatypes::name(handle),
         _ => return String::new(),
     };

@@ -73,7 +73,7 @@ impl<'a> Performer<'a> for AtOnce<'a> {
 
     #[inline(always)]
     fn comm(self) -> Option<&'a Comm> {
-        self.0.peek()
+        self.0.peek_complete()
     }
 
     #[inline(always)]
@@ -122,7 +122,7 @@ impl<'a> Performer<'a> for AtOnce<'a> {
         what: impl Fn(&Comm) -> Result<CollectiveOp>,
         call: impl AsyncFnOnce(&BlockingTransport<'a>) -> Result<()>,
     ) -> Option<Result<()>> {
-        let (engine, comm) = (running()?, self.0.peek()?);
+        let (engine, comm) = (running()?, self.0.peek_complete()?);
         let numbered = NumberedCall::begin(engine, comm);
         let transport = BlockingTransport::new(engine, comm, purpose);
         let about = || about(&what, comm, numbered.number);
@@ -205,7 +205,7 @@ impl<'a> Performer<'a> for InBackground<'a> {
     #[inline(always)]
     fn comm(self) -> Option<&'a Comm> {
         match self {
-            Self::Once(handle) => handle.peek(),
+            Self::Once(handle) => handle.peek_complete(),
             Self::Again(start) => Some(start.comm),
         }
     }

@@ -127,7 +127,7 @@ fn of(kind: KeyvalKind, handle: usize) -> Result<(Held, AttributeOwner<'static>)
             datatypes::check_not_freed(handle)?;
             Held::Type(of_type(handle))
         }
-        KeyvalKind::Comm => Held::Comm(comms::get(handle)?),
+        KeyvalKind::Comm => Held::Comm(comms::get_even_incomplete(handle)?),
         KeyvalKind::Win => Held::Win(windows::get(handle)?),
     };
     Ok((held, owner(kind, handle)))

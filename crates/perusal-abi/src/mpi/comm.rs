@@ -2,6 +2,7 @@
 
 use super::group::similarity;
 use crate::abi::*;
+use crate::arguments::EvenIncomplete;
 use crate::comm::{Comm, Group, Similarity};
 use crate::comms;
 use crate::error::{Error, Result};
@@ -24,12 +25,12 @@ fn compared(a: &Comm, b: &Comm) -> Similarity {
 }
 
 /// MPI_Comm_size.
-pub fn size(comm: &Comm) -> Result<u32> {
+pub fn size(comm: EvenIncomplete<'_>) -> Result<u32> {
     Ok(comm.size())
 }
 
 /// MPI_Comm_rank.
-pub fn rank(comm: &Comm) -> Result<u32> {
+pub fn rank(comm: EvenIncomplete<'_>) -> Result<u32> {
     Ok(comm.rank())
 }
 
@@ -43,7 +44,7 @@ pub fn compare(a: &Comm, b: &Comm) -> Result<c_int> {
 }
 
 /// MPI_Comm_test_inter.
-pub fn test_inter(comm: &Comm) -> Result<bool> {
+pub fn test_inter(comm: EvenIncomplete<'_>) -> Result<bool> {
     Ok(comm.is_inter())
 }
 
@@ -58,7 +59,7 @@ pub fn remote(comm: &Comm) -> Result<&Group> {
 }
 
 /// MPI_Comm_set_name.
-pub fn set_name(comm: &Comm, name: &[u8]) -> Result<()> {
+pub fn set_name(comm: EvenIncomplete<'_>, name: &[u8]) -> Result<()> {
     comm.set_name(name);
     comm.emit_name(&comm.name());
     Ok(())
@@ -66,5 +67,9 @@ pub fn set_name(comm: &Comm, name: &[u8]) -> Result<()> {
 
 /// MPI_Comm_get_name; the null handle has a name, too.
 pub fn name(comm: MPI_Comm) -> Result<Vec<u8>> {
-    if comm == MPI_COMM_NULL { Ok(b"MPI_COMM_NULL".to_vec()) } else { Ok(comms::get(comm)?.name()) }
+    if comm == MPI_COMM_NULL {
+        Ok(b"MPI_COMM_NULL".to_vec())
+    } else {
+        Ok(comms::get_even_incomplete(comm)?.name())
+    }
 }

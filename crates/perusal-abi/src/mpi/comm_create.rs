@@ -2,7 +2,7 @@
 
 use super::{attr, errhandler, group, memory_kinds, string_tags};
 use crate::abi::*;
-use crate::arguments::InOut;
+use crate::arguments::{EvenIncomplete, InOut};
 use crate::check as check_calls;
 use crate::coll::call::Transports;
 use crate::coll::connect::{NOT_CONNECTED, connect, names};
@@ -19,7 +19,7 @@ use crate::dynamic::Introductions;
 use crate::engine::{Engine, describing};
 use crate::errhandler::ErrhandlerKind;
 use crate::error::{Error, Result};
-use crate::events::CommEvents;
+use crate::events::{CommEvents, hold_fast_path};
 use crate::info::Info;
 use crate::process::{self, engine};
 use crate::shm::telemetry::CollectiveAbout;
@@ -117,7 +117,8 @@ fn dress(handle: MPI_Comm, old: &Comm, new: MPI_Comm, hints: Info) -> Result<()>
 }
 
 /// A communicator that a nonblocking call makes. Until it is there its handle names a stand-in without contexts, which takes what is set on it for
-/// the communicator: its error handler, attributes, hints and name. Dropped before, it leaves nothing behind.
+/// the communicator: its error handler, attributes, hints and name. Dropped before, it leaves nothing behind. As long as there is one calls take their
+/// general path, which looks whether a communicator is complete.
 pub(super) struct ComingComm {
     stand_in: Arc<Comm>,
     handle: MPI_Comm,
@@ -131,6 +132,7 @@ impl ComingComm {
         let stand_in = Arc::new(Comm::intra(parent.context, parent.rank(), parent.group().clone(), events));
         stand_in.errhandler.replace(parent.errhandler.get());
         let handle = comms::insert(stand_in.clone())?;
+        hold_fast_path(true);
         Ok(Self { stand_in, handle, is_there: false })
     }
 
@@ -160,6 +162,7 @@ impl ComingComm {
 
 impl Drop for ComingComm {
     fn drop(&mut self) {
+        hold_fast_path(false);
         if self.is_there {
             return;
         }
@@ -533,12 +536,12 @@ pub fn disconnect(comm: InOut<'_, MPI_Comm>) -> Result<()> {
 }
 
 /// MPI_Comm_set_info: hints that are not named stay as they are.
-pub fn set_info(comm: Arc<Comm>, hints: Info) -> Result<()> {
+pub fn set_info(comm: EvenIncomplete<'_>, hints: Info) -> Result<()> {
     comm.set_info(&hints);
     Ok(())
 }
 
 /// MPI_Comm_get_info; the object is the caller's to free.
-pub fn info(comm: Arc<Comm>) -> Result<Info> {
+pub fn info(comm: EvenIncomplete<'_>) -> Result<Info> {
     memory_kinds::with_kinds(comm.info(), &comm)
 }

@@ -5,9 +5,9 @@
 
 use super::session::{self, Session};
 use crate::abi::*;
-use crate::arguments::InOut;
+use crate::arguments::{EvenIncomplete, InOut};
 use crate::boundary::{self, ErrorSource, Handler};
-use crate::comm::{Comm, lock};
+use crate::comm::lock;
 use crate::comms;
 pub use crate::errhandler::ErrhandlerKind;
 use crate::errhandler::{Errhandler, ErrhandlerFn, ErrhandlerSlot, UserErrhandler};
@@ -53,7 +53,9 @@ pub fn handler_of(source: ErrorSource) -> (Handler, ErrorSource) {
     let found = match source {
         ErrorSource::File(handle) => files::get(handle).ok().map(|file| file.file().errhandler.get()),
         ErrorSource::Nothing => None,
-        ErrorSource::Comm(handle) => comms::get(handle).ok().map(|comm| comm.errhandler.get()),
+        ErrorSource::Comm(handle) => {
+            comms::get_even_incomplete(handle).ok().map(|comm| comm.errhandler.get())
+        }
         ErrorSource::Session(handle) => session::find(handle).ok().map(|session| session.errhandler.get()),
         ErrorSource::Win(handle) => windows::get(handle).ok().map(|win| win.errhandler.get()),
         ErrorSource::NewComm(handler) => find(handler, ErrhandlerKind::Comm).ok(),
@@ -108,7 +110,7 @@ pub fn create(kind: ErrhandlerKind, function: Option<ErrhandlerFn>) -> Result<MP
 }
 
 /// MPI_Comm_set_errhandler.
-pub fn set_of_comm(comm: Arc<Comm>, handler: MPI_Errhandler) -> Result<()> {
+pub fn set_of_comm(comm: EvenIncomplete<'_>, handler: MPI_Errhandler) -> Result<()> {
     comm.errhandler.replace(find(handler, ErrhandlerKind::Comm)?);
     if comm.handle() == MPI_COMM_SELF {
         SELF_HAS_ONE.store(true, Ordering::Relaxed);
@@ -117,12 +119,17 @@ pub fn set_of_comm(comm: Arc<Comm>, handler: MPI_Errhandler) -> Result<()> {
 }
 
 /// MPI_Comm_get_errhandler; the handle is the caller's to free.
-pub fn of_comm(comm: Arc<Comm>) -> Result<MPI_Errhandler> {
+pub fn of_comm(comm: EvenIncomplete<'_>) -> Result<MPI_Errhandler> {
     handle_of(&comm.errhandler.get())
 }
 
 /// MPI_Comm_call_errhandler: calls the handler as an error of code `code` would (MPI 5.0 §9.5).
-pub fn call_of_comm(function: &'static str, comm: MPI_Comm, _: Arc<Comm>, code: c_int) -> Result<()> {
+pub fn call_of_comm(
+    function: &'static str,
+    comm: MPI_Comm,
+    _: EvenIncomplete<'_>,
+    code: c_int,
+) -> Result<()> {
     boundary::raise(ErrorSource::Comm(comm), function, Error::Code(code));
     Ok(())
 }

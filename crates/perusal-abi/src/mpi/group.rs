@@ -1,7 +1,7 @@
 //! Groups (MPI 5.0 §7.3).
 
 use crate::abi::*;
-use crate::arguments::{Given, InOut, OrUndefined, Room};
+use crate::arguments::{EvenIncomplete, Given, InOut, OrUndefined, Room};
 use crate::check;
 use crate::comm::{Comm, Group, Similarity};
 use crate::comms;
@@ -94,7 +94,7 @@ pub fn compare(a: Arc<Group>, b: Arc<Group>) -> Result<c_int> {
 }
 
 /// MPI_Comm_group.
-pub fn of_comm(comm: &Comm) -> Result<Group> {
+pub fn of_comm(comm: EvenIncomplete<'_>) -> Result<Group> {
     Ok(comm.group().clone())
 }
 

@@ -42,7 +42,7 @@ impl<'a> Elements<'a> {
 }
 
 fn ends(comm: CommHandle<'_>) -> Option<(&Comm, &'static Engine)> {
-    Some((comm.peek()?, running()?))
+    Some((comm.peek_complete()?, running()?))
 }
 
 /// Sends elements as bytes, whose address and number `send` is given.

@@ -88,7 +88,7 @@ fn events_of(kind: &ToolEventType, object: &ObjectAt<'_>) -> Outcome<Option<Arc<
     let found = match kind.binding() {
         Binding::Window => windows::get(handle).map(|win| win.events().clone()),
         Binding::File => files::get(handle).map(|file| file.events().clone()),
-        _ => comms::get(handle).map(|comm| comm.events.clone()),
+        _ => comms::get_even_incomplete(handle).map(|comm| comm.events.clone()),
     };
     found.map(Some).map_err(|_| MPI_T_ERR_INVALID_HANDLE)
 }

@@ -77,7 +77,7 @@ fn bound_to(pvar: &Pvar, object: &ObjectAt<'_>) -> Outcome<BoundObject> {
     let found = match pvar.binding() {
         Binding::Window => windows::get(handle).map(|win| Arc::downgrade(win.events())),
         Binding::File => files::get(handle).map(|file| Arc::downgrade(file.events())),
-        _ => comms::get(handle).map(|comm| Arc::downgrade(&comm.events)),
+        _ => comms::get_even_incomplete(handle).map(|comm| Arc::downgrade(&comm.events)),
     };
     found.map(|events| BoundObject { handle, events }).map_err(|_| MPI_T_ERR_INVALID_HANDLE)
 }
