@@ -68,8 +68,8 @@ pub use number::{NumberedCall, calls_made};
 pub use outline::Outline;
 pub use scratch::Scratch;
 pub use transport::{
-    BlockingTransport, NonblockingTransport, Purpose, SequenceNumber, Subset, Transport, blocking_barrier,
-    new_context, team_in_turn, team_of, user_tag,
+    BlockingTransport, NAMED_CALLS, NonblockingTransport, Purpose, SequenceNumber, Subset, Transport,
+    blocking_barrier, new_context, team_in_turn, team_of, user_tag,
 };
 
 use crate::engine::describing;

@@ -148,12 +148,19 @@ impl Purpose {
 const WITHIN: i32 = 1 << 8;
 
 /// The tag of MPI_Comm_create_group and MPI_Intercomm_create with a user's `tag`: not positive, so that it is no
-/// [`Purpose`]'s, and not that of leaving the job (`i32::MIN`).
+/// [`Purpose`]'s, and not that of leaving the job (`i32::MIN`). `None` for one from 2³⁰ - 1 on: the
+/// negative numbers suffice for the others.
 #[must_use]
-pub const fn user_tag(tag: i32, connect: bool) -> i32 {
-    const BITS: i32 = (1 << 30) - 1;
-    i32::MIN + 1 + (tag & BITS) + if connect { BITS + 1 } else { 0 }
+pub const fn user_tag(tag: i32, connect: bool) -> Option<i32> {
+    const END: i32 = (1 << 30) - 1;
+    if tag >= END {
+        return None;
+    }
+    Some(i32::MIN + 1 + tag + if connect { END } else { 0 })
 }
+
+/// From here on, tags are of calls among some of the members that have no user's number for a tag.
+pub const NAMED_CALLS: i32 = 1 << 29;
 
 /// The first failure of an operation's transfers.
 ///
@@ -181,10 +188,11 @@ fn extent(error: &Error) -> u8 {
 
 impl<'a> Failure<'a> {
     /// Of an operation on `comm`, which begins with one if a member has died some time ago or the communicator is revoked. Messages among some of the
-    /// members, which have a user's tag, are not concerned by the death of others.
+    /// members, which have a user's tag or a name, are not concerned by the death of others.
     #[inline(always)]
     fn new(engine: &'a Engine, comm: &'a Comm, tag: i32) -> Self {
-        let given_up = tag > 0 && comm.collective().is_given_up();
+        let of_all = (1..NAMED_CALLS).contains(&tag);
+        let given_up = of_all && comm.collective().is_given_up();
         let failure = if given_up { engine.trouble_of(comm.collective()) } else { None };
         let first = failure.map_or_else(OnceCell::new, OnceCell::from);
         Self { engine, comm, first, in_either_group: None }

@@ -1,12 +1,13 @@
 //! Making and freeing communicators (MPI 5.0 §7.4.2, §7.4.3, §7.6.2).
 
-use super::{attr, errhandler, group, memory_kinds, string_tags};
+use super::string_tags::{self, NamedCall};
+use super::{attr, errhandler, group, memory_kinds};
 use crate::abi::*;
 use crate::arguments::{EvenIncomplete, InOut};
 use crate::check as check_calls;
 use crate::coll::call::Transports;
-use crate::coll::connect::{NOT_CONNECTED, connect, names};
-use crate::coll::create::{self, Agreed, among, inter_split, merge, split};
+use crate::coll::connect::{NOT_CONNECTED, connect};
+use crate::coll::create::{self, Agreed, Contexts, among, inter_split, merge, split};
 use crate::coll::nonblocking::TeamUse;
 use crate::coll::{
     BlockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Subset, Transport, agreement, run,
@@ -261,21 +262,24 @@ fn group_among(
     transport.run(among(&transport, engine, group, &ranks)).map(Some)
 }
 
-/// MPI_Comm_create_from_group among processes that are not all of the caller's world: of several worlds, or of several jobs. The string goes with the names
-/// of the members, for a process may be in several such groups, and have the same rank there as others.
-fn among_worlds(group: Group, text: &[u8]) -> Result<Option<Agreed>> {
-    let engine = engine()?;
-    let Some(rank) = group.rank_of(engine.rank()) else { return Ok(None) };
-    let comm = engine.open_for_introductions(rank, group.clone(), engine.registry().attach(0))?;
-    let ranks: Vec<usize> = (0..group.size() as usize).collect();
-    let text = [&names(engine, &group), text].concat();
-    let tag = string_tags::agree(engine, &comm, &text, &ranks, || string_tags::fresh_among_worlds(&text));
-    let agreed = tag.and_then(|tag| {
-        let transport = BlockingTransport::tagged(engine, &comm, tag);
-        transport.run(among(&transport, engine, group, &ranks))
-    });
-    engine.registry().detach(&comm.events);
-    agreed.map(Some)
+/// The string that stands for a tag of which [`user_tag`] has none.
+fn large_tag(tag: c_int) -> Vec<u8> {
+    format!("tag {tag}").into_bytes()
+}
+
+/// The tag of the messages between the leaders of MPI_Intercomm_create on `comm`, where the other one is `other`.
+fn tag_of_leaders(engine: &Engine, comm: &Comm, other: c_int, tag: c_int) -> Result<c_int> {
+    if let Some(tag) = user_tag(tag, true) {
+        return Ok(tag);
+    }
+    let (here, there) = (engine.name(engine.rank()), engine.name(comm.world_rank_of(other)));
+    let text = large_tag(tag);
+    if there < here {
+        return string_tags::introduced(engine, comm, &text, other as usize);
+    }
+    let tag = string_tags::fresh(comm);
+    string_tags::introduce(engine, comm, (&text, tag), (there != here).then_some(other as usize))?;
+    Ok(tag)
 }
 
 /// MPI_Intercomm_create. A leader that cannot begin sends its group that error.
@@ -303,10 +307,14 @@ fn connected(
             error => error,
         });
     }
-    let checked = comms::get(peer).and_then(|peer| peer.check_peer(remote_leader).map(|()| peer));
+    let checked = comms::get(peer).and_then(|peer| {
+        peer.check_peer(remote_leader)?;
+        let tag = tag_of_leaders(engine, &peer, remote_leader, tag)?;
+        Ok((peer, tag))
+    });
     match checked {
-        Ok(peer) => {
-            let to_leader = BlockingTransport::tagged(engine, &peer, user_tag(tag, true));
+        Ok((peer, own_tag)) => {
+            let to_leader = BlockingTransport::tagged(engine, &peer, own_tag);
             // The leaders meet on another communicator, of which this is no call: there the tag says which belong together.
             let about = || CollectiveAbout { data: format!("tag {tag}"), ..CollectiveAbout::default() };
             let agreed = describing(&about, || agree(Some((&to_leader, remote_leader as usize))));
@@ -316,50 +324,47 @@ fn connected(
     }
 }
 
-/// MPI_Intercomm_create_from_groups: as MPI_Intercomm_create, with the world to talk in and a string for a tag. Only the
-/// leader has `remote`, and there the rank of the other leader.
+/// MPI_Intercomm_create_from_groups: as MPI_Intercomm_create, with a string for a tag. Only the leader has `remote`, and there the rank of the other
+/// leader.
 fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), text: &[u8]) -> Result<Agreed> {
-    let (world, engine) = (comms::world()?, engine()?);
-    let leader = group.checked(leader)?;
-    let ranks = ranks_in(world, group)?;
-    let own = group.rank_of(world.group().world_rank(world.rank()));
-    let own = own.ok_or(Error::Group("the caller is not a member of the local group"))?;
-    let peer = if own == leader {
-        let (others, rank) = (group::find(remote.0), remote.1);
-        Some(others.and_then(|others| {
-            let other = others.world_rank(others.checked(rank)?) as usize;
-            if other == world.group().world_rank(world.rank()) as usize {
-                return Err(Error::Group("the two groups have a member in common"));
-            }
-            Ok(other)
-        }))
-    } else {
-        None
+    let engine = engine()?;
+    let leader = group.checked(leader)? as usize;
+    let call = NamedCall::of(engine, group, leader, text)?
+        .ok_or(Error::Group("the caller is not a member of the local group"))?;
+    let transport = call.transport();
+    let agree = |peer: Option<(&Subset<'_, BlockingTransport<'_>>, usize)>| {
+        let members = call.members(&transport);
+        transport.run(connect(&members, &Introductions(engine), group, leader, peer))
     };
-    let tag = match peer {
-        None => string_tags::introduced(engine, world, text, ranks[leader as usize])?,
-        Some(ref peer) => {
-            let here = world.rank() as usize;
-            // Of the two leaders the one with the lower rank chooses the tag.
-            let tag = match *peer {
-                Ok(other) if other < here => string_tags::introduced(engine, world, text, other)?,
-                _ => string_tags::fresh(world),
-            };
-            let to_other = peer.as_ref().ok().copied().filter(|other| *other > here);
-            let members = ranks.iter().copied().filter(|rank| *rank != here);
-            string_tags::introduce(engine, world, (text, tag), to_other.into_iter().chain(members))?;
-            tag
-        }
-    };
-    let to_world = BlockingTransport::tagged(engine, world, tag);
-    let transport = Subset { transport: &to_world, ranks: &ranks, rank: own as usize };
-    let agree =
-        |peer| to_world.run(connect(&transport, &Introductions(engine), group, leader as usize, peer));
-    match peer {
-        None => agree(None),
-        Some(Ok(other)) => agree(Some((&to_world, other))),
-        Some(Err(error)) => agree(None).and(Err(error)),
+    if group.rank_of(engine.rank()) != Some(leader as u32) {
+        return agree(None);
     }
+    match call_of_leaders(engine, remote, text) {
+        Ok((leaders, other)) => {
+            let to_other = leaders.transport();
+            let agreed = agree(Some((&leaders.members(&to_other), other)));
+            to_other.check().and(agreed)
+        }
+        Err(error) => agree(None).and(Err(error)),
+    }
+}
+
+/// The call of the two leaders of MPI_Intercomm_create_from_groups, and which of them the other one is. Both have them in the same order.
+fn call_of_leaders<'e>(
+    engine: &'e Engine,
+    (group, rank): (MPI_Group, c_int),
+    text: &[u8],
+) -> Result<(NamedCall<'e>, usize)> {
+    let group = group::find(group)?;
+    let (here, there) = (engine.rank(), group.world_rank(group.checked(rank)?));
+    if here == there {
+        return Err(Error::Group("the two groups have a member in common"));
+    }
+    let is_first = engine.name(here) < engine.name(there);
+    let leaders = Group::from_world_ranks(if is_first { vec![here, there] } else { vec![there, here] });
+    let call = NamedCall::of(engine, &leaders, 0, text)?;
+    let call = call.ok_or_else(|| Error::Intern("a leader is not one of the two".into()))?;
+    Ok((call, usize::from(is_first)))
 }
 
 fn merged(comm: &Comm, high: bool) -> Result<Agreed> {
@@ -437,7 +442,14 @@ pub fn create_group(parent: Arc<Comm>, group: MPI_Group, tag: c_int) -> Result<M
         return Err(Error::Tag(tag));
     }
     let group = (*group::find(group)?).clone();
-    admitted(group_among(&parent, group, |_, _| Ok(user_tag(tag, false)))?, &parent)
+    let agreed = group_among(&parent, group, |engine, ranks| match user_tag(tag, false) {
+        Some(tag) => Ok(tag),
+        None => {
+            let fresh = || string_tags::fresh(&parent);
+            string_tags::agree(engine, &parent, &large_tag(tag), (ranks, 0), fresh)
+        }
+    })?;
+    admitted(agreed, &parent)
 }
 
 /// MPI_Comm_create_from_group.
@@ -451,13 +463,12 @@ pub fn create_from_group(
     let group = (*group::find(group)?).clone();
     let world = comms::world()?;
     let of_all = group.compare(world.group()) != Similarity::Unequal;
-    let agreed = if group.iter().all(|member| world.group().contains(member)) {
-        let fresh = || string_tags::fresh(world);
-        group_among(world, group, |engine, ranks| string_tags::agree(engine, world, tag, ranks, fresh))?
-    } else {
-        among_worlds(group, tag)?
-    };
-    let handle = admitted(agreed, world)?;
+    let engine = engine()?;
+    let agreed = NamedCall::of(engine, &group, 0, tag)?.map(|call| {
+        let transport = call.transport();
+        transport.run(among(&transport, engine, group, call.ranks()))
+    });
+    let handle = admitted(agreed.transpose()?, world)?;
     if of_all {
         process::all_have_met()?;
     }

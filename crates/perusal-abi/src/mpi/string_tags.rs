@@ -1,11 +1,14 @@
-//! Tags that are strings (MPI_Comm_create_from_group, MPI_Intercomm_create_from_groups).
+//! Tags that are strings (MPI_Comm_create_from_group, MPI_Intercomm_create_from_groups), and numbers of which there are too many to be tags of their own
+//! (those that [`crate::coll::user_tag`] has none for): a string is made of these.
 //!
 //! The tag of a message is a number. So the processes of such a call agree on one first: one of them takes a number that none of its other calls has at
 //! present, and introduces the call to the others by a message with the number and the string. That message has a tag that is made of the string, which two
 //! strings may have in common; whoever receives it compares the string, and leaves an introduction to another call to the thread that makes that call.
 
-use crate::coll::{BlockingTransport, Transport, run};
-use crate::comm::{Comm, lock};
+use crate::coll::connect::names;
+use crate::coll::{BlockingTransport, NAMED_CALLS, Subset, Transport, run};
+use crate::comm::{Comm, Group, lock};
+use crate::comms;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::sync::{AtomicU32, Mutex, Ordering};
@@ -13,7 +16,9 @@ use core::ffi::c_int;
 
 /// An introduction that came to a thread in another call.
 struct Introduction {
-    /// The rank in MPI_COMM_WORLD that sent it.
+    /// The context of the communicator on which it came.
+    context: u32,
+    /// The rank there that sent it.
     from: usize,
     text: Vec<u8>,
     tag: c_int,
@@ -26,8 +31,8 @@ static STRAYS: Mutex<Vec<Introduction>> = Mutex::new(Vec::new());
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
 /// Tags of calls: above those of all purposes, below those of introductions.
-const CALLS: u32 = 1 << 29;
-/// Of these 29 bits, the ones that count the calls of a process; the others are its rank.
+const CALLS: u32 = NAMED_CALLS.cast_unsigned();
+/// Of the 29 bits below, the ones that count the calls of a process; the others are its rank.
 const COUNT_BITS: u32 = 15;
 
 /// A number made of a string (FNV-1a).
@@ -80,7 +85,9 @@ pub fn introduce(
 pub fn introduced(engine: &Engine, world: &Comm, text: &[u8], from: usize) -> Result<c_int> {
     let stray = || {
         let mut strays = lock(&STRAYS);
-        let at = strays.iter().position(|stray| stray.from == from && stray.text == text)?;
+        let is_ours =
+            |stray: &Introduction| stray.context == world.context && stray.from == from && stray.text == text;
+        let at = strays.iter().position(is_ours)?;
         Some(strays.remove(at).tag)
     };
     loop {
@@ -95,12 +102,13 @@ pub fn introduced(engine: &Engine, world: &Comm, text: &[u8], from: usize) -> Re
         if came == text {
             return Ok(tag);
         }
-        lock(&STRAYS).push(Introduction { from, text: came.to_vec(), tag });
+        lock(&STRAYS).push(Introduction { context: world.context, from, text: came.to_vec(), tag });
         engine.progress().something_happened();
     }
 }
 
-/// The tag of a call with string `text` among the ranks `ranks` of `world`, of which the caller is one and the first one introduces it, with a tag that it gets from `fresh`.
+/// The tag of a call with string `text` among the ranks `ranks` of `world`, of which the caller is one and the one at `first` introduces it, with a tag that it
+/// gets from `fresh`.
 ///
 /// # Errors
 /// As for [`introduce`] and [`introduced`].
@@ -108,15 +116,87 @@ pub fn agree(
     engine: &Engine,
     world: &Comm,
     text: &[u8],
-    ranks: &[usize],
+    (ranks, first): (&[usize], usize),
     fresh: impl FnOnce() -> c_int,
 ) -> Result<c_int> {
     let own = world.rank() as usize;
-    let first = ranks.first().copied().unwrap_or(own);
+    let first = ranks.get(first).copied().unwrap_or(own);
     if first != own {
         return introduced(engine, world, text, first);
     }
     let tag = fresh();
     introduce(engine, world, (text, tag), ranks.iter().copied().filter(|rank| *rank != own))?;
     Ok(tag)
+}
+
+/// A call with a string for a tag, of the members of a group.
+pub struct NamedCall<'e> {
+    engine: &'e Engine,
+    comm: CommOfCall,
+    tag: c_int,
+    /// The ranks of the members in the communicator of the call, and the caller's place among them.
+    ranks: Vec<usize>,
+    own: usize,
+}
+
+/// On what the members of a call send each other messages.
+enum CommOfCall {
+    /// The communicator of all ranks of the caller's world, of which all of them are.
+    World(&'static Comm),
+    /// One for this call, of processes of several worlds, or of several jobs.
+    Own(Box<Comm>),
+}
+
+impl Drop for NamedCall<'_> {
+    fn drop(&mut self) {
+        if let CommOfCall::Own(comm) = &self.comm {
+            self.engine.registry().detach(&comm.events);
+        }
+    }
+}
+
+impl<'e> NamedCall<'e> {
+    /// The call with string `text` of the members of `group`, whose member `first` introduces it to the others. `None` if the caller is no member. With processes of
+    /// several worlds the string goes with the names of the members: a process may be in several such groups, and have the same rank there as others.
+    ///
+    /// # Errors
+    /// As for [`agree`].
+    pub fn of(engine: &'e Engine, group: &Group, first: usize, text: &[u8]) -> Result<Option<Self>> {
+        let Some(own) = group.rank_of(engine.rank()) else { return Ok(None) };
+        let world = comms::world()?;
+        let in_world = |place| world.group().rank_of(place).map(|rank| rank as usize);
+        if let Some(ranks) = group.iter().map(in_world).collect::<Option<Vec<usize>>>() {
+            let tag = agree(engine, world, text, (&ranks, first), || fresh(world))?;
+            return Ok(Some(Self { engine, comm: CommOfCall::World(world), tag, ranks, own: own as usize }));
+        }
+        let comm = engine.open_for_introductions(own, group.clone(), engine.registry().attach(0))?;
+        let ranks: Vec<usize> = (0..group.size() as usize).collect();
+        let mut call =
+            Self { engine, comm: CommOfCall::Own(Box::new(comm)), tag: 0, ranks, own: own as usize };
+        let text = [&names(engine, group), text].concat();
+        call.tag = agree(engine, call.comm(), &text, (&call.ranks, first), || fresh_among_worlds(&text))?;
+        Ok(Some(call))
+    }
+
+    fn comm(&self) -> &Comm {
+        match &self.comm {
+            CommOfCall::World(world) => world,
+            CommOfCall::Own(comm) => comm,
+        }
+    }
+
+    /// The transport of its messages, to ranks of the communicator of the call.
+    pub fn transport(&self) -> BlockingTransport<'_> {
+        BlockingTransport::tagged(self.engine, self.comm(), self.tag)
+    }
+
+    /// The members' ranks in the communicator of the call.
+    pub fn ranks(&self) -> &[usize] {
+        &self.ranks
+    }
+
+    /// The members as a group of their own, over [`Self::transport`].
+    pub fn members<'t, T: Transport>(&'t self, transport: &'t T) -> Subset<'t, T> {
+        Subset { transport, ranks: &self.ranks, rank: self.own }
+    }
 }
