@@ -64,11 +64,12 @@ pub async fn connect<T: Transport, U: Transport>(
         allgather(transport, &mut all).await?;
         good = all.iter().all(|good| *good == 1);
     }
-    let mut context = NONE;
+    let (mut context, mut why) = (NONE, NONE);
     if let Some((peer, other)) = peer {
         context = bargain(peer, other, (local, remote.as_ref().filter(|_| good)), contexts).await?;
+        why = number_of(peer.failure());
     }
-    let [context] = share(transport, [context], leader).await?;
+    let [context, why] = share(transport, [context, why], leader).await?;
     if !apart {
         return Err(Error::Comm("the two groups of an intercommunicator have a member in common"));
     }
@@ -78,7 +79,27 @@ pub async fn connect<T: Transport, U: Transport>(
             let remote = remote.of_session(local.session());
             Ok(Agreed { context, rank, group: local.clone(), remote: Some(remote) })
         }
-        _ => Err(Error::Comm(NOT_CONNECTED)),
+        _ => Err(of_number(contexts, why)),
+    }
+}
+
+/// What a leader tells its group where the communicator in which it met the other leader has been revoked.
+const REVOKED: u32 = NONE - 1;
+
+/// What has kept a leader from the other one: the place of a process that has died, [`REVOKED`], or, if it is something else or nothing, [`NONE`].
+fn number_of(failure: Option<Error>) -> u32 {
+    match failure {
+        Some(Error::ProcFailed { rank, .. }) => rank,
+        Some(Error::Revoked) => REVOKED,
+        _ => NONE,
+    }
+}
+
+fn of_number(contexts: &impl Contexts, number: u32) -> Error {
+    match number {
+        NONE => Error::Comm(NOT_CONNECTED),
+        REVOKED => Error::Revoked,
+        place => contexts.failed(place),
     }
 }
 

@@ -4,6 +4,7 @@
 //! message says so, and all fail alike. Where one call makes several communicators, or some callers get none, all callers fail with those for whom no
 //! context is left: they would go different ways otherwise.
 
+use super::connect::NOT_CONNECTED;
 use super::intercomm::Sides;
 use super::{Subset, Transport, allgather, bcast};
 use crate::comm::Group;
@@ -39,6 +40,11 @@ pub trait Contexts {
     /// Those of asking the launchers.
     fn host(&self, _job: u64) -> Result<()> {
         Ok(())
+    }
+
+    /// The error that says that the process at `place` has died.
+    fn failed(&self, _place: u32) -> Error {
+        Error::Comm(NOT_CONNECTED)
     }
 }
 

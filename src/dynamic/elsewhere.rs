@@ -261,6 +261,10 @@ impl Contexts for Introductions<'_> {
         self.0.place(name)
     }
 
+    fn failed(&self, place: u32) -> Error {
+        self.0.proc_failed(place)
+    }
+
     fn host(&self, job: u64) -> Result<()> {
         host(self.0, job, format!("job {job:016x}").as_bytes(), Until::NEVER)
     }

@@ -11,7 +11,7 @@ use crate::coll::selection::arrival;
 use crate::coll::shared_memory::{BlockingTeam, Description, Locked, TeamCapacity, TeamGuard};
 use crate::comm::{Comm, Group};
 use crate::engine::{Engine, Mode};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::Collective;
 use crate::p2p::Request;
 use crate::team::{Membership, RoundArrival};
@@ -193,6 +193,9 @@ impl Transport for BlockingTransport<'_> {
 
     fn has_failed(&self) -> bool {
         self.failure.has_any()
+    }
+    fn failure(&self) -> Option<Error> {
+        self.check().err()
     }
     fn requested(&self, operation: Collective) -> u64 {
         algorithm_for(self.engine, self.comm, operation)

@@ -76,6 +76,10 @@ pub trait Transport {
     fn has_failed(&self) -> bool {
         false
     }
+    /// With what the first transfer has failed that has.
+    fn failure(&self) -> Option<Error> {
+        None
+    }
     /// The value of an operation's control variable (0: none), the same at all ranks.
     fn requested(&self, _: Collective) -> u64 {
         0

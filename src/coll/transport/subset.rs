@@ -2,7 +2,7 @@
 
 use super::Transport;
 use crate::engine::Mode;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::Collective;
 use core::convert::Infallible;
 
@@ -27,6 +27,9 @@ impl<T: Transport> Transport for Subset<'_, T> {
     }
     fn size(&self) -> usize {
         self.ranks.len()
+    }
+    fn failure(&self) -> Option<Error> {
+        self.transport.failure()
     }
     fn requested(&self, operation: Collective) -> u64 {
         self.transport.requested(operation)
