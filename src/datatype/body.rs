@@ -47,8 +47,8 @@ impl TypeMap {
         matches!(self.kind, TypeMapKind::Run)
     }
 
-    pub fn shifted(&self, by: isize) -> Self {
-        Self { offset: self.offset + by, ..self.clone() }
+    pub fn shifted(self, by: isize) -> Self {
+        Self { offset: self.offset + by, ..self }
     }
 
     /// `count` copies, each `stride` bytes after the one before. The caller has checked that nothing overflows.
@@ -74,7 +74,11 @@ impl TypeMap {
             _ => Self {
                 offset: self.offset,
                 size,
-                kind: TypeMapKind::Loop { count, stride, child: Arc::new(self.shifted(-self.offset)) },
+                kind: TypeMapKind::Loop {
+                    count,
+                    stride,
+                    child: Arc::new(self.clone().shifted(-self.offset)),
+                },
             },
         }
     }
@@ -82,7 +86,8 @@ impl TypeMap {
     /// The parts one after another. As long as they are runs, two words each are kept of them.
     pub fn concat(parts: impl IntoIterator<Item = TypeMap>) -> Self {
         let mut parts = parts.into_iter().filter(|part| part.size > 0);
-        let mut runs: Vec<(isize, usize)> = Vec::new();
+        // Room that is not used is not touched.
+        let mut runs: Vec<(isize, usize)> = Vec::with_capacity(parts.size_hint().1.unwrap_or(0));
         let other = parts.find(|part| {
             let is_run = part.is_run();
             if is_run {
@@ -113,7 +118,7 @@ impl TypeMap {
         if joined.len() == 1 {
             return joined.remove(0);
         }
-        let starts = starts(joined.iter().map(|part| part.size));
+        let starts = starts(&joined, |part| part.size);
         let size = starts[joined.len()];
         Self { offset: 0, size, kind: TypeMapKind::Seq { parts: joined.into(), starts } }
     }
@@ -134,7 +139,7 @@ impl TypeMap {
         if alike {
             return Self { offset: 0, size: len * runs.len(), kind: TypeMapKind::Blocks { at, len } };
         }
-        let starts = starts(runs.iter().map(|run| run.1));
+        let starts = starts(runs, |run| run.1);
         let size = starts[runs.len()];
         Self { offset: 0, size, kind: TypeMapKind::Runs { at, starts } }
     }
@@ -195,14 +200,12 @@ fn join(runs: &mut Vec<(isize, usize)>, offset: isize, size: usize) {
     }
 }
 
-/// Where the parts of these sizes begin, and where the last one ends.
-fn starts(sizes: impl ExactSizeIterator<Item = usize>) -> Arc<[usize]> {
-    let mut sum = 0;
-    let mut starts = Vec::with_capacity(sizes.len() + 1);
-    starts.push(0);
-    for size in sizes {
-        sum += size;
-        starts.push(sum);
-    }
-    starts.into()
+/// Where parts of such sizes begin, and where the last one ends.
+fn starts<P>(parts: &[P], size: impl Fn(&P) -> usize) -> Arc<[usize]> {
+    let mut end = 0;
+    let ends = parts.iter().map(|part| {
+        end += size(part);
+        end
+    });
+    core::iter::once(0).chain(ends).collect()
 }

@@ -7,6 +7,7 @@ use super::bounds::Bounds;
 use super::signature::Signature;
 use super::{Constructor, Datatype};
 use crate::{Error, Result};
+use std::borrow::Cow;
 
 pub(super) const TOO_LARGE: Error = Error::Arg("the datatype's size leaves the address space");
 const LENGTHS: Error = Error::Arg("arrays of block lengths, displacements and types differ in length");
@@ -64,57 +65,82 @@ impl Datatype {
     ///
     /// # Errors
     /// As for all constructors here; [`Error::Arg`] if the arrays differ in length.
-    pub fn indexed(lengths: &[usize], displacements: &[isize], old: &Self) -> Result<Self> {
-        let made = Constructor::Indexed { lengths: lengths.into(), displacements: displacements.into() };
-        old.scattered(lengths.iter().copied(), &old.in_bytes(displacements)?, made)
+    pub fn indexed<'a>(
+        lengths: impl Into<Cow<'a, [usize]>>,
+        displacements: impl Into<Cow<'a, [isize]>>,
+        old: &Self,
+    ) -> Result<Self> {
+        let (lengths, displacements) = (lengths.into(), displacements.into());
+        let layout = old.scattered(lengths.iter().copied(), old.in_bytes(&displacements)?)?;
+        let made = Constructor::Indexed { lengths: boxed(lengths), displacements: boxed(displacements) };
+        Ok(layout.of(old, made))
     }
 
     /// MPI_Type_create_hindexed; displacements in bytes.
     ///
     /// # Errors
     /// As for [`Datatype::indexed`].
-    pub fn hindexed(lengths: &[usize], displacements: &[isize], old: &Self) -> Result<Self> {
-        let made = Constructor::Hindexed { lengths: lengths.into(), displacements: displacements.into() };
-        old.scattered(lengths.iter().copied(), displacements, made)
+    pub fn hindexed<'a>(
+        lengths: impl Into<Cow<'a, [usize]>>,
+        displacements: impl Into<Cow<'a, [isize]>>,
+        old: &Self,
+    ) -> Result<Self> {
+        let (lengths, displacements) = (lengths.into(), displacements.into());
+        let layout = old.scattered(lengths.iter().copied(), displacements.iter().copied())?;
+        let made = Constructor::Hindexed { lengths: boxed(lengths), displacements: boxed(displacements) };
+        Ok(layout.of(old, made))
     }
 
     /// MPI_Type_create_indexed_block; displacements in extents of `old`.
     ///
     /// # Errors
     /// As for all constructors here.
-    pub fn indexed_block(blocklength: usize, displacements: &[isize], old: &Self) -> Result<Self> {
-        let made = Constructor::IndexedBlock { blocklength, displacements: displacements.into() };
+    pub fn indexed_block<'a>(
+        blocklength: usize,
+        displacements: impl Into<Cow<'a, [isize]>>,
+        old: &Self,
+    ) -> Result<Self> {
+        let displacements = displacements.into();
         let lengths = std::iter::repeat_n(blocklength, displacements.len());
-        old.scattered(lengths, &old.in_bytes(displacements)?, made)
+        let layout = old.scattered(lengths, old.in_bytes(&displacements)?)?;
+        let made = Constructor::IndexedBlock { blocklength, displacements: boxed(displacements) };
+        Ok(layout.of(old, made))
     }
 
     /// MPI_Type_create_hindexed_block; displacements in bytes.
     ///
     /// # Errors
     /// As for all constructors here.
-    pub fn hindexed_block(blocklength: usize, displacements: &[isize], old: &Self) -> Result<Self> {
-        let made = Constructor::HindexedBlock { blocklength, displacements: displacements.into() };
-        old.scattered(std::iter::repeat_n(blocklength, displacements.len()), displacements, made)
+    pub fn hindexed_block<'a>(
+        blocklength: usize,
+        displacements: impl Into<Cow<'a, [isize]>>,
+        old: &Self,
+    ) -> Result<Self> {
+        let displacements = displacements.into();
+        let lengths = std::iter::repeat_n(blocklength, displacements.len());
+        let layout = old.scattered(lengths, displacements.iter().copied())?;
+        let made = Constructor::HindexedBlock { blocklength, displacements: boxed(displacements) };
+        Ok(layout.of(old, made))
     }
 
-    fn in_bytes(&self, displacements: &[isize]) -> Result<Vec<isize>> {
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(displacements.len())?;
-        for displacement in displacements {
-            // An error is made only where there is one: there may be many displacements.
-            let Some(in_bytes) = displacement.checked_mul(self.extent()) else { return Err(TOO_LARGE) };
-            bytes.push(in_bytes);
+    /// Displacements in extents of this type as bytes.
+    fn in_bytes<'a>(
+        &self,
+        displacements: &'a [isize],
+    ) -> Result<impl ExactSizeIterator<Item = isize> + Clone + use<'a>> {
+        let extent = self.extent();
+        if displacements.iter().any(|displacement| displacement.checked_mul(extent).is_none()) {
+            return Err(TOO_LARGE);
         }
-        Ok(bytes)
+        Ok(displacements.iter().map(move |displacement| displacement.wrapping_mul(extent)))
     }
 
     /// Blocks of this type at byte displacements.
     fn scattered(
         &self,
         lengths: impl ExactSizeIterator<Item = usize> + Clone,
-        at: &[isize],
-        made: Constructor,
-    ) -> Result<Self> {
+        at: impl ExactSizeIterator<Item = isize> + Clone,
+    ) -> Result<Layout> {
         if lengths.len() != at.len() {
             return Err(LENGTHS);
         }
@@ -124,43 +150,46 @@ impl Datatype {
             copies = sum;
         }
         self.check_size(copies)?;
+        let blocks = lengths.zip(at);
         let mut bounds = Bounds::EMPTY;
-        for (length, &at) in lengths.clone().zip(at) {
+        for (length, at) in blocks.clone() {
             bounds.add(&self.0.bounds, at, length, self.extent())?;
         }
-        let blocks =
-            lengths.zip(at).map(|(length, &at)| self.0.body.repeated(length, self.extent()).shifted(at));
-        Ok(Self::build(
-            TypeMap::concat(blocks),
-            self.0.signature.repeated(copies),
-            bounds,
-            made,
-            [self.clone()],
-        ))
+        let body = TypeMap::concat(blocks.map(|(length, at)| self.block(length, at)));
+        Ok(Layout { body, signature: self.0.signature.repeated(copies), bounds })
+    }
+
+    /// Where the data of `length` elements in a row lies, the first of which is displaced by `at`.
+    fn block(&self, length: usize, at: isize) -> TypeMap {
+        self.0.body.repeated(length, self.extent()).shifted(at)
     }
 
     /// MPI_Type_create_struct; displacements in bytes.
     ///
     /// # Errors
     /// As for [`Datatype::indexed`].
-    pub fn structure(lengths: &[usize], displacements: &[isize], types: &[Self]) -> Result<Self> {
+    pub fn structure<'a>(
+        lengths: impl Into<Cow<'a, [usize]>>,
+        displacements: impl Into<Cow<'a, [isize]>>,
+        types: impl Into<Cow<'a, [Self]>>,
+    ) -> Result<Self> {
+        let (lengths, displacements, types) = (lengths.into(), displacements.into(), types.into());
         if lengths.len() != types.len() || displacements.len() != types.len() {
             return Err(LENGTHS);
         }
+        let blocks = || types.iter().zip(lengths.iter().copied()).zip(displacements.iter().copied());
         let mut size = 0usize;
         let mut bounds = Bounds::EMPTY;
-        let (mut bodies, mut signatures) = (Vec::new(), Vec::new());
-        bodies.try_reserve_exact(types.len())?;
-        signatures.try_reserve_exact(types.len())?;
-        for ((old, &length), &at) in types.iter().zip(lengths).zip(displacements) {
+        for ((old, length), at) in blocks() {
             size =
                 old.check_size(length)?.checked_add(size).filter(fits).ok_or(Error::CountTooLarge(length))?;
             bounds.add(&old.0.bounds, at, length, old.extent())?;
-            bodies.push(old.0.body.repeated(length, old.extent()).shifted(at));
-            signatures.push(old.0.signature.repeated(length));
         }
-        let made = Constructor::Struct { lengths: lengths.into(), displacements: displacements.into() };
-        Ok(Self::build(TypeMap::concat(bodies), Signature::concat(signatures), bounds, made, types))
+        let body = TypeMap::concat(blocks().map(|((old, length), at)| old.block(length, at)));
+        let signature =
+            Signature::concat(blocks().map(|((old, length), _)| old.0.signature.repeated(length)));
+        let made = Constructor::Struct { lengths: boxed(lengths), displacements: boxed(displacements) };
+        Ok(Self::build(body, signature, bounds, made, types.into_owned()))
     }
 
     /// MPI_Type_create_resized: the same data with these bounds, in bytes.
@@ -180,6 +209,24 @@ impl Datatype {
         let bytes = elements.and(self.size().checked_mul(copies)).filter(fits);
         bytes.ok_or(Error::CountTooLarge(copies))
     }
+}
+
+/// What blocks of one type are together.
+struct Layout {
+    body: TypeMap,
+    signature: Signature,
+    bounds: Bounds,
+}
+
+impl Layout {
+    fn of(self, old: &Datatype, made: Constructor) -> Datatype {
+        Datatype::build(self.body, self.signature, self.bounds, made, [old.clone()])
+    }
+}
+
+/// An array to keep, which is not copied if it is owned.
+fn boxed<T: Clone>(array: Cow<'_, [T]>) -> Box<[T]> {
+    array.into_owned().into_boxed_slice()
 }
 
 fn fits(bytes: &usize) -> bool {

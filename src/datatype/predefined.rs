@@ -38,7 +38,7 @@ fn single(basic: Basic, made: Constructor) -> Datatype {
 /// The layout of a C struct of value and index. Its parts are kept for [`Datatype::pair`].
 fn pair(value: Datatype, index: Datatype, made: Constructor) -> Datatype {
     let at = value.size().next_multiple_of(index.0.bounds.align) as isize;
-    let body = TypeMap::concat([value.0.body.clone(), index.0.body.shifted(at)]);
+    let body = TypeMap::concat([value.0.body.clone(), index.0.body.clone().shifted(at)]);
     let signature = Signature::concat([value.0.signature.clone(), index.0.signature.clone()]);
     let bounds = Bounds {
         data: Some((0, at + index.size() as isize)),

@@ -216,15 +216,21 @@ impl Representation {
             C::Hvector { count, blocklength, stride } => {
                 Datatype::hvector(*count, *blocklength, *stride, &part()?)
             }
-            C::Indexed { lengths, displacements } => Datatype::indexed(lengths, displacements, &part()?),
-            C::Hindexed { lengths, displacements } => Datatype::hindexed(lengths, displacements, &part()?),
+            C::Indexed { lengths, displacements } => {
+                Datatype::indexed(&**lengths, &**displacements, &part()?)
+            }
+            C::Hindexed { lengths, displacements } => {
+                Datatype::hindexed(&**lengths, &**displacements, &part()?)
+            }
             C::IndexedBlock { blocklength, displacements } => {
-                Datatype::indexed_block(*blocklength, displacements, &part()?)
+                Datatype::indexed_block(*blocklength, &**displacements, &part()?)
             }
             C::HindexedBlock { blocklength, displacements } => {
-                Datatype::hindexed_block(*blocklength, displacements, &part()?)
+                Datatype::hindexed_block(*blocklength, &**displacements, &part()?)
             }
-            C::Struct { lengths, displacements } => Datatype::structure(lengths, displacements, &parts()?),
+            C::Struct { lengths, displacements } => {
+                Datatype::structure(&**lengths, &**displacements, parts()?)
+            }
             C::Subarray { sizes, subsizes, starts, order } => {
                 Datatype::subarray(sizes, subsizes, starts, *order, &part()?)
             }

@@ -38,7 +38,7 @@ pub fn hvector(n: Count, block: Length, stride: Displacement, old: Datatype, lar
 
 /// MPI_Type_indexed.
 pub fn indexed(_: Count, blocks: Integers<'_>, at: Integers<'_>, old: Datatype, large: bool) -> Result<Made> {
-    made(Datatype::indexed(&blocks.lengths()?, &at.displacements()?, &old)?, large)
+    made(Datatype::indexed(blocks.lengths()?, at.displacements()?, &old)?, large)
 }
 
 /// MPI_Type_create_hindexed.
@@ -49,17 +49,17 @@ pub fn hindexed(
     old: Datatype,
     large: bool,
 ) -> Result<Made> {
-    made(Datatype::hindexed(&blocks.lengths()?, &at.displacements()?, &old)?, large)
+    made(Datatype::hindexed(blocks.lengths()?, at.displacements()?, &old)?, large)
 }
 
 /// MPI_Type_create_indexed_block.
 pub fn indexed_block(_: Count, block: Length, at: Integers<'_>, old: Datatype, large: bool) -> Result<Made> {
-    made(Datatype::indexed_block(block.0, &at.displacements()?, &old)?, large)
+    made(Datatype::indexed_block(block.0, at.displacements()?, &old)?, large)
 }
 
 /// MPI_Type_create_hindexed_block.
 pub fn hindexed_block(_: Count, block: Length, at: Integers<'_>, old: Datatype, large: bool) -> Result<Made> {
-    made(Datatype::hindexed_block(block.0, &at.displacements()?, &old)?, large)
+    made(Datatype::hindexed_block(block.0, at.displacements()?, &old)?, large)
 }
 
 /// MPI_Type_create_struct.
@@ -72,7 +72,7 @@ pub fn structure(
 ) -> Result<Made> {
     let blocks = blocks.lengths()?;
     let types = types.iter().map(|handle| any(*handle)).collect::<Result<Vec<_>>>()?;
-    made(Datatype::structure(&blocks, &at.displacements()?, &types)?, large)
+    made(Datatype::structure(blocks, at.displacements()?, types)?, large)
 }
 
 /// MPI_Type_create_subarray.
