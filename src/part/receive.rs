@@ -231,7 +231,8 @@ impl PartitionedReceive {
     /// Ends `round`, all of which has been received from `peer`, unless another thread does. Returns whether the round is over.
     fn end(&self, engine: &Engine, round: u64, peer: Option<(u32, &Channel)>) -> bool {
         if self.over.step(round) {
-            self.events.complete(engine, &self.buffer, round, peer.is_some());
+            let bytes = peer.map_or(0, |(_, channel)| self.received(channel));
+            self.events.complete(engine, &self.buffer, round, (bytes, peer.is_some()));
             if let Some((world, channel)) = peer
                 && let Landing::Staged(_) = channel.landing
             {
@@ -243,6 +244,11 @@ impl PartitionedReceive {
             debug_assert!(taken, "nobody else takes the second step");
         }
         self.is_over()
+    }
+
+    /// Bytes that a round has brought which is over.
+    fn received(&self, channel: &Channel) -> usize {
+        channel.words().length().map_or(0, |sent| self.buffer.bytes().min(sent as usize))
     }
 
     /// The outcome of a round that is over. `last`: it is inactive then.

@@ -83,10 +83,10 @@ impl RequestEvents {
         self.emit(engine, buffer, event, buffer.bytes(), EventPayload::Partitioned);
     }
 
-    fn emit_operation(&self, engine: &Engine, buffer: &Partitions, event: Event) {
+    fn emit_operation(&self, engine: &Engine, buffer: &Partitions, event: Event, bytes: usize) {
         let partitions = PartitionCount(u32::try_from(buffer.number).unwrap_or(u32::MAX));
-        let payload = EventPayload::PartOperation { bytes: buffer.bytes() as u64, partitions };
-        self.emit(engine, buffer, event, buffer.bytes(), payload);
+        let payload = EventPayload::PartOperation { bytes: bytes as u64, partitions };
+        self.emit(engine, buffer, event, bytes, payload);
     }
 
     fn emit_partition(
@@ -117,7 +117,7 @@ impl RequestEvents {
     #[inline(never)]
     fn emit_start(&self, engine: &Engine, buffer: &Partitions) {
         self.emit_request(engine, buffer, Event::ReqActivate);
-        self.emit_operation(engine, buffer, Event::PartStart);
+        self.emit_operation(engine, buffer, Event::PartStart, buffer.bytes());
     }
 
     /// Emits that a partition has been marked as ready.
@@ -240,17 +240,29 @@ impl RequestEvents {
         self.emit_partition(engine, buffer, Event::PartTested, (partition, buffer.each), arrived);
     }
 
-    /// Emits that a round is over; `transferred` if its data has been moved.
+    /// Emits that a round is over, whose message has so many bytes; `transferred` if these have been moved.
     #[inline(always)]
-    pub fn complete(&self, engine: &Engine, buffer: &Partitions, round: u64, transferred: bool) {
+    pub fn complete(
+        &self,
+        engine: &Engine,
+        buffer: &Partitions,
+        round: u64,
+        (bytes, transferred): (usize, bool),
+    ) {
         if self.is_observed() {
-            self.emit_complete(engine, buffer, round, transferred);
+            self.emit_complete(engine, buffer, round, (bytes, transferred));
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn emit_complete(&self, engine: &Engine, buffer: &Partitions, round: u64, transferred: bool) {
+    fn emit_complete(
+        &self,
+        engine: &Engine,
+        buffer: &Partitions,
+        round: u64,
+        (bytes, transferred): (usize, bool),
+    ) {
         if transferred {
             // A message without partitions, or one whose beginning nobody listened to.
             if self.begun.fetch_max(round, Ordering::Relaxed) < round {
@@ -259,7 +271,7 @@ impl RequestEvents {
             self.emit_request(engine, buffer, Event::ReqXferEnd);
         }
         self.emit_request(engine, buffer, Event::ReqComplete);
-        self.emit_operation(engine, buffer, Event::PartComplete);
+        self.emit_operation(engine, buffer, Event::PartComplete, bytes);
     }
 
     /// Emits that the user is notified of the end of a round.

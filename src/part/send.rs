@@ -138,7 +138,7 @@ impl PartitionedSend {
         self.round.store(round, Ordering::Relaxed);
         self.events.start(engine, &self.buffer);
         if self.world.is_none() {
-            self.events.complete(engine, &self.buffer, round, false);
+            self.events.complete(engine, &self.buffer, round, (self.buffer.bytes(), false));
             self.over.end(round);
         }
         Ok(())
@@ -275,7 +275,7 @@ impl PartitionedSend {
 
     fn end(&self, engine: &Engine, channel: &Channel, round: u64) {
         channel.words().end(round);
-        self.events.complete(engine, &self.buffer, round, true);
+        self.events.complete(engine, &self.buffer, round, (self.buffer.bytes(), true));
         // "partition done" edge, pairs with `is_over`.
         self.over.end(round);
         if let Some(world) = self.world.filter(|world| *world != engine.job().rank()) {
@@ -355,7 +355,7 @@ impl BackgroundOperation for PartitionedSend {
             return true;
         }
         if let Some(Err(_)) = self.joined(engine) {
-            self.events.complete(engine, &self.buffer, round, false);
+            self.events.complete(engine, &self.buffer, round, (self.buffer.bytes(), false));
             // "partition done" edge, pairs with `is_over`.
             self.over.end(round);
             return true;

@@ -253,6 +253,12 @@ static void a_handle_without_a_hint_has_the_buffer_that_was_written(void)
         int flag = 0, len = sizeof text;
         snprintf(wanted, sizeof wanted, "%lu", entries);
         write_cvar("event_buffer", entries);
+        /* What is said of the type stays. */
+        OK(MPI_T_event_get_info(0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &info, NULL, NULL, NULL));
+        OK(MPI_Info_get_string(info, "perusal_event_buffer", &len, text, &flag));
+        CHECK(flag && strcmp(text, "0") == 0);
+        OK(MPI_Info_free(&info));
+        len = sizeof text;
         OK(MPI_T_event_handle_alloc(0, NULL, MPI_INFO_NULL, &handle));
         OK(MPI_T_event_handle_get_info(handle, &info));
         OK(MPI_Info_get_string(info, "perusal_event_buffer", &len, text, &flag));

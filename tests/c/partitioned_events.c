@@ -208,6 +208,18 @@ int main(int argc, char **argv)
     SAME(arrivals, 5);
     OK(MPI_Request_free(&request));
 
+    /* The end tells the bytes of the message, the begin those that there is room for. */
+    count = 0;
+    int sent = ITEMS * (int)sizeof(int), room = PARTS * sent;
+    OK(rank ? MPI_Precv_init(data, PARTS, ITEMS, MPI_INT, 0, TAG, comm, MPI_INFO_NULL, &request)
+            : MPI_Psend_init(data, 1, ITEMS, MPI_INT, 1, TAG, comm, MPI_INFO_NULL, &request));
+    OK(MPI_Start(&request));
+    if (!rank) OK(MPI_Pready(0, request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    SAME((int)events[place(START, -1)].bytes, rank ? room : sent);
+    SAME((int)events[place(COMPLETE, -1)].bytes, sent);
+    OK(MPI_Request_free(&request));
+
     /* Nobody: started and over. */
     count = 0;
     OK(MPI_Psend_init(data, PARTS, ITEMS, MPI_INT, MPI_PROC_NULL, TAG, comm, MPI_INFO_NULL, &request));

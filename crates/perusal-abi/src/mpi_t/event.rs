@@ -19,7 +19,7 @@ use crate::types::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Info};
 use crate::variables::VariableId;
 use crate::{comms, files, overrides, process, windows};
 use core::ffi::{c_int, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Hint of a handle: entries of its buffer; 0: no buffer.
 const BUFFER: &str = "perusal_event_buffer";
@@ -57,6 +57,12 @@ fn type_hints(entries: usize, elements: &[EventElement]) -> Outcome<MPI_Info> {
         set(&format!("{ELEMENT}{}", element.name), element.explanation())?;
     }
     hand_out(info).map_err(|_| MPI_T_ERR_MEMORY)
+}
+
+/// The entries that MPI_T_event_get_info names: what it says of a type does not change, whatever becomes of the control variable.
+fn named_entries() -> usize {
+    static NAMED: OnceLock<usize> = OnceLock::new();
+    *NAMED.get_or_init(default_entries)
 }
 
 /// Entries of a buffer that no hint asks for.
@@ -140,7 +146,7 @@ pub fn info(
     bind: Option<Out<'_, c_int>>,
 ) -> Outcome {
     let kind = kind(index)?;
-    let hint = if info.is_none() { MPI_INFO_NULL } else { type_hints(default_entries(), &kind.elements)? };
+    let hint = if info.is_none() { MPI_INFO_NULL } else { type_hints(named_entries(), &kind.elements)? };
     let names = (!kind.elements.is_empty()).then_some(kind.names);
     name.give(&kind.name);
     offer(verbosity, kind.verbosity());
