@@ -398,6 +398,10 @@ impl RosterEntry {
 fn occupied(rank: u32, state: RankState, pid: i32) -> Error {
     match state {
         RankState::Dead => Error::Segment(format!("the launcher has already given rank {rank} up")),
+        RankState::Finalized => Error::Segment(format!(
+            "rank {rank} of this job was process {pid}, which has called MPI_Finalize: a rank is one MPI program, and the next one is a job of its \
+             own, with its own mpiexec (mpiexec -n N ./first; mpiexec -n N ./second)"
+        )),
         _ => Error::Segment(format!(
             "rank {rank} of this job is process {pid} already; a program that a rank starts itself is not part of \
              the job and must be started through its own mpiexec"
@@ -513,7 +517,8 @@ mod tests {
         let entry = memory.roster().entry(0);
         entry.arrive(0, 100).unwrap();
         entry.advance(RankState::Finalized);
-        assert!(entry.arrive(0, 200).is_err());
+        let second = entry.arrive(0, 200).unwrap_err().to_string();
+        assert!(second.contains("was process 100, which has called MPI_Finalize"), "{second}");
         entry.arrive(0, 100).unwrap();
         assert_eq!(entry.state(), RankState::Arrived);
     }
