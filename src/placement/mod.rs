@@ -14,8 +14,8 @@ mod policy;
 mod report;
 mod topology;
 
-pub use policy::{Bind, MapBy, Placement, Policy, place, ranks_per_node};
-pub use topology::{Cpu, MachineTopology};
+pub use policy::{Bind, MapBy, Placement, Policy, RanksEach, place, ranks_per_node};
+pub use topology::{Cpu, MachineTopology, Region};
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};

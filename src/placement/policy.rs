@@ -1,6 +1,6 @@
 //! From a topology and what the user asked for to a list of CPUs for each rank. Pure.
 
-use crate::placement::MachineTopology;
+use crate::placement::{MachineTopology, Region};
 use crate::{Error, Result};
 
 /// What a rank is bound to.
@@ -15,10 +15,22 @@ pub enum Bind {
     Hwthread,
     /// Cores.
     Core,
-    /// The socket that it is mapped to.
-    Socket,
-    /// The NUMA node that it is mapped to.
-    Numa,
+    /// The region that it is mapped to.
+    Region(Region),
+}
+
+impl Bind {
+    /// What `--bind-to` means by this name, in small letters.
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            // One machine is all there is.
+            "none" | "machine" | "board" => Self::None,
+            "node" => Self::Region(Region::Numa),
+            "hwthread" | "pu" | "hwt" => Self::Hwthread,
+            "core" => Self::Core,
+            region => Self::Region(Region::named(region)?),
+        })
+    }
 }
 
 /// In which order ranks are dealt to places.
@@ -27,10 +39,25 @@ pub enum MapBy {
     /// One after the other: neighbours beside each other.
     #[default]
     Pack,
-    /// Round robin over sockets.
-    Socket,
-    /// Round robin over NUMA nodes.
-    Numa,
+    /// Round robin over the regions of a kind.
+    Region(Region),
+}
+
+/// So many ranks on each hardware thread, core or region: the N and the name of ppr:N:name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RanksEach {
+    ranks: u32,
+    /// [`Bind::Hwthread`], [`Bind::Core`] or a region.
+    unit: Bind,
+}
+
+impl RanksEach {
+    /// How many ranks that are on this machine; at most so many as can be counted.
+    #[must_use]
+    pub fn total(self, topology: &MachineTopology) -> u32 {
+        let units = u32::try_from(units(topology, self.unit).len()).unwrap_or(u32::MAX);
+        self.ranks.saturating_mul(units)
+    }
 }
 
 /// What the user asked for.
@@ -42,16 +69,18 @@ pub struct Policy {
     pub map: MapBy,
     /// Cores (hardware threads for [`Bind::Hwthread`]) a rank, at least 1.
     pub width: u32,
+    /// How many ranks each part of the machine gets, if that was said.
+    pub each: Option<RanksEach>,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { bind: Bind::Auto, map: MapBy::Pack, width: 1 }
+        Self { bind: Bind::Auto, map: MapBy::Pack, width: 1, each: None }
     }
 }
 
 impl Policy {
-    /// Reads the value of `--bind-to`: none, hwthread, core, socket or numa, as Open MPI and MPICH spell them, with an
+    /// Reads the value of `--bind-to`: none, hwthread, core or a region, as Open MPI and MPICH spell them, with an
     /// optional width ("core:2").
     ///
     /// # Errors
@@ -59,45 +88,39 @@ impl Policy {
     pub fn set_bind(&mut self, text: &str) -> Result<()> {
         let lower = text.to_ascii_lowercase();
         let (what, modifier) = lower.split_once(':').unwrap_or((&lower, ""));
-        self.bind = match what {
-            "none" => Bind::None,
-            "hwthread" | "pu" | "hwt" => Bind::Hwthread,
-            "core" => Bind::Core,
-            "socket" | "package" | "sock" => Bind::Socket,
-            "numa" | "numanode" | "node" => Bind::Numa,
-            _ => {
-                return Err(Error::Other(format!(
-                    "--bind-to {text}: it must be none, core, socket, numa or hwthread"
-                )));
-            }
-        };
+        self.bind = Bind::named(what).ok_or_else(|| {
+            Error::Other(format!(
+                "--bind-to {text}: it must be none, core, socket, numa, l3cache, l2cache, l1cache or hwthread"
+            ))
+        })?;
         match modifier {
             "" | "overload-allowed" | "if-supported" => Ok(()),
             width => self.set_width("--bind-to", text, width),
         }
     }
 
-    /// Reads the value of `--map-by`: core, slot, hwthread or ppr:N:node (pack), socket or numa (round robin), with the
+    /// Reads the value of `--map-by`: core, slot, hwthread or ppr:N:node (pack), a region (round robin) or ppr:N:name (N ranks on each), with the
     /// modifiers PE=n (width) and, without effect, OVERSUBSCRIBE, NOOVERSUBSCRIBE and SPAN.
     ///
     /// # Errors
     /// [`Error::Other`] that lists what is possible.
     pub fn set_map(&mut self, text: &str) -> Result<()> {
-        let lower = text.to_ascii_lowercase();
-        let (what, modifiers) = match per_node(&lower) {
-            Some((_, modifiers)) => ("node", modifiers),
-            None => first_part(&lower),
+        let wrong = || {
+            Error::Other(format!(
+                "--map-by {text}: it must be core, slot, socket, numa, l3cache, l2cache, l1cache, or ppr:N:NAME with node or one of these for a name (with :PE=n for n cores a rank)"
+            ))
         };
-        self.map = match what {
-            "core" | "slot" | "hwthread" | "pack" | "" => MapBy::Pack,
-            "socket" | "package" | "spread" => MapBy::Socket,
-            "numa" | "numanode" => MapBy::Numa,
+        let lower = text.to_ascii_lowercase();
+        let each = each_of(&lower);
+        let (what, modifiers) = each.map_or_else(|| first_part(&lower), |each| (each.name, each.modifiers));
+        (self.map, self.each) = match (what, each) {
             // There is one node.
-            "node" => MapBy::Pack,
-            _ => {
-                return Err(Error::Other(format!(
-                    "--map-by {text}: it must be core, slot, socket, numa or ppr:N:node (with :PE=n for n cores a rank)"
-                )));
+            ("node", _) | ("core" | "slot" | "hwthread" | "pack" | "", None) => (MapBy::Pack, None),
+            ("spread", None) => (MapBy::Region(Region::Socket), None),
+            (region, None) => (MapBy::Region(Region::named(region).ok_or_else(wrong)?), None),
+            (name, Some(each)) => {
+                let unit = Bind::named(name).filter(|unit| *unit != Bind::None && each.ranks > 0);
+                (MapBy::Pack, Some(RanksEach { ranks: each.ranks, unit: unit.ok_or_else(wrong)? }))
             }
         };
         for modifier in modifiers.split([':', ',']).filter(|modifier| !modifier.is_empty()) {
@@ -106,6 +129,9 @@ impl Policy {
                 None if matches!(modifier, "oversubscribe" | "nooversubscribe" | "span" | "hwtcpus") => {}
                 None => return Err(Error::Other(format!("--map-by {text}: {modifier} is not understood"))),
             }
+        }
+        if let (Some(each), Bind::Auto) = (self.each, self.bind) {
+            self.bind = each.unit;
         }
         Ok(())
     }
@@ -125,14 +151,21 @@ impl Policy {
 /// How many ranks a value of `--map-by` wants on each node: the N of ppr:N:node.
 #[must_use]
 pub fn ranks_per_node(text: &str) -> Option<u32> {
-    per_node(&text.to_ascii_lowercase()).map(|(ranks, _)| ranks)
+    each_of(&text.to_ascii_lowercase()).filter(|each| each.name == "node").map(|each| each.ranks)
 }
 
-/// The number in ppr:N:node, and the modifiers behind it.
-fn per_node(lower: &str) -> Option<(u32, &str)> {
+/// The parts of ppr:N:name, and the modifiers behind it.
+#[derive(Clone, Copy)]
+struct EachText<'a> {
+    ranks: u32,
+    name: &'a str,
+    modifiers: &'a str,
+}
+
+fn each_of(lower: &str) -> Option<EachText<'_>> {
     let (number, rest) = lower.strip_prefix("ppr:")?.split_once(':')?;
-    let (what, modifiers) = first_part(rest);
-    Some((number.parse().ok()?, modifiers)).filter(|_| what == "node")
+    let (name, modifiers) = first_part(rest);
+    Some(EachText { ranks: number.parse().ok()?, name, modifiers })
 }
 
 /// What stands before the first separator, and what behind.
@@ -161,16 +194,60 @@ impl Placement {
 #[must_use]
 pub fn place(topology: &MachineTopology, ranks: u32, usable: u32, policy: &Policy) -> Placement {
     let width = policy.width as usize;
+    let all = units(topology, policy.bind);
+    if let Some(each) = policy.each.filter(|_| policy.bind != Bind::None) {
+        return on_each(topology, ranks, each, (policy.bind, &all, width));
+    }
     match policy.bind {
         Bind::None => Placement::unbound(ranks, "not bound, as asked"),
         Bind::Auto => share(topology, ranks, usable, policy.map),
-        Bind::Hwthread => {
-            let threads = topology.groups(|cpu| cpu.id);
-            deal(&ordered(topology, &threads, policy.map), ranks, width, "hardware thread")
+        Bind::Hwthread | Bind::Core => {
+            deal(&ordered(topology, &all, policy.map), ranks, width, title(policy.bind))
         }
-        Bind::Core => deal(&ordered(topology, &topology.cores(), policy.map), ranks, width, "core"),
-        Bind::Socket => deal(&regions(topology, &topology.sockets(), policy), ranks, 1, "socket"),
-        Bind::Numa => deal(&regions(topology, &topology.numas(), policy), ranks, 1, "NUMA node"),
+        Bind::Region(_) => deal(&regions(topology, &all, policy), ranks, 1, title(policy.bind)),
+    }
+}
+
+/// All that a rank may be bound to, in order; nothing where that is nothing.
+fn units(topology: &MachineTopology, bind: Bind) -> Vec<Vec<u32>> {
+    match bind {
+        Bind::Auto | Bind::None => vec![],
+        Bind::Hwthread => topology.groups(|cpu| cpu.id),
+        Bind::Core => topology.cores(),
+        Bind::Region(region) => topology.regions(region),
+    }
+}
+
+const fn title(bind: Bind) -> &'static str {
+    match bind {
+        Bind::Auto | Bind::None => "nothing",
+        Bind::Hwthread => "hardware thread",
+        Bind::Core => "core",
+        Bind::Region(region) => region.title(),
+    }
+}
+
+/// The first ranks to the first of the parts that are to have so many each, and so on; of `all` that ranks may be bound to, `width` to each rank in its
+/// part, or, if a part lies within one, that.
+fn on_each(
+    topology: &MachineTopology,
+    ranks: u32,
+    each: RanksEach,
+    (bind, all, width): (Bind, &[Vec<u32>], usize),
+) -> Placement {
+    let parts = units(topology, each.unit);
+    let many = each.ranks as usize;
+    let within = |part: &Vec<u32>| -> Vec<Vec<u32>> {
+        let touches = |unit: &&Vec<u32>| unit.iter().any(|cpu| part.contains(cpu));
+        all.iter().filter(touches).cloned().collect()
+    };
+    let width = if matches!(bind, Bind::Region(_)) { 1 } else { width };
+    let of_part = |part| deal(&within(part), each.ranks, width, "").ranks;
+    let places: Vec<Vec<u32>> = parts.iter().flat_map(of_part).collect();
+    let shared = if many > 1 && bind == each.unit { ", shared" } else { "" };
+    Placement {
+        ranks: (0..ranks as usize).map(|rank| places[rank % places.len()].clone()).collect(),
+        reason: format!("bound to {}{shared}: {many} ranks on each {}", title(bind), title(each.unit)),
     }
 }
 
@@ -193,13 +270,11 @@ fn share(topology: &MachineTopology, ranks: u32, usable: u32, map: MapBy) -> Pla
 
 /// `units` (cores or threads) in the order in which ranks take them: as they lie, or one of each region in turn.
 fn ordered(topology: &MachineTopology, units: &[Vec<u32>], map: MapBy) -> Vec<Vec<u32>> {
+    let MapBy::Region(kind) = map else { return units.to_vec() };
     let region_of = |unit: &Vec<u32>| {
         let cpu = unit.first().and_then(|id| topology.cpu(*id));
-        cpu.map_or(0, |cpu| if map == MapBy::Numa { cpu.numa } else { cpu.socket })
+        cpu.map_or(0, |cpu| topology.region_of(cpu, kind))
     };
-    if map == MapBy::Pack {
-        return units.to_vec();
-    }
     let mut seen = std::collections::BTreeMap::<u32, usize>::new();
     let mut turns: Vec<(usize, usize)> = units
         .iter()
@@ -255,14 +330,14 @@ mod tests {
     }
 
     fn placed(ranks: u32, bind: Bind, map: MapBy, width: u32) -> Vec<Vec<u32>> {
-        place(&machine(), ranks, 8, &Policy { bind, map, width }).ranks
+        place(&machine(), ranks, 8, &Policy { bind, map, width, each: None }).ranks
     }
 
     #[test]
     fn cores_are_packed_or_dealt_over_sockets() {
         assert_eq!(placed(3, Bind::Core, MapBy::Pack, 1), [[0, 4], [1, 5], [2, 6]]);
-        assert_eq!(placed(3, Bind::Core, MapBy::Socket, 1), [[0, 4], [2, 6], [1, 5]]);
-        assert_eq!(placed(3, Bind::Core, MapBy::Numa, 1), [[0, 4], [2, 6], [1, 5]]);
+        assert_eq!(placed(3, Bind::Core, MapBy::Region(Region::Socket), 1), [[0, 4], [2, 6], [1, 5]]);
+        assert_eq!(placed(3, Bind::Core, MapBy::Region(Region::Numa), 1), [[0, 4], [2, 6], [1, 5]]);
     }
 
     #[test]
@@ -280,8 +355,34 @@ mod tests {
     #[test]
     fn sockets_fill_up_or_take_turns() {
         let (a, b) = (vec![0, 1, 4, 5], vec![2, 3, 6, 7]);
-        assert_eq!(placed(3, Bind::Socket, MapBy::Pack, 1), [a.clone(), a.clone(), b.clone()]);
-        assert_eq!(placed(3, Bind::Numa, MapBy::Socket, 1), [a.clone(), b, a]);
+        assert_eq!(
+            placed(3, Bind::Region(Region::Socket), MapBy::Pack, 1),
+            [a.clone(), a.clone(), b.clone()]
+        );
+        assert_eq!(
+            placed(3, Bind::Region(Region::Numa), MapBy::Region(Region::Socket), 1),
+            [a.clone(), b, a]
+        );
+    }
+
+    #[test]
+    fn so_many_ranks_are_on_each_part() {
+        let placed = |text: &str, bind: &str, ranks: u32| {
+            let mut policy = Policy::default();
+            policy.set_map(text).unwrap();
+            if !bind.is_empty() {
+                policy.set_bind(bind).unwrap();
+            }
+            (place(&machine(), ranks, 8, &policy).ranks, policy.each.unwrap().total(&machine()))
+        };
+        let (a, b) = (vec![0, 1, 4, 5], vec![2, 3, 6, 7]);
+        // Bound to the part, unless something else is asked for.
+        assert_eq!(placed("ppr:2:socket", "", 5), (vec![a.clone(), a.clone(), b.clone(), b, a.clone()], 4));
+        assert_eq!(placed("ppr:1:core", "", 2), (vec![vec![0, 4], vec![1, 5]], 4));
+        assert_eq!(placed("ppr:2:numa", "core", 3), (vec![vec![0, 4], vec![1, 5], vec![2, 6]], 4));
+        assert_eq!(placed("PPR:1:Socket:PE=2", "", 1), (vec![a.clone()], 2));
+        assert_eq!(placed("ppr:1:hwthread", "socket", 1), (vec![a], 8));
+        assert_eq!(placed("ppr:2:l2cache", "none", 1), (vec![vec![]], 8));
     }
 
     #[test]
@@ -308,15 +409,19 @@ mod tests {
     #[test]
     fn every_policy_gives_every_rank_usable_cpus() {
         let machine = machine();
-        for bind in [Bind::Hwthread, Bind::Core, Bind::Socket, Bind::Numa] {
-            for map in [MapBy::Pack, MapBy::Socket, MapBy::Numa] {
-                for width in 1..10 {
-                    for ranks in 1..20 {
-                        let placement = place(&machine, ranks, 8, &Policy { bind, map, width });
-                        assert_eq!(placement.ranks.len(), ranks as usize);
-                        for cpus in &placement.ranks {
-                            assert!(!cpus.is_empty() && cpus.iter().all(|id| machine.cpu(*id).is_some()));
-                        }
+        let regions = || Region::ALL.into_iter();
+        let binds = || [Bind::Hwthread, Bind::Core].into_iter().chain(regions().map(Bind::Region));
+        for bind in binds() {
+            let maps =
+                [(MapBy::Pack, None)].into_iter().chain(regions().map(|kind| (MapBy::Region(kind), None)));
+            let eaches =
+                binds().flat_map(|unit| [1, 3].map(|ranks| (MapBy::Pack, Some(RanksEach { ranks, unit }))));
+            for (map, each) in maps.chain(eaches) {
+                for (width, ranks) in (1..10).flat_map(|width| (1..20).map(move |ranks| (width, ranks))) {
+                    let placement = place(&machine, ranks, 8, &Policy { bind, map, width, each });
+                    assert_eq!(placement.ranks.len(), ranks as usize);
+                    for cpus in &placement.ranks {
+                        assert!(!cpus.is_empty() && cpus.iter().all(|id| machine.cpu(*id).is_some()));
                     }
                 }
             }
@@ -327,19 +432,31 @@ mod tests {
     fn options_are_read_as_peers_spell_them() {
         let mut policy = Policy::default();
         policy.set_map("socket:PE=2:OVERSUBSCRIBE").unwrap();
-        assert_eq!(policy, Policy { bind: Bind::Core, map: MapBy::Socket, width: 2 });
+        assert_eq!(
+            policy,
+            Policy { bind: Bind::Core, map: MapBy::Region(Region::Socket), width: 2, each: None }
+        );
         policy.set_bind("core:3").unwrap();
         assert_eq!(policy.width, 3);
         policy.set_bind("NUMA").unwrap();
-        assert_eq!(policy.bind, Bind::Numa);
+        assert_eq!(policy.bind, Bind::Region(Region::Numa));
         for wrong in ["", "corr", "core:0", "core:x"] {
             assert!(policy.set_bind(wrong).is_err(), "{wrong}");
         }
         policy.set_map("ppr:2:node:pe=4").unwrap();
         assert_eq!((policy.map, policy.width), (MapBy::Pack, 4));
         assert_eq!(ranks_per_node("PPR:2:node:pe=4"), Some(2));
-        for wrong in ["ppr:2:socket", "ppr:x:node", "ppr:2", "ppr", "ppr:2:node:PE=0"] {
+        for wrong in
+            ["ppr:2:moon", "ppr:0:core", "ppr:2:none", "ppr:x:node", "ppr:2", "ppr", "ppr:2:node:PE=0"]
+        {
             assert!(policy.set_map(wrong).is_err(), "{wrong}");
+        }
+        for (name, region) in
+            [("l3cache", Region::L3Cache), ("L2", Region::L2Cache), ("l1dcache", Region::L1Cache)]
+        {
+            policy.set_bind(name).unwrap();
+            policy.set_map(name).unwrap();
+            assert_eq!((policy.bind, policy.map), (Bind::Region(region), MapBy::Region(region)));
         }
         assert_eq!(ranks_per_node("node"), None);
         assert!(policy.set_map("core:PE=0").is_err());

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[cfg(feature = "hwloc")]
 use hwloc2::ObjectType;
 
 use crate::shm::cpus::{self, parse_list};
+use crate::shm::hardware::{HardwareResource, instance};
 
 /// One CPU (hardware thread) that the job may use, and where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,11 +23,60 @@ pub struct Cpu {
     pub id: u32,
 }
 
+/// A part of the machine that may have several cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Region {
+    /// The cores that share a data cache of the first level.
+    L1Cache,
+    /// The cores that share a cache of the second level.
+    L2Cache,
+    /// The cores that share a cache of the third level.
+    L3Cache,
+    /// The cores of a NUMA node.
+    Numa,
+    /// The cores of a socket.
+    Socket,
+}
+
+impl Region {
+    /// All of them, small ones first.
+    pub const ALL: [Self; 5] = [Self::L1Cache, Self::L2Cache, Self::L3Cache, Self::Numa, Self::Socket];
+
+    /// The names that launchers have for it, in small letters; its own comes first.
+    pub(super) const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::L1Cache => &["l1cache", "l1", "l1dcache", "l1ucache"],
+            Self::L2Cache => &["l2cache", "l2", "l2dcache", "l2ucache"],
+            Self::L3Cache => &["l3cache", "l3", "l3dcache", "l3ucache"],
+            Self::Numa => &["numa", "numanode"],
+            Self::Socket => &["socket", "package", "sock"],
+        }
+    }
+
+    /// The region of a name in small letters.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|region| region.names().contains(&name))
+    }
+
+    /// What people call it.
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::L1Cache => "L1 cache",
+            Self::L2Cache => "L2 cache",
+            Self::L3Cache => "L3 cache",
+            Self::Numa => "NUMA node",
+            Self::Socket => "socket",
+        }
+    }
+}
+
 /// The usable CPUs, neighbours beside each other: ordered by node, socket, core, number. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineTopology {
     cpus: Vec<Cpu>,
     source: &'static str,
+    /// Where the kernel says which CPUs share a cache, if these are its CPUs.
+    root: Option<PathBuf>,
 }
 
 impl MachineTopology {
@@ -35,7 +85,11 @@ impl MachineTopology {
     #[must_use]
     pub fn load() -> Self {
         let mask = mask();
-        from_hwloc(&mask).unwrap_or_else(|| Self::quick_of(&mask, Path::new("/sys/devices/system")))
+        let root = Path::new("/sys/devices/system");
+        from_hwloc(&mask).map_or_else(
+            || Self::quick_of(&mask, root),
+            |found| Self { root: Some(root.to_owned()), ..found },
+        )
     }
 
     /// The same from a few files of `/sys`, in microseconds a CPU; from the affinity mask alone where there are none.
@@ -57,7 +111,7 @@ impl MachineTopology {
     /// A topology of `cpus`, put in order. `source` says where it comes from.
     pub(super) fn new(mut cpus: Vec<Cpu>, source: &'static str) -> Self {
         cpus.sort_unstable();
-        Self { cpus, source }
+        Self { cpus, source, root: None }
     }
 
     /// The usable CPUs in order.
@@ -88,6 +142,26 @@ impl MachineTopology {
     #[must_use]
     pub fn numas(&self) -> Vec<Vec<u32>> {
         self.groups(|cpu| cpu.numa)
+    }
+
+    /// The CPUs of each region of a kind, in order.
+    #[must_use]
+    pub fn regions(&self, kind: Region) -> Vec<Vec<u32>> {
+        self.groups(|cpu| self.region_of(cpu, kind))
+    }
+
+    /// A number that the CPUs of a region of this kind have in common. Where the kernel does not know the caches, those of the third level are those
+    /// of sockets, and the others those of cores.
+    pub(super) fn region_of(&self, cpu: &Cpu, kind: Region) -> u32 {
+        let (cache, otherwise) = match kind {
+            Region::Socket => return cpu.socket,
+            Region::Numa => return cpu.numa,
+            Region::L1Cache => (HardwareResource::L1Cache, cpu.core),
+            Region::L2Cache => (HardwareResource::L2Cache, cpu.core),
+            Region::L3Cache => (HardwareResource::L3Cache, cpu.socket),
+        };
+        let sharers = self.root.as_deref().and_then(|root| instance(cpu.id, cache, root));
+        sharers.and_then(|cpus| cpus.into_iter().min()).unwrap_or(otherwise | 1 << 30)
     }
 
     /// Groups of CPUs with the same key, in the order in which the keys first appear.
@@ -171,7 +245,8 @@ fn from_sysfs(mask: &[u32], root: &Path) -> Option<MachineTopology> {
         let numa = nodes.get(&id).copied().unwrap_or(0);
         cpus.push(Cpu { numa, socket: u32::try_from(package).unwrap_or(0), core, id });
     }
-    (!cpus.is_empty()).then(|| MachineTopology::new(cpus, "/sys"))
+    (!cpus.is_empty())
+        .then(|| MachineTopology { root: Some(root.to_owned()), ..MachineTopology::new(cpus, "/sys") })
 }
 
 /// The NUMA node of each CPU that `/sys` knows one for.
@@ -209,6 +284,38 @@ mod tests {
         let topology = MachineTopology::quick_of(&[2, 5], Path::new("/nonexistent"));
         assert_eq!(topology.source(), "affinity mask");
         assert_eq!(topology.cores(), [[2], [5]]);
+    }
+
+    #[test]
+    fn caches_are_those_of_the_kernel_or_of_sockets_and_cores() {
+        let root = std::env::temp_dir().join(format!("perusal-caches-{}", std::process::id()));
+        // One socket, four cores; two of them share a cache of the second level, all that of the third.
+        for id in 0..4_u32 {
+            let cpu = root.join(format!("cpu/cpu{id}"));
+            for (dir, files) in [
+                ("topology", vec![("physical_package_id", "0".to_owned()), ("core_id", id.to_string())]),
+                ("cache/index0", shared("1", id..=id)),
+                ("cache/index1", shared("2", id / 2 * 2..=id / 2 * 2 + 1)),
+                ("cache/index2", shared("3", 0..=3)),
+            ] {
+                fs::create_dir_all(cpu.join(dir)).unwrap();
+                for (name, text) in files {
+                    fs::write(cpu.join(dir).join(name), text).unwrap();
+                }
+            }
+        }
+        let topology = MachineTopology::quick_of(&[0, 1, 2, 3], &root);
+        let sizes = |topology: &MachineTopology| Region::ALL.map(|kind| topology.regions(kind).len());
+        assert_eq!(sizes(&topology), [4, 2, 1, 1, 1]);
+        assert_eq!(topology.regions(Region::L2Cache), [[0, 1], [2, 3]]);
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(sizes(&topology), [4, 4, 1, 1, 1], "the kernel says nothing any more");
+    }
+
+    /// The files of a cache that these CPUs share.
+    fn shared(level: &str, cpus: core::ops::RangeInclusive<u32>) -> Vec<(&'static str, String)> {
+        let list = format!("{}-{}", cpus.start(), cpus.end());
+        vec![("level", level.to_owned()), ("type", "Unified".to_owned()), ("shared_cpu_list", list)]
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn confined(cpus: &[u32], kind: HardwareResource, root: &Path) -> Confinement {
 }
 
 /// The CPUs of the instance that `cpu` belongs to; of the machine, whichever they are.
-fn instance(cpu: u32, kind: HardwareResource, root: &Path) -> Option<Vec<u32>> {
+pub(crate) fn instance(cpu: u32, kind: HardwareResource, root: &Path) -> Option<Vec<u32>> {
     let dir = root.join(format!("cpu/cpu{cpu}"));
     let list = |path: &Path| fs::read_to_string(path).ok().map(|text| parse_list(&text));
     // The second name is that of older kernels.

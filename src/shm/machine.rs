@@ -71,6 +71,12 @@ pub fn address_space() -> Option<u64> {
     resource_limit(Resource::As).current
 }
 
+/// Bytes that the stack of a process may grow to (`ulimit -s`).
+#[must_use]
+pub fn stack_size() -> u64 {
+    resource_limit(Resource::Stack).current.unwrap_or(u64::MAX)
+}
+
 /// Bytes that a file may have (`ulimit -f`).
 #[must_use]
 pub fn file_size() -> u64 {

@@ -5,7 +5,9 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use crate::common::executable;
-use crate::common::jobs::{Directory, PERUSAL, RANK, eventually, run, run_with_input, start, start_as};
+use crate::common::jobs::{
+    Directory, Ended, PERUSAL, RANK, eventually, run, run_with_input, start, start_as,
+};
 
 #[test]
 fn a_job_that_succeeds_exits_with_0_and_says_nothing() {
@@ -58,6 +60,8 @@ fn a_file_lists_the_programs_of_a_job() {
     let mut lines = ended.lines();
     lines.sort_unstable();
     assert_eq!(lines, ["[0] first program", "[1] rank 1", "[2] rank 2"]);
+    let ended = run(&["--app", file.to_str().unwrap()]);
+    assert_eq!((ended.code(), ended.lines().len()), (0, 3), "{ended:?}");
     let ended = run(&["-configfile", "/no/such/file"]);
     assert_eq!(ended.code(), 2);
     assert!(ended.err.contains("/no/such/file"), "{ended:?}");
@@ -113,6 +117,16 @@ fn labels_stand_before_every_line_of_both_streams() {
 }
 
 #[test]
+fn lines_can_have_a_pattern_or_the_time_before_them() {
+    let ended = run(&["-n", "2", "-prepend-pattern", "%r of %%>", "sh", "-c", "echo one; printf two"]);
+    assert_eq!(ended.lines(), ["0 of %>one", "0 of %>two", "1 of %>one", "1 of %>two"]);
+    let ended = run(&["-n", "1", "--timestamp-output", "sh", "-c", "echo one; echo two >&2"]);
+    let year_and = |line: &str| line.split_once(']').map(|(_, behind)| behind.to_owned());
+    assert_eq!(year_and(&ended.out).as_deref(), Some("<stdout>: one\n"));
+    assert_eq!(year_and(&ended.err).as_deref(), Some("<stderr>: two\n"));
+}
+
+#[test]
 fn a_last_line_without_end_is_passed_on() {
     assert_eq!(run(&["-n", "1", "printf", "no end"]).out, "no end");
     let ended = run(&["-n", "3", "printf", "no end"]);
@@ -159,6 +173,24 @@ fn rank_0_reads_standard_input_and_the_others_nothing() {
 fn another_rank_or_nobody_can_have_standard_input() {
     assert_eq!(run_with_input(&["-n", "3", "--stdin", "2", "-l", "cat"], b"one\n").out, "[2] one\n");
     assert_eq!(run_with_input(&["-n", "3", "--stdin", "none", "-l", "cat"], b"one\n").out, "");
+}
+
+#[test]
+fn all_ranks_can_have_copies_of_standard_input() {
+    // More than pipes hold, and some ranks read none of it.
+    let input = "0123456789abcde\n".repeat(20_000);
+    let sizes = "test $PERUSAL_RANK = 1 || exec wc -c";
+    let counted = |ended: &Ended| ended.out.matches(&input.len().to_string()).count();
+    let ended = run_with_input(&["-n", "3", "--stdin", "all", "sh", "-c", sizes], input.as_bytes());
+    assert_eq!((counted(&ended), ended.code()), (2, 0), "{ended:?}");
+    // A file is read by each rank for itself, from where the launcher was.
+    let dir = Directory::new("stdin-all");
+    let path = dir.file("input");
+    std::fs::write(&path, format!("gone\n{input}")).unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("read gone; exec {PERUSAL} run -n 3 --stdin all sh -c '{sizes}'")]);
+    let ended = start_as(&mut shell, &[], std::fs::File::open(&path).unwrap().into()).end();
+    assert_eq!((counted(&ended), ended.code()), (2, 0), "{ended:?}");
 }
 
 #[test]

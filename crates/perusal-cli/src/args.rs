@@ -5,6 +5,7 @@
 mod count;
 mod job_variables;
 mod notes;
+mod output;
 mod plan;
 
 pub use job_variables::CommandLine;
@@ -98,17 +99,23 @@ struct RunOptions {
     /// Write the rank before each line of output
     #[arg(short = 'l', long = "tag-output", aliases = ["prepend-rank", "label"])]
     label: bool,
+    /// Write the time, and which stream it is, before each line of output
+    #[arg(long = "timestamp-output")]
+    timestamps: bool,
+    /// Write this before each line of output: "%r" stands for the rank, "%h" for the machine, "%t" for the seconds since the job began
+    #[arg(long = "prepend-pattern", value_name = "TEXT")]
+    prepend_pattern: Option<OsString>,
     /// Write each rank's output to the file NAME.RANK, too; with ":nocopy" behind the name nowhere else
     #[arg(long = "output-filename", value_name = "NAME")]
     output_filename: Option<OsString>,
-    /// Words, separated by commas: "tag" is -l, "merge" --merge-stderr-to-stdout, "file=NAME" --output-filename; "dir=DIR" writes to DIR/1/rank.RANK/stdout and stderr
+    /// Words, separated by commas: "tag" is -l, "timestamp" --timestamp-output, "merge" --merge-stderr-to-stdout, "file=NAME" --output-filename; "dir=DIR" writes to DIR/1/rank.RANK/stdout and stderr
     #[arg(long = "output", value_name = "WORDS", value_delimiter = ',')]
     output: Vec<String>,
     /// Write what ranks write to standard output to this file only, "%r" standing for the rank
-    #[arg(long = "outfile-pattern", value_name = "FILE")]
+    #[arg(long = "outfile-pattern", alias = "outfile", value_name = "FILE")]
     outfile_pattern: Option<OsString>,
     /// The same for standard error
-    #[arg(long = "errfile-pattern", value_name = "FILE")]
+    #[arg(long = "errfile-pattern", alias = "errfile", value_name = "FILE")]
     errfile_pattern: Option<OsString>,
     /// Write standard error of ranks where their standard output goes
     #[arg(long = "merge-stderr-to-stdout")]
@@ -131,24 +138,29 @@ struct RunOptions {
     /// Say at MPI_Finalize what was never completed, received or freed, and at once where collective calls differ or two operations use a buffer
     #[arg(long = "check")]
     check: bool,
-    /// Which rank gets standard input: a rank or "none" [default: 0]
+    /// Which rank gets standard input: a rank, "all" or "none" [default: 0]
     #[arg(long = "stdin", short = 's', value_name = "RANK")]
     stdin: Option<String>,
 
-    /// Bind each rank: none, core, socket, numa, hwthread; core:2 for two cores [default: an equal share of the cores if
+    /// Bind each rank: none, core, socket, numa, l3cache, l2cache, l1cache, hwthread; core:2 for two cores [default: an equal share of the cores if
     /// ranks do not outnumber them]
     #[arg(long = "bind-to", value_name = "WHAT")]
     bind_to: Option<String>,
-    /// Assign ranks to cores: core (neighbours next to each other), socket or numa (in turn); :PE=2 for two cores a rank; ppr:N:node for N ranks
+    /// Assign ranks to cores: core (neighbours next to each other), socket, numa or a cache (in turn); ppr:N:socket for N ranks on each socket (or node,
+    /// core, l3cache, …); :PE=2 for two cores a rank
     #[arg(long = "map-by", value_name = "HOW")]
     map_by: Option<String>,
+    /// The same as --map-by ppr:N:socket
+    #[arg(long = "npersocket", value_name = "N", hide = true)]
+    per_socket: Option<u32>,
     /// Say where each rank was put
     #[arg(long = "report-bindings")]
     report_bindings: bool,
 
-    /// How many processes programs may expect to have when they spawn (MPI_UNIVERSE_SIZE) [default: ranks, or usable CPUs if they are more]
+    /// How many processes programs may expect to have when they spawn (MPI_UNIVERSE_SIZE): a number, or "SYSTEM" for the usable CPUs
+    /// [default: ranks, or usable CPUs if they are more; "INFINITE" is the same]
     #[arg(long = "universe", aliases = ["usize"], value_name = "N")]
-    universe: Option<u32>,
+    universe: Option<String>,
 
     /// Have malloc take large blocks from memory that all ranks see, so that large messages are copied once
     #[arg(long = "share-heap")]
@@ -178,7 +190,7 @@ struct RunOptions {
     trace_limit: Option<String>,
 
     /// Run on these hosts, so many ranks on each: MPICH's launcher starts the job; see docs/nodes.md
-    #[arg(long = "hosts", aliases = ["host"], short = 'H', value_name = "HOST:RANKS,…")]
+    #[arg(long = "hosts", aliases = ["host", "hostlist", "machine", "machines", "machinelist"], short = 'H', value_name = "HOST:RANKS,…")]
     host: Vec<String>,
     /// How MPICH's launcher reaches the hosts (ssh, rsh, slurm, …), if --hosts names others
     #[arg(long = "launcher", aliases = ["bootstrap"], value_name = "NAME")]
@@ -218,7 +230,7 @@ struct RunOptions {
         aliases = ["display-map", "display-allocation", "enable-x", "disable-x",
             "print-all-exitcodes", "exitinfo", "nolocal", "quiet", "verbose", "localonly", "local", "rr",
             "print-rank-map", "noprefix", "hetero-nodes", "disable-hostname-propagation", "skip-launch-node",
-            "silent-abort", "display-topo", "display-devel-map", "get-stack-traces", "report-state-on-timeout"],
+            "silent-abort", "enable-auto-cleanup", "enable-hostname-propagation", "debug", "display-topo", "display-devel-map", "get-stack-traces", "report-state-on-timeout"],
         short = 'q',
         short_alias = 'v',
         hide = true
@@ -293,6 +305,8 @@ pub fn plan(line: CommandLine, usable: u32) -> Result<Plan, PlanError> {
     let mut plan = Plan {
         apps: vec![],
         label: false,
+        timestamps: false,
+        prefix: None,
         files: OutputFiles::default(),
         timeout: None,
         on_deadlock: OnDeadlock::End,
@@ -336,8 +350,8 @@ pub fn plan(line: CommandLine, usable: u32) -> Result<Plan, PlanError> {
     let for_all = EnvironmentChanges { only, set };
     let share_heap = plan.hosts.is_none() && blocks.iter().any(|block| block.share_heap);
     for block in blocks {
-        take_globals(&mut plan, &block)?;
-        let count = count::of(&block, plan.hosts.as_ref(), default_count)?;
+        take_globals(&mut plan, &block, usable)?;
+        let count = count::of(&block, &plan, default_count)?;
         plan.apps.push(App {
             count,
             changes: changes(&block, &for_all, (&logging, share_heap))?,
@@ -399,6 +413,7 @@ fn hosts_of(blocks: &[RunOptions]) -> Option<Hosts> {
             ("-ppn", &per_node),
             ("-outfile-pattern", &block.outfile_pattern),
             ("-errfile-pattern", &block.errfile_pattern),
+            ("-prepend-pattern", &block.prepend_pattern),
         ];
         options.extend(given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
     }
@@ -418,9 +433,9 @@ fn logging(blocks: &[RunOptions]) -> Logging {
 }
 
 /// Takes over what holds for the whole job.
-fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
+fn take_globals(plan: &mut Plan, block: &RunOptions, usable: u32) -> Result<(), PlanError> {
     plan.label |= block.label;
-    plan.report_bindings |= block.report_bindings || shows_bindings(block);
+    plan.report_bindings |= block.report_bindings || output::shows_bindings(block);
     plan.survive |= block.survive;
     match block.with_ft.as_deref() {
         None | Some("none" | "no" | "0" | "false") => {}
@@ -431,8 +446,10 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
             )));
         }
     }
-    plan.universe = block.universe.or(plan.universe);
-    take_output(plan, block)?;
+    if let Some(universe) = &block.universe {
+        plan.universe = count::universe(universe, usable)?;
+    }
+    output::take_output(plan, block)?;
     if let Some(seconds) = &block.timeout {
         plan.timeout = Some(seconds_of("--timeout", seconds)?);
     }
@@ -452,10 +469,16 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     match block.stdin.as_deref() {
         None => {}
         Some("none") => plan.stdin = Stdin::None,
+        Some("all") => plan.stdin = Stdin::All,
         Some(rank) => {
-            let rank = rank.parse().map_err(|_| format!("--stdin {rank}: it must be a rank or \"none\""))?;
+            let rank = rank
+                .parse()
+                .map_err(|_| format!("--stdin {rank}: it must be a rank, \"all\" or \"none\""))?;
             plan.stdin = Stdin::Rank(rank);
         }
+    }
+    if let Some(ranks) = block.per_socket {
+        plan.policy.set_map(&format!("ppr:{ranks}:socket"))?;
     }
     if let Some(how) = &block.map_by {
         plan.policy.set_map(how)?;
@@ -467,38 +490,6 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     take_trace(plan, block)?;
     notes::note_what_has_no_effect(plan, block);
     Ok(())
-}
-
-/// Takes over where output goes.
-fn take_output(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
-    for word in &block.output {
-        let lower = word.to_ascii_lowercase();
-        match lower.as_str() {
-            "tag" | "label" | "rank" => plan.label = true,
-            _ if plan.files.set_word(word)? => {}
-            _ => {
-                return Err(PlanError::Text(format!(
-                    "--output {word}: it must be \"tag\", \"merge\", \"file=NAME\" or \"dir=DIR\""
-                )));
-            }
-        }
-    }
-    if let Some(name) = &block.output_filename {
-        plan.files.set_ranked(name)?;
-    }
-    for (stream, pattern) in [&block.outfile_pattern, &block.errfile_pattern].into_iter().enumerate() {
-        if let Some(pattern) = pattern {
-            plan.files.set_pattern(stream, pattern)?;
-        }
-    }
-    plan.files.merged |= block.merge;
-    Ok(())
-}
-
-/// Whether `--display` lists bindings, which Open MPI shows so.
-fn shows_bindings(block: &RunOptions) -> bool {
-    let shown = block.display.as_deref().unwrap_or_default();
-    shown.split(',').any(|what| matches!(what, "bind" | "bindings"))
 }
 
 fn take_trace(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {

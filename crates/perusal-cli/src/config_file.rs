@@ -1,18 +1,19 @@
-//! `mpiexec -configfile FILE` (MPI 5.0 §11.5): what would stand on the command line between colons stands in the file, a line each. A line
+//! `mpiexec -configfile FILE` (MPI 5.0 §11.5), and `--app FILE` of Open MPI: what would stand on the command line between colons stands in the file, a line each. A line
 //! that begins with `#` is a comment; one that ends with `\` goes on in the next. Words are quoted as for a shell.
 
 use crate::options::OptionTable;
 use std::ffi::OsString;
 use std::fs;
 
-const OPTION: &str = "configfile";
+/// The option, and what Open MPI calls it.
+const OPTIONS: [&str; 2] = ["configfile", "app"];
 
 /// The arguments with what the file says in place of the option, if they have it: options may stand before it, and nothing behind it.
 ///
 /// # Errors
 /// A file that cannot be read, has a quotation mark without its partner or says nothing; further arguments.
 pub fn expand(arguments: &[OsString], table: &OptionTable) -> Result<Option<Vec<OsString>>, String> {
-    let is_option = |text: &str| text.starts_with('-') && text.trim_start_matches('-') == OPTION;
+    let is_option = |text: &str| text.starts_with('-') && OPTIONS.contains(&text.trim_start_matches('-'));
     let Some(at) = arguments.iter().position(|argument| argument.to_str().is_some_and(is_option)) else {
         return Ok(None);
     };
@@ -21,15 +22,16 @@ pub fn expand(arguments: &[OsString], table: &OptionTable) -> Result<Option<Vec<
     if table.normalise("", before)?.iter().any(|word| word == "--") {
         return Ok(None);
     }
+    let option = arguments[at].to_string_lossy();
     let [file] = &arguments[at + 1..] else {
-        return Err(format!("-{OPTION} needs the name of a file, and nothing behind that"));
+        return Err(format!("{option} needs the name of a file, and nothing behind that"));
     };
     let name = file.to_string_lossy();
-    let text = fs::read_to_string(file).map_err(|error| format!("-{OPTION} {name}: {error}"))?;
+    let text = fs::read_to_string(file).map_err(|error| format!("{option} {name}: {error}"))?;
     let words =
-        words(&text).map_err(|Unread { line, why }| format!("-{OPTION} {name}: line {line}: {why}"))?;
+        words(&text).map_err(|Unread { line, why }| format!("{option} {name}: line {line}: {why}"))?;
     if words.is_empty() {
-        return Err(format!("-{OPTION} {name}: no program stands there"));
+        return Err(format!("{option} {name}: no program stands there"));
     }
     Ok(Some(before.iter().cloned().chain(words).collect()))
 }
@@ -95,5 +97,6 @@ mod tests {
         assert!(given(&["-n", "1", "-configfile", "/no/such/file"]).unwrap_err().contains("/no/such/file"));
         assert!(given(&["-configfile", "f", "-n"]).unwrap_err().contains("nothing behind"));
         assert!(given(&["--configfile"]).unwrap_err().contains("the name of a file"));
+        assert!(given(&["--app", "/no/such/file"]).unwrap_err().starts_with("--app /no/such/file"));
     }
 }

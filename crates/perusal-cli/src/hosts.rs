@@ -165,6 +165,7 @@ fn command(plan: &Plan, hosts: &Hosts, mpich: &Mpich, provider: &Path) -> Comman
     }
     match plan.stdin {
         Stdin::None => _ = command.args(["-s", "none"]),
+        Stdin::All => _ = command.args(["-s", "all"]),
         Stdin::Rank(0) => {}
         Stdin::Rank(rank) => _ = command.args(["-s", &rank.to_string()]),
     }

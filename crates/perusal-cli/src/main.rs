@@ -28,6 +28,7 @@ mod hosts;
 mod info;
 mod input;
 mod killed;
+mod label;
 mod logger;
 mod meetings;
 mod mpi;

@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
+use crate::label::Label;
 use crate::sinks::Targets;
 use crate::sys;
 
@@ -141,7 +142,7 @@ impl Outlet for Sink<'_> {
 pub struct RankStream {
     pipe: Option<io::PipeReader>,
     writer: WriterId,
-    label: Vec<u8>,
+    label: Label,
     /// A line that has begun and not ended.
     partial: Vec<u8>,
     /// Since when the partial line has not grown.
@@ -156,7 +157,7 @@ pub struct RankStream {
 
 impl RankStream {
     /// What comes out of `pipe` goes to `targets`, each line after `label`.
-    pub fn new(pipe: io::PipeReader, writer: WriterId, label: Vec<u8>, targets: Targets) -> Self {
+    pub fn new(pipe: io::PipeReader, writer: WriterId, label: Label, targets: Targets) -> Self {
         Self {
             pipe: Some(pipe),
             writer,
@@ -216,7 +217,7 @@ impl RankStream {
             let mut labelled = Vec::with_capacity(text.len() + text.len() / 16);
             for line in text.split_inclusive(|byte| *byte == b'\n') {
                 if !self.begun {
-                    labelled.extend_from_slice(&self.label);
+                    self.label.write(&mut labelled);
                 }
                 labelled.extend_from_slice(line);
                 self.begun = false;
@@ -255,6 +256,7 @@ impl RankStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Plan;
     use std::io::Write;
 
     fn nowhere() -> Sink<'static> {
@@ -265,15 +267,16 @@ mod tests {
         String::from_utf8(sink.waiting.iter().copied().collect()).unwrap()
     }
 
-    fn stream(label: &str) -> (io::PipeWriter, RankStream) {
+    fn stream(label: bool) -> (io::PipeWriter, RankStream) {
         let (reader, writer) = io::pipe().unwrap();
         sys::set_nonblocking(&reader).unwrap();
-        (writer, RankStream::new(reader, 3, label.into(), Targets::OUT))
+        let label = Label::of(&Plan { label, ..Plan::default() }, 3, 0);
+        (writer, RankStream::new(reader, 3, label, Targets::OUT))
     }
 
     #[test]
     fn a_line_waits_for_its_end() {
-        let (mut writer, mut stream) = stream("");
+        let (mut writer, mut stream) = stream(false);
         let mut sink = nowhere();
         writer.write_all(b"one\ntw").unwrap();
         stream.read(&mut sink);
@@ -290,7 +293,7 @@ mod tests {
 
     #[test]
     fn every_line_has_its_label_and_the_last_its_end() {
-        let (mut writer, mut stream) = stream("[3] ");
+        let (mut writer, mut stream) = stream(true);
         let mut sink = nowhere();
         writer.write_all(b"one\n\ntwo").unwrap();
         drop(writer);
@@ -300,7 +303,7 @@ mod tests {
 
     #[test]
     fn the_rest_of_a_line_gets_no_second_label() {
-        let (mut writer, mut stream) = stream("[3] ");
+        let (mut writer, mut stream) = stream(true);
         let mut sink = nowhere();
         writer.write_all(b"name? ").unwrap();
         stream.read(&mut sink);

@@ -151,7 +151,9 @@ fn filled(pattern: &Path, rank: u32) -> PathBuf {
     OsString::from_vec(name).into()
 }
 
-fn host() -> String {
+/// The name of this machine.
+#[must_use]
+pub fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().to_owned()
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::{CString, OsString};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::ExitCode;
 
@@ -10,7 +9,8 @@ use crate::args::{self, App, Plan, PlanError, Stdin};
 use crate::environment::{self, RankIdentity};
 use crate::failure::Failure;
 use crate::hang;
-use crate::input::Relay;
+use crate::input::Input;
+use crate::label::Label;
 use crate::output::RankStream;
 use crate::reaper::Reaper;
 use crate::sinks::Targets;
@@ -22,7 +22,7 @@ use crate::tune::file::FoundTuneFile;
 use crate::universe::find_program;
 use perusal::internals::dynamic::launcher::door;
 use perusal::internals::placement::{self, Bind, BindingClaim, MachineTopology, Placement, Policy};
-use perusal::internals::shm::{Memory, Universe, cpus};
+use perusal::internals::shm::{Memory, Universe, cpus, machine};
 use perusal::internals::variables::Overrides;
 use perusal::internals::variables::misspelt::{misspelt, misspelt_in_environment};
 use perusal_trace::{file, terminal::one_line};
@@ -97,8 +97,10 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
     let size = plan.ranks();
     hang::forget_report(plan);
     crate::failure::watch_memory();
-    // Two pipes a rank, its files, and what the launcher needs itself.
-    let descriptors = sys::raise_descriptor_limit(u64::from(size) * (2 + plan.files.each()) + 128);
+    check_stack()?;
+    // Two pipes a rank, those of its input, its files, and what the launcher needs itself.
+    let input = if plan.stdin == Stdin::All { 2 } else { 0 };
+    let descriptors = sys::raise_descriptor_limit(u64::from(size) * (2 + input + plan.files.each()) + 128);
     let universe = plan.universe.map_or_else(|| Universe::usual(size, usable), |all| Universe::of(size, all));
     let memory = Overrides::from_environment()
         .and_then(|set| Memory::create_universe(size, universe, std::process::id().cast_signed(), &set))
@@ -115,18 +117,14 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
     sys::adopt_orphans();
     let reaper = Reaper::start(job_id).map_err(failure("starting the reaper process"))?;
     let (placement, claim) = place(name, plan, size, usable);
-    let relay = match plan.stdin {
-        Stdin::None => None,
-        Stdin::Rank(_) => Relay::of_terminal().map_err(failure("a pipe for standard input"))?,
-    };
-    let (relay, relay_end) = relay.map_or((None, None), |(relay, end)| (Some(relay), Some(end)));
+    let (input, relay) = Input::of(plan.stdin, size).map_err(failure("pipes for standard input"))?;
     let (door, ranks_side) = door().map_err(failure("a socket for the ranks"))?;
     let starter = ProcessStarter::new(memory.segment().file(), ranks_side, signals.original, descriptors)
         .map_err(failure("descriptors for the ranks"))?;
     let parts = SupervisorParts { name, plan, memory, signals, reaper, relay, ignored, claim, starter, door };
     let mut supervisor = Supervisor::new(parts).map_err(failure("epoll"))?;
     let trace = plan.trace.as_ref().map(|trace| trace.begin(plan, &placement)).transpose()?;
-    let starter = Starter { plan, job_id, placement, relay_end: relay_end.map(OwnedFd::from) };
+    let starter = Starter { plan, job_id, placement, input };
     match starter.start_all(&mut supervisor) {
         Ok(()) => Ok(supervisor),
         Err(failure) => {
@@ -136,6 +134,22 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
         }
     }
 }
+
+/// Refuses a limit on the stack with which a rank would end by SIGSEGV in MPI_Init, or before.
+fn check_stack() -> Result<(), Failure> {
+    let bytes = machine::stack_size();
+    if bytes >= LEAST_STACK {
+        return Ok(());
+    }
+    let (given, least) = (bytes >> 10, LEAST_STACK >> 10);
+    let text = format!(
+        "the limit of the stack is {given} KiB (ulimit -s), with which a rank would end by SIGSEGV; allow {least} KiB at least"
+    );
+    Err(Failure { status: 1, text })
+}
+
+/// Bytes of stack that a rank needs: arguments, environment and dynamic linking are in it, too.
+const LEAST_STACK: u64 = 128 << 10;
 
 /// Places the ranks, and reports the placement if that was asked for. hwloc is loaded only if the options ask for it.
 fn place(name: &str, plan: &Plan, size: u32, usable: u32) -> (Placement, Option<BindingClaim>) {
@@ -166,7 +180,7 @@ struct Starter<'a> {
     plan: &'a Plan,
     job_id: u64,
     placement: Placement,
-    relay_end: Option<OwnedFd>,
+    input: Input,
 }
 
 impl Starter<'_> {
@@ -202,7 +216,7 @@ impl Starter<'_> {
                     identity,
                     wdir: wdir.as_ref(),
                     cpus: &self.placement.ranks[rank as usize],
-                    stdin: self.stdin_of(rank),
+                    stdin: self.input.of_rank(rank),
                 });
                 let started = started.map_err(|error| match error {
                     StartError::Pipe(error) => failure("a pipe for output")(error),
@@ -213,14 +227,6 @@ impl Starter<'_> {
             }
         }
         Ok(())
-    }
-
-    fn stdin_of(&self, rank: u32) -> Option<i32> {
-        match (self.plan.stdin, &self.relay_end) {
-            (Stdin::Rank(reader), Some(relay)) if reader == rank => Some(relay.as_raw_fd()),
-            (Stdin::Rank(reader), None) if reader == rank => Some(0),
-            _ => None,
-        }
     }
 }
 
@@ -263,11 +269,6 @@ fn cannot_start(app: &App, failed: &SpawnError) -> Failure {
     }
 }
 
-/// The label before each line of a rank.
-pub fn label_of(rank: u32, plan: &Plan) -> Vec<u8> {
-    if plan.label { format!("[{rank}] ").into_bytes() } else { vec![] }
-}
-
 /// The two streams of a rank, which go to `targets`.
 pub fn streams_of(
     rank: u32,
@@ -276,7 +277,7 @@ pub fn streams_of(
     targets: [Targets; 2],
 ) -> [RankStream; 2] {
     [
-        RankStream::new(out, rank * 2, label_of(rank, plan), targets[0]),
-        RankStream::new(err, rank * 2 + 1, label_of(rank, plan), targets[1]),
+        RankStream::new(out, rank * 2, Label::of(plan, rank, 0), targets[0]),
+        RankStream::new(err, rank * 2 + 1, Label::of(plan, rank, 1), targets[1]),
     ]
 }

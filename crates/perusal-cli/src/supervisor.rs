@@ -275,10 +275,10 @@ impl<'a> Supervisor<'a> {
         let terminal = rustix::stdio::stdin();
         self.epoll.remove(terminal);
         if relay.wants_more() {
-            // A terminal can always be watched.
+            // A terminal and a pipe can always be watched.
             let _ = self.epoll.add(terminal, EventFlags::IN, STDIN);
         }
-        if let Some(fd) = relay.blocked_on() {
+        for fd in relay.blocked_on() {
             self.epoll.remove(fd);
             let _ = self.epoll.add(fd, EventFlags::OUT, RELAY);
         }

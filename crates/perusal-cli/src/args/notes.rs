@@ -21,6 +21,7 @@ pub(super) fn note_what_has_no_effect(plan: &mut Plan, block: &RunOptions) {
     }
     let given = [
         ("--check", block.check),
+        ("--timestamp-output", plan.timestamps),
         ("--on-deadlock", block.on_deadlock.is_some()),
         ("--share-heap", block.share_heap),
         ("--log-events", block.log_events.is_some()),

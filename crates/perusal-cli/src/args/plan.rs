@@ -8,6 +8,7 @@ use perusal::internals::placement::Policy;
 
 use crate::environment::EnvironmentChanges;
 use crate::hosts::Hosts;
+use crate::label::LabelText;
 use crate::output_files::OutputFiles;
 use crate::trace::Request;
 
@@ -26,7 +27,7 @@ pub struct App {
     pub command: Vec<OsString>,
 }
 
-/// The rank that gets standard input.
+/// Who gets standard input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Stdin {
     /// Nobody.
@@ -34,6 +35,8 @@ pub enum Stdin {
     None,
     /// This rank.
     Rank(u32),
+    /// All ranks, each a copy.
+    All,
 }
 
 /// What the launcher does about a deadlock.
@@ -55,6 +58,10 @@ pub struct Plan {
     pub apps: Vec<App>,
     /// Whether lines get their rank written before them.
     pub label: bool,
+    /// Whether lines get the time and their stream written before them.
+    pub timestamps: bool,
+    /// What else is written before lines.
+    pub prefix: Option<LabelText>,
     /// Where output goes besides.
     pub files: OutputFiles,
     /// When to give up.

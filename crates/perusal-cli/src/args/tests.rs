@@ -1,4 +1,5 @@
 use super::*;
+use perusal::internals::placement::{Bind, MachineTopology, Region};
 
 fn read(line: &str) -> Result<Plan, PlanError> {
     let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
@@ -137,7 +138,10 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(refused("-n").contains("-n needs 1 more argument"));
     assert!(refused("-n 0 a").contains("at least one rank"));
     assert!(refused("-N 0 a").contains("at least one rank"));
-    assert!(refused("--map-by ppr:2:socket a").contains("ppr:N:node"));
+    assert!(refused("--map-by ppr:2:moon a").contains("ppr:N:NAME"));
+    assert!(refused("-usize many a").contains("\"SYSTEM\""));
+    assert!(refused("-prepend-pattern %x a").contains("-prepend-pattern %x"));
+    assert!(refused("--stdin some a").contains("\"all\""));
     assert!(refused("-n x a").contains("invalid value 'x'"));
     for host in ["elsewhere.example:x", "localhost:x", "localhost:0", ":4", "[::1]x"] {
         assert!(refused(&format!("-host {host} a")).contains("HOST:RANKS"), "{host}");
@@ -174,6 +178,42 @@ fn options_of_the_whole_job() {
     assert!(read("--output tag a").unwrap().label);
     assert!(read("--display map,bind a").unwrap().report_bindings);
     assert!(!read("--display allocation --noprefix a").unwrap().report_bindings);
+}
+
+#[test]
+fn what_stands_before_lines_and_who_gets_input_is_said_as_for_other_launchers() {
+    for line in ["--timestamp-output a", "--output timestamp a", "--output tag,TIMESTAMP a"] {
+        assert!(read(line).unwrap().timestamps, "{line}");
+    }
+    assert!(read("-prepend-pattern [%r]%h a").unwrap().prefix.is_some());
+    for line in ["--stdin all a", "-s all a"] {
+        assert_eq!(read(line).unwrap().stdin, Stdin::All, "{line}");
+    }
+    let universe = |line: &str| read(line).unwrap().universe;
+    assert_eq!(
+        [universe("-usize SYSTEM a"), universe("--universe 9 a"), universe("-usize INFINITE a")],
+        [Some(6), Some(9), None]
+    );
+}
+
+#[test]
+fn so_many_ranks_on_each_part_of_the_machine_make_a_job_of_as_many() {
+    let machine = MachineTopology::load();
+    for (name, parts) in [
+        ("socket", machine.sockets()),
+        ("package", machine.sockets()),
+        ("numa", machine.numas()),
+        ("core", machine.cores()),
+        ("l3cache", machine.regions(Region::L3Cache)),
+        ("L2cache", machine.regions(Region::L2Cache)),
+    ] {
+        let line = format!("--map-by ppr:3:{name}");
+        assert_eq!(read(&format!("{line} a")).unwrap().ranks() as usize, 3 * parts.len(), "{name}");
+        assert_eq!(read(&format!("{line} -n 2 a")).unwrap().ranks(), 2, "{name}");
+    }
+    let plan = read("--npersocket 2 a").unwrap();
+    assert_eq!(plan.ranks() as usize, 2 * machine.sockets().len());
+    assert_eq!(plan.policy.bind, Bind::Region(Region::Socket));
 }
 
 #[test]
