@@ -37,7 +37,6 @@ impl Topology {
 
     /// In which order to send to `n` destinations, so that a rank that is a neighbour several times can receive in the order of
     /// its sources: in a grid, what goes up a dimension arrives from below, which is received first.
-    #[must_use]
     pub fn send_order(&self, n: usize) -> impl Iterator<Item = usize> + use<> {
         let other_direction = usize::from(matches!(self, Self::Cart(_)));
         (0..n).map(move |i| i ^ other_direction)

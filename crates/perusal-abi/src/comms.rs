@@ -98,7 +98,7 @@ const INCOMPLETE: &str =
 /// [`Error::Comm`] if there is none, or it is not complete.
 #[inline]
 pub unsafe fn find<'a>(handle: usize) -> Result<&'a Comm> {
-    // SAFETY: as the caller says.
+    // SAFETY: no thread frees the communicator while the result is in use (argument rule 2).
     let comm = unsafe { find_even_incomplete(handle) }?;
     if comm.is_open() { Ok(comm) } else { Err(Error::Comm(INCOMPLETE)) }
 }

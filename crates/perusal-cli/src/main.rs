@@ -7,7 +7,7 @@
 //! | `environment`, `preload`, `logger` | what ranks are given: variables, libraries, the event logger |
 //! | `starter`, `spawn`, `adopt` | how processes are started, and how a program without a launcher gets one |
 //! | `supervisor`, `worlds`, `universe`, `meetings`, `guests` | the loop of a running job: ranks that end, requests of ranks, ports, other jobs |
-//! | `output`, `output_files`, `sinks`, `input` | what ranks write and read |
+//! | `output`, `output_files`, `label`, `sinks`, `input` | what ranks write and read |
 //! | `reaper`, `killed`, `failure`, `hang` | ends: of a killed launcher's ranks, of killed ranks, of a failed job, of one that stands still |
 //! | `attach`, `ps`, `top`, `why` | commands that look at running jobs |
 //! | `trace`, `report` | commands for traces |
