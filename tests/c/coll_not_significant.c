@@ -35,6 +35,10 @@ int main(int argc, char **argv) {
         free(own);
         free(below);
     }
+    /* One that lies at the operands is a mistake of all ranks, and none of them takes part. */
+    CLASS(MPI_Exscan(&rank, &rank, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+    CLASS(MPI_Iexscan(&rank, &rank, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request), MPI_ERR_BUFFER);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
     MPI_Finalize();
     return verdict();
 }
