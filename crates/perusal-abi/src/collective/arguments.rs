@@ -244,7 +244,9 @@ pub fn exscan(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Res
     let datatype = recv.datatype;
     let (send, recv) = match comm.rank() {
         // Its result is not significant. But one at the operands is a mistake of all ranks: none of them takes part.
-        0 if !in_place(send.addr) && send.addr != recv.addr => elements(send).map(|own| (Some(own.clone()), own))?,
+        0 if !in_place(send.addr) && send.addr != recv.addr => {
+            elements(send).map(|own| (Some(own.clone()), own))?
+        }
         _ => operands(comm, send, recv)?,
     };
     let combine = combine(op, &recv, datatype)?;
