@@ -1,8 +1,10 @@
 //! A caller of the provider, as libfabric's inline functions are one: everything goes through the tables of the objects.
 
 mod memory;
+mod objects;
 
 pub use memory::Counted;
+pub use objects::{Opened, Part};
 
 use perusal_fi::api::*;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -60,11 +62,22 @@ pub fn ask_with(
     flags: u64,
     hints: &Info,
 ) -> Result<*mut Info, c_int> {
+    ask_of(2 << 16 | 5, node, service, flags, hints)
+}
+
+/// fi_getinfo of a version of the interface.
+pub fn ask_of(
+    version: u32,
+    node: Option<&CStr>,
+    service: Option<&CStr>,
+    flags: u64,
+    hints: &Info,
+) -> Result<*mut Info, c_int> {
     let mut info = null_mut();
     // SAFETY: as fi_getinfo(3) wants it.
     let error = unsafe {
         ((*perusal_fi::fi_prov_ini()).getinfo)(
-            2 << 16 | 5,
+            version,
             node.map_or(null(), CStr::as_ptr),
             service.map_or(null(), CStr::as_ptr),
             flags,
@@ -89,10 +102,29 @@ pub struct Node {
 }
 
 fn close(object: *mut Fid) {
-    // SAFETY: nobody uses the object any more.
+    assert_eq!(try_close(object), 0);
+}
+
+/// fi_close. Returns its error.
+fn try_close(object: *mut Fid) -> c_int {
+    // SAFETY: an object that is open, and that no thread uses now.
     unsafe {
         let close: unsafe extern "C" fn(*mut Fid) -> c_int = transmute_copy(&(*(*object).ops).function(0));
-        assert_eq!(close(object), 0);
+        close(object)
+    }
+}
+
+/// fi_control.
+///
+/// # Safety
+///
+/// `argument` is what the command wants.
+unsafe fn control<T>(object: *mut Fid, command: c_int, argument: *mut T) -> c_int {
+    // SAFETY: an object that is open; the callers promise the rest.
+    unsafe {
+        let control: unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int =
+            transmute_copy(&(*(*object).ops).function(2));
+        control(object, command, argument.cast())
     }
 }
 
@@ -176,12 +208,8 @@ impl Node {
 
     /// fi_enable.
     pub fn enable(&self) {
-        // SAFETY: an endpoint of the provider has this function.
-        unsafe {
-            let control: unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int =
-                transmute_copy(&(*(*self.ep).ops).function(2));
-            assert_eq!(control(self.ep, FI_ENABLE, null_mut()), 0);
-        }
+        // SAFETY: the command wants nothing.
+        assert_eq!(unsafe { control(self.ep, FI_ENABLE, null_mut::<c_void>()) }, 0);
     }
 
     pub fn name(&self) -> String {
@@ -257,50 +285,6 @@ impl Node {
         assert_eq!(unsafe { remove(self.av, &raw const number, 1, 0) }, 0);
     }
 
-    /// fi_eq_write of no bytes into a new event queue, and fi_eq_strerror of FI_ETRUNC.
-    pub fn events(&self) -> (isize, String) {
-        type Write = unsafe extern "C" fn(*mut Fid, u32, *const u8, usize, u64) -> isize;
-        type Text = unsafe extern "C" fn(*mut Fid, c_int, *const c_void, *mut c_char, usize) -> *const c_char;
-        let mut eq = null_mut();
-        // SAFETY: as the manual pages want it; zero is a value of every field of the attributes.
-        unsafe {
-            let attr = [0_u64; 8];
-            assert_eq!(
-                function::<Open<[u64; 8]>>(self.fabric, 0, 2)(
-                    self.fabric,
-                    &raw const attr,
-                    &raw mut eq,
-                    null_mut()
-                ),
-                0
-            );
-            let written = function::<Write>(eq, 0, 2)(eq, 1, null(), 0, 0);
-            let text = function::<Text>(eq, 0, 4)(eq, FI_ETRUNC, null(), null_mut(), 0);
-            let text = CStr::from_ptr(text).to_string_lossy().into_owned();
-            close(eq);
-            (written, text)
-        }
-    }
-
-    /// fi_cntr_open for this type of events. Returns its error.
-    pub fn open_counter(&self, events: u32) -> c_int {
-        let mut counter = null_mut();
-        // SAFETY: as the manual pages want it; zero is a value of every field of the attributes.
-        let error = unsafe {
-            let attr = CntrAttr { events, ..std::mem::zeroed() };
-            function::<Open<CntrAttr>>(self.domain, 0, 4)(
-                self.domain,
-                &raw const attr,
-                &raw mut counter,
-                null_mut(),
-            )
-        };
-        if error == 0 {
-            close(counter);
-        }
-        error
-    }
-
     /// fi_tsenddata, until it is taken or refused.
     pub fn send(&self, bytes: &[u8], to: u64, tag: u64, data: u64, context: usize) -> isize {
         loop {
@@ -358,6 +342,11 @@ impl Node {
 
     /// fi_tsendmsg of what fi_inject takes, FI_DELIVERY_COMPLETE, without a completion.
     pub fn inject_delivered(&self, bytes: &[u8], to: u64, tag: u64) -> isize {
+        self.send_flags(bytes, to, tag, FI_INJECT | FI_DELIVERY_COMPLETE)
+    }
+
+    /// fi_tsendmsg with these flags.
+    pub fn send_flags(&self, bytes: &[u8], to: u64, tag: u64, flags: u64) -> isize {
         let iov = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let msg = MsgTagged {
             iov: &raw const iov,
@@ -369,24 +358,28 @@ impl Node {
             context: null_mut(),
             data: 0,
         };
-        // SAFETY: one piece, which is copied.
+        // SAFETY: one piece, which the callers keep until the completion, or which is copied.
         unsafe {
             function::<unsafe extern "C" fn(*mut Fid, *const MsgTagged, u64) -> isize>(self.ep, 4, 5)(
                 self.ep,
                 &raw const msg,
-                FI_INJECT | FI_DELIVERY_COMPLETE,
+                flags,
             )
         }
     }
 
     /// fi_send.
     pub fn send_plain(&self, bytes: &[u8], to: u64, context: usize) {
+        assert_eq!(self.try_send_plain(bytes, to, context), 0);
+    }
+
+    /// fi_send. Returns its error.
+    pub fn try_send_plain(&self, bytes: &[u8], to: u64, context: usize) -> isize {
         type Send = unsafe extern "C" fn(*mut Fid, *const u8, usize, *mut c_void, u64, usize) -> isize;
         // SAFETY: the callers keep the bytes until the completion.
-        let error = unsafe {
+        unsafe {
             function::<Send>(self.ep, 2, 3)(self.ep, bytes.as_ptr(), bytes.len(), null_mut(), to, context)
-        };
-        assert_eq!(error, 0);
+        }
     }
 
     /// fi_recv.
@@ -564,8 +557,6 @@ impl Node {
         let mut fd = -1;
         // SAFETY: a queue, which has a descriptor; one entry for poll.
         unsafe {
-            let control: unsafe extern "C" fn(*mut Fid, c_int, *mut c_int) -> c_int =
-                transmute_copy(&(*(*self.cq).ops).function(2));
             assert_eq!(control(self.cq, FI_GETWAIT, &raw mut fd), 0);
             let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
             libc::poll(&raw mut poll, 1, milliseconds) == 1

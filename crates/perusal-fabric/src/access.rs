@@ -451,7 +451,8 @@ impl Core {
     }
 
     fn find(&self, pieces: &[Remote], access: u64) -> Result<Found, i32> {
-        self.regions.as_ref().ok_or(FI_EKEYREJECTED)?.find(pieces, access)
+        let found = self.regions.as_ref().ok_or(FI_EKEYREJECTED)?.find(pieces, access)?;
+        if self.serves & access == access { Ok(found) } else { Err(FI_EACCES) }
     }
 
     /// Tells the origin of an access where its region is, if it wants to know and the region is one piece.
@@ -463,7 +464,7 @@ impl Core {
             return;
         }
         if let [(at, len)] = *region.pieces {
-            let words = [region.key, generation, region.base, at, len as u64, region.access];
+            let words = [region.key, generation, region.base, at, len as u64, region.access & self.serves];
             let mut bytes = vec![0; 8 * words.len()].into_boxed_slice();
             wire::words(words, &mut bytes);
             self.peers.answer(peer, wire::control(wire::REGION, 0), bytes);

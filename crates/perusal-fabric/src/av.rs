@@ -3,14 +3,13 @@
 use crate::api::*;
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
-use crate::name::{NAME_BYTES, Name};
+use crate::name::{NAME_BYTES, Name, SCHEME};
 use crate::object::{Object, Tables, close, give, table, with};
 use crate::service::Service;
 use libc::{c_char, c_int, c_void};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
 
 /// The table, and the endpoints that use it.
 #[derive(Debug, Default)]
@@ -80,8 +79,12 @@ pub unsafe extern "C" fn open(
 ) -> c_int {
     // SAFETY: caller rule 3: a valid structure.
     let attr = unsafe { &mut *attr };
-    // FI_EVENT (as FI_COMPLETION) asks for insertions to be reported to an event queue, a name for a table that processes share.
-    if attr.flags & FI_COMPLETION != 0 || !attr.name.is_null() || attr.rx_ctx_bits != 0 {
+    // FI_EVENT (as FI_COMPLETION) asks for insertions to be reported to an event queue, FI_AV_USER_ID for completions with numbers of the caller's, a name
+    // (FI_READ wants one) for a table that processes share.
+    if attr.flags & (FI_COMPLETION | FI_READ | FI_AV_USER_ID) != 0
+        || !attr.name.is_null()
+        || attr.rx_ctx_bits != 0
+    {
         return -FI_ENOSYS;
     }
     if attr.kind == 0 {
@@ -92,8 +95,8 @@ pub unsafe extern "C" fn open(
     }
     // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object.
     unsafe {
-        let lock = with(domain, |domain: &Domain| Arc::clone(&domain.lock));
-        give(FI_CLASS_AV, &FID, [table(&AV)], &lock, Rc::new(Vector::default()), context, out)
+        let ties = with(domain, |domain: &Domain| domain.ties());
+        give(FI_CLASS_AV, &FID, [table(&AV)], ties, Rc::new(Vector::default()), context, out)
     }
 }
 
@@ -103,6 +106,8 @@ unsafe extern "C" fn bind(_: *mut Fid, _: *mut Fid, _: u64) -> c_int {
 
 /// FI_SYNC_ERR: errors of single addresses go to an array of the caller's.
 const FI_SYNC_ERR: u64 = 1 << 58;
+/// What would have completions or the network name other things than the numbers and addresses of the vector.
+const REFUSED: u64 = FI_AV_USER_ID | FI_AUTH_KEY;
 
 unsafe extern "C" fn insert(
     av: *mut Fid,
@@ -112,17 +117,15 @@ unsafe extern "C" fn insert(
     flags: u64,
     context: *mut c_void,
 ) -> c_int {
+    if flags & REFUSED != 0 {
+        return -FI_EBADFLAGS;
+    }
     let insert = |av: &Av| {
         let mut inserted = 0;
-        let mut next = addresses;
+        // SAFETY: caller rule 3: `count` addresses.
+        let mut texts = unsafe { Texts::new(addresses, count) };
         for at in 0..count {
-            // SAFETY: caller rule 3: `count` names, one behind the other, each with a zero at its end.
-            let bytes = unsafe {
-                let bytes = std::slice::from_raw_parts(next, libc::strnlen(next.cast(), NAME_BYTES));
-                next = next.add(bytes.len() + 1);
-                bytes
-            };
-            let name = named(bytes);
+            let name = texts.take().ok_or(FI_EINVAL).and_then(named);
             let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
             inserted += c_int::from(name.is_ok());
             // SAFETY: caller rule 3: `count` places, or none; and as many errors where it asks for them.
@@ -141,6 +144,41 @@ unsafe extern "C" fn insert(
     unsafe { with(av, insert) }
 }
 
+/// The addresses of a call: an array of pointers to texts, as fi_av(3) says, or texts one behind the other, as libfabric's shm takes them and fi_getname
+/// gives one. Each ends with a zero.
+struct Texts {
+    next: *const u8,
+    are_apart: bool,
+}
+
+impl Texts {
+    /// # Safety
+    ///
+    /// There are `count` addresses at `at`.
+    unsafe fn new(at: *const u8, count: usize) -> Self {
+        /// Where no process has memory, and where it ends; the byte above may be a tag of the pointer's.
+        const PLACES: std::ops::Range<u64> = 4096..1 << 48;
+        // SAFETY: a text of ours has more than eight bytes, and so have the pointers. It is compared up to the first byte that differs.
+        let is_text = || unsafe { libc::strncmp(at.cast(), SCHEME.as_ptr().cast(), SCHEME.len()) == 0 };
+        // SAFETY: as many bytes as a pointer has.
+        let first = || unsafe { at.cast::<u64>().read_unaligned() } << 8 >> 8;
+        // No text of another provider's has a zero as its seventh byte, unless it ends there.
+        Self { next: at, are_apart: count > 0 && !is_text() && PLACES.contains(&first()) }
+    }
+
+    /// The next address; `None` where there is no text.
+    fn take(&mut self) -> Option<&[u8]> {
+        // SAFETY: as many texts or pointers as `new` was promised, each text with a zero at its end.
+        unsafe {
+            let text =
+                if self.are_apart { self.next.cast::<*const u8>().read_unaligned() } else { self.next };
+            let len = if text.is_null() { 0 } else { libc::strnlen(text.cast(), NAME_BYTES) };
+            self.next = self.next.add(if self.are_apart { size_of::<*const u8>() } else { len + 1 });
+            (!text.is_null()).then(|| std::slice::from_raw_parts(text, len))
+        }
+    }
+}
+
 /// The endpoint with this address, which may be that of a service: then who has the name now.
 fn named(bytes: &[u8]) -> Result<Name, c_int> {
     if let Some(name) = Name::parse(bytes) {
@@ -154,17 +192,25 @@ unsafe extern "C" fn insert_service(
     node: *const c_char,
     service: *const c_char,
     out: *mut u64,
-    _flags: u64,
-    _context: *mut c_void,
+    flags: u64,
+    context: *mut c_void,
 ) -> c_int {
+    if flags & REFUSED != 0 {
+        return -FI_EBADFLAGS;
+    }
     // SAFETY: caller rule 3: C strings, or null.
-    let asked = unsafe { crate::info::asked(node, service) };
+    let asked = unsafe { crate::info::asked(node, service, 0) };
     let insert = |av: &Av| {
         let name = asked.as_deref().ok_or(FI_EADDRNOTAVAIL).and_then(named);
-        if !out.is_null() {
-            let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
-            // SAFETY: caller rule 3: a place, or none.
-            unsafe { *out = number };
+        let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
+        // SAFETY: caller rule 3: a place for the number, or none; and one for the error where it is asked for.
+        unsafe {
+            if !out.is_null() {
+                *out = number;
+            }
+            if flags & FI_SYNC_ERR != 0 && !context.is_null() {
+                *context.cast::<c_int>() = name.err().unwrap_or(0);
+            }
         }
         name.map_or_else(|error| -error, |_| 1)
     };
@@ -172,7 +218,10 @@ unsafe extern "C" fn insert_service(
     unsafe { with(av, insert) }
 }
 
-unsafe extern "C" fn remove(av: *mut Fid, numbers: *const u64, count: usize, _: u64) -> c_int {
+unsafe extern "C" fn remove(av: *mut Fid, numbers: *const u64, count: usize, flags: u64) -> c_int {
+    if flags & REFUSED != 0 {
+        return -FI_EBADFLAGS;
+    }
     let remove = |av: &Av| {
         for at in 0..count {
             // SAFETY: caller rule 3: `count` numbers.

@@ -7,7 +7,6 @@ use crate::queue::{Awaited, Counter};
 use crate::wait::{control, left_of, pause};
 use libc::{c_int, c_void};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// A counter.
@@ -48,14 +47,14 @@ pub unsafe extern "C" fn open(
     if events != 0 || ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait) {
         return -FI_ENOSYS;
     }
-    let counter = Rc::new(Counter::default());
+    let counter = Rc::new(Counter::new(wait));
     if let (FI_WAIT_FD, Err(error)) = (wait, counter.make_waker()) {
         return -error;
     }
     // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object.
     unsafe {
-        let lock = with(domain, |domain: &Domain| Arc::clone(&domain.lock));
-        give(FI_CLASS_CNTR, &FID, [table(&CNTR)], &lock, counter, context, out)
+        let ties = with(domain, |domain: &Domain| domain.ties());
+        give(FI_CLASS_CNTR, &FID, [table(&CNTR)], ties, counter, context, out)
     }
 }
 

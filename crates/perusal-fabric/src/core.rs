@@ -50,6 +50,8 @@ pub struct Core {
     pub shares: bool,
     /// What peers may access; `None`: no accesses are served.
     pub regions: Option<Rc<Regions>>,
+    /// FI_REMOTE_READ, FI_REMOTE_WRITE: what peers may do by this endpoint, whatever a region allows.
+    pub serves: u64,
     /// How often announced sends were ended while peers could still copy (cancel rule).
     pub(crate) cancels: u32,
 }
@@ -73,6 +75,7 @@ impl Core {
             min_multi_recv: 64,
             shares: true,
             regions: None,
+            serves: FI_REMOTE_READ | FI_REMOTE_WRITE,
             cancels: 0,
         }
     }

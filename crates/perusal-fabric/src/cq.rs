@@ -7,7 +7,6 @@ use crate::queue::{Awaited, Queue};
 use crate::wait::{control, left_of, pause};
 use libc::{c_char, c_int, c_void};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// A completion queue.
@@ -51,14 +50,14 @@ pub unsafe extern "C" fn open(
         return -FI_EINVAL;
     }
     let format = if format == FI_CQ_FORMAT_UNSPEC { FI_CQ_FORMAT_CONTEXT } else { format };
-    let queue = Rc::new(Queue::new(format));
+    let queue = Rc::new(Queue::new(format, wait));
     if let (FI_WAIT_FD, Err(error)) = (wait, queue.make_waker()) {
         return -error;
     }
     // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object.
     unsafe {
-        let lock = with(domain, |domain: &Domain| Arc::clone(&domain.lock));
-        give(FI_CLASS_CQ, &FID, [table(&CQ)], &lock, queue, context, out)
+        let ties = with(domain, |domain: &Domain| domain.ties());
+        give(FI_CLASS_CQ, &FID, [table(&CQ)], ties, queue, context, out)
     }
 }
 

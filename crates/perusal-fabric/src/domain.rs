@@ -3,14 +3,13 @@
 use crate::api::*;
 use crate::endpoint::Endpoint;
 use crate::lock::Lock;
-use crate::object::{Object, Tables, close, give, table, with};
+use crate::object::{Object, Tables, Ties, close, give, table, with};
 use crate::region::Regions;
 use crate::{av, cntr, cq, ep, mr, rma, wait};
 use libc::{c_int, c_void};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
 
 type FabricHead = (*const c_void, u32);
 type Fabric = Object<FabricHead, ()>;
@@ -33,9 +32,9 @@ static FABRIC: Table<6> = Table::new([
 pub unsafe extern "C" fn fabric(attr: *mut FabricAttr, out: *mut *mut Fid, context: *mut c_void) -> c_int {
     // SAFETY: caller rule 3: a valid structure.
     let version = unsafe { (*attr).api_version };
-    let lock = Arc::new(Lock::default());
+    let head = (table(&FABRIC), version);
     // SAFETY: caller rule 3: a place for the object.
-    unsafe { give(FI_CLASS_FABRIC, &FABRIC_FID, (table(&FABRIC), version), &lock, (), context, out) }
+    unsafe { give(FI_CLASS_FABRIC, &FABRIC_FID, head, Ties::default(), (), context, out) }
 }
 
 type DomainHead = Tables<2>;
@@ -66,8 +65,14 @@ impl Shared {
     }
 }
 
-static DOMAIN_FID: FidOps =
-    FidOps::new([close::<DomainHead, Rc<Shared>> as *const (), NONE, NONE, NONE, NONE, NONE]);
+static DOMAIN_FID: FidOps = FidOps::new([
+    close::<DomainHead, Rc<Shared>> as *const (),
+    NONE,
+    mr::control_keys as *const (),
+    NONE,
+    NONE,
+    NONE,
+]);
 static DOMAIN: Table<11> = Table::new([
     av::open as *const (),
     cq::open as *const (),
@@ -82,7 +87,7 @@ static DOMAIN: Table<11> = Table::new([
     endpoint2 as *const (),
 ]);
 unsafe extern "C" fn domain(
-    _: *mut Fid,
+    fabric: *mut Fid,
     info: *const Info,
     out: *mut *mut Fid,
     context: *mut c_void,
@@ -90,14 +95,17 @@ unsafe extern "C" fn domain(
     // SAFETY: caller rule 3: a valid structure.
     let attr = unsafe { (*info).domain_attr.as_ref() };
     let threading = attr.map_or(FI_THREAD_SAFE, |attr| attr.threading);
-    let lock = Arc::new(Lock::new(threading != FI_THREAD_DOMAIN));
     let mode = attr.map_or(0, |attr| attr.mr_mode);
     let asks = |bit| mode == FI_MR_BASIC || mode & bit != 0;
     let regions = Rc::new(Regions::new(asks(FI_MR_VIRT_ADDR), asks(FI_MR_PROV_KEY)));
     let shared = Rc::new(Shared { regions, endpoints: RefCell::default() });
     let head = [table(&DOMAIN), table(&mr::TABLE)];
-    // SAFETY: caller rule 3: a place for the object.
-    unsafe { give(FI_CLASS_DOMAIN, &DOMAIN_FID, head, &lock, shared, context, out) }
+    // SAFETY: caller rule 1: a fabric of ours; caller rule 3: a place for the object.
+    unsafe {
+        let uses = vec![(*fabric.cast::<Fabric>()).users.clone()];
+        let ties = Ties::of(Lock::new(threading != FI_THREAD_DOMAIN), uses);
+        give(FI_CLASS_DOMAIN, &DOMAIN_FID, head, ties, shared, context, out)
+    }
 }
 
 unsafe extern "C" fn domain2(
@@ -132,7 +140,8 @@ unsafe extern "C" fn endpoint2(
 
 /// An event and its bytes.
 type Events = RefCell<VecDeque<(u32, Box<[u8]>)>>;
-type Eq = Object<Tables<1>, Events>;
+/// An event queue.
+pub type Eq = Object<Tables<1>, Events>;
 
 static EQ_FID: FidOps = FidOps::new([close::<Tables<1>, Events> as *const (), NONE, NONE, NONE, NONE, NONE]);
 static EQ: Table<5> = Table::new([
@@ -163,12 +172,13 @@ unsafe extern "C" fn eq_open(
     if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD].contains(&wait) {
         return -FI_ENOSYS;
     }
-    // SAFETY: caller rule 1: a fabric of ours.
-    let _ = unsafe { with(fabric, |fabric: &Fabric| fabric.head.1) };
-    // Threads may write and read at once.
-    let lock = Arc::new(Lock::new(true));
-    // SAFETY: caller rule 3: a place for the object.
-    unsafe { give(FI_CLASS_EQ, &EQ_FID, [table(&EQ)], &lock, Events::default(), context, out) }
+    // SAFETY: caller rule 1: a fabric of ours; caller rule 3: a place for the object.
+    unsafe {
+        let uses = vec![(*fabric.cast::<Fabric>()).users.clone()];
+        // Threads may write and read at once.
+        let ties = Ties::of(Lock::new(true), uses);
+        give(FI_CLASS_EQ, &EQ_FID, [table(&EQ)], ties, Events::default(), context, out)
+    }
 }
 
 unsafe extern "C" fn eq_read(eq: *mut Fid, event: *mut u32, buf: *mut u8, len: usize, flags: u64) -> isize {

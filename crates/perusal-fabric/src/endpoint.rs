@@ -150,8 +150,8 @@ impl Endpoint {
 
     /// Lets peers know where a region is, if it is one piece.
     pub fn add_region(&self, region: &Region) {
-        if let ([(at, len)], true) = (&region.pieces[..], region.access != 0) {
-            let (base, access) = (region.base, region.access);
+        let (base, access) = (region.base, region.access & self.core.serves);
+        if let ([(at, len)], true) = (&region.pieces[..], access != 0) {
             // A region without an entry is asked for.
             self.segment
                 .words()

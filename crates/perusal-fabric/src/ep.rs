@@ -5,9 +5,9 @@ use crate::av::Av;
 use crate::cntr::Cntr;
 use crate::core::EAGER_LIMIT;
 use crate::cq::Cq;
-use crate::domain::Domain;
+use crate::domain::{Domain, Eq};
 use crate::endpoint::Endpoint;
-use crate::info::IOV_LIMIT;
+use crate::info::{IOV_LIMIT, RX_FLAGS, TX_FLAGS};
 use crate::object::{Object, Tables, close, give, locked, table, with};
 use crate::operation::{Receive, Send, Several};
 use crate::rma;
@@ -16,7 +16,6 @@ use crate::spans::Spans;
 use libc::{c_int, c_void, iovec};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// An endpoint and how it is bound.
 #[derive(Debug)]
@@ -30,18 +29,6 @@ pub struct Bindings {
     select_receives: Cell<bool>,
     has_addresses: Cell<bool>,
     enabled: Cell<bool>,
-}
-
-impl Bindings {
-    /// Whether operations may be called: an endpoint is enabled before (fi_endpoint(3)).
-    ///
-    /// # Errors
-    ///
-    /// FI_EOPBADSTATE.
-    #[inline(always)]
-    pub fn check_enabled(&self) -> Result<(), i32> {
-        if self.enabled.get() { Ok(()) } else { Err(FI_EOPBADSTATE) }
-    }
 }
 
 /// An endpoint.
@@ -80,7 +67,8 @@ static TAGGED: Table<9> = Table::new([
     tsenddata as *const (),
     tinjectdata as *const (),
 ]);
-static COLLECTIVE: Table<8> = Table::new([NONE; 8]);
+/// What an endpoint has in place of functions that it was not opened for.
+static NOTHING: Table<13> = Table::new([NONE; 13]);
 
 /// `endpoint` of a domain.
 ///
@@ -97,7 +85,7 @@ pub unsafe extern "C" fn open(
     let (caps, send_flags, receive_flags) = unsafe {
         let info = &*info;
         (
-            info.caps,
+            crate::info::granted(info.caps),
             info.tx_attr.as_ref().map_or(0, |tx| tx.op_flags),
             info.rx_attr.as_ref().map_or(0, |rx| rx.op_flags),
         )
@@ -113,6 +101,8 @@ pub unsafe extern "C" fn open(
         Err(error) => return -error,
     };
     endpoint.core.directed = caps & FI_DIRECTED_RECV != 0;
+    let is_target = caps & (FI_RMA | FI_ATOMIC) != 0;
+    endpoint.core.serves = if is_target { caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) } else { 0 };
     let bindings = Bindings {
         endpoint: Rc::new(RefCell::new(endpoint)),
         send_flags: Cell::new(send_flags),
@@ -122,101 +112,163 @@ pub unsafe extern "C" fn open(
         has_addresses: Cell::new(false),
         enabled: Cell::new(false),
     };
+    // Nothing but what was asked for (fi_getinfo(3)).
+    let asked = |which, table| if caps & which != 0 { table } else { self::table(&NOTHING) };
     let head = [
         table(&OPS),
         table(&CM),
-        table(&MESSAGES),
-        table(&rma::RMA),
-        table(&TAGGED),
-        table(&rma::ATOMIC),
-        table(&COLLECTIVE),
+        asked(FI_MSG, table(&MESSAGES)),
+        asked(FI_RMA, table(&rma::RMA)),
+        asked(FI_TAGGED, table(&TAGGED)),
+        asked(FI_ATOMIC, table(&rma::ATOMIC)),
+        table(&NOTHING),
     ];
     // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object.
     unsafe {
-        let lock = with(domain, |domain: &Domain| {
+        let ties = with(domain, |domain: &Domain| {
             domain.value.add(&bindings.endpoint);
-            Arc::clone(&domain.lock)
+            domain.ties()
         });
-        give(FI_CLASS_EP, &FID, head, &lock, bindings, context, out)
+        give(FI_CLASS_EP, &FID, head, ties, bindings, context, out)
     }
 }
+
+/// Flags of a queue or a counter that name operations; FI_TRANSMIT is FI_SEND.
+const OPERATIONS: u64 = FI_SEND | FI_RECV;
+const ACCESSES: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 unsafe extern "C" fn bind(ep: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: caller rule 1: an object of the same domain.
+    // SAFETY: caller rule 1: an object.
     let class = unsafe { (*other).class };
-    let bind = |ep: &Ep| {
-        let endpoint = &ep.value.endpoint;
-        match class {
-            FI_CLASS_AV => {
-                // SAFETY: its class says that it is one of ours; the lock of the domain is held.
-                unsafe { &*other.cast::<Av>() }.value.bind(endpoint);
-                ep.value.has_addresses.set(true);
-            }
-            FI_CLASS_CQ => {
-                // SAFETY: its class says that it is one of ours; the lock of the domain is held.
-                let queue = &unsafe { &*other.cast::<Cq>() }.value;
-                queue.bound.add(endpoint);
-                let select = flags & FI_SELECTIVE_COMPLETION != 0;
-                let reports = &mut endpoint.borrow_mut().core.reports;
-                if flags & FI_SEND != 0 {
-                    reports.send_queue = Some(Rc::clone(queue));
-                    ep.value.select_sends.set(select);
-                }
-                if flags & FI_RECV != 0 {
-                    reports.receive_queue = Some(Rc::clone(queue));
-                    ep.value.select_receives.set(select);
-                }
-            }
-            FI_CLASS_CNTR => {
-                // SAFETY: its class says that it is one of ours; the lock of the domain is held.
-                let counter = &unsafe { &*other.cast::<Cntr>() }.value;
-                counter.bound.add(endpoint);
-                if flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) != 0 {
-                    endpoint.borrow_mut().count_accesses();
-                }
-                let reports = &mut endpoint.borrow_mut().core.reports;
-                let accesses = flags & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE);
-                if accesses != 0 {
-                    reports.access_counters.push((accesses, Rc::clone(counter)));
-                }
-                if flags & FI_SEND != 0 {
-                    reports.send_counters.push(Rc::clone(counter));
-                }
-                if flags & FI_RECV != 0 {
-                    reports.receive_counters.push(Rc::clone(counter));
-                }
-            }
-            FI_CLASS_EQ => {}
-            _ => return -FI_ENOSYS,
+    let bind = |ep: &Ep| match class {
+        // SAFETY: its class says that it is one of ours.
+        FI_CLASS_AV => bind_addresses(ep, unsafe { &*other.cast::<Av>() }),
+        // SAFETY: its class says that it is one of ours.
+        FI_CLASS_CQ => bind_queue(ep, unsafe { &*other.cast::<Cq>() }, flags),
+        // SAFETY: its class says that it is one of ours.
+        FI_CLASS_CNTR => bind_counter(ep, unsafe { &*other.cast::<Cntr>() }, flags),
+        FI_CLASS_EQ => {
+            // SAFETY: its class says that it is one of ours.
+            ep.uses(unsafe { &(*other.cast::<Eq>()).users });
+            Ok(())
         }
-        0
+        _ => Err(FI_ENOSYS),
     };
     // SAFETY: caller rule 1: an endpoint of ours.
-    unsafe { with(ep, bind) }
+    unsafe { with(ep, bind) }.map_or_else(|error| -error, |()| 0)
 }
 
-unsafe extern "C" fn control(ep: *mut Fid, command: c_int, _: *mut c_void) -> c_int {
-    let enable = |ep: &Ep| {
-        let endpoint = ep.value.endpoint.borrow();
-        let reports = &endpoint.core.reports;
-        if !ep.value.has_addresses.get() {
-            return -FI_ENOAV;
-        }
-        let sends = reports.send_queue.is_some()
-            || !reports.send_counters.is_empty()
-            || !reports.access_counters.is_empty();
-        let receives = reports.receive_queue.is_some() || !reports.receive_counters.is_empty();
-        if !sends && !receives {
-            return -FI_ENOCQ;
-        }
-        ep.value.enabled.set(true);
-        0
-    };
-    match command {
-        // SAFETY: caller rule 1: an endpoint of ours.
-        FI_ENABLE => unsafe { with(ep, enable) },
-        _ => -FI_ENOSYS,
+/// Of one vector the numbers of addresses are meant: there is no second one (fi_endpoint(3)).
+fn bind_addresses(ep: &Ep, av: &Av) -> Result<(), c_int> {
+    ep.check_domain(av)?;
+    if ep.value.has_addresses.replace(true) {
+        return Err(FI_EINVAL);
     }
+    av.value.bind(&ep.value.endpoint);
+    ep.uses(&av.users);
+    Ok(())
+}
+
+fn bind_queue(ep: &Ep, cq: &Cq, flags: u64) -> Result<(), c_int> {
+    ep.check_domain(cq)?;
+    if flags & !(OPERATIONS | FI_SELECTIVE_COMPLETION) != 0 || flags & OPERATIONS == 0 {
+        return Err(FI_EBADFLAGS);
+    }
+    let reports = &mut ep.value.endpoint.borrow_mut().core.reports;
+    let has_one = |which, queue: &Option<_>| flags & which != 0 && queue.is_some();
+    if has_one(FI_SEND, &reports.send_queue) || has_one(FI_RECV, &reports.receive_queue) {
+        return Err(FI_EINVAL);
+    }
+    let select = flags & FI_SELECTIVE_COMPLETION != 0;
+    if flags & FI_SEND != 0 {
+        reports.send_queue = Some(Rc::clone(&cq.value));
+        ep.value.select_sends.set(select);
+    }
+    if flags & FI_RECV != 0 {
+        reports.receive_queue = Some(Rc::clone(&cq.value));
+        ep.value.select_receives.set(select);
+    }
+    cq.value.bound.add(&ep.value.endpoint);
+    ep.uses(&cq.users);
+    Ok(())
+}
+
+fn bind_counter(ep: &Ep, cntr: &Cntr, flags: u64) -> Result<(), c_int> {
+    ep.check_domain(cntr)?;
+    if flags & !(OPERATIONS | ACCESSES) != 0 || flags == 0 {
+        return Err(FI_EBADFLAGS);
+    }
+    let counter = &cntr.value;
+    counter.bound.add(&ep.value.endpoint);
+    let endpoint = &mut ep.value.endpoint.borrow_mut();
+    if flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) != 0 {
+        endpoint.count_accesses();
+    }
+    let reports = &mut endpoint.core.reports;
+    if flags & ACCESSES != 0 {
+        reports.access_counters.push((flags & ACCESSES, Rc::clone(counter)));
+    }
+    if flags & FI_SEND != 0 {
+        reports.send_counters.push(Rc::clone(counter));
+    }
+    if flags & FI_RECV != 0 {
+        reports.receive_counters.push(Rc::clone(counter));
+    }
+    ep.uses(&cntr.users);
+    Ok(())
+}
+
+unsafe extern "C" fn control(ep: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
+    let control = |ep: &Ep| match command {
+        FI_ENABLE => enable(ep),
+        // SAFETY: caller rule 3: a place for flags.
+        FI_GETOPSFLAG => flags_of(ep, unsafe { *argument.cast::<u64>() }).map(|(flags, ..)| {
+            // SAFETY: the same place.
+            unsafe { *argument.cast() = flags.get() };
+        }),
+        FI_SETOPSFLAG => {
+            // SAFETY: caller rule 3: flags.
+            let asked = unsafe { *argument.cast::<u64>() };
+            flags_of(ep, asked).and_then(|(flags, which, known)| {
+                let new = asked & !which;
+                if new & !known != 0 {
+                    return Err(FI_EBADFLAGS);
+                }
+                flags.set(new);
+                Ok(())
+            })
+        }
+        _ => Err(FI_ENOSYS),
+    };
+    // SAFETY: caller rule 1: an endpoint of ours.
+    unsafe { with(ep, control) }.map_or_else(|error| -error, |()| 0)
+}
+
+/// The flags of operations that are called without flags, of those that send (FI_TRANSMIT) or those that receive (FI_RECV); what names them, and which
+/// flags there are.
+fn flags_of(ep: &Ep, asked: u64) -> Result<(&Cell<u64>, u64, u64), c_int> {
+    match asked & OPERATIONS {
+        FI_SEND => Ok((&ep.value.send_flags, FI_SEND, TX_FLAGS)),
+        FI_RECV => Ok((&ep.value.receive_flags, FI_RECV, RX_FLAGS)),
+        _ => Err(FI_EINVAL),
+    }
+}
+
+fn enable(ep: &Ep) -> Result<(), c_int> {
+    let endpoint = ep.value.endpoint.borrow();
+    let reports = &endpoint.core.reports;
+    if !ep.value.has_addresses.get() {
+        return Err(FI_ENOAV);
+    }
+    let sends = reports.send_queue.is_some()
+        || !reports.send_counters.is_empty()
+        || !reports.access_counters.is_empty();
+    let receives = reports.receive_queue.is_some() || !reports.receive_counters.is_empty();
+    if !sends && !receives {
+        return Err(FI_ENOCQ);
+    }
+    ep.value.enabled.set(true);
+    Ok(())
 }
 
 unsafe extern "C" fn getname(ep: *mut Fid, out: *mut u8, len: *mut usize) -> c_int {
@@ -307,6 +359,24 @@ struct To {
 
 const DELIVERY: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
 
+/// Flags of a call that ask for what the provider does not offer: whoever relies on it is to know.
+const REFUSED: u64 = FI_TRIGGER | FI_FENCE | FI_COMMIT_COMPLETE;
+
+impl Bindings {
+    /// Checks that operations may be called, an endpoint being enabled before (fi_endpoint(3)), and with the flags of this call, if it has some.
+    ///
+    /// # Errors
+    ///
+    /// FI_EOPBADSTATE, FI_EBADFLAGS.
+    #[inline(always)]
+    pub fn check_call(&self, flags: Option<u64>) -> Result<(), i32> {
+        if !self.enabled.get() {
+            return Err(FI_EOPBADSTATE);
+        }
+        if flags.is_some_and(|flags| flags & REFUSED != 0) { Err(FI_EBADFLAGS) } else { Ok(()) }
+    }
+}
+
 /// # Safety
 ///
 /// `ep` is an endpoint of ours; the buffers are as [`Spans`] wants them.
@@ -314,7 +384,7 @@ const DELIVERY: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
 unsafe fn send_to(ep: *mut Fid, spans: Spans, to: To) -> isize {
     // SAFETY: an endpoint of ours, as the caller promises.
     let (ep, _locked) = unsafe { locked::<Tables<7>, Bindings>(ep) };
-    if let Err(error) = ep.value.check_enabled() {
+    if let Err(error) = ep.value.check_call(to.flags) {
         return answer(Err(error));
     }
     let flags = to.flags.unwrap_or_else(|| ep.value.send_flags.get());
@@ -354,7 +424,7 @@ struct From {
 unsafe fn receive_from(ep: *mut Fid, spans: Spans, from: From) -> isize {
     // SAFETY: an endpoint of ours, as the caller promises.
     let (ep, _locked) = unsafe { locked::<Tables<7>, Bindings>(ep) };
-    if let Err(error) = ep.value.check_enabled() {
+    if let Err(error) = ep.value.check_call(from.flags) {
         return answer(Err(error));
     }
     let flags = from.flags.unwrap_or_else(|| ep.value.receive_flags.get());

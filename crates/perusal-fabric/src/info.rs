@@ -18,6 +18,8 @@ pub const CAPS: u64 = PRIMARY
     | FI_LOCAL_COMM
     | FI_SOURCE
     | FI_DIRECTED_RECV;
+/// Whom an endpoint reaches: a provider tells that also who does not ask (fi_getinfo(3)).
+const COMMUNICATION: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
 /// FI_REMOTE_CQ_DATA is a flag of operations; as a capability some callers ask for it, too.
 const FI_REMOTE_CQ_DATA_CAP: u64 = FI_REMOTE_CQ_DATA;
 /// Which of them an endpoint has without being asked.
@@ -36,22 +38,28 @@ const RX_CAPS: u64 = PRIMARY
     | FI_MULTI_RECV
     | FI_SOURCE
     | FI_DIRECTED_RECV;
-const TX_FLAGS: u64 =
+pub const TX_FLAGS: u64 =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
-const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;
+pub const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;
 /// Operations that an endpoint says it takes where no number is asked for; what it can have under way is not limited.
 const DEPTH: usize = 256;
 /// Pieces of a message.
 pub const IOV_LIMIT: usize = 64;
+/// Bytes of the longest message.
+const MESSAGE_LIMIT: usize = isize::MAX as usize;
+const PROTOCOL_VERSION: u32 = 1;
+/// The version of the interface that brought modes of registration beyond the two old ones: 1.5.
+const MODES: u32 = 1 << 16 | 5;
 /// Orders are kept among accesses, of at most [`EAGER_LIMIT`] bytes, and among messages.
 const ORDERS: u64 =
     FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_ACCESSES;
 
-/// The modes of registration that the domain needs of the caller: none, unless the caller knows only the two old ones. A caller that sets others
-/// before it opens the domain has them.
-fn mr_mode(hinted: i32) -> i32 {
+/// The modes of registration that the domain needs of the caller: none, unless the caller knows only the two old ones, as callers of old versions
+/// do. A caller that sets others before it opens the domain has them.
+fn mr_mode(hinted: i32, version: u32) -> i32 {
     match hinted {
         FI_MR_BASIC | FI_MR_SCALABLE => hinted,
+        _ if version < MODES => FI_MR_SCALABLE,
         _ => 0,
     }
 }
@@ -74,28 +82,14 @@ fn offered() -> u64 {
     CAPS | if one_node || crate::remote::wanted().is_some() { FI_REMOTE_COMM } else { 0 }
 }
 
-/// What of `hints` decides, out of structures that may be missing.
-#[derive(Debug, Default)]
-struct Wanted {
-    caps: u64,
-    threading: u32,
-    av_type: u32,
-    mr_mode: i32,
-    /// Operations under way, to send and to receive.
-    depth: [usize; 2],
-}
-
-/// Whether an endpoint meets the hints.
+/// Whether an endpoint meets the hints: what they ask for is offered, and no number in them is larger than what the offer can say.
 ///
 /// # Safety
 ///
-/// `hints` is null or a valid `struct fi_info`.
-unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
-    // SAFETY: null or a valid structure, as the caller promises.
-    let Some(hints) = (unsafe { hints.as_ref() }) else { return Some(Wanted::default()) };
-    let mut wanted = Wanted { caps: hints.caps, ..Wanted::default() };
+/// `hints` is a valid `struct fi_info`.
+unsafe fn meets(hints: &Info) -> bool {
     let offered = offered();
-    let mut fits = hints.caps & !offered == 0 && (hints.addr_format == 0 || hints.addr_format == FI_ADDR_STR);
+    let mut meets = hints.caps & !offered == 0 && [0, FI_ADDR_STR].contains(&hints.addr_format);
     // SAFETY: pointers of a valid `struct fi_info` are null or valid.
     let (ep, domain, tx, rx, fabric) = unsafe {
         (
@@ -107,39 +101,42 @@ unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
         )
     };
     if let Some(ep) = ep {
-        fits &= ep.kind == 0 || ep.kind == FI_EP_RDM;
-        fits &= ep.protocol == 0 || ep.protocol == PROTOCOL;
-        fits &= ep.tx_ctx_cnt <= 1 && ep.rx_ctx_cnt <= 1 && ep.msg_prefix_size == 0 && ep.auth_key_size == 0;
+        meets &= [0, FI_EP_RDM].contains(&ep.kind);
+        meets &= [0, PROTOCOL].contains(&ep.protocol) && ep.protocol_version <= PROTOCOL_VERSION;
+        meets &= ep.tx_ctx_cnt <= 1 && ep.rx_ctx_cnt <= 1 && ep.msg_prefix_size == 0 && ep.auth_key_size == 0;
+        meets &= ep.max_msg_size <= MESSAGE_LIMIT;
         let ordered = [ep.max_order_raw_size, ep.max_order_war_size, ep.max_order_waw_size];
-        fits &= ordered.into_iter().all(|size| size <= EAGER_LIMIT);
+        meets &= ordered.into_iter().all(|size| size <= EAGER_LIMIT);
     }
     if let Some(domain) = domain {
-        fits &= domain.control_progress != 1 && domain.data_progress != 1;
-        fits &= domain.cq_data_size <= 8 && domain.mr_key_size <= 8;
-        fits &= domain.mr_iov_limit <= crate::mr::IOV_LIMIT && domain.auth_key_size == 0;
-        fits &= domain.caps & !(offered & (FI_LOCAL_COMM | FI_REMOTE_COMM)) == 0;
-        wanted.threading = domain.threading;
-        wanted.av_type = domain.av_type;
-        wanted.mr_mode = domain.mr_mode;
+        meets &= [FI_PROGRESS_UNSPEC, FI_PROGRESS_MANUAL].contains(&domain.data_progress);
+        meets &= [FI_PROGRESS_UNSPEC, FI_PROGRESS_MANUAL, FI_PROGRESS_CONTROL_UNIFIED]
+            .contains(&domain.control_progress);
+        meets &= domain.threading <= FI_THREAD_ENDPOINT && domain.av_type <= FI_AV_TABLE;
+        let old = domain.mr_mode & (FI_MR_BASIC | FI_MR_SCALABLE);
+        meets &= old == 0 || [FI_MR_BASIC, FI_MR_SCALABLE].contains(&domain.mr_mode);
+        meets &= domain.cq_data_size <= 8 && domain.mr_key_size <= 8 && domain.max_err_data == 0;
+        meets &= domain.max_ep_tx_ctx <= 1 && domain.max_ep_rx_ctx <= 1;
+        meets &= domain.max_ep_stx_ctx == 0 && domain.max_ep_srx_ctx == 0;
+        meets &= domain.mr_iov_limit <= crate::mr::IOV_LIMIT && domain.auth_key_size == 0;
+        meets &= domain.caps & !(offered & COMMUNICATION) == 0;
         // SAFETY: a name in a valid structure is null or a C string.
-        fits &= unsafe { name_is(domain.name, c"perusal") };
+        meets &= unsafe { name_is(domain.name, c"perusal") };
     }
     if let Some(tx) = tx {
-        fits &= tx.caps & !offered == 0 && tx.op_flags & !TX_FLAGS == 0;
-        fits &= tx.inject_size <= EAGER_LIMIT && tx.iov_limit <= IOV_LIMIT && tx.msg_order & !ORDERS == 0;
-        fits &= tx.rma_iov_limit <= RMA_IOV_LIMIT && tx.comp_order == FI_ORDER_NONE;
-        wanted.depth[0] = tx.size;
+        meets &= tx.caps & !offered == 0 && tx.op_flags & !TX_FLAGS == 0;
+        meets &= tx.inject_size <= EAGER_LIMIT && tx.iov_limit <= IOV_LIMIT && tx.msg_order & !ORDERS == 0;
+        meets &= tx.rma_iov_limit <= RMA_IOV_LIMIT && tx.comp_order == FI_ORDER_NONE;
     }
     if let Some(rx) = rx {
-        fits &= rx.caps & !offered == 0 && rx.op_flags & !RX_FLAGS == 0;
-        fits &= rx.iov_limit <= IOV_LIMIT && rx.msg_order & !ORDERS == 0 && rx.comp_order == FI_ORDER_NONE;
-        wanted.depth[1] = rx.size;
+        meets &= rx.caps & !offered == 0 && rx.op_flags & !RX_FLAGS == 0;
+        meets &= rx.iov_limit <= IOV_LIMIT && rx.msg_order & !ORDERS == 0 && rx.comp_order == FI_ORDER_NONE;
     }
     if let Some(fabric) = fabric {
         // SAFETY: a name in a valid structure is null or a C string.
-        fits &= unsafe { name_is(fabric.name, c"perusal") };
+        meets &= unsafe { name_is(fabric.name, c"perusal") } && fabric.prov_version <= crate::VERSION;
     }
-    fits.then_some(wanted)
+    meets
 }
 
 /// Whether a structure names nothing, or this.
@@ -163,12 +160,12 @@ pub unsafe fn bytes_of<'a>(at: *const c_void, len: usize) -> Option<&'a [u8]> {
 }
 
 /// The address that a caller names by a node and a service, as text with a zero: one as text is a node without a service, and a service is an endpoint of this
-/// node that has its name. `None` if there is no such address.
+/// node that has its name. `None` if there is no such address, or if it is a name where FI_NUMERICHOST of `flags` wants numbers.
 ///
 /// # Safety
 ///
 /// Each is null or a C string.
-pub unsafe fn asked(node: *const c_char, service: *const c_char) -> Option<Vec<u8>> {
+pub unsafe fn asked(node: *const c_char, service: *const c_char, flags: u64) -> Option<Vec<u8>> {
     // SAFETY: a text that is not null is a C string, as the caller promises.
     let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
     let (node, service) = (text(node), text(service));
@@ -176,7 +173,9 @@ pub unsafe fn asked(node: *const c_char, service: *const c_char) -> Option<Vec<u
         if Name::parse(node.to_bytes()).is_some() || Service::parse(node.to_bytes()).is_some() {
             return service.is_none().then(|| node.to_bytes_with_nul().into());
         }
-        if !service::is_here(node.to_str().ok()?) {
+        let node = node.to_str().ok()?;
+        let is_numeric = node.parse::<std::net::IpAddr>().is_ok();
+        if flags & FI_NUMERICHOST != 0 && !is_numeric || !service::is_here(node) {
             return None;
         }
     }
@@ -204,7 +203,7 @@ unsafe fn addresses(
     let (asked, source, destination) = unsafe {
         let hints = hints.as_ref();
         (
-            asked(node, service),
+            asked(node, service, flags),
             hints.and_then(|hints| bytes_of(hints.src_addr, hints.src_addrlen)),
             hints.and_then(|hints| bytes_of(hints.dest_addr, hints.dest_addrlen)),
         )
@@ -239,7 +238,7 @@ fn copy(bytes: &[u8]) -> *mut c_void {
 }
 
 /// What an endpoint can do for hints that ask for `caps`: that, and the kinds of operations and their directions where the hints name none.
-fn granted(caps: u64) -> u64 {
+pub fn granted(caps: u64) -> u64 {
     let caps = if caps == 0 { CAPS } else { caps };
     let caps = if caps & PRIMARY == 0 { caps | PRIMARY } else { caps };
     let messages = caps & MESSAGES != 0 && caps & DIRECTIONS == 0;
@@ -248,30 +247,31 @@ fn granted(caps: u64) -> u64 {
     if accesses { caps | ACCESSES } else { caps }
 }
 
-fn tx_attr(caps: u64, op_flags: u64, depth: usize) -> TxAttr {
+fn tx_attr(caps: u64, asked: Option<&TxAttr>) -> TxAttr {
     TxAttr {
         caps: caps & TX_CAPS,
         mode: 0,
-        op_flags,
+        op_flags: asked.map_or(0, |tx| tx.op_flags),
         msg_order: ORDERS,
         comp_order: FI_ORDER_NONE,
         inject_size: EAGER_LIMIT,
-        size: DEPTH.max(depth),
+        size: DEPTH.max(asked.map_or(0, |tx| tx.size)),
         iov_limit: IOV_LIMIT,
         rma_iov_limit: RMA_IOV_LIMIT,
         tclass: 0,
     }
 }
 
-fn rx_attr(caps: u64, op_flags: u64, depth: usize) -> RxAttr {
+fn rx_attr(caps: u64, asked: Option<&RxAttr>) -> RxAttr {
     RxAttr {
         caps: caps & RX_CAPS,
         mode: 0,
-        op_flags,
+        op_flags: asked.map_or(0, |rx| rx.op_flags),
         msg_order: ORDERS,
         comp_order: FI_ORDER_NONE,
-        total_buffered_recv: 0,
-        size: DEPTH.max(depth),
+        // What no receive waits for is kept, however much it is.
+        total_buffered_recv: asked.map_or(0, |rx| rx.total_buffered_recv),
+        size: DEPTH.max(asked.map_or(0, |rx| rx.size)),
         iov_limit: IOV_LIMIT,
     }
 }
@@ -280,8 +280,8 @@ fn ep_attr() -> EpAttr {
     EpAttr {
         kind: FI_EP_RDM,
         protocol: PROTOCOL,
-        protocol_version: 1,
-        max_msg_size: isize::MAX as usize,
+        protocol_version: PROTOCOL_VERSION,
+        max_msg_size: MESSAGE_LIMIT,
         msg_prefix_size: 0,
         max_order_raw_size: EAGER_LIMIT,
         max_order_war_size: EAGER_LIMIT,
@@ -294,34 +294,37 @@ fn ep_attr() -> EpAttr {
     }
 }
 
-fn domain_attr(wanted: &Wanted, name: *mut c_char) -> DomainAttr {
+fn domain_attr(asked: Option<&DomainAttr>, version: u32, name: *mut c_char) -> DomainAttr {
+    // A value that is asked for, or else ours; there can be as many objects as anybody asks for.
+    let or = |value: fn(&DomainAttr) -> u32, own| asked.map(value).filter(|&value| value != 0).unwrap_or(own);
+    let at_least = |count: fn(&DomainAttr) -> usize, own: usize| asked.map_or(own, count).max(own);
     DomainAttr {
         domain: std::ptr::null_mut(),
         name,
-        threading: if wanted.threading == 0 { FI_THREAD_SAFE } else { wanted.threading },
-        control_progress: FI_PROGRESS_MANUAL,
+        threading: or(|one| one.threading, FI_THREAD_SAFE),
+        control_progress: or(|one| one.control_progress, FI_PROGRESS_MANUAL),
         data_progress: FI_PROGRESS_MANUAL,
         resource_mgmt: FI_RM_ENABLED,
-        av_type: if wanted.av_type == 0 { FI_AV_TABLE } else { wanted.av_type },
-        mr_mode: mr_mode(wanted.mr_mode),
+        av_type: or(|one| one.av_type, FI_AV_TABLE),
+        mr_mode: mr_mode(asked.map_or(0, |one| one.mr_mode), version),
         mr_key_size: 8,
         cq_data_size: 8,
-        cq_cnt: 1 << 16,
-        ep_cnt: 1 << 12,
-        tx_ctx_cnt: 1 << 12,
-        rx_ctx_cnt: 1 << 12,
+        cq_cnt: at_least(|one| one.cq_cnt, 1 << 16),
+        ep_cnt: at_least(|one| one.ep_cnt, 1 << 12),
+        tx_ctx_cnt: at_least(|one| one.tx_ctx_cnt, 1 << 12),
+        rx_ctx_cnt: at_least(|one| one.rx_ctx_cnt, 1 << 12),
         max_ep_tx_ctx: 1,
         max_ep_rx_ctx: 1,
         max_ep_stx_ctx: 0,
         max_ep_srx_ctx: 0,
-        cntr_cnt: 1 << 16,
+        cntr_cnt: at_least(|one| one.cntr_cnt, 1 << 16),
         mr_iov_limit: crate::mr::IOV_LIMIT,
-        caps: offered() & (FI_LOCAL_COMM | FI_REMOTE_COMM),
+        caps: offered() & COMMUNICATION,
         mode: 0,
         auth_key: std::ptr::null_mut(),
         auth_key_size: 0,
         max_err_data: 0,
-        mr_cnt: 1 << 16,
+        mr_cnt: at_least(|one| one.mr_cnt, 1 << 16),
         tclass: 0,
     }
 }
@@ -340,7 +343,9 @@ pub unsafe extern "C" fn getinfo(
     out: *mut *mut Info,
 ) -> c_int {
     // SAFETY: caller rule 3: valid hints, or none.
-    let Some(wanted) = (unsafe { wanted(hints) }) else { return -FI_ENODATA };
+    if !unsafe { hints.as_ref().is_none_or(|hints| meets(hints)) } {
+        return -FI_ENODATA;
+    }
     // SAFETY: caller rule 3: C strings or null; valid hints, or none.
     let Some((source, destination)) = (unsafe { addresses(node, service, flags, hints) }) else {
         return -FI_ENODATA;
@@ -367,16 +372,14 @@ pub unsafe extern "C" fn getinfo(
         all.iter().for_each(|&one| unsafe { libc::free(one) });
         return -FI_ENOMEM;
     }
-    let caps = granted(wanted.caps);
     // SAFETY: hints are valid or null (promised), and what was allocated is zeroed, large enough, and ours.
     unsafe {
         let hints = hints.as_ref();
-        let tx_flags = hints.and_then(|hints| hints.tx_attr.as_ref()).map_or(0, |tx| tx.op_flags);
-        let rx_flags = hints.and_then(|hints| hints.rx_attr.as_ref()).map_or(0, |rx| rx.op_flags);
-        *tx = tx_attr(caps, tx_flags, wanted.depth[0]);
-        *rx = rx_attr(caps, rx_flags, wanted.depth[1]);
+        let caps = granted(hints.map_or(0, |hints| hints.caps)) | offered() & COMMUNICATION;
+        *tx = tx_attr(caps, hints.and_then(|hints| hints.tx_attr.as_ref()));
+        *rx = rx_attr(caps, hints.and_then(|hints| hints.rx_attr.as_ref()));
         *ep = ep_attr();
-        *domain = domain_attr(&wanted, domain_name);
+        *domain = domain_attr(hints.and_then(|hints| hints.domain_attr.as_ref()), version, domain_name);
         // libfabric sets the provider's name itself.
         *fabric = FabricAttr {
             fabric: std::ptr::null_mut(),

@@ -7,7 +7,6 @@ use crate::object::{Object, give, with};
 use crate::region::Region;
 use libc::{c_int, c_void, iovec};
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// Pieces of one registration.
 pub const IOV_LIMIT: usize = 64;
@@ -50,7 +49,7 @@ pub static TABLE: Table<3> = Table::new([reg as *const (), regv as *const (), re
 
 /// Binds a counter of accesses (FI_RMA_EVENT), or an endpoint: the keys are the domain's, so every endpoint serves them.
 unsafe extern "C" fn bind(mr: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: caller rule 1: an object of the same domain.
+    // SAFETY: caller rule 1: an object.
     let class = unsafe { (*other).class };
     let bind = |mr: &Mr| match class {
         FI_CLASS_EP => 0,
@@ -58,8 +57,13 @@ unsafe extern "C" fn bind(mr: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
             if flags & !(FI_REMOTE_READ | FI_REMOTE_WRITE) != 0 {
                 return -FI_EBADFLAGS;
             }
-            // SAFETY: its class says that it is one of ours; the lock of the domain is held.
-            let counter = &unsafe { &*other.cast::<Cntr>() }.value;
+            // SAFETY: its class says that it is one of ours.
+            let cntr = unsafe { &*other.cast::<Cntr>() };
+            if let Err(error) = mr.check_domain(cntr) {
+                return -error;
+            }
+            mr.uses(&cntr.users);
+            let counter = &cntr.value;
             mr.value.region.counters.borrow_mut().push((flags, Rc::clone(counter)));
             mr.value.shared.regions.counted.set(true);
             mr.value.shared.each(|endpoint| {
@@ -75,8 +79,76 @@ unsafe extern "C" fn bind(mr: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
 }
 
 /// FI_ENABLE is asked for where registrations are bound first; FI_REFRESH where contents of the page tables are cached. Neither has work here.
-unsafe extern "C" fn control(_: *mut Fid, command: c_int, _: *mut c_void) -> c_int {
-    if command == FI_ENABLE || command == FI_REFRESH { 0 } else { -FI_ENOSYS }
+unsafe extern "C" fn control(mr: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
+    match command {
+        FI_ENABLE | FI_REFRESH => 0,
+        // SAFETY: caller rule 1: a registration of ours; caller rule 3: what the command wants.
+        FI_GET_RAW_MR => unsafe { with(mr, |mr: &Mr| raw(&mr.value.region, &*argument.cast())) },
+        _ => -FI_ENOSYS,
+    }
+}
+
+/// `struct fi_mr_raw_attr`.
+#[repr(C)]
+struct RawAttr {
+    flags: u64,
+    base: *mut u64,
+    key: *mut u8,
+    len: *mut usize,
+}
+
+/// `struct fi_mr_map_raw`.
+#[repr(C)]
+struct MapRaw {
+    flags: u64,
+    base: u64,
+    from: *const u8,
+    len: usize,
+    key: *mut u64,
+}
+
+/// fi_mr_raw_attr, which may be called of any registration: a raw key is the key, byte by byte.
+///
+/// # Safety
+///
+/// As fi_mr_raw_attr(3) says.
+unsafe fn raw(region: &Region, attr: &RawAttr) -> c_int {
+    let bytes = region.key.to_ne_bytes();
+    // SAFETY: caller rule 3: a place for the base and as many bytes for the key as its length says.
+    unsafe {
+        if std::mem::replace(&mut *attr.len, bytes.len()) < bytes.len() {
+            return -FI_ETOOSMALL;
+        }
+        *attr.base = region.base;
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), attr.key, bytes.len());
+    }
+    0
+}
+
+/// `control` of a domain: raw keys of peers are keys.
+///
+/// # Safety
+///
+/// As fi_mr_map_raw(3) and fi_mr_unmap_key(3) say.
+pub unsafe extern "C" fn control_keys(_: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
+    match command {
+        FI_MAP_RAW_MR => {
+            // SAFETY: caller rule 3: a valid structure.
+            let map = unsafe { &*argument.cast::<MapRaw>() };
+            let mut bytes = [0; size_of::<u64>()];
+            if map.len != bytes.len() {
+                return -FI_EINVAL;
+            }
+            // SAFETY: caller rule 3: as many bytes, and a place for the key.
+            unsafe {
+                std::ptr::copy_nonoverlapping(map.from, bytes.as_mut_ptr(), bytes.len());
+                *map.key = u64::from_ne_bytes(bytes);
+            }
+            0
+        }
+        FI_UNMAP_KEY => 0,
+        _ => -FI_ENOSYS,
+    }
 }
 
 /// # Safety
@@ -99,14 +171,14 @@ unsafe fn register(domain: *mut Fid, attr: &MrAttr, flags: u64, out: *mut *mut F
             let shared = Rc::clone(&domain.value);
             let region = shared.regions.add(attr.requested_key, access, pieces)?;
             shared.each(|endpoint| endpoint.borrow().add_region(&region));
-            Ok((Registration { region, shared }, Arc::clone(&domain.lock)))
+            Ok((Registration { region, shared }, domain.ties()))
         })
     };
     match registered {
-        Ok((registration, lock)) => {
+        Ok((registration, ties)) => {
             let head = Head { desc: std::ptr::null_mut(), key: registration.region.key };
             // SAFETY: caller rule 3: a place for the object.
-            unsafe { give(FI_CLASS_MR, &FID, head, &lock, registration, attr.context, out) }
+            unsafe { give(FI_CLASS_MR, &FID, head, ties, registration, attr.context, out) }
         }
         Err(error) => {
             let error: i32 = error;

@@ -12,7 +12,8 @@
 use crate::address::Address;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-const SCHEME: &str = "perusal:";
+/// What every address begins with, that of a service included.
+pub const SCHEME: &str = "perusal:";
 const BYTES: usize = 41;
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /// Bytes of the longest name with the zero at its end: libfabric's callers have room for as many (FI_NAME_MAX).

@@ -3,7 +3,26 @@
 use crate::api::*;
 use crate::lock::{Lock, Locked};
 use libc::{c_int, c_void};
+use std::cell::RefCell;
 use std::sync::Arc;
+
+/// Counts those that use an object: it is closed after them (fi_close(3)).
+#[derive(Debug, Clone, Default)]
+pub struct Users(Arc<()>);
+
+/// What an object is made with: the lock of its domain, and the objects that it uses.
+#[derive(Debug, Default)]
+pub struct Ties {
+    lock: Arc<Lock>,
+    uses: Vec<Users>,
+}
+
+impl Ties {
+    /// With a lock of its own.
+    pub fn of(lock: Lock, uses: Vec<Users>) -> Self {
+        Self { lock: Arc::new(lock), uses }
+    }
+}
 
 /// An object: the part that the interface knows (`struct fid` and `H` behind it), and ours.
 #[derive(Debug)]
@@ -13,7 +32,30 @@ pub struct Object<H, T> {
     pub head: H,
     /// Counted by all threads: it is cloned and dropped outside the lock.
     pub lock: Arc<Lock>,
+    pub users: Users,
+    uses: RefCell<Vec<Users>>,
     pub value: T,
+}
+
+impl<H, T> Object<H, T> {
+    /// What an object of this domain is made with.
+    pub fn ties(&self) -> Ties {
+        Ties { lock: Arc::clone(&self.lock), uses: vec![self.users.clone()] }
+    }
+
+    /// From now on this object uses another one.
+    pub fn uses(&self, other: &Users) {
+        self.uses.borrow_mut().push(other.clone());
+    }
+
+    /// Whether both are of one domain.
+    ///
+    /// # Errors
+    ///
+    /// FI_EDOMAIN if they are not.
+    pub fn check_domain<I, U>(&self, other: &Object<I, U>) -> Result<(), c_int> {
+        if Arc::ptr_eq(&self.lock, &other.lock) { Ok(()) } else { Err(FI_EDOMAIN) }
+    }
 }
 
 /// What libfabric sees of an object with `N` tables behind its `struct fid`.
@@ -33,14 +75,16 @@ pub unsafe fn give<H, T>(
     class: usize,
     ops: &'static FidOps,
     head: H,
-    lock: &Arc<Lock>,
+    ties: Ties,
     value: T,
     context: *mut c_void,
     out: *mut *mut Fid,
 ) -> c_int {
     let fid = Fid { class, context, ops };
-    let object = Box::new(Object { fid, head, lock: Arc::clone(lock), value });
-    // SAFETY: `out` may be written to, as the caller promises.
+    let Ties { lock, uses } = ties;
+    let (users, uses) = (Users::default(), RefCell::new(uses));
+    let object = Box::new(Object { fid, head, lock, users, uses, value });
+    // SAFETY: `out` is valid for a write, as the caller promises.
     unsafe { *out = Box::into_raw(object).cast() };
     0
 }
@@ -69,17 +113,21 @@ pub unsafe fn with<H, T, R>(fid: *mut Fid, f: impl FnOnce(&Object<H, T>) -> R) -
     f(object)
 }
 
-/// `close` of an object of these types.
+/// `close` of an object of these types: FI_EBUSY while others use it.
 ///
 /// # Safety
 ///
 /// As [`with`]; nobody uses the object any more.
 pub unsafe extern "C" fn close<H, T>(fid: *mut Fid) -> c_int {
-    // SAFETY: `give` made it of a box, and nobody uses it any more, as the caller promises.
-    let object = unsafe { Box::from_raw(fid.cast::<Object<H, T>>()) };
+    // SAFETY: the caller promises that it came from `give`.
+    let object = unsafe { &*fid.cast::<Object<H, T>>() };
     let lock = Arc::clone(&object.lock);
     let _locked = lock.lock();
-    drop(object);
+    if Arc::strong_count(&object.users.0) > 1 {
+        return -FI_EBUSY;
+    }
+    // SAFETY: `give` made it of a box, and the caller promises that nobody uses it any more.
+    drop(unsafe { Box::from_raw(fid.cast::<Object<H, T>>()) });
     0
 }
 

@@ -84,6 +84,8 @@ pub trait Awaited {
     fn bound(&self) -> &Bound;
     /// Its descriptor, once there is one.
     fn waker(&self) -> &OnceCell<Waker>;
+    /// The kind of wait object that it was opened with.
+    fn wait_object(&self) -> u32;
     /// Whether the call has what it waits for.
     fn is_there(&self) -> bool;
 
@@ -123,6 +125,9 @@ impl Awaited for Queue {
     fn waker(&self) -> &OnceCell<Waker> {
         &self.waker
     }
+    fn wait_object(&self) -> u32 {
+        self.wait_object
+    }
     fn is_there(&self) -> bool {
         !self.done.borrow().is_empty()
     }
@@ -137,6 +142,9 @@ impl Awaited for Counter {
     }
     fn waker(&self) -> &OnceCell<Waker> {
         &self.waker
+    }
+    fn wait_object(&self) -> u32 {
+        self.wait_object
     }
     /// Whether it has changed since it was read last.
     fn is_there(&self) -> bool {
@@ -154,13 +162,14 @@ pub struct Queue {
     /// fi_cq_signal was called, for a call that waits and for fi_trywait: each sees it once.
     pub signaled: Cell<bool>,
     pub signaled_to_poll: Cell<bool>,
+    wait_object: u32,
     waker: OnceCell<Waker>,
 }
 
 impl Queue {
-    /// A queue of entries of this format.
-    pub fn new(format: u32) -> Self {
-        Self { format, ..Self::default() }
+    /// A queue of entries of this format, with this kind of wait object.
+    pub fn new(format: u32, wait_object: u32) -> Self {
+        Self { format, wait_object, ..Self::default() }
     }
 
     #[inline(always)]
@@ -211,10 +220,16 @@ pub struct Counter {
     /// Both, as a caller has seen them last.
     pub seen: Cell<(u64, u64)>,
     pub bound: Bound,
+    wait_object: u32,
     waker: OnceCell<Waker>,
 }
 
 impl Counter {
+    /// A counter with this kind of wait object.
+    pub fn new(wait_object: u32) -> Self {
+        Self { wait_object, ..Self::default() }
+    }
+
     #[inline(always)]
     pub fn count(&self, error: bool) {
         let cell = if error { &self.errors } else { &self.value };

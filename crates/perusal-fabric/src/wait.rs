@@ -56,9 +56,10 @@ pub unsafe extern "C" fn control<T: Awaited>(object: *mut Fid, command: c_int, o
             unsafe { *out.cast::<c_int>() = fd };
             0
         }
-        (FI_GETWAITOBJ, fd) => {
-            // SAFETY: FI_GETWAITOBJ comes with a place for the kind of wait object, as the caller promises.
-            unsafe { *out.cast::<u32>() = if fd.is_some() { FI_WAIT_FD } else { FI_WAIT_UNSPEC } };
+        (FI_GETWAITOBJ, _) => {
+            let kind = |object: &Object<Tables<1>, Rc<T>>| object.value.wait_object();
+            // SAFETY: the caller promises a place for the kind of wait object.
+            unsafe { *out.cast::<u32>() = with(object, kind) };
             0
         }
         (FI_GETWAIT, None) => -FI_ENODATA,

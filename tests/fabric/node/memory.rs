@@ -13,6 +13,32 @@ pub struct Registered {
     pub key: u64,
 }
 
+impl Registered {
+    /// fi_mr_raw_attr with room for so many bytes of the key. Returns the error, the base and the raw key.
+    pub fn raw(&self, room: usize) -> (c_int, u64, Vec<u8>) {
+        let (mut base, mut len, mut key) = (u64::MAX, room, vec![0_u8; room.max(64)]);
+        let mut words = [
+            0,
+            (&raw mut base).expose_provenance() as u64,
+            key.as_mut_ptr() as u64,
+            (&raw mut len).expose_provenance() as u64,
+        ];
+        // SAFETY: the structure of the command: flags, a place for the base, one for the key, one for its length.
+        let error = unsafe { control(self.mr, FI_GET_RAW_MR, words.as_mut_ptr()) };
+        key.truncate(len);
+        (error, base, key)
+    }
+
+    /// fi_mr_bind.
+    pub fn bind(&self, other: &Opened, flags: u64) -> c_int {
+        // SAFETY: a registration has this function, and the other object is open.
+        unsafe {
+            let bind: Bind = transmute_copy(&(*(*self.mr).ops).function(1));
+            bind(self.mr, other.0, flags)
+        }
+    }
+}
+
 impl Drop for Registered {
     fn drop(&mut self) {
         close(self.mr);
@@ -140,20 +166,19 @@ impl Node {
     }
 }
 
-/// A counter.
+/// A counter. Nobody closes it but the caller.
 pub struct Counted(*mut Fid);
 
 impl Counted {
+    /// fi_close. Returns its error.
+    pub fn try_close(&self) -> c_int {
+        try_close(self.0)
+    }
+
     /// fi_cntr_read.
     pub fn read(&self) -> u64 {
         let read: unsafe extern "C" fn(*mut Fid) -> u64 = function(self.0, 0, 0);
         // SAFETY: a counter.
         unsafe { read(self.0) }
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        close(self.0);
     }
 }

@@ -15,14 +15,22 @@ pub const FI_MULTI_RECV: u64 = 1 << 16;
 pub const FI_REMOTE_CQ_DATA: u64 = 1 << 17;
 pub const FI_MORE: u64 = 1 << 18;
 pub const FI_PEEK: u64 = 1 << 19;
+pub const FI_TRIGGER: u64 = 1 << 20;
+pub const FI_FENCE: u64 = 1 << 21;
 pub const FI_COMPLETION: u64 = 1 << 24;
 pub const FI_INJECT: u64 = 1 << 25;
 pub const FI_INJECT_COMPLETE: u64 = 1 << 26;
 pub const FI_TRANSMIT_COMPLETE: u64 = 1 << 27;
 pub const FI_DELIVERY_COMPLETE: u64 = 1 << 28;
+pub const FI_COMMIT_COMPLETE: u64 = 1 << 30;
 pub const FI_MATCH_COMPLETE: u64 = 1 << 31;
+/// Flags of address vectors.
+pub const FI_AV_USER_ID: u64 = 1 << 41;
+pub const FI_AUTH_KEY: u64 = 1 << 57;
 pub const FI_LOCAL_COMM: u64 = 1 << 51;
 pub const FI_REMOTE_COMM: u64 = 1 << 52;
+/// A flag of fi_getinfo.
+pub const FI_NUMERICHOST: u64 = 1 << 55;
 pub const FI_RMA_EVENT: u64 = 1 << 56;
 pub const FI_FETCH_ATOMIC: u64 = 1 << 58;
 pub const FI_COMPARE_ATOMIC: u64 = 1 << 59;
@@ -42,9 +50,12 @@ pub const FI_AV_MAP: u32 = 1;
 pub const FI_AV_TABLE: u32 = 2;
 pub const FI_PROGRESS_UNSPEC: u32 = 0;
 pub const FI_PROGRESS_MANUAL: u32 = 2;
+/// Of control alone: manual, and by the threads that move data.
+pub const FI_PROGRESS_CONTROL_UNIFIED: u32 = 3;
 pub const FI_THREAD_SAFE: u32 = 1;
 pub const FI_THREAD_DOMAIN: u32 = 3;
 pub const FI_THREAD_COMPLETION: u32 = 4;
+pub const FI_THREAD_ENDPOINT: u32 = 5;
 pub const FI_RM_ENABLED: u32 = 2;
 pub const FI_EP_RDM: u32 = 3;
 /// The bit that a provider's own protocols have (`FI_PROV_SPECIFIC`), and a number.
@@ -85,11 +96,15 @@ pub const FI_CQ_FORMAT_MSG: u32 = 2;
 pub const FI_CQ_FORMAT_DATA: u32 = 3;
 pub const FI_CQ_FORMAT_TAGGED: u32 = 4;
 
+pub const FI_GETOPSFLAG: i32 = 2;
+pub const FI_SETOPSFLAG: i32 = 3;
 pub const FI_GETWAIT: i32 = 5;
 pub const FI_ENABLE: i32 = 6;
+pub const FI_GET_RAW_MR: i32 = 8;
+pub const FI_MAP_RAW_MR: i32 = 9;
+pub const FI_UNMAP_KEY: i32 = 10;
 pub const FI_REFRESH: i32 = 14;
 pub const FI_GETWAITOBJ: i32 = 16;
-pub const FI_GETOPSFLAG: i32 = 2;
 pub const FI_OPT_ENDPOINT: i32 = 0;
 pub const FI_OPT_MIN_MULTI_RECV: i32 = 0;
 

@@ -1,0 +1,165 @@
+//! How objects are bound, in which order they are closed, and what address vectors take.
+
+use crate::node::{CAPS, Node, Part, Said, info};
+use crate::two;
+use perusal_fi::api::*;
+
+const BUSY: i32 = -FI_EBUSY;
+
+#[test]
+fn an_object_is_closed_after_those_that_use_it() {
+    let node = Node::new();
+    for part in [Part::Fabric, Part::Domain, Part::Queue, Part::Vector] {
+        assert_eq!(node.try_close(part), BUSY, "{part:?}");
+    }
+    // What was not closed serves on.
+    let to = node.insert(&node.name());
+    let mut buffer = [0; 4];
+    node.receive(&mut buffer, FI_ADDR_UNSPEC, 1, 0, 1);
+    assert_eq!(node.send(&[1, 2, 3, 4], to, 1, 0, 2), 0);
+    assert!(matches!((node.read(), node.read()), (Said::Done(..), Said::Done(..))));
+    assert_eq!(buffer, [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_counter_is_closed_after_the_endpoint_and_the_registration_that_use_it() {
+    let node = Node::bound(info(CAPS).expect("an endpoint")).expect("an endpoint");
+    let (of_endpoint, events) = (node.counter(), node.event_queue());
+    assert_eq!((node.bind(&of_endpoint, FI_SEND), node.bind(&events, 0)), (0, 0));
+    assert_eq!((of_endpoint.try_close(), events.try_close()), (BUSY, BUSY));
+    let mut memory = [0_u8; 8];
+    let registered = node.register(memory.as_mut_ptr(), 8, FI_REMOTE_WRITE, 1).expect("a registration");
+    let of_region = node.count(&registered, FI_REMOTE_WRITE);
+    assert_eq!(of_region.try_close(), BUSY);
+    drop(registered);
+    assert_eq!(of_region.try_close(), 0);
+    drop(node);
+    assert_eq!((of_endpoint.try_close(), events.try_close()), (0, 0));
+}
+
+#[test]
+fn objects_of_another_domain_are_not_bound() {
+    let (node, other) = (Node::bound(info(CAPS).expect("an endpoint")).expect("an endpoint"), Node::new());
+    assert_eq!(node.bind_part(&other, Part::Queue, FI_SEND), -FI_EDOMAIN);
+    assert_eq!(node.bind_part(&other, Part::Vector, 0), -FI_EDOMAIN);
+    assert_eq!(node.bind(&other.counter(), FI_SEND), -FI_EDOMAIN);
+    let mut memory = [0_u8; 8];
+    let registered = node.register(memory.as_mut_ptr(), 8, FI_REMOTE_WRITE, 1).expect("a registration");
+    assert_eq!(registered.bind(&other.counter(), FI_REMOTE_WRITE), -FI_EDOMAIN);
+}
+
+#[test]
+fn an_endpoint_has_one_vector_and_one_queue_for_each_direction() {
+    let node = Node::bound(info(CAPS).expect("an endpoint")).expect("an endpoint");
+    let (queue, vector, counter) = (node.queue(), node.vector(0).expect("a vector"), node.counter());
+    assert_eq!(node.bind(&vector, 0), -FI_EINVAL);
+    for flags in [FI_SEND, FI_RECV, FI_SEND | FI_RECV] {
+        assert_eq!(node.bind(&queue, flags), -FI_EINVAL);
+    }
+    for flags in [0, FI_SELECTIVE_COMPLETION, FI_SEND | FI_READ] {
+        assert_eq!(node.bind(&queue, flags), -FI_EBADFLAGS, "{flags:#x}");
+    }
+    for flags in [0, FI_SEND | FI_MSG] {
+        assert_eq!(node.bind(&counter, flags), -FI_EBADFLAGS, "{flags:#x}");
+    }
+}
+
+#[test]
+fn addresses_lie_one_behind_the_other_or_are_pointed_to() {
+    let (a, b, c) = (Node::new(), Node::new(), Node::new());
+    let names = [b.name(), c.name()];
+    let texts = [&names[0][..], &names[1][..]];
+    for (apart, first) in [(false, 0), (true, 2)] {
+        assert_eq!(a.insert_all(&texts, apart, 0), (2, vec![first, first + 1]));
+        assert_eq!([first, first + 1].map(|at| a.lookup(at)), names);
+    }
+    for apart in [false, true] {
+        let wrong = [texts[0], "fi_shm://1", texts[1]];
+        assert!(matches!(a.insert_all(&wrong, apart, 0), (2, numbers) if numbers[1] == FI_ADDR_NOTAVAIL));
+        assert_eq!(a.insert_all(&["fi_shm://1"], apart, 0), (0, vec![FI_ADDR_NOTAVAIL]));
+        assert_eq!(a.insert_all(&[], apart, 0), (0, vec![]));
+    }
+}
+
+#[test]
+fn what_would_give_numbers_another_meaning_is_refused() {
+    let (a, b, _, _) = two();
+    for flags in [FI_AV_USER_ID, FI_AUTH_KEY] {
+        assert_eq!(a.insert_all(&[&b.name()], false, flags).0, -FI_EBADFLAGS);
+    }
+    for flags in [FI_AV_USER_ID, FI_READ, FI_COMPLETION] {
+        assert_eq!(a.vector(flags).err(), Some(-FI_ENOSYS), "{flags:#x}");
+    }
+    const FI_SYMMETRIC: u64 = 1 << 59;
+    assert!(a.vector(FI_SYMMETRIC).is_ok());
+}
+
+#[test]
+fn a_service_is_inserted_without_a_place_for_its_number() {
+    let name = std::ffi::CString::new(format!("test-place-{}", std::process::id())).expect("a text");
+    let server = crate::service::endpoint_named(name.to_str().expect("text"));
+    let node = Node::new();
+    assert_eq!(node.insert_service_at_once(c"localhost", &name), (1, 0));
+    assert_eq!(node.lookup(0), server.name());
+    drop(server);
+    assert_eq!(node.insert_service_at_once(c"localhost", &name), (-FI_EADDRNOTAVAIL, FI_EADDRNOTAVAIL));
+}
+
+#[test]
+fn a_queue_and_a_counter_tell_their_kind_of_wait_object() {
+    let node = Node::new();
+    for kind in [FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD] {
+        assert_eq!(node.wait_objects(kind), [kind; 2]);
+    }
+}
+
+#[test]
+fn the_flags_of_operations_that_are_called_without_flags_can_be_changed() {
+    let node = Node::new();
+    assert_eq!(node.flags(FI_GETOPSFLAG, FI_SEND), Ok(0));
+    assert!(node.flags(FI_SETOPSFLAG, FI_SEND | FI_DELIVERY_COMPLETE).is_ok());
+    assert!(node.flags(FI_SETOPSFLAG, FI_RECV | FI_COMPLETION).is_ok());
+    assert_eq!(node.flags(FI_GETOPSFLAG, FI_SEND), Ok(FI_DELIVERY_COMPLETE));
+    assert_eq!(node.flags(FI_GETOPSFLAG, FI_RECV), Ok(FI_COMPLETION));
+    for (flags, error) in [
+        (0, -FI_EINVAL),
+        (FI_SEND | FI_RECV, -FI_EINVAL),
+        (FI_SEND | FI_FENCE, -FI_EBADFLAGS),
+        (FI_RECV | FI_INJECT, -FI_EBADFLAGS),
+    ] {
+        assert_eq!(node.flags(FI_SETOPSFLAG, flags), Err(error), "{flags:#x}");
+    }
+    // A send is complete when its peer has it, from now on.
+    let (peer, bytes) = (Node::new(), [1; 8]);
+    let to = node.insert(&peer.name());
+    assert_eq!(node.send_now(&bytes, to, 1, 0, 1), 0);
+    assert_eq!(node.read_now(), None);
+    let mut room = [0; 8];
+    peer.receive(&mut room, FI_ADDR_UNSPEC, 1, 0, 2);
+    assert!(matches!((peer.read(), node.read()), (Said::Done(2, ..), Said::Done(1, ..))));
+}
+
+#[test]
+fn flags_of_a_call_that_ask_for_what_is_not_offered_are_refused() {
+    const NO: isize = -(FI_EBADFLAGS as isize);
+    let (a, _b, to, _) = two();
+    for flag in [FI_FENCE, FI_TRIGGER, FI_COMMIT_COMPLETE] {
+        assert_eq!(a.send_flags(&[1], to, 1, flag), NO, "{flag:#x}");
+        assert_eq!(a.receive_flags(&mut [0], 1, 1, flag), NO, "{flag:#x}");
+    }
+}
+
+#[test]
+fn a_raw_key_can_be_had_of_any_registration_and_is_the_key() {
+    for mode in [0, FI_MR_BASIC] {
+        let node = Node::with_mode(mode);
+        let mut memory = [0_u8; 8];
+        let at = memory.as_mut_ptr();
+        let registered = node.register(at, 8, FI_REMOTE_READ, 0x1234_5678_9abc).expect("a registration");
+        assert!(matches!(registered.raw(4), (error, _, key) if error == -FI_ETOOSMALL && key.len() == 8));
+        let (error, base, raw) = registered.raw(64);
+        assert_eq!((error, base), (0, if mode == 0 { 0 } else { at as u64 }));
+        assert_eq!(node.map_raw(&raw), Ok(registered.key));
+        assert_eq!(node.map_raw(&raw[1..]), Err(-FI_EINVAL));
+    }
+}
