@@ -37,6 +37,8 @@ pub enum Doing {
     Put = 1,
     /// It reads and writes each element at once, as others of its kind may do meanwhile.
     Accumulate = 2,
+    /// It reads each element at once, as others may update it meanwhile: MPI_NO_OP.
+    Fetch = 3,
 }
 
 impl Doing {
@@ -44,13 +46,21 @@ impl Doing {
         match word {
             0 => Self::Get,
             1 => Self::Put,
-            _ => Self::Accumulate,
+            2 => Self::Accumulate,
+            _ => Self::Fetch,
         }
     }
 
+    /// Whether it changes nothing at its target.
+    #[must_use]
+    pub const fn reads(self) -> bool {
+        matches!(self, Self::Get | Self::Fetch)
+    }
+
     /// Whether operations of the two kinds on one place must not be under way at once.
-    const fn conflicts(self, other: Self) -> bool {
-        !matches!((self, other), (Self::Get, Self::Get) | (Self::Accumulate, Self::Accumulate))
+    fn conflicts(self, other: Self) -> bool {
+        let is_atomic = |doing| matches!(doing, Self::Accumulate | Self::Fetch);
+        !(self.reads() && other.reads() || is_atomic(self) && is_atomic(other))
     }
 }
 
@@ -182,7 +192,7 @@ impl AccessTable {
         self.in_use().find_map(|entry| {
             let (key, epoch) = (get(&entry[0]), get(&entry[EPOCH]));
             let (origin, doing) = done_by(entry);
-            if key == 0 || key as u32 != target || doing == Doing::Get {
+            if key == 0 || key as u32 != target || doing.reads() {
                 return None;
             }
             if epoch != 0 && !is_now(context_of(key), epoch) {
@@ -279,11 +289,14 @@ mod tests {
 
     #[test]
     fn reads_and_accumulates_are_among_themselves() {
-        for (one, other) in [(Doing::Get, Doing::Get), (Doing::Accumulate, Doing::Accumulate)] {
-            assert!(!one.conflicts(other));
+        use Doing::{Accumulate, Fetch, Get, Put};
+        for (one, other) in
+            [(Get, Get), (Accumulate, Accumulate), (Fetch, Fetch), (Fetch, Get), (Fetch, Accumulate)]
+        {
+            assert!(!one.conflicts(other) && !other.conflicts(one), "{one:?} {other:?}");
         }
-        for other in [Doing::Get, Doing::Put, Doing::Accumulate] {
-            assert!(Doing::Put.conflicts(other) && other.conflicts(Doing::Put));
+        for (one, other) in [(Get, Put), (Put, Put), (Accumulate, Put), (Fetch, Put), (Get, Accumulate)] {
+            assert!(one.conflicts(other) && other.conflicts(one), "{one:?} {other:?}");
         }
     }
 

@@ -56,6 +56,7 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
             "rank 1: MPI_Get (rank 1, on window 'shelf', 8 bytes) reads 4 bytes, from byte 24 on, that MPI_Put of rank 0 writes, and nothing says which of the two is first; separate them by a fence, or by a flush and a message",
             "rank 0: MPI_Put (rank 1, on window 'shelf', 4 bytes) writes 4 bytes, from byte 0 on, that MPI_Put of rank 0 writes, and nothing says which of the two is first; separate them by a fence, or by a flush and a message",
             "rank 1: MPI_Accumulate (rank 1, on window 'shelf', 4 bytes) updates 4 bytes, from byte 0 on, that MPI_Put of rank 0 writes, and nothing says which of the two is first; separate them by a fence, or by a flush and a message",
+            "rank 1: MPI_Fetch_and_op (rank 1, on window 'shelf', 4 bytes) reads 4 bytes, from byte 0 on, that MPI_Put of rank 0 writes, and nothing says which of the two is first; separate them by a fence, or by a flush and a message",
         ],
     ),
     (

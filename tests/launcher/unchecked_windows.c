@@ -33,6 +33,7 @@ void accessed_by_two(void) {
     }
     MPI_Barrier(halo);
     if (rank == 1) MPI_Accumulate(value, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, win);
+    if (rank == 1) MPI_Fetch_and_op(NULL, value + 4, MPI_INT, 1, 0, MPI_NO_OP, win);
     MPI_Barrier(halo);
     MPI_Win_unlock_all(win);
     MPI_Type_free(&even);
@@ -101,6 +102,13 @@ void accesses_fit(void) {
         }
         MPI_Barrier(halo);
     }
+    /* With MPI_NO_OP all may read at once, by MPI_Get too, or beside updates. */
+    MPI_Fetch_and_op(NULL, got, MPI_INT, 0, 10, MPI_NO_OP, win);
+    MPI_Get_accumulate(NULL, 0, MPI_INT, got + 1, 1, MPI_INT, 0, 10, 1, MPI_INT, MPI_NO_OP, win);
+    MPI_Get(got + 2, 1, MPI_INT, 0, 10, 1, MPI_INT, win);
+    MPI_Fetch_and_op(NULL, got + 3, MPI_INT, 0, 11, MPI_NO_OP, win);
+    MPI_Accumulate(value, 1, MPI_INT, 0, 11, 1, MPI_INT, MPI_SUM, win);
+    MPI_Barrier(halo);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }

@@ -123,7 +123,9 @@ pub fn began_one_sided(target: &Target<'_>, buffers: &[(&Buffer<'_>, Access)]) {
         say_other_type(target, buffer, &text);
     }
     if let Some(number) = begin(Until::Flush(target.win.context(), target.rank), &text, areas) {
-        targets::began(target, number, &text);
+        // An operation that has nothing at its origin to read, as one with MPI_NO_OP, changes nothing at its target.
+        let only_reads = buffers.iter().all(|(_, access)| *access == Access::Write);
+        targets::began(target, number, &text, only_reads);
     }
 }
 

@@ -28,18 +28,19 @@ pub struct Targets {
     pub unknown: u64,
 }
 
-/// What the function that this thread has called does at its target.
-fn doing() -> Doing {
+/// What the function that this thread has called does at its target; `only_reads`: it has nothing to write there.
+fn doing(only_reads: bool) -> Doing {
     match function() {
         "MPI_Get" | "MPI_Rget" => Doing::Get,
         "MPI_Put" | "MPI_Rput" => Doing::Put,
+        _ if only_reads => Doing::Fetch,
         _ => Doing::Accumulate,
     }
 }
 
 const fn verb(doing: Doing) -> &'static str {
     match doing {
-        Doing::Get => "reads",
+        Doing::Get | Doing::Fetch => "reads",
         Doing::Put => "writes",
         Doing::Accumulate => "updates",
     }
@@ -54,8 +55,8 @@ fn table(state: &mut State, comm: &Comm) -> Option<AccessTable> {
     Some(state.collectives.table()?.accesses())
 }
 
-/// The one-sided operation of this `number` begins, which `text` names.
-pub fn began(target: &Target<'_>, number: usize, text: &str) {
+/// The one-sided operation of this `number` begins, which `text` names. `only_reads`: it has nothing to write.
+pub fn began(target: &Target<'_>, number: usize, text: &str, only_reads: bool) {
     let win = target.win;
     let Ok(rank) = u32::try_from(target.rank) else { return };
     let (is_open, is_fenced) = win.epoch_for(rank);
@@ -69,7 +70,7 @@ pub fn began(target: &Target<'_>, number: usize, text: &str) {
             context,
             target: win.group().world_rank(rank),
             origin: own,
-            doing: doing(),
+            doing: doing(only_reads),
             epoch: if is_fenced { fences } else { 0 },
             number: number as u64,
             function: function(),
@@ -141,15 +142,13 @@ pub fn ended(win: &WindowObject, target: Option<c_int>, only_gets: bool) {
         Some(target) => target,
         None => None,
     };
-    end(win.comm(), |of, doing, _| {
-        target.is_none_or(|target| target == of) && (doing == Doing::Get || !only_gets)
-    });
+    end(win.comm(), |of, doing, _| target.is_none_or(|target| target == of) && (doing.reads() || !only_gets));
 }
 
 /// An operation that reads is complete, for its request is.
 pub fn get_ended(state: &mut State, context: u32, number: usize) {
     if let (Some(table), Ok(engine)) = (state.collectives.table(), engine()) {
-        let is_it = |_, doing, of| doing == Doing::Get && of == number as u64;
+        let is_it = |_, doing: Doing, of| doing.reads() && of == number as u64;
         table.accesses().end(context, engine.rank(), is_it);
     }
 }
