@@ -74,7 +74,7 @@ impl<'a> LongWait<'a> {
                 return result;
             }
             self.await_other_thread();
-            let result = if (self.done)() { Ok(true) } else { self.check().map(|()| false) };
+            let result = if (self.done)() { Ok(true) } else { self.check() };
             if !matches!(result, Ok(false)) {
                 // Waiters rule 4: perhaps we were woken to run progress, or our look at the lock made another thread believe that
                 // progress runs.
@@ -147,13 +147,14 @@ impl<'a> LongWait<'a> {
         Ok(false)
     }
 
-    /// Whether the wait may still end well.
-    fn check(&self) -> Result<()> {
+    /// Whether the wait may still end well. Returns whether it is over: what had come before a failure has come.
+    fn check(&mut self) -> Result<bool> {
         self.engine.progress().check_health()?;
-        if self.engine.may_have_failures() {
-            self.engine.check_wait((self.why)(), (self.target)())?;
+        if !self.engine.may_have_failures() {
+            return Ok(false);
         }
-        Ok(())
+        let failed = self.engine.check_wait((self.why)(), (self.target)());
+        if failed.is_err() && (self.done)() { Ok(true) } else { failed.map(|()| false) }
     }
 
     /// What the strategy says after a poll in vain. At the first yield of a wait it counts as one that spinning did not end.

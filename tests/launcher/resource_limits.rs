@@ -65,11 +65,11 @@ fn a_job_makes_do_with_little_address_space() {
 #[test]
 fn a_stack_on_which_no_rank_can_run_is_refused_in_words() {
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("ulimit -s 120; exec {PERUSAL} run -n 2 true")]);
+    shell.args(["-c", &format!("ulimit -s 88; exec {PERUSAL} run -n 2 true")]);
     let ended = start_as(&mut shell, &[], Stdio::null()).end();
     assert_eq!(ended.code(), 1, "{ended:?}");
-    assert!(ended.err.contains("the limit of the stack is 120 KiB (ulimit -s)"), "{ended:?}");
-    assert!(ended.err.contains("allow 128 KiB at least"), "{ended:?}");
+    assert!(ended.err.contains("the limit of the stack is 88 KiB (ulimit -s)"), "{ended:?}");
+    assert!(ended.err.contains("allow 96 KiB at least"), "{ended:?}");
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn check_stack() -> Result<(), Failure> {
 }
 
 /// Bytes of stack that a rank needs: arguments, environment and dynamic linking are in it, too.
-const LEAST_STACK: u64 = 128 << 10;
+const LEAST_STACK: u64 = 96 << 10;
 
 /// Places the ranks, and reports the placement if that was asked for. hwloc is loaded only if the options ask for it.
 fn place(name: &str, plan: &Plan, size: u32, usable: u32) -> (Placement, Option<BindingClaim>) {

@@ -207,9 +207,13 @@ impl Hold for InTurn<'_> {
     async fn wait(&mut self, engine: &Engine, comm: &Comm, condition: Condition) -> Result<()> {
         let awaited = self.team().rounds.awaited(condition);
         self.from.wait_for(self.engine.is_shared(), awaited);
-        let outcome = poll_fn(|_| match self.team().rounds.holds(condition) {
-            Ok(false) if !comm.collective().is_given_up() => Poll::Pending,
-            outcome => Poll::Ready(outcome),
+        let outcome = poll_fn(|_| {
+            // First: what held before a failure holds.
+            let given_up = comm.collective().is_given_up();
+            match self.team().rounds.holds(condition) {
+                Ok(false) if !given_up => Poll::Pending,
+                outcome => Poll::Ready(outcome),
+            }
         })
         .await;
         if outcome == Ok(false)
