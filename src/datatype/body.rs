@@ -86,8 +86,9 @@ impl TypeMap {
     /// The parts one after another. As long as they are runs, two words each are kept of them.
     pub fn concat(parts: impl IntoIterator<Item = TypeMap>) -> Self {
         let mut parts = parts.into_iter().filter(|part| part.size > 0);
-        // Room that is not used is not touched.
-        let mut runs: Vec<(isize, usize)> = Vec::with_capacity(parts.size_hint().1.unwrap_or(0));
+        let mut runs: Vec<(isize, usize)> = Vec::new();
+        // For as many as there may be, which join if they touch each other. Where there is no such room, it grows with what there is.
+        let _ = runs.try_reserve_exact(parts.size_hint().1.unwrap_or(0));
         let other = parts.find(|part| {
             let is_run = part.is_run();
             if is_run {

@@ -242,7 +242,8 @@ fn on_each(
         all.iter().filter(touches).cloned().collect()
     };
     let width = if matches!(bind, Bind::Region(_)) { 1 } else { width };
-    let of_part = |part| deal(&within(part), each.ranks, width, "").ranks;
+    // All ranks may be on the first part, and no part has more.
+    let of_part = |part| deal(&within(part), each.ranks.min(ranks), width, "").ranks;
     let places: Vec<Vec<u32>> = parts.iter().flat_map(of_part).collect();
     let shared = if many > 1 && bind == each.unit { ", shared" } else { "" };
     Placement {
@@ -383,6 +384,7 @@ mod tests {
         assert_eq!(placed("PPR:1:Socket:PE=2", "", 1), (vec![a.clone()], 2));
         assert_eq!(placed("ppr:1:hwthread", "socket", 1), (vec![a], 8));
         assert_eq!(placed("ppr:2:l2cache", "none", 1), (vec![vec![]], 8));
+        assert_eq!(placed("ppr:4294967295:core", "", 2), (vec![vec![0, 4]; 2], u32::MAX));
     }
 
     #[test]

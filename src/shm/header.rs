@@ -21,7 +21,8 @@ pub const TUNING_WORDS: usize = 32;
 /// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20, total 24, job
 /// id 32, launcher 40, usable CPUs 44, sender fences 48, places 52, places in use 56, universe 60, number of collective segments
 /// 64, abort 128, next context 256, deaths 260, threads 264, survive 268, block locks 272, signatures 280, revocations 288,
-/// agreements 292, tuning 384, idle memory 640, collective segments 1024, their memory 2048.
+/// agreements 292, tuning 384, idle memory 640, block until 648, collective
+/// segments 1024, their memory 2048.
 #[derive(Debug)]
 #[repr(C)]
 pub struct JobHeader {
