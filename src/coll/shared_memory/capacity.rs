@@ -1,6 +1,6 @@
 //! What a team has room for. All members get the same answers.
 
-use super::{Way, Width};
+use super::{AlgorithmKind, Width};
 use crate::events::Collective;
 use crate::team::PAYLOAD;
 use crate::variables::{Config, VariableId};
@@ -51,13 +51,13 @@ impl TeamCapacity<'_> {
         (self.part_bytes * width as usize / self.size) & !63
     }
 
-    /// Returns whether the team serves an operation, if there is memory for it; `bytes` as for [`Self::way`].
+    /// Returns whether the team serves an operation, if there is memory for it; `bytes` as for [`Self::algorithm_kind`].
     #[must_use]
     pub fn may_serve(&self, operation: Collective, bytes: usize) -> bool {
-        match self.way(operation, bytes) {
-            Way::Messages => false,
-            Way::OneStep if self.direct => true,
-            Way::OneStep | Way::Rounds => match operation {
+        match self.algorithm_kind(operation, bytes) {
+            AlgorithmKind::Messages => false,
+            AlgorithmKind::OneStep if self.direct => true,
+            AlgorithmKind::OneStep | AlgorithmKind::Rounds => match operation {
                 Collective::Alltoall => self.has_room_for_alltoall(bytes),
                 Collective::Scatter => self.has_room_for_scatter(bytes),
                 Collective::Gather | Collective::Scan | Collective::Exscan => {

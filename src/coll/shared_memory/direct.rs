@@ -15,7 +15,7 @@
 //! memory, or that of its job.
 
 use super::division::slice;
-use super::{Hold, Operands, OperationKey, TeamGuard, Way};
+use super::{AlgorithmKind, Hold, Operands, OperationKey, TeamGuard};
 use crate::arch::{copy_run, copy_slice};
 use crate::coll::buffer::InputBuffer;
 use crate::coll::intracomm::check_block;
@@ -90,13 +90,13 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         bytes >= self.engine.config().coll_direct_from()
     }
 
-    /// Whether the members perform an operation in one step; `bytes` as for [`super::TeamCapacity::way`]. All get the same answer.
+    /// Whether the members perform an operation in one step; `bytes` as for [`super::TeamCapacity::algorithm_kind`]. All get the same answer.
     ///
     /// # Errors
     /// Those of waiting.
     pub async fn is_one_step(&mut self, operation: Collective, bytes: usize) -> Result<bool> {
         Ok(self.is_long(bytes)
-            && self.capacity().way(operation, bytes) == Way::OneStep
+            && self.capacity().algorithm_kind(operation, bytes) == AlgorithmKind::OneStep
             && self.may_copy().await?)
     }
 
@@ -391,8 +391,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     ) -> Result<bool> {
         let Operands { own, out, len, unit } = operands;
         let longest = (0..self.size()).map(|member| range(member).len()).max().unwrap_or_default();
-        let way = self.capacity().way_of_reduce_scatter(len, longest);
-        if way != Way::OneStep || !self.has_room_for_blocks(unit) || !self.may_copy().await? {
+        let kind = self.capacity().kind_for_reduce_scatter(len, longest);
+        if kind != AlgorithmKind::OneStep || !self.has_room_for_blocks(unit) || !self.may_copy().await? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::ReduceScatter, 0, len);

@@ -3,7 +3,7 @@
 //! [`TeamGuard`] is the team of a communicator while one of its members performs a collective. Four files give it operations:
 //! `data_movement` those that move data, `reduction` those that reduce it (in pieces, whose parts `division` shares out),
 //! `prefix` reduce-scatters and scans, `direct` all of them for long data. How it waits, and so whether the operations block,
-//! depends on what holds the team (`hold`); what it serves, on the `way` of an operation and on its `capacity`.
+//! depends on what holds the team (`hold`); what it serves, on the `algorithm_kind` of an operation and on its `capacity`.
 
 /// Waits until a condition holds, without a future where it holds soon.
 macro_rules! wait {
@@ -15,6 +15,7 @@ macro_rules! wait {
     }};
 }
 
+mod algorithm_kind;
 mod capacity;
 mod data_movement;
 mod direct;
@@ -23,15 +24,14 @@ mod hold;
 mod operation_key;
 mod prefix;
 mod reduction;
-mod way;
 
+pub use algorithm_kind::AlgorithmKind;
 pub use capacity::TeamCapacity;
 pub(in crate::coll) use direct::one_run;
 pub use hold::{Description, Hold, InTurn, Locked};
 pub use operation_key::OperationKey;
 use operation_key::{FAILED, disagreement};
 pub use reduction::Operands;
-pub use way::Way;
 
 use crate::arch::serialize_loads;
 use crate::comm::Comm;
@@ -86,7 +86,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.comm
     }
 
-    /// Returns whether an operation is messages instead; `bytes` as for [`TeamCapacity::way`].
+    /// Returns whether an operation is messages instead; `bytes` as for [`TeamCapacity::algorithm_kind`].
     #[inline]
     #[must_use]
     pub fn goes_by_messages(&mut self, operation: Collective, bytes: usize) -> bool {

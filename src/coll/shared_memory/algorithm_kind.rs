@@ -1,6 +1,7 @@
-//! Which way members perform an operation: in rounds of their team, in one step, or by messages. This is the one place that decides it; `docs/collectives.md` shows it as a table.
+//! The kind of algorithm by which members perform an operation: in rounds of their team, in one step, or by messages. This is the
+//! one place that selects it; `docs/collectives.md` shows it as a table.
 //!
-//! All members must take the same way, so it depends only on what all of them know: the operation, its bytes, the members'
+//! All members must select the same kind, so it depends only on what all of them know: the operation, its bytes, the members'
 //! number, and control variables that are equal in all ranks.
 
 use super::{TeamCapacity, Width};
@@ -12,7 +13,7 @@ use crate::variables::{ValueSource, VariableId};
 
 /// How the members of a team perform an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum AlgorithmKind {
     /// In rounds: through slots what fits into them, else through the bulk; by messages, if that has no room.
     Rounds,
     /// In one step ([`super::direct`]), if the kernel allows it, else in rounds.
@@ -72,28 +73,30 @@ const SLICES: usize = 4;
 const SLICES_FOR_ALL: usize = 2;
 
 impl TeamCapacity<'_> {
-    /// Returns the way of an operation. `bytes` are those of one block of a gather, scatter, allgather (the mean, if blocks
+    /// Returns the kind of algorithm for an operation. `bytes` are those of one block of a gather, scatter, allgather (the mean, if blocks
     /// differ) or alltoall, else those of a member's operands or of a broadcast.
     #[must_use]
-    pub fn way(&self, operation: Collective, bytes: usize) -> Way {
+    pub fn algorithm_kind(&self, operation: Collective, bytes: usize) -> AlgorithmKind {
         if self.goes_by_messages(operation, bytes) {
-            Way::Messages
+            AlgorithmKind::Messages
         } else if self.bytes_of_step(operation, bytes) >= self.config.coll_direct_from() {
-            Way::OneStep
+            AlgorithmKind::OneStep
         } else {
-            Way::Rounds
+            AlgorithmKind::Rounds
         }
     }
 
-    /// Returns the way of a reduce-scatter of `len` bytes of operands, of which a member gets `longest` at most. Where ranks
+    /// Returns the kind of algorithm for a reduce-scatter of `len` bytes of operands, of which a member gets `longest` at most. Where ranks
     /// outnumber CPUs it takes rounds, as other reductions, unless one member gets so much more than others that rounds would
     /// show little of what there is room for.
     #[must_use]
-    pub fn way_of_reduce_scatter(&self, len: usize, longest: usize) -> Way {
+    pub fn kind_for_reduce_scatter(&self, len: usize, longest: usize) -> AlgorithmKind {
         let is_even = longest.saturating_mul(self.size) / 2 <= len;
-        match self.way(Collective::ReduceScatter, len) {
-            Way::OneStep if is_even && self.is_oversubscribed() && self.is_threshold_ours() => Way::Rounds,
-            way => way,
+        match self.algorithm_kind(Collective::ReduceScatter, len) {
+            AlgorithmKind::OneStep if is_even && self.is_oversubscribed() && self.is_threshold_ours() => {
+                AlgorithmKind::Rounds
+            }
+            kind => kind,
         }
     }
 
@@ -218,12 +221,12 @@ mod tests {
         f(TeamCapacity { config: &config, size, part_bytes: 1 << 20, direct: true })
     }
 
-    fn way(operation: Collective, size: usize, usable_cpus: u32, bytes: usize) -> Way {
-        with_capacity(size, usable_cpus, |team| team.way(operation, bytes))
+    fn kind(operation: Collective, size: usize, usable_cpus: u32, bytes: usize) -> AlgorithmKind {
+        with_capacity(size, usable_cpus, |team| team.algorithm_kind(operation, bytes))
     }
 
     fn by_messages(operation: Collective, size: usize, usable_cpus: u32, bytes: usize) -> bool {
-        way(operation, size, usable_cpus, bytes) == Way::Messages
+        kind(operation, size, usable_cpus, bytes) == AlgorithmKind::Messages
     }
 
     #[test]
