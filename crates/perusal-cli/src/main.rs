@@ -2,57 +2,32 @@
 //!
 //! | modules | what they have |
 //! |---|---|
-//! | `run`, `args`, `options`, `config_file` | `perusal run`: from the command line to a plan, and from there to running ranks |
-//! | `hosts`, `this_machine`, `fabric` | jobs on several hosts, and the libfabric provider under another MPI |
-//! | `environment`, `preload`, `logger` | what ranks are given: variables, libraries, the event logger |
-//! | `starter`, `spawn`, `adopt` | how processes are started, and how a program without a launcher gets one |
-//! | `supervisor`, `worlds`, `universe`, `meetings`, `guests` | the loop of a running job: ranks that end, requests of ranks, ports, other jobs |
-//! | `output`, `output_files`, `label`, `sinks`, `input` | what ranks write and read |
-//! | `reaper`, `killed`, `failure`, `hang` | ends: of a killed launcher's ranks, of killed ranks, of a failed job, of one that stands still |
-//! | `attach`, `ps`, `top`, `why` | commands that look at running jobs |
-//! | `trace`, `report` | commands for traces |
-//! | `info`, `variables`, `bench`, `tune`, `mpi` | what this machine and this build offer, and measurements |
+//! | `run`, `args` | `perusal run`: from the command line to a plan, and from there to running ranks |
+//! | `start` | what ranks are given (variables, libraries, the event logger), and how processes are started |
+//! | `supervisor` | the loop of a running job: ranks that end, requests of ranks, ports, other jobs |
+//! | `streams` | what ranks read and write |
+//! | `hang` | why a job stands still |
+//! | `hosts` | jobs on several hosts, and the libfabric provider under another MPI |
+//! | `jobs` | commands that look at running jobs |
+//! | `trace` | traces, and the commands for them |
+//! | `info`, `bench`, `tune` | what this machine and this build offer, and measurements |
+//! | `mpi` | MPI for the ranks of `bench` and `tune` |
 //! | `sys` | system calls |
 
-mod adopt;
 mod args;
-mod attach;
 mod bench;
-mod config_file;
-mod environment;
-mod fabric;
-mod failure;
-mod guests;
 mod hang;
 mod hosts;
 mod info;
-mod input;
-mod killed;
-mod label;
-mod logger;
-mod meetings;
+mod jobs;
 mod mpi;
-mod options;
-mod output;
-mod output_files;
-mod preload;
-mod ps;
-mod reaper;
-mod report;
 mod run;
-mod sinks;
-mod spawn;
-mod starter;
+mod start;
+mod streams;
 mod supervisor;
 mod sys;
-mod this_machine;
-mod top;
 mod trace;
 mod tune;
-mod universe;
-mod variables;
-mod why;
-mod worlds;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -78,15 +53,15 @@ enum Cli {
     /// Measure this machine for a few seconds and write what steers jobs best here.
     Tune(tune::TuneOptions),
     /// Put perusal's rings under another MPI, as a provider of libfabric.
-    Fabric(fabric::FabricOptions),
+    Fabric(hosts::fabric::FabricOptions),
     /// List your jobs that run on this machine.
-    Ps(ps::PsOptions),
+    Ps(jobs::ps::PsOptions),
     /// Show what the ranks of a running job do, again and again.
-    Top(top::TopOptions),
+    Top(jobs::top::TopOptions),
     /// Say why a running job does not go on.
-    Why(why::WhyOptions),
+    Why(jobs::why::WhyOptions),
     /// Analyse a trace: who waited for whom, queues, searches, messages; as a page, JSON or text.
-    Report(report::ReportOptions),
+    Report(trace::report::ReportOptions),
     /// Look at a trace that `perusal run --trace FILE` has written, or turn it into another format.
     #[command(subcommand)]
     Trace(trace::TraceCommand),
@@ -111,7 +86,7 @@ fn command() -> ExitCode {
     if let [run, adopt, numbers] = &rest[..]
         && (run, adopt) == (&"run".into(), &"--adopt".into())
     {
-        return adopt::main("perusal", &numbers.to_string_lossy());
+        return run::adopt::main("perusal", &numbers.to_string_lossy());
     }
     if rest.first().is_some_and(|first| first == "run") {
         return run::main("perusal run", &rest.split_off(1));
@@ -126,11 +101,11 @@ fn command() -> ExitCode {
         Cli::Bench(options) => bench::main(&options),
         Cli::Info(options) => info::main(&options),
         Cli::Tune(options) => tune::main(&options),
-        Cli::Fabric(options) => fabric::main(&options),
-        Cli::Ps(options) => ps::main(&options),
-        Cli::Top(options) => top::main(&options),
-        Cli::Why(options) => why::main(&options),
-        Cli::Report(options) => report::main(&options),
+        Cli::Fabric(options) => hosts::fabric::main(&options),
+        Cli::Ps(options) => jobs::ps::main(&options),
+        Cli::Top(options) => jobs::top::main(&options),
+        Cli::Why(options) => jobs::why::main(&options),
+        Cli::Report(options) => trace::report::main(&options),
         Cli::Trace(command) => trace::main(&command),
     }
 }

@@ -1,7 +1,7 @@
 //! MPI as a program has it: the C functions of the library that lies beside this program, loaded when a rank begins. The launcher itself
 //! links none of them. Safe wrappers borrow a buffer for as long as MPI uses it.
 
-use crate::preload;
+use crate::start::preload;
 use libloading::Library;
 use perusal::internals::abi::{
     MPI_ANY_SOURCE, MPI_BYTE, MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUCCESS, MPI_SUM, MPI_THREAD_SINGLE,

@@ -1,7 +1,7 @@
 //! Variables by which the launcher makes the job, where an option sets them for the ranks: the ranks alone could not obey them any more.
 
 use super::{PlanError, RunOptions, variable};
-use crate::environment::VariableChange;
+use crate::start::environment::VariableChange;
 use perusal::internals::variables::{Settable, VARIABLES, VariableScope};
 use std::ffi::{OsStr, OsString};
 

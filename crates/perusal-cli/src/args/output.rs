@@ -1,7 +1,7 @@
 //! Where output goes, and what stands before its lines.
 
 use super::{Plan, PlanError, RunOptions};
-use crate::label::LabelText;
+use crate::streams::label::LabelText;
 
 /// Takes over where output goes.
 pub(super) fn take_output(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use perusal::internals::placement::Policy;
 
-use crate::environment::EnvironmentChanges;
 use crate::hosts::Hosts;
-use crate::label::LabelText;
-use crate::output_files::OutputFiles;
+use crate::start::environment::EnvironmentChanges;
+use crate::streams::label::LabelText;
+use crate::streams::output_files::OutputFiles;
 use crate::trace::Request;
 
 /// One program of a job.

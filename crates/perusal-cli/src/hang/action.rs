@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::{Cause, RankView, cause, json, report};
 use crate::args::{OnDeadlock, Plan};
-use crate::failure::Failure;
 use crate::supervisor::Supervisor;
+use crate::supervisor::failure::Failure;
 
 /// A deadlock that has been proved, and said.
 #[derive(Debug)]

@@ -1,4 +1,11 @@
 //! `perusal info`: what this machine and this build offer.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `mod` | the machine: processors, memory, system calls, thresholds |
+//! | `variables` | the variables and event types that MPI_T shows |
+
+mod variables;
 
 use std::process::ExitCode;
 
@@ -10,8 +17,8 @@ use perusal::internals::shm::{Geometry, JobLayout, Memory, cpus, header, layout}
 use perusal::internals::variables::misspelt::misspelt_in_environment;
 use perusal::internals::variables::{CopyChoice, Overrides, VARIABLES, VariableId};
 
-use crate::variables::{self, InForce};
 use crate::{sys, tune};
+use variables::InForce;
 
 /// What is asked for; everything about the machine, if nothing is.
 #[derive(clap::Args, Debug)]

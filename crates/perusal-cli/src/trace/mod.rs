@@ -1,4 +1,11 @@
-//! Traces: what `perusal run --trace` does before and after the job, and `perusal trace`.
+//! Traces: their making, and the commands that read them.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `mod` | `perusal run --trace` before and after the job, and `perusal trace` |
+//! | `report` | `perusal report`: what a trace says of its job |
+
+pub mod report;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,7 +21,7 @@ use perusal_trace::{
 };
 
 use crate::args::Plan;
-use crate::failure::Failure;
+use crate::supervisor::failure::Failure;
 use crate::sys;
 
 /// The trace that a job is to leave.

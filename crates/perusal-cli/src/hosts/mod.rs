@@ -1,5 +1,14 @@
 //! Jobs on several hosts: MPICH's launcher starts them, with MPICH's library in place of perusal's and perusal's provider of libfabric below it.
 //! The program is the same: both libraries have the standard's ABI.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `mod` | the command line for MPICH's launcher |
+//! | `this_machine` | which names are this machine's |
+//! | `fabric` | `perusal fabric`: the provider of libfabric under another MPI |
+
+pub mod fabric;
+pub mod this_machine;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -7,9 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::args::{Plan, Stdin};
-use crate::environment::VariableChange;
-use crate::fabric;
-use crate::preload;
+use crate::start::environment::VariableChange;
+use crate::start::preload;
 
 /// MPICH's launcher.
 const LAUNCHER: &str = "mpiexec.hydra";

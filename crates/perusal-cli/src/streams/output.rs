@@ -7,8 +7,8 @@ use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-use crate::label::Label;
-use crate::sinks::Targets;
+use super::label::Label;
+use super::sinks::Targets;
 use crate::sys;
 
 /// Bytes that a pipe takes at once without waiting when it is writable at all (PIPE_BUF).

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::output::{LAUNCHER, Outlet, Sink, WriterId};
-use crate::output_files::{self, OutputFiles};
+use super::output::{LAUNCHER, Outlet, Sink, WriterId};
+use super::output_files::{self, OutputFiles};
 use crate::sys::{self, Epoll};
 
 /// The sinks that a stream of a rank goes to, by number.

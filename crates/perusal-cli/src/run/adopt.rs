@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use perusal::internals::shm::Memory;
 
 use crate::args::{Plan, Stdin};
-use crate::reaper::Reaper;
-use crate::starter::ProcessStarter;
+use crate::start::starter::ProcessStarter;
+use crate::supervisor::reaper::Reaper;
 use crate::supervisor::{FORWARDED, Supervisor, SupervisorParts};
 use crate::sys;
 

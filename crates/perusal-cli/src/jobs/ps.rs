@@ -6,7 +6,7 @@ use clap::Args;
 use perusal::internals::shm::Memory;
 use serde_json::json;
 
-use crate::attach::{self, RunningJob};
+use super::attach::{self, RunningJob};
 use crate::hang::{RankView, Scene, Stage};
 
 /// How to list jobs.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use crate::preload;
+use crate::start::preload;
 use crate::sys;
 
 /// The provider; libfabric takes files whose names end so.

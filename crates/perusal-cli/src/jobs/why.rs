@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::attach;
+use super::attach;
 use crate::hang::{RankView, Watch, cause, json, report};
 use crate::sys;
 

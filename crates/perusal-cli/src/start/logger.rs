@@ -2,8 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 
-use crate::environment::VariableChange;
-use crate::preload;
+use super::environment::VariableChange;
+use super::preload;
 
 /// The logger's file, next to the library in the distribution.
 const LIBRARY: &str = "libperusal-mel.so";

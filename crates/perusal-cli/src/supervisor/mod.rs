@@ -1,6 +1,25 @@
 //! Supervises a running job: passes on output, input and signals, and reaps ranks that end.
 //!
 //! One thread waits in one place, `epoll`. It never blocks on a rank or on the reader of its output.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `mod` | [`Supervisor`]: the event loop |
+//! | `worlds` | ranks that were started together, and how they end |
+//! | `universe` | answers to requests of ranks: processes to spawn, ports to meet at |
+//! | `meetings` | ports and published names |
+//! | `guests` | jobs of other launchers, whose processes have places here |
+//! | `failure` | which rank failed, and why |
+//! | `killed` | ranks that SIGKILL has not ended yet |
+//! | `reaper` | the process that kills what a killed launcher leaves |
+
+pub mod failure;
+mod guests;
+mod killed;
+mod meetings;
+pub mod reaper;
+pub mod universe;
+mod worlds;
 
 use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
@@ -11,19 +30,19 @@ use perusal::internals::shm::{Exit, Memory};
 use rustix::event::epoll::EventFlags;
 
 use crate::args::{OnDeadlock, Plan};
-use crate::failure::Failure;
-use crate::guests::Guests;
 use crate::hang;
-use crate::input::Relay;
-use crate::meetings::Meetings;
-use crate::output::{Outlet, RankStream};
-use crate::reaper::{self, Reaper};
 use crate::run::streams_of;
-use crate::sinks::{Sinks, Targets};
-use crate::starter::{ProcessStarter, Started};
+use crate::start::starter::{ProcessStarter, Started};
+use crate::streams::input::Relay;
+use crate::streams::output::{Outlet, RankStream};
+use crate::streams::sinks::{Sinks, Targets};
 use crate::sys::{self, ChildStatus, Epoll, Signals};
-use crate::universe::Universe;
-use crate::worlds::{Ending, RankProcess};
+use failure::Failure;
+use guests::Guests;
+use meetings::Meetings;
+use reaper::Reaper;
+use universe::Universe;
+use worlds::{Ending, RankProcess};
 
 /// Signals that are passed on to the ranks.
 pub const FORWARDED: [i32; 9] = [

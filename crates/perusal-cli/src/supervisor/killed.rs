@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::supervisor::Supervisor;
+use super::Supervisor;
 use crate::sys;
 
 /// Ticks that a process's threads have run.

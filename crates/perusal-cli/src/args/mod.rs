@@ -1,10 +1,22 @@
 //! The command line of `perusal run`, as people type it for `mpiexec`: long options with one dash or two, `:` between
 //! the programs of a job. What has a meaning on one machine is honoured, what has none is taken with a note, and what
 //! would change the outcome or is unknown is refused.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `options` | options as people write them, in the form that clap reads |
+//! | `config_file` | the command lines in a file of `-configfile` |
+//! | `plan` | [`Plan`]: a job as the command line asks for it |
+//! | `count` | how many ranks |
+//! | `output` | where output goes, and what stands before its lines |
+//! | `job_variables` | control variables that the launcher obeys itself |
+//! | `notes` | what is said of options that are taken and not obeyed |
 
+mod config_file;
 mod count;
 mod job_variables;
 mod notes;
+mod options;
 mod output;
 mod plan;
 
@@ -20,15 +32,14 @@ use perusal::internals::placement::Policy;
 use perusal::internals::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS, KINDS_VARIABLE, initial_errhandler};
 use perusal::internals::variables::VariableId;
 
-use crate::config_file;
-use crate::environment::{EnvironmentChanges, VariableChange};
+use crate::hosts::this_machine;
 use crate::hosts::{self, Hosts};
-use crate::logger::Logging;
-use crate::options::OptionTable;
-use crate::output_files::OutputFiles;
-use crate::preload;
-use crate::this_machine;
+use crate::start::environment::{EnvironmentChanges, VariableChange};
+use crate::start::logger::Logging;
+use crate::start::preload;
+use crate::streams::output_files::OutputFiles;
 use crate::trace::Request;
+use options::OptionTable;
 
 /// Run a program on several ranks of this machine.
 ///

@@ -14,12 +14,12 @@ use rustix::event::epoll::EventFlags;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::environment::{self, RankIdentity, Spawned};
-use crate::guests::Guests;
-use crate::meetings::{Meetings, Outcome};
-use crate::spawn::SpawnStep;
-use crate::starter::{NewProcess, ProcessStarter, StartError, Started};
-use crate::supervisor::{Supervisor, WAITING};
+use super::guests::Guests;
+use super::meetings::{Meetings, Outcome};
+use super::{Supervisor, WAITING};
+use crate::start::environment::{self, RankIdentity, Spawned};
+use crate::start::spawn::SpawnStep;
+use crate::start::starter::{NewProcess, ProcessStarter, StartError, Started};
 
 /// Most requests that are answered before output and signals have their turn.
 const TURN: usize = 64;

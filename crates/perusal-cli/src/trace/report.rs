@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use clap::Args;
 use perusal_trace::{report, terminal};
 
+use super::check_output;
 use crate::sys;
-use crate::trace::check_output;
 
 /// What to make of which trace.
 #[derive(Args, Debug)]

@@ -18,9 +18,10 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Row, Table, TableState};
 use serde_json::{Value, json};
 
-use crate::attach::{self, RunningJob};
+use super::attach::{self, RunningJob};
+use super::ps;
 use crate::hang::{RankView, Scene, home};
-use crate::{ps, sys};
+use crate::sys;
 
 /// Which job to show, and how.
 #[derive(Args, Debug)]

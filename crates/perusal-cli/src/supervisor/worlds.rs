@@ -8,10 +8,10 @@ use std::time::Instant;
 use perusal::internals::shm::{Exit, JobWorld, RankState};
 use rustix::event::epoll::EventFlags;
 
-use crate::failure::{Failure, died_unseen, failure_of_ended};
-use crate::killed::CpuTime;
-use crate::starter::Started;
-use crate::supervisor::{GRACE, LIFELINE, Supervisor};
+use super::failure::{Failure, died_unseen, failure_of_ended};
+use super::killed::CpuTime;
+use super::{GRACE, LIFELINE, Supervisor};
+use crate::start::starter::Started;
 use crate::sys;
 
 /// One process of a job, at its place.

@@ -1,4 +1,11 @@
 //! `perusal run`: from the command line to running ranks. [`crate::supervisor`] takes over from there.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `mod` | [`main`]: the command line, the job's memory, its ranks |
+//! | `adopt` | the same for a program that was started without a launcher |
+
+pub mod adopt;
 
 use std::ffi::{CString, OsString};
 use std::io;
@@ -6,20 +13,20 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::ExitCode;
 
 use crate::args::{self, App, Plan, PlanError, Stdin};
-use crate::environment::{self, RankIdentity};
-use crate::failure::Failure;
 use crate::hang;
-use crate::input::Input;
-use crate::label::Label;
-use crate::output::RankStream;
-use crate::reaper::Reaper;
-use crate::sinks::Targets;
-use crate::spawn::{SpawnError, SpawnStep};
-use crate::starter::{NewProcess, ProcessStarter, StartError};
+use crate::start::environment::{self, RankIdentity};
+use crate::start::spawn::{SpawnError, SpawnStep};
+use crate::start::starter::{NewProcess, ProcessStarter, StartError};
+use crate::streams::input::Input;
+use crate::streams::label::Label;
+use crate::streams::output::RankStream;
+use crate::streams::sinks::Targets;
+use crate::supervisor::failure::Failure;
+use crate::supervisor::reaper::Reaper;
+use crate::supervisor::universe::find_program;
 use crate::supervisor::{FORWARDED, Supervisor, SupervisorParts};
 use crate::sys;
 use crate::tune::file::FoundTuneFile;
-use crate::universe::find_program;
 use perusal::internals::dynamic::launcher::door;
 use perusal::internals::placement::{self, Bind, BindingClaim, MachineTopology, Placement, Policy};
 use perusal::internals::shm::{Memory, Universe, cpus, machine};
@@ -96,7 +103,7 @@ fn failure(what: &str) -> impl Fn(io::Error) -> Failure + '_ {
 fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a>, Failure> {
     let size = plan.ranks();
     hang::forget_report(plan);
-    crate::failure::watch_memory();
+    crate::supervisor::failure::watch_memory();
     check_stack()?;
     // Two pipes a rank, those of its input, its files, and what the launcher needs itself.
     let input = if plan.stdin == Stdin::All { 2 } else { 0 };

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::LazyLock;
 use std::time::Instant;
 
+use super::output_files::host;
 use crate::args::Plan;
-use crate::output_files::host;
 
 /// When the job began.
 static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);

@@ -19,11 +19,11 @@ use rustix::net::{
     socket_with,
 };
 
-use crate::failure::Failure;
+use super::failure::Failure;
+use super::meetings::{Outcome, Outsider};
+use super::{CALLERS, LISTENER, Supervisor, WAITING, WATCHED};
 use crate::hang::Scene;
-use crate::meetings::{Outcome, Outsider};
-use crate::starter::Started;
-use crate::supervisor::{CALLERS, LISTENER, Supervisor, WAITING, WATCHED};
+use crate::start::starter::Started;
 
 /// Most connections of other jobs' processes that have not said yet what they want, and most launchers that watch this job at once.
 const MOST: usize = 1024;

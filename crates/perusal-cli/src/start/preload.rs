@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use perusal::internals::variables::{Overrides, VariableId};
 
-use crate::environment::VariableChange;
+use super::environment::VariableChange;
 
 /// The variable that the dynamic linker reads.
 pub const VARIABLE: &str = "LD_PRELOAD";

@@ -7,8 +7,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use rustix::process::Rlimit;
 
-use crate::environment::RankIdentity;
-use crate::spawn::{RankStart, SpawnError, spawn};
+use super::environment::RankIdentity;
+use super::spawn::{RankStart, SpawnError, spawn};
 use crate::sys;
 
 /// Smallest number that descriptors of the job get: shell scripts use the low ones for themselves.
