@@ -11,7 +11,7 @@
 //! `is_copying`, the Release of `end_copying` and the Acquire in `is_copying`.
 #![cfg(perusal_loom)]
 
-use loom::cell::UnsafeCell;
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
@@ -19,9 +19,7 @@ use perusal::internals::shm::RosterEntry;
 use perusal::internals::shm::failures::{Ballot, Count, Decision, FailureWords, RevocationCount};
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(body);
+    perusal::model::check(3, body);
 }
 
 #[derive(Default)]
@@ -91,13 +89,8 @@ fn the_living_agree_on_who_is_dead() {
 #[derive(Default)]
 struct Proposals {
     job: Job,
-    made: [UnsafeCell<u32>; 2],
+    made: [Plain<u32>; 2],
 }
-
-// SAFETY: loom watches the cells: an access that the decision does not order is a failure.
-unsafe impl Send for Proposals {}
-// SAFETY: see above.
-unsafe impl Sync for Proposals {}
 
 #[test]
 fn whose_proposal_is_not_taken_sees_what_the_other_has_made_for_its_own() {
@@ -108,15 +101,15 @@ fn whose_proposal_is_not_taken_sees_what_the_other_has_made_for_its_own() {
         (0..2).for_each(|rank| assert!(ballot.vote(&proposals.job.entries[rank], 1, 0).is_some()));
         let decide = |proposals: &Proposals, own: usize| {
             let propose = |_: Count| {
-                // SAFETY: nobody else makes it.
-                proposals.made[own].with_mut(|made| unsafe { *made = 7 });
+                // Nobody else makes it.
+                proposals.made[own].set(7);
                 Ok(Decision { small: 0, large: own as u32 })
             };
             let ballot = Ballot::new(&proposals.job.words, 3, 1);
             let decided = ballot.decide(proposals.job.entries[..2].iter(), propose, |_| {});
             let decision = decided.expect("a word that ranks write").expect("all have voted");
-            // SAFETY: agreement rule 2: who sees the decision sees what was made for it.
-            proposals.made[decision.large as usize].with(|made| assert_eq!(unsafe { *made }, 7));
+            // Agreement rule 2: who sees the decision sees what was made for it.
+            assert_eq!(proposals.made[decision.large as usize].get(), 7);
             decision
         };
         let other = {
@@ -179,13 +172,8 @@ fn who_sees_the_count_of_revocations_sees_which_communicator_it_is() {
 struct Exposed {
     deaths: AtomicU32,
     copier: RosterEntry,
-    memory: UnsafeCell<u32>,
+    memory: Plain<u32>,
 }
-
-// SAFETY: loom watches the cell: an access that nothing orders is a failure.
-unsafe impl Send for Exposed {}
-// SAFETY: see above.
-unsafe impl Sync for Exposed {}
 
 #[test]
 fn nobody_copies_to_the_memory_of_a_member_that_has_left() {
@@ -196,8 +184,8 @@ fn nobody_copies_to_the_memory_of_a_member_that_has_left() {
             thread::spawn(move || {
                 job.copier.begin_copying();
                 if job.deaths.load(Ordering::Relaxed) == 0 {
-                    // SAFETY: direct rule 3: its owner waits for the end of the copy.
-                    job.memory.with_mut(|memory| unsafe { *memory += 1 });
+                    // Direct rule 3: its owner waits for the end of the copy.
+                    job.memory.update(|memory| *memory += 1);
                 }
                 job.copier.end_copying();
             })
@@ -207,8 +195,8 @@ fn nobody_copies_to_the_memory_of_a_member_that_has_left() {
         while job.copier.is_copying() {
             thread::yield_now();
         }
-        // SAFETY: direct rule 3: nobody copies any more.
-        job.memory.with_mut(|memory| unsafe { *memory += 1 });
+        // Direct rule 3: nobody copies any more.
+        job.memory.update(|memory| *memory += 1);
         copier.join().unwrap();
     });
 }

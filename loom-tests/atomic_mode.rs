@@ -11,7 +11,7 @@
 //! Acquire of `is_closed`; that `enter` looks at the mode behind the mark.
 #![cfg(perusal_loom)]
 
-use loom::cell::UnsafeCell;
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
 use perusal::internals::rma::atomic_mode::{AtomicMode, Mark};
@@ -23,13 +23,8 @@ const FENCES: AsymmetricFence = AsymmetricFence::Processor;
 struct Job {
     mode: AtomicMode,
     mark: Mark,
-    value: UnsafeCell<u32>,
+    value: Plain<u32>,
 }
-
-// SAFETY: loom watches the cell: an access that the mode does not order is a failure.
-unsafe impl Send for Job {}
-// SAFETY: see above.
-unsafe impl Sync for Job {}
 
 impl Job {
     /// One rank's instructions, which a plain store stands for: nothing else may happen at the same time.
@@ -37,8 +32,8 @@ impl Job {
         let mut done = 0;
         for _ in 0..2 {
             if let Some(_entered) = self.mode.enter(&self.mark, FENCES) {
-                // SAFETY: atomic mode rule 2: nobody holds a lock.
-                self.value.with_mut(|value| unsafe { *value += 1 });
+                // Atomic mode rule 2: nobody holds a lock.
+                self.value.update(|value| *value += 1);
                 done += 1;
             }
         }
@@ -55,15 +50,13 @@ impl Job {
     }
 
     fn read(&self) -> u32 {
-        // SAFETY: atomic mode rule 2: the mode is closed.
-        self.value.with(|value| unsafe { *value })
+        // Atomic mode rule 2: the mode is closed.
+        self.value.get()
     }
 }
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(body);
+    perusal::model::check(3, body);
 }
 
 #[test]

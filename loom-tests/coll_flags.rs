@@ -22,9 +22,7 @@ use std::time::Duration;
 type Member = Rounds<HeapSegment>;
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(body);
+    perusal::model::check(2, body);
 }
 
 fn until(mut done: impl FnMut() -> bool) {

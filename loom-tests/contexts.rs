@@ -8,29 +8,22 @@
 //! `cargo xtask mutants src/engine/context.rs` weakens each ordering and says which model fails (`loom-tests/mutants.md`).
 #![cfg(perusal_loom)]
 
-use loom::cell::UnsafeCell;
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
 use perusal::internals::engine::{MatchContext, MatchContexts};
 use perusal::internals::events::Registry;
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(body);
+    perusal::model::check(2, body);
 }
 
 /// A table, and something that the users of its context use.
 #[derive(Default)]
 struct Table {
     contexts: MatchContexts,
-    value: UnsafeCell<u32>,
+    value: Plain<u32>,
 }
-
-// SAFETY: loom watches the cell; that contexts are used while they are there is what the models check.
-unsafe impl Send for Table {}
-// SAFETY: see above.
-unsafe impl Sync for Table {}
 
 impl Table {
     fn made(&self) -> &MatchContext {
@@ -40,8 +33,7 @@ impl Table {
 
     /// One more use, if others' uses are ordered before or behind it.
     fn use_it(&self) {
-        // SAFETY: loom panics where two uses are concurrent.
-        self.value.with_mut(|value| unsafe { *value += 1 });
+        self.value.update(|value| *value += 1);
     }
 }
 

@@ -31,9 +31,7 @@ const FENCES: AsymmetricFence = AsymmetricFence::Processor;
 const LONG: Duration = Duration::from_secs(3600);
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(body);
+    perusal::model::check(3, body);
 }
 
 /// A bell for 64 peers and what it lies in.

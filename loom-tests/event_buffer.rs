@@ -16,9 +16,10 @@
 //! Not shown: that the same two order drops before later entries. The drops are taken
 //! by an exchange, and loom's exchanges read the newest value, whatever is ordered; the language promises that to ordered ones alone.
 //!
-//! An entry lies in a loom cell: loom fails a model in which it is written and read, or written twice, without an edge between.
+//! Loom watches every access to an entry: it fails a model in which it is written and read, or written twice, without an edge between.
 #![cfg(perusal_loom)]
 
+use crate::support::Plain;
 use loom::thread;
 use perusal::internals::tool::event::buffer::{BufferConsumer, BufferProducer, buffer};
 use perusal::internals::tool::event::buffer_chain::BufferChain;
@@ -143,18 +144,16 @@ fn function_and_data_are_of_one_change_however_many_come() {
 fn what_a_tool_wrote_before_it_registered_a_function_is_seen_by_the_function() {
     model(Some(1), || {
         let table = Arc::new(CallbackTable::<1>::new());
-        let data = Arc::new(loom::cell::UnsafeCell::new(0));
+        let data = Arc::new(Plain::new(0));
         let reader = {
             let (table, data) = (table.clone(), data.clone());
             thread::spawn(move || {
                 if table.get(0) != CallbackPointer::NONE {
-                    // SAFETY: written before `set`; loom checks it.
-                    assert_eq!(data.with(|p| unsafe { *p }), 7);
+                    assert_eq!(data.get(), 7);
                 }
             })
         };
-        // SAFETY: nobody reads before `set`; loom checks it.
-        data.with_mut(|p| unsafe { *p = 7 });
+        data.set(7);
         table.set([callback(1)]);
         reader.join().unwrap();
     });

@@ -10,36 +10,29 @@
 //! barrier that leaves out a step.
 #![cfg(perusal_loom)]
 
-use loom::cell::UnsafeCell;
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
 use perusal::internals::ring::{Consumer, Header, HeapRing, Producer};
 
 fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(body);
+    perusal::model::check(preemptions, body);
 }
 
 /// What the members have exposed: a value of each for each other.
 struct Window {
-    values: Vec<Vec<UnsafeCell<u32>>>,
+    values: Vec<Vec<Plain<u32>>>,
 }
-
-// SAFETY: loom watches the cells: an access that no fence orders is a failure.
-unsafe impl Send for Window {}
-// SAFETY: see above.
-unsafe impl Sync for Window {}
 
 impl Window {
     fn put(&self, origin: usize, target: usize, value: u32) {
-        // SAFETY: an origin has a value of its own at each target, which nobody loads before the fence.
-        self.values[target][origin].with_mut(|place| unsafe { *place = value });
+        // An origin has a value of its own at each target, which nobody loads before the fence.
+        self.values[target][origin].set(value);
     }
 
     fn load(&self, origin: usize, target: usize) -> u32 {
-        // SAFETY: between two fences in which nobody puts.
-        self.values[target][origin].with(|place| unsafe { *place })
+        // Between two fences in which nobody puts.
+        self.values[target][origin].get()
     }
 }
 
@@ -72,7 +65,7 @@ impl Member {
 
 /// Has `size` members play `body`.
 fn members(size: usize, body: fn(&mut Member, usize)) {
-    let cells = || UnsafeCell::new(0);
+    let cells = || Plain::new(0);
     let values = (0..size).map(|_| (0..size).map(|_| cells()).collect()).collect();
     let window = Arc::new(Window { values });
     let distances: Vec<usize> = std::iter::successors(Some(1), |distance| Some(distance * 2))

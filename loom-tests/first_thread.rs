@@ -12,8 +12,8 @@
 //! `ListEntry::holds`; and most of what `registry.rs` lists.
 #![cfg(perusal_loom)]
 
+use crate::support::{Plain, tool_data};
 use core::ffi::{c_int, c_long, c_void};
-use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use perusal::events::{
@@ -25,9 +25,7 @@ use std::sync::Arc;
 const EVENT: Event = Event::ReqActivate;
 
 fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(body);
+    perusal::model::check(preemptions, body);
 }
 
 fn bench() -> (Arc<Registry>, Arc<CommEvents>) {
@@ -49,30 +47,9 @@ fn happen(comm: &CommEvents) {
     }
 }
 
-/// Data of a tool without any synchronisation of its own: loom panics where an access is beside a write.
-struct Data(UnsafeCell<u32>);
-// SAFETY: that access is ordered is what the models check; loom panics where it is not.
-unsafe impl Send for Data {}
-// SAFETY: as for Send.
-unsafe impl Sync for Data {}
-
-impl Data {
-    fn new() -> Arc<Data> {
-        Arc::new(Data(UnsafeCell::new(0)))
-    }
-    fn read(&self) -> u32 {
-        // SAFETY: loom panics before this runs beside a write.
-        self.0.with(|p| unsafe { *p })
-    }
-    fn write(&self, value: u32) {
-        // SAFETY: loom panics before this runs beside another access.
-        self.0.with_mut(|p| unsafe { *p = value });
-    }
-}
-
-fn reading(registry: &Registry, world: &Arc<CommEvents>, data: &Arc<Data>) -> Handle {
+fn reading(registry: &Registry, world: &Arc<CommEvents>, data: &Arc<Plain<u32>>) -> Handle {
     let used = data.clone();
-    let closure = Callback::Rust(Box::new(move |_, _| _ = used.read()));
+    let closure = Callback::Rust(Box::new(move |_, _| _ = used.get()));
     registry.register(world, EVENT, closure).unwrap()
 }
 
@@ -80,7 +57,7 @@ fn reading(registry: &Registry, world: &Arc<CommEvents>, data: &Arc<Data>) -> Ha
 fn after_release_the_tools_data_is_its_own_again() {
     model(3, || {
         let (registry, world) = bench();
-        let data = Data::new();
+        let data = tool_data();
         let handle = reading(&registry, &world, &data);
         registry.activate(handle).unwrap();
         let theirs = world.clone();
@@ -89,7 +66,7 @@ fn after_release_the_tools_data_is_its_own_again() {
             happen(&theirs);
         });
         registry.release(handle).unwrap();
-        data.write(2);
+        data.set(2);
         assert_eq!(Arc::strong_count(&data), 1, "the closure is dropped");
         dispatcher.join().unwrap();
     });
@@ -99,16 +76,16 @@ fn after_release_the_tools_data_is_its_own_again() {
 fn a_callback_sees_what_was_written_before_activation() {
     model(3, || {
         let (registry, world) = bench();
-        let data = Data::new();
+        let data = tool_data();
         let seen = data.clone();
-        let closure = Callback::Rust(Box::new(move |_, _| assert_eq!(seen.read(), 1)));
+        let closure = Callback::Rust(Box::new(move |_, _| assert_eq!(seen.get(), 1)));
         let handle = registry.register(&world, EVENT, closure).unwrap();
         let theirs = world.clone();
         let dispatcher = thread::spawn(move || {
             first();
             happen(&theirs);
         });
-        data.write(1);
+        data.set(1);
         registry.activate(handle).unwrap();
         dispatcher.join().unwrap();
     });
@@ -118,7 +95,7 @@ fn a_callback_sees_what_was_written_before_activation() {
 fn a_replaced_callback_is_not_read_any_more() {
     model(3, || {
         let (registry, world) = bench();
-        let (old, new) = (Data::new(), Data::new());
+        let (old, new) = (tool_data(), tool_data());
         let handle = reading(&registry, &world, &old);
         registry.activate(handle).unwrap();
         let theirs = world.clone();
@@ -128,11 +105,11 @@ fn a_replaced_callback_is_not_read_any_more() {
         });
         registry.deactivate(handle).unwrap();
         let used = new.clone();
-        registry.set_callback(handle, Callback::Rust(Box::new(move |_, _| _ = used.read()))).unwrap();
+        registry.set_callback(handle, Callback::Rust(Box::new(move |_, _| _ = used.get()))).unwrap();
         registry.activate(handle).unwrap();
         registry.release(handle).unwrap();
-        old.write(9);
-        new.write(9);
+        old.set(9);
+        new.set(9);
         dispatcher.join().unwrap();
     });
 }
@@ -161,7 +138,7 @@ fn a_lasting_listener_is_called_once_while_another_comes_and_goes() {
 fn what_a_release_cannot_wait_for_is_settled_by_the_dispatch_that_was_inside() {
     model(3, || {
         let (registry, world) = bench();
-        let data = Data::new();
+        let data = tool_data();
         let handle = reading(&registry, &world, &data);
         registry.activate(handle).unwrap();
         let theirs = world.clone();
@@ -175,7 +152,7 @@ fn what_a_release_cannot_wait_for_is_settled_by_the_dispatch_that_was_inside() {
         registry.lock().unlock().unwrap();
         dispatcher.join().unwrap();
         assert_eq!(Arc::strong_count(&data), 1, "somebody has dropped the closure");
-        data.write(2);
+        data.set(2);
     });
 }
 

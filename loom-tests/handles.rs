@@ -8,9 +8,10 @@
 //! Acquire of `TableSlot::enter`; Release of `TableSlot::leave` and of `TableSlot::publish`; Acquire of the wait in `TableSlot::withdraw`, and the wait
 //! itself; the generation in `TableSlot::enter`; Release of a chunk in `HandleTable::claim` and its Acquire in `HandleTable::slot`; Acquire of `HandleTable::peek`.
 //!
-//! A slot's value is a loom cell: loom fails a model in which a look and a change meet without an edge between.
+//! Loom watches a slot's value: it fails a model in which a look and a change meet without an edge between.
 #![cfg(perusal_loom)]
 
+use crate::support::Plain;
 use loom::thread;
 use perusal::internals::handles::{HandleKind, HandleTable};
 use std::sync::Arc;
@@ -21,16 +22,12 @@ fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
     builder.check(body);
 }
 
-/// What loom can watch inside an object.
-type Object = loom::cell::UnsafeCell<u32>;
-
-fn object(value: u32) -> Arc<Object> {
-    Arc::new(Object::new(value))
+fn object(value: u32) -> Arc<Plain<u32>> {
+    Arc::new(Plain::new(value))
 }
 
-fn value(object: &Object) -> u32 {
-    // SAFETY: nobody writes to an object once it is in a table; loom checks it.
-    object.with(|value| unsafe { *value })
+fn value(object: &Plain<u32>) -> u32 {
+    object.get()
 }
 
 #[test]

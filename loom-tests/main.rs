@@ -20,6 +20,7 @@ mod request;
 mod ring;
 mod share;
 mod shared_lock;
+mod support;
 mod tables;
 mod thread_slots;
 mod trace;

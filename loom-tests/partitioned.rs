@@ -8,46 +8,38 @@
 //! Time:  seconds.
 #![cfg(perusal_loom)]
 
-use loom::cell::UnsafeCell;
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
 use perusal::internals::part::words::{ArrivalCount, ChannelWords, Mark, OverRound, SentCount};
 use perusal::internals::sync::{AtomicUsize, Ordering, fence};
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(body);
+    perusal::model::check(2, body);
 }
 
 /// One of the receiver's partitions, which two of the sender's make up.
 struct Shared {
     words: ChannelWords,
     count: ArrivalCount,
-    data: [UnsafeCell<u32>; 2],
+    data: [Plain<u32>; 2],
     done: SentCount,
     over: OverRound,
 }
-
-// SAFETY: loom watches the cells: an access that the words do not order is a failure.
-unsafe impl Send for Shared {}
-// SAFETY: see above.
-unsafe impl Sync for Shared {}
 
 impl Shared {
     fn new() -> Self {
         Self {
             words: ChannelWords::default(),
             count: ArrivalCount::default(),
-            data: [UnsafeCell::new(0), UnsafeCell::new(0)],
+            data: [Plain::new(0), Plain::new(0)],
             done: SentCount::default(),
             over: OverRound::default(),
         }
     }
 
     fn send(&self, half: usize, round: u64, value: u32) {
-        // SAFETY: loom watches.
-        self.data[half].with_mut(|data| unsafe { *data = value });
+        self.data[half].set(value);
         self.count.add(4);
         if self.done.add() == 2 {
             self.words.end(round);
@@ -56,8 +48,7 @@ impl Shared {
     }
 
     fn read(&self) -> [u32; 2] {
-        // SAFETY: loom watches.
-        [0, 1].map(|half| self.data[half].with(|data| unsafe { *data }))
+        [0, 1].map(|half| self.data[half].get())
     }
 }
 
@@ -120,26 +111,18 @@ fn the_next_round_waits_until_the_last_one_is_read() {
 #[test]
 fn one_thread_copies_a_partition_and_sees_what_was_stored() {
     model(|| {
-        let buffer = Arc::new((Mark::default(), UnsafeCell::new(0), AtomicUsize::new(0)));
-        struct Both(Arc<(Mark, UnsafeCell<i32>, AtomicUsize)>);
-        // SAFETY: loom watches the cell.
-        unsafe impl Send for Both {}
-        let copy = |buffer: &(Mark, UnsafeCell<i32>, AtomicUsize)| {
+        let buffer = Arc::new((Mark::default(), Plain::new(0), AtomicUsize::new(0)));
+        let copy = |buffer: &(Mark, Plain<i32>, AtomicUsize)| {
             if buffer.0.take(1) {
-                // SAFETY: loom watches.
-                assert_eq!(buffer.1.with(|value| unsafe { *value }), 5);
+                assert_eq!(buffer.1.get(), 5);
                 buffer.2.fetch_add(1, Ordering::Relaxed);
             }
         };
         let other = {
-            let both = Both(buffer.clone());
-            thread::spawn(move || {
-                let both = both;
-                copy(&both.0);
-            })
+            let buffer = buffer.clone();
+            thread::spawn(move || copy(&buffer))
         };
-        // SAFETY: loom watches.
-        buffer.1.with_mut(|value| unsafe { *value = 5 });
+        buffer.1.set(5);
         assert!(buffer.0.step(1));
         copy(&buffer);
         other.join().expect("no panic");
@@ -178,24 +161,19 @@ fn a_partition_that_is_put_off_is_sent() {
 #[test]
 fn a_partition_that_has_been_unpacked_is_there() {
     model(|| {
-        struct Unpacked(Mark, UnsafeCell<u32>);
-        // SAFETY: loom watches the cell: an access that the mark does not order is a failure.
-        unsafe impl Sync for Unpacked {}
-        // SAFETY: see above.
-        unsafe impl Send for Unpacked {}
-        let shared = Arc::new(Unpacked(Mark::default(), UnsafeCell::new(0)));
+        struct Unpacked(Mark, Plain<u32>);
+        let shared = Arc::new(Unpacked(Mark::default(), Plain::new(0)));
         let unpacker = {
             let shared = shared.clone();
             thread::spawn(move || {
                 assert!(shared.0.step(1));
-                // SAFETY: partition rule 2: who has taken the first step unpacks alone.
-                shared.1.with_mut(|data| unsafe { *data = 5 });
+                // Partition rule 2: who has taken the first step unpacks alone.
+                shared.1.set(5);
                 assert!(shared.0.take(1));
             })
         };
         if shared.0.is_over(1) {
-            // SAFETY: it is over, or loom fails the model.
-            assert_eq!(shared.1.with(|data| unsafe { *data }), 5);
+            assert_eq!(shared.1.get(), 5);
         }
         unpacker.join().expect("no panic");
     });
@@ -212,8 +190,7 @@ fn who_sees_a_send_over_may_write_the_buffer_that_all_threads_have_read() {
             })
             .collect();
         if shared.over.is_over(1) {
-            // SAFETY: loom watches.
-            shared.data.iter().for_each(|data| data.with_mut(|data| unsafe { *data = 9 }));
+            shared.data.iter().for_each(|data| data.set(9));
         }
         threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
         assert!(shared.over.is_over(1));
@@ -224,23 +201,18 @@ fn who_sees_a_send_over_may_write_the_buffer_that_all_threads_have_read() {
 fn of_two_threads_that_find_a_receive_over_one_ends_it_and_nobody_sees_that_before_its_last_access() {
     model(|| {
         /// A partition's mark, that of the round, the user's buffer, and the shared memory.
-        struct Received(Mark, Mark, UnsafeCell<u32>, UnsafeCell<u32>);
-        // SAFETY: loom watches the cells: an access that the marks do not order is a failure.
-        unsafe impl Sync for Received {}
-        // SAFETY: see above.
-        unsafe impl Send for Received {}
-        let shared =
-            Arc::new(Received(Mark::default(), Mark::default(), UnsafeCell::new(0), UnsafeCell::new(0)));
+        struct Received(Mark, Mark, Plain<u32>, Plain<u32>);
+        let shared = Arc::new(Received(Mark::default(), Mark::default(), Plain::new(0), Plain::new(0)));
         let poll = |shared: &Received| {
             if shared.0.step(1) {
-                // SAFETY: partition rule 2: who has taken the first step unpacks alone.
-                shared.2.with_mut(|data| unsafe { *data = 5 });
+                // Partition rule 2: who has taken the first step unpacks alone.
+                shared.2.set(5);
                 assert!(shared.0.take(1));
             }
             let ends = shared.0.is_over(1) && shared.1.step(1);
             if ends {
-                // SAFETY: loom watches: the last access, which lets the sender write again.
-                shared.3.with_mut(|word| unsafe { *word += 1 });
+                // The last access, which lets the sender write again.
+                shared.3.update(|word| *word += 1);
                 assert!(shared.1.take(1));
             }
             ends
@@ -251,10 +223,9 @@ fn of_two_threads_that_find_a_receive_over_one_ends_it_and_nobody_sees_that_befo
         };
         let first = poll(&shared);
         if shared.1.is_over(1) {
-            // SAFETY: partition rule 3: who has seen the round over reads the buffer, and frees the shared memory.
-            assert_eq!(shared.2.with(|data| unsafe { *data }), 5);
-            // SAFETY: see above.
-            shared.3.with_mut(|word| unsafe { *word += 1 });
+            // Partition rule 3: who has seen the round over reads the buffer, and frees the shared memory.
+            assert_eq!(shared.2.get(), 5);
+            shared.3.update(|word| *word += 1);
         }
         assert_ne!(first, other.join().expect("no panic"), "one of the two ends it");
         assert!(shared.1.is_over(1));
@@ -266,12 +237,11 @@ fn the_last_of_the_two_that_leave_frees_what_both_have_used() {
     model(|| {
         let shared = Arc::new(Shared::new());
         let leave = |shared: &Shared, own: usize| {
-            // SAFETY: loom watches.
-            shared.data[own].with_mut(|data| unsafe { *data = 1 });
+            shared.data[own].set(1);
             let is_last = shared.words.leave();
             if is_last {
-                // SAFETY: partition rule 3: the other is done with the memory.
-                shared.data.iter().for_each(|data| data.with_mut(|data| unsafe { *data = 0 }));
+                // Partition rule 3: the other is done with the memory.
+                shared.data.iter().for_each(|data| data.set(0));
             }
             is_last
         };

@@ -9,10 +9,10 @@
 //! wake-up in `PeruseLock::unlock`; the loop around the wait in `PeruseLock::lock`; the mark that `PeruseLock::lock` leaves on a refused
 //! callback; the look at the depth in `PeruseLock::unlock`; the exemption of the lock's owner in `Registry::release`.
 //!
-//! A lost wake-up shows as a deadlock, which loom reports; a failed exclusion as two threads in one loom cell.
+//! A lost wake-up shows as a deadlock, which loom reports; a failed exclusion as two threads in one `Plain`.
 #![cfg(perusal_loom)]
 
-use loom::cell::UnsafeCell;
+use crate::support::Plain;
 use loom::thread;
 use perusal::events::{
     CommEvents, Event, EventRecord, LockError, Operation, PeruseLock, Registry, Spec, Subscription,
@@ -52,36 +52,16 @@ fn happen(comm: &CommEvents) {
     comm.emit(&EventRecord::new(EVENT, 1, &spec));
 }
 
-struct Guarded(UnsafeCell<u32>);
-// SAFETY: the lock under test is what orders access; loom panics where it does not.
-unsafe impl Send for Guarded {}
-// SAFETY: as for Send.
-unsafe impl Sync for Guarded {}
-
-impl Guarded {
-    fn new() -> Arc<Guarded> {
-        Arc::new(Guarded(UnsafeCell::new(0)))
-    }
-    fn add(&self) {
-        // SAFETY: loom panics before this runs beside another access.
-        self.0.with_mut(|p| unsafe { *p += 1 });
-    }
-    fn get(&self) -> u32 {
-        // SAFETY: loom panics before this runs beside a write.
-        self.0.with(|p| unsafe { *p })
-    }
-}
-
 #[test]
 fn three_threads_exclude_each_other_and_all_get_their_turn() {
     // Three threads that wait on one word have too many orders for more than two. A thread that waits is no preemption.
     let asked = loom::model::Builder::new().preemption_bound.unwrap_or(1);
     model_with(Some(asked.clamp(1, 2)), || {
         let registry = registry();
-        let total = Guarded::new();
-        let turn = |registry: &Registry, total: &Guarded| {
+        let total = Arc::new(Plain::new(0));
+        let turn = |registry: &Registry, total: &Plain<u32>| {
             registry.lock().lock().unwrap();
-            total.add();
+            total.update(|sum| *sum += 1);
             registry.lock().unlock().unwrap();
         };
         let others = [(); 2].map(|()| {
@@ -99,16 +79,16 @@ fn three_threads_exclude_each_other_and_all_get_their_turn() {
 fn nobody_unlocks_for_another() {
     model(Some(4), || {
         let registry = registry();
-        let total = Guarded::new();
+        let total = Arc::new(Plain::new(0));
         let (theirs, sum) = (registry.clone(), total.clone());
         let stranger = thread::spawn(move || {
             assert_eq!(theirs.lock().unlock(), Err(LockError::NotOwner));
             theirs.lock().lock().unwrap();
-            sum.add();
+            sum.update(|sum| *sum += 1);
             theirs.lock().unlock().unwrap();
         });
         registry.lock().lock().unwrap();
-        total.add();
+        total.update(|sum| *sum += 1);
         registry.lock().unlock().unwrap();
         assert_eq!(registry.lock().unlock(), Err(LockError::NotOwner));
         stranger.join().unwrap();
@@ -120,7 +100,7 @@ fn an_upcall_on_the_owners_thread_is_refused_from_first_to_last_while_others_wai
     model(Some(3), || {
         let registry = registry();
         let world = registry.attach(1);
-        let total = Guarded::new();
+        let total = Arc::new(Plain::new(0));
         let (inside, sum) = (registry.clone(), total.clone());
         let callback = move |_: &perusal::events::EventRecord<'_>| {
             if inside.lock().is_mine() {
@@ -130,7 +110,7 @@ fn an_upcall_on_the_owners_thread_is_refused_from_first_to_last_while_others_wai
                 }
             } else {
                 inside.lock().lock().unwrap();
-                sum.add();
+                sum.update(|sum| *sum += 1);
                 inside.lock().unlock().unwrap();
             }
         };
@@ -138,9 +118,9 @@ fn an_upcall_on_the_owners_thread_is_refused_from_first_to_last_while_others_wai
         let theirs = world.clone();
         let other = thread::spawn(move || happen(&theirs));
         registry.lock().lock().unwrap();
-        total.add();
+        total.update(|sum| *sum += 1);
         happen(&world);
-        total.add();
+        total.update(|sum| *sum += 1);
         registry.lock().unlock().unwrap();
         happen(&world);
         other.join().unwrap();

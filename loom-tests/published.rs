@@ -10,7 +10,7 @@
 //! fails (`loom-tests/mutants.md`).
 #![cfg(perusal_loom)]
 
-use loom::cell::UnsafeCell;
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
 use perusal::internals::events::SlowPath;
@@ -20,38 +20,29 @@ use perusal::internals::sync::{AtomicBool, Ordering, PublishedFlag, PublishedRef
 use perusal::internals::tool::event::waits::Waits;
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(body);
+    perusal::model::check(3, body);
 }
 
 /// A word, and something that is written before the word is.
 struct Behind<W> {
     word: W,
-    value: UnsafeCell<u32>,
+    value: Plain<u32>,
 }
-
-// SAFETY: loom watches the cell: an access that the word does not order is a failure.
-unsafe impl<W> Send for Behind<W> {}
-// SAFETY: see above.
-unsafe impl<W> Sync for Behind<W> {}
 
 impl<W> Behind<W> {
     fn write(&self, value: u32) {
-        // SAFETY: loom watches.
-        self.value.with_mut(|it| unsafe { *it = value });
+        self.value.set(value);
     }
 
     fn read(&self) -> u32 {
-        // SAFETY: loom watches.
-        self.value.with(|it| unsafe { *it })
+        self.value.get()
     }
 }
 
 /// Has one thread write the value and set the word, and another one, which reads the value if it sees the word set.
-fn who_sees_it_sees_the_value<W: 'static>(new: fn() -> W, set: fn(&W), sees: fn(&W) -> bool) {
+fn who_sees_it_sees_the_value<W: Send + Sync + 'static>(new: fn() -> W, set: fn(&W), sees: fn(&W) -> bool) {
     model(move || {
-        let behind = Arc::new(Behind { word: new(), value: UnsafeCell::new(0) });
+        let behind = Arc::new(Behind { word: new(), value: Plain::new(0) });
         let reader = {
             let behind = behind.clone();
             thread::spawn(move || {
@@ -122,7 +113,7 @@ fn a_call_on_the_fast_path_sees_what_initialisation_built() {
 fn a_gate_that_is_shut_meanwhile_hides_nothing_of_initialisation() {
     // The count of gates goes down to none behind the opening: the word that a call then sees is another thread's.
     model(|| {
-        let behind = Arc::new(Behind { word: SlowPath::shut(), value: UnsafeCell::new(0) });
+        let behind = Arc::new(Behind { word: SlowPath::shut(), value: Plain::new(0) });
         behind.word.count(true);
         let tool = {
             let behind = behind.clone();

@@ -19,10 +19,10 @@
 //! all listeners instead of the last, and a hazard pointer left set when the only listener has moved.
 //! Where only the fast path waits for a callback: the look at all hazard pointers (`HazardDomain::idle`), and the fence after a dispatch.
 //!
-//! A callback's foreign data is a loom cell: loom fails a model in which two threads touch it without an edge between.
+//! A callback's foreign data is `Plain`: loom fails a model in which two threads touch it without an edge between.
 #![cfg(perusal_loom)]
 
-use loom::cell::UnsafeCell;
+use crate::support::{Plain, tool_data};
 use loom::thread;
 use perusal::events::{
     Callback, CommEvents, Event, EventError, EventRecord, EventSet, Handle, Operation, Registry, Spec,
@@ -75,30 +75,6 @@ fn happens(event: Event, comm: &CommEvents) {
     }
 }
 
-/// A tool's data, shared with its callbacks without any synchronisation of its own.
-struct Data(UnsafeCell<u32>);
-// SAFETY: that access is ordered is what the models check; loom panics where it is not.
-unsafe impl Send for Data {}
-// SAFETY: as for Send.
-unsafe impl Sync for Data {}
-
-impl Data {
-    fn new() -> Arc<Data> {
-        Arc::new(Data(UnsafeCell::new(0)))
-    }
-    fn read(&self) -> u32 {
-        // SAFETY: loom panics before this runs beside a write.
-        self.0.with(|p| unsafe { *p })
-    }
-    fn touch(&self) {
-        let _ = self.read();
-    }
-    fn write(&self, value: u32) {
-        // SAFETY: loom panics before this runs beside another access.
-        self.0.with_mut(|p| unsafe { *p = value });
-    }
-}
-
 fn closure(run: impl Fn(Handle, &EventRecord<'_>) + Send + Sync + 'static) -> Callback {
     Callback::Rust(Box::new(run))
 }
@@ -117,22 +93,22 @@ fn a_callback_sees_what_was_written_before_activation() {
     model(None, || {
         let registry = registry();
         let world = registry.attach(1);
-        let data = Data::new();
+        let data = tool_data();
         let seen = data.clone();
         let handle =
-            registry.register(&world, EVENT, closure(move |_, _| assert_eq!(seen.read(), 1))).unwrap();
+            registry.register(&world, EVENT, closure(move |_, _| assert_eq!(seen.get(), 1))).unwrap();
         // The dispatcher is there before the write: only activation can publish it.
         let dispatcher = dispatcher(&world);
-        data.write(1);
+        data.set(1);
         registry.activate(handle).unwrap();
         dispatcher.join().unwrap();
     });
 }
 
 /// A closure that looks whether `data` was written before it was activated.
-fn expecting_one(data: &Arc<Data>) -> Callback {
+fn expecting_one(data: &Arc<Plain<u32>>) -> Callback {
     let seen = data.clone();
-    closure(move |_, _| assert_eq!(seen.read(), 1))
+    closure(move |_, _| assert_eq!(seen.get(), 1))
 }
 
 #[test]
@@ -140,10 +116,10 @@ fn so_it_does_in_a_list_that_was_not_there() {
     model(None, || {
         let registry = registry();
         let world = registry.attach(1);
-        let data = Data::new();
+        let data = tool_data();
         let handle = registry.register(&world, LATE, expecting_one(&data)).unwrap();
         let dispatcher = dispatcher_of(LATE, &world);
-        data.write(1);
+        data.set(1);
         registry.activate(handle).unwrap();
         dispatcher.join().unwrap();
     });
@@ -155,7 +131,7 @@ fn so_it_does_behind_a_listener_that_stays() {
         model(Some(3), move || {
             let registry = registry();
             let world = registry.attach(1);
-            let data = Data::new();
+            let data = tool_data();
             let stays = registry.register(&world, EVENT, closure(|_, _| {})).unwrap();
             registry.activate(stays).unwrap();
             let comes = registry.register(&world, EVENT, expecting_one(&data)).unwrap();
@@ -165,7 +141,7 @@ fn so_it_does_behind_a_listener_that_stays() {
                 registry.deactivate(comes).unwrap();
             }
             let dispatcher = dispatcher(&world);
-            data.write(1);
+            data.set(1);
             registry.activate(comes).unwrap();
             dispatcher.join().unwrap();
         });
@@ -177,13 +153,13 @@ fn after_release_the_tools_data_is_its_own_again() {
     model(Some(3), || {
         let registry = registry();
         let world = registry.attach(1);
-        let data = Data::new();
+        let data = tool_data();
         let used = data.clone();
-        let handle = registry.register(&world, EVENT, closure(move |_, _| used.touch())).unwrap();
+        let handle = registry.register(&world, EVENT, closure(move |_, _| _ = used.get())).unwrap();
         registry.activate(handle).unwrap();
         let dispatcher = dispatcher(&world);
         registry.release(handle).unwrap();
-        data.write(2);
+        data.set(2);
         assert_eq!(Arc::strong_count(&data), 1, "the closure is dropped");
         dispatcher.join().unwrap();
     });
@@ -194,13 +170,13 @@ fn release_waits_for_the_last_of_two_dispatchers() {
     model_of_three(|| {
         let registry = registry();
         let world = registry.attach(1);
-        let data = Data::new();
+        let data = tool_data();
         let used = data.clone();
-        let handle = registry.register(&world, EVENT, closure(move |_, _| used.touch())).unwrap();
+        let handle = registry.register(&world, EVENT, closure(move |_, _| _ = used.get())).unwrap();
         registry.activate(handle).unwrap();
         let dispatchers = [dispatcher(&world), dispatcher(&world)];
         registry.release(handle).unwrap();
-        data.write(2);
+        data.set(2);
         assert_eq!(Arc::strong_count(&data), 1);
         dispatchers.into_iter().for_each(|d| d.join().unwrap());
     });
@@ -213,14 +189,14 @@ fn release_waits_for_threads_whose_hazard_records_are_made_for_them() {
         (0..2).for_each(|_| thread::spawn(|| assert!(!inside_callback())).join().unwrap());
         let registry = registry();
         let world = registry.attach(1);
-        let data = Data::new();
+        let data = tool_data();
         let used = data.clone();
-        let handle = registry.register(&world, EVENT, closure(move |_, _| used.touch())).unwrap();
+        let handle = registry.register(&world, EVENT, closure(move |_, _| _ = used.get())).unwrap();
         registry.activate(handle).unwrap();
         let dispatcher = dispatcher(&world);
         happen(&world);
         registry.release(handle).unwrap();
-        data.write(2);
+        data.set(2);
         dispatcher.join().unwrap();
     });
 }
@@ -256,13 +232,13 @@ fn a_dispatcher_with_a_stale_handle_does_not_reach_the_slots_next_owner() {
     model(Some(3), || {
         let registry = registry();
         let world = registry.attach(1);
-        let data = Data::new();
+        let data = tool_data();
         let used = data.clone();
-        let old = registry.register(&world, EVENT, closure(move |_, _| used.touch())).unwrap();
+        let old = registry.register(&world, EVENT, closure(move |_, _| _ = used.get())).unwrap();
         registry.activate(old).unwrap();
         let dispatcher = dispatcher(&world);
         registry.release(old).unwrap();
-        data.write(2);
+        data.set(2);
         let other = closure(|_, record| panic!("{:?} is not this handle's event", record.event));
         let new = registry.register(&world, Event::ReqNotify, other).unwrap();
         assert_eq!(old.raw() as u32, new.raw() as u32, "the same slot");
@@ -274,30 +250,30 @@ fn a_dispatcher_with_a_stale_handle_does_not_reach_the_slots_next_owner() {
 #[test]
 fn a_replaced_callback_is_dropped_only_when_nobody_is_inside() {
     /// Dropped together with the closure that owns it; loom sees the drop as a write.
-    struct Owned(Arc<Data>);
+    struct Owned(Arc<Plain<u32>>);
     impl Drop for Owned {
         fn drop(&mut self) {
-            self.0.write(9);
+            self.0.set(9);
         }
     }
     model(Some(3), || {
         let registry = registry();
         let world = registry.attach(1);
-        let data = [Data::new(), Data::new()];
+        let data = [tool_data(), tool_data()];
         let [old, new] = [0, 1].map(|i| {
             let owned = Owned(data[i].clone());
-            closure(move |_, _| assert_eq!(owned.0.read(), 0))
+            closure(move |_, _| assert_eq!(owned.0.get(), 0))
         });
         let handle = registry.register(&world, EVENT, old).unwrap();
         registry.activate(handle).unwrap();
         let dispatcher = dispatcher(&world);
         registry.deactivate(handle).unwrap();
         // Published by the new callback alone, to a dispatch that is about to call the old one.
-        data[1].write(0);
+        data[1].set(0);
         registry.set_callback(handle, new).unwrap();
         registry.activate(handle).unwrap();
         registry.release(handle).unwrap();
-        assert_eq!(data.map(|d| d.read()), [9, 9]);
+        assert_eq!(data.map(|d| d.get()), [9, 9]);
         dispatcher.join().unwrap();
     });
 }
@@ -308,16 +284,16 @@ fn detach_propagate_and_dispatch_on_the_duplicate_race_freely() {
         let registry = registry();
         let world = registry.attach(1);
         let copy = registry.attach(2);
-        let data = Data::new();
+        let data = tool_data();
         let used = data.clone();
-        let handle = registry.register(&world, EVENT, closure(move |_, _| used.touch())).unwrap();
+        let handle = registry.register(&world, EVENT, closure(move |_, _| _ = used.get())).unwrap();
         registry.set_propagation(handle, true).unwrap();
         registry.activate(handle).unwrap();
         let dispatcher = dispatcher(&copy);
         registry.propagate(&world, &copy);
         registry.detach(&world);
         assert_eq!(registry.release(handle), Err(EventError::Object));
-        data.write(2);
+        data.set(2);
         dispatcher.join().unwrap();
     });
 }
@@ -377,9 +353,9 @@ fn what_a_release_cannot_wait_for_is_retired_by_the_pass_that_was_inside() {
     model(Some(3), || {
         let registry = registry();
         let world = registry.attach(1);
-        let data = Data::new();
+        let data = tool_data();
         let used = data.clone();
-        let subscription = Subscription::new(&world, EVENT, move |_| used.touch()).unwrap();
+        let subscription = Subscription::new(&world, EVENT, move |_| _ = used.get()).unwrap();
         let dispatcher = dispatcher(&world);
         // Who owns the lock does not wait.
         registry.lock().lock().unwrap();
@@ -387,7 +363,7 @@ fn what_a_release_cannot_wait_for_is_retired_by_the_pass_that_was_inside() {
         registry.lock().unlock().unwrap();
         dispatcher.join().unwrap();
         assert_eq!(Arc::strong_count(&data), 1, "somebody has dropped the closure");
-        data.write(2);
+        data.set(2);
         assert!(!world.gate.is_any_open());
     });
 }
@@ -397,16 +373,16 @@ fn a_dropped_global_subscription_leaves_its_data_alone_and_receives_from_a_commu
     model(Some(3), || {
         let registry = registry();
         let world = registry.attach(1);
-        let data = Data::new();
+        let data = tool_data();
         let used = data.clone();
         let subscription = registry
-            .subscribe_globally(EventSet::from(EVENT), Arc::new(move |_: &EventRecord<'_>| used.touch()));
+            .subscribe_globally(EventSet::from(EVENT), Arc::new(move |_: &EventRecord<'_>| _ = used.get()));
         let dispatcher = dispatcher(&world);
         let late = registry.attach(2);
         assert!(late.gate.is_open(EVENT));
         happen(&late);
         drop(subscription);
-        data.write(2);
+        data.set(2);
         assert_eq!(Arc::strong_count(&data), 1);
         assert!(!late.gate.is_any_open());
         dispatcher.join().unwrap();
@@ -430,12 +406,12 @@ fn two_threads_register_and_release_while_a_third_raises() {
 
 /// Listens for a while with data that is written before and after.
 fn register_and_release(world: &Arc<CommEvents>) {
-    let data = Data::new();
+    let data = tool_data();
     let used = data.clone();
-    data.write(1);
-    let subscription = Subscription::new(world, EVENT, move |_| assert_eq!(used.read(), 1)).unwrap();
+    data.set(1);
+    let subscription = Subscription::new(world, EVENT, move |_| assert_eq!(used.get(), 1)).unwrap();
     drop(subscription);
-    data.write(2);
+    data.set(2);
     assert_eq!(Arc::strong_count(&data), 1);
 }
 

@@ -11,7 +11,7 @@
 //! `RequestState::detach`, `complete_shared` and `await_end` (each half); the look at DETACHED in `RequestState::complete`.
 #![cfg(perusal_loom)]
 
-use loom::cell::UnsafeCell;
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
@@ -20,36 +20,27 @@ use perusal::internals::request::{RequestState, Then};
 /// A request and the outcome that its completion publishes.
 struct Slot {
     state: RequestState,
-    outcome: UnsafeCell<u32>,
+    outcome: Plain<u32>,
     released: AtomicUsize,
 }
-// SAFETY: that access to the outcome is ordered is what the models check.
-unsafe impl Send for Slot {}
-// SAFETY: as for Send.
-unsafe impl Sync for Slot {}
 
 fn active() -> Arc<Slot> {
-    let slot =
-        Slot { state: RequestState::new(), outcome: UnsafeCell::new(0), released: AtomicUsize::new(0) };
+    let slot = Slot { state: RequestState::new(), outcome: Plain::new(0), released: AtomicUsize::new(0) };
     slot.state.activate();
     Arc::new(slot)
 }
 
 fn finish(slot: &Slot, shared: bool) {
-    slot.outcome.with_mut(|outcome| {
-        // SAFETY: request rule 2: active, so the engine's.
-        unsafe { *outcome = 7 }
-    });
+    // Request rule 2: active, so the engine's.
+    slot.outcome.set(7);
     if slot.state.complete(shared) == Then::Release {
         release(slot);
     }
 }
 
 fn release(slot: &Slot) {
-    slot.outcome.with_mut(|outcome| {
-        // SAFETY: request rule 4: `true` hands the slot to this thread alone.
-        unsafe { *outcome = 0 }
-    });
+    // Request rule 4: `true` hands the slot to this thread alone.
+    slot.outcome.set(0);
     slot.released.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -63,11 +54,8 @@ fn completion_is_seen_with_its_outcome(over: fn(&RequestState) -> bool, shared: 
         while !over(&slot.state) {
             thread::yield_now();
         }
-        let outcome = slot.outcome.with(|outcome| {
-            // SAFETY: request rule 3: complete, so its user's.
-            unsafe { *outcome }
-        });
-        assert_eq!(outcome, 7);
+        // Request rule 3: complete, so its user's.
+        assert_eq!(slot.outcome.get(), 7);
         engine.join().expect("the engine");
     });
 }
@@ -102,39 +90,32 @@ fn a_request_that_is_freed_while_it_completes_is_released_once() {
 /// A request between its engine and its user, and what each of them did before it turned to the request.
 struct Between {
     state: RequestState,
-    by_engine: UnsafeCell<u32>,
-    by_user: UnsafeCell<u32>,
+    by_engine: Plain<u32>,
+    by_user: Plain<u32>,
 }
-// SAFETY: that access to the cells is ordered is what the models check.
-unsafe impl Send for Between {}
-// SAFETY: as for Send.
-unsafe impl Sync for Between {}
 
 /// Runs the engine's end of a request beside the user's. Each says whether it is to look at what the other did, and then sees it.
 fn both_ends(engine: fn(&RequestState) -> bool, user: fn(&RequestState) -> bool) {
     loom::model(move || {
         let state = RequestState::new();
         state.activate();
-        let between = Arc::new(Between { state, by_engine: UnsafeCell::new(0), by_user: UnsafeCell::new(0) });
+        let between = Arc::new(Between { state, by_engine: Plain::new(0), by_user: Plain::new(0) });
         let other = {
             let between = between.clone();
             thread::spawn(move || {
-                // SAFETY: the user looks at it behind the request's word, or loom fails the model.
-                between.by_engine.with_mut(|word| unsafe { *word = 7 });
+                // The user looks at it behind the request's word, or loom fails the model.
+                between.by_engine.set(7);
                 if engine(&between.state) {
-                    // SAFETY: as above, the other way.
-                    assert_eq!(between.by_user.with(|word| unsafe { *word }), 8);
+                    assert_eq!(between.by_user.get(), 8);
                     return 1;
                 }
                 0
             })
         };
-        // SAFETY: as above.
-        between.by_user.with_mut(|word| unsafe { *word = 8 });
+        between.by_user.set(8);
         let mut lasts = 0;
         if user(&between.state) {
-            // SAFETY: as above.
-            assert_eq!(between.by_engine.with(|word| unsafe { *word }), 7);
+            assert_eq!(between.by_engine.get(), 7);
             lasts = 1;
         }
         assert_eq!(lasts + other.join().expect("the engine"), 1, "one of the two comes last");

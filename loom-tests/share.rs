@@ -10,10 +10,11 @@
 //! has computed instead of exchanging it; `take_high` that does not look at the turn.
 #![cfg(perusal_loom)]
 
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
 use perusal::internals::protocol::rendezvous::{Claims, Split};
-use perusal::internals::sync::{AtomicU64, Cell, Ordering};
+use perusal::internals::sync::{AtomicU64, Ordering};
 use std::ops::Range;
 
 const TURNS: usize = 2;
@@ -27,17 +28,15 @@ struct Pair {
     announced: [AtomicU64; TURNS],
     /// Stands for `Filled`: bytes.
     filled: [AtomicU64; TURNS],
-    buffer: [Cell<usize>; UNITS],
+    buffer: [Plain<usize>; UNITS],
 }
 
 impl Pair {
     fn copy(&self, part: Range<usize>, turn: usize) -> usize {
         for unit in part.start / UNIT..part.end.div_ceil(UNIT) {
-            // SAFETY: the unit is ours (share rule 2); loom says if it is not.
-            self.buffer[unit].with_mut(|unit| unsafe {
-                assert_ne!(*unit, turn, "copied twice");
-                *unit = turn;
-            });
+            // Share rule 2: the unit is ours.
+            let before = self.buffer[unit].update(|unit| core::mem::replace(unit, turn));
+            assert_ne!(before, turn, "copied twice");
         }
         part.len()
     }
@@ -63,8 +62,8 @@ fn receiver(pair: &Pair, split: Split) {
         // Acquire: the ring's edge 1.
         until(|| missing == 0 || pair.filled[turn - 1].load(Ordering::Acquire) == missing);
         for unit in &pair.buffer {
-            // SAFETY: all of it has been copied.
-            unit.with(|unit| assert_eq!(unsafe { *unit }, turn));
+            // All of it has been copied.
+            assert_eq!(unit.get(), turn);
         }
     }
 }
@@ -86,14 +85,12 @@ fn sender(pair: &Pair, split: Split) {
 
 #[test]
 fn every_unit_is_copied_once_and_seen_by_the_receiver() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(|| {
+    perusal::model::check(3, || {
         let pair = Arc::new(Pair {
             word: AtomicU64::new(0),
             announced: core::array::from_fn(|_| AtomicU64::new(0)),
             filled: core::array::from_fn(|_| AtomicU64::new(0)),
-            buffer: core::array::from_fn(|_| Cell::new(0)),
+            buffer: core::array::from_fn(|_| Plain::new(0)),
         });
         let split = Split::of(UNITS * UNIT);
         let other = Arc::clone(&pair);

@@ -8,29 +8,22 @@
 //! `SharedLock::take_from`, the Release of the guard's drop, and `take_from` by a load and a store.
 #![cfg(perusal_loom)]
 
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
 use perusal::internals::shm::SharedLock;
-use perusal::internals::sync::Cell;
 
 #[derive(Default)]
 struct Guarded {
     lock: SharedLock,
-    /// loom panics where an access and a write are concurrent.
-    value: Cell<u32>,
+    value: Plain<u32>,
 }
-
-// SAFETY: that access to the value is ordered is what the model checks; loom panics where it is not.
-unsafe impl Send for Guarded {}
-// SAFETY: as for Send.
-unsafe impl Sync for Guarded {}
 
 impl Guarded {
     /// Adds one, if the lock is free. Whether it was.
     fn add(&self) -> bool {
         let Some(_held) = self.lock.try_hold(1) else { return false };
-        // SAFETY: the lock is held; loom panics before this runs concurrently with another access.
-        self.value.with_mut(|value| unsafe { *value += 1 });
+        self.value.update(|value| *value += 1);
         true
     }
 }
@@ -47,8 +40,8 @@ fn threads(number: usize) {
         let mut added = u32::from(guarded.add());
         added += others.into_iter().map(|other| u32::from(other.join().expect("a thread"))).sum::<u32>();
         assert!(guarded.add(), "nobody holds it any more");
-        // SAFETY: all others have ended.
-        assert_eq!(guarded.value.with(|value| unsafe { *value }), added + 1);
+        // All others have ended.
+        assert_eq!(guarded.value.get(), added + 1);
     });
 }
 
@@ -77,8 +70,7 @@ fn of_a_lock_whose_holder_has_died_what_was_done_before_is_seen() {
             thread::spawn(move || guarded.lock.try_hold(DEAD).map(core::mem::forget).is_some())
         };
         if let Some(_held) = guarded.lock.take_over(DEAD, 2) {
-            // SAFETY: the lock is held; loom panics before this runs concurrently with another access.
-            guarded.value.with_mut(|value| unsafe { *value += 1 });
+            guarded.value.update(|value| *value += 1);
         }
         before.join().expect("a thread");
         dead.join().expect("a thread");

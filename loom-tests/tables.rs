@@ -8,7 +8,7 @@
 //! `cargo xtask mutants src/shm/shared_count.rs src/heap/` weakens each ordering and says which model fails (`loom-tests/mutants.md`).
 #![cfg(perusal_loom)]
 
-use loom::cell::UnsafeCell;
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
 use perusal::internals::heap::{BitmapWord, agree_on};
@@ -19,23 +19,16 @@ use perusal::internals::sync::AtomicU64;
 #[derive(Default)]
 struct Owned<T> {
     word: T,
-    values: [UnsafeCell<u32>; 2],
+    values: [Plain<u32>; 2],
 }
-
-// SAFETY: loom watches the cells: an access that the word does not order is a failure.
-unsafe impl<T: Send> Send for Owned<T> {}
-// SAFETY: see above.
-unsafe impl<T: Sync> Sync for Owned<T> {}
 
 impl<T> Owned<T> {
     fn write(&self, at: usize) {
-        // SAFETY: the caller has it; loom panics before this runs concurrently with another access.
-        self.values[at].with_mut(|value| unsafe { *value += 1 });
+        self.values[at].update(|value| *value += 1);
     }
 
     fn read(&self, at: usize) -> u32 {
-        // SAFETY: as in `write`.
-        self.values[at].with(|value| unsafe { *value })
+        self.values[at].get()
     }
 }
 

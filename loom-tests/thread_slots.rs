@@ -13,16 +13,13 @@
 //! all are taken; `give_back` that does nothing; `share` that deals out slots with owners, too.
 #![cfg(perusal_loom)]
 
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
-use perusal::internals::sync::{
-    AtomicU32, AtomicU64, Cell, OWNED_SLOTS, Ordering, THREAD_SLOTS, ThreadSlots,
-};
+use perusal::internals::sync::{AtomicU32, AtomicU64, OWNED_SLOTS, Ordering, THREAD_SLOTS, ThreadSlots};
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(body);
+    perusal::model::check(3, body);
 }
 
 /// A process: who owns which slot, and what lies in the slots.
@@ -30,21 +27,16 @@ struct Process {
     slots: ThreadSlots,
     /// As a telemetry page's counts are.
     counts: [AtomicU64; THREAD_SLOTS],
-    /// As a slab's free slots are: loom panics where an access and a write are concurrent.
-    lists: [Cell<u32>; OWNED_SLOTS],
+    /// As a slab's free slots are.
+    lists: [Plain<u32>; OWNED_SLOTS],
 }
-
-// SAFETY: that access to the lists is ordered is what the models check; loom panics where it is not.
-unsafe impl Send for Process {}
-// SAFETY: as for Send.
-unsafe impl Sync for Process {}
 
 impl Process {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             slots: ThreadSlots::new(),
             counts: core::array::from_fn(|_| AtomicU64::new(0)),
-            lists: core::array::from_fn(|_| Cell::new(0)),
+            lists: core::array::from_fn(|_| Plain::new(0)),
         })
     }
 
@@ -53,8 +45,8 @@ impl Process {
         let count = &self.counts[slot];
         // Relaxed: thread slot rule 1, there is one writer.
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        // SAFETY: thread slot rule 1; loom panics before this runs concurrently with another access.
-        self.lists[slot].with_mut(|list| unsafe { *list += 1 });
+        // Thread slot rule 1.
+        self.lists[slot].update(|list| *list += 1);
     }
 
     /// A thread's life. Whether it had a slot of its own.
@@ -79,8 +71,7 @@ impl Process {
 
     /// What lies on the lists of all slots that have owners.
     fn listed(&self) -> u32 {
-        // SAFETY: loom panics before this runs concurrently with a write.
-        self.lists.iter().map(|list| list.with(|list| unsafe { *list })).sum()
+        self.lists.iter().map(|list| list.get()).sum()
     }
 }
 

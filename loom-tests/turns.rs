@@ -7,27 +7,22 @@
 //! `cargo xtask mutants src/sync/turns.rs` weakens each ordering and says which model fails (`loom-tests/mutants.md`).
 #![cfg(perusal_loom)]
 
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
-use perusal::internals::sync::{Cell, Turns};
+use perusal::internals::sync::Turns;
 
 #[derive(Default)]
 struct Guarded {
     turns: Turns,
-    /// loom panics where an access and a write are concurrent.
-    value: Cell<i64>,
+    value: Plain<i64>,
 }
-
-// SAFETY: that access to the value is ordered is what the model checks; loom panics where it is not.
-unsafe impl Send for Guarded {}
-// SAFETY: as for Send.
-unsafe impl Sync for Guarded {}
 
 impl Guarded {
     fn access(&self, at: i64) {
         self.turns.wait(at, || Ok::<_, ()>(())).expect("nothing fails");
-        // SAFETY: the turns before are over, and those behind have not begun; loom panics before this runs concurrently with another access.
-        self.value.with_mut(|value| unsafe {
+        // The turns before are over, and those behind have not begun.
+        self.value.update(|value| {
             assert_eq!(*value, at, "all accesses before");
             *value += 1;
         });
@@ -37,9 +32,7 @@ impl Guarded {
 
 /// Has each of so many threads make one access, the first one last.
 fn threads(number: i64) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(move || {
+    perusal::model::check(3, move || {
         let guarded = Arc::new(Guarded::default());
         let others: Vec<_> = (1..number)
             .map(|at| {
@@ -49,8 +42,8 @@ fn threads(number: i64) {
             .collect();
         guarded.access(0);
         others.into_iter().for_each(|other| other.join().expect("a thread"));
-        // SAFETY: all others have ended.
-        assert_eq!(guarded.value.with(|value| unsafe { *value }), number);
+        // All others have ended.
+        assert_eq!(guarded.value.get(), number);
     });
 }
 

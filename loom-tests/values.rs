@@ -8,7 +8,7 @@
 //! `cargo xtask mutants src/rma/atomics.rs` weakens each ordering and says which model fails (`loom-tests/mutants.md`).
 #![cfg(perusal_loom)]
 
-use loom::cell::UnsafeCell;
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
 use perusal::internals::abi::{MPI_BOR, MPI_UINT64_T};
@@ -21,23 +21,16 @@ use perusal::internals::sync::{AtomicU64, explore};
 struct Target {
     value: AtomicU64,
     /// What each origin does before its accumulate.
-    before: [UnsafeCell<u32>; 2],
+    before: [Plain<u32>; 2],
 }
-
-// SAFETY: loom watches the cells: an access that the value does not order is a failure.
-unsafe impl Send for Target {}
-// SAFETY: see above.
-unsafe impl Sync for Target {}
 
 impl Target {
     /// Does something, and then the accumulate `own`, as origin `me`: returns what it found. `seen` says whether that is the other's.
     fn origin(&self, me: usize, own: fn(&Target) -> Value, seen: fn(Value) -> bool) -> Value {
-        // SAFETY: loom watches.
-        self.before[me].with_mut(|it| unsafe { *it = 7 });
+        self.before[me].set(7);
         let found = own(self);
         if seen(found) {
-            // SAFETY: loom watches.
-            assert_eq!(self.before[1 - me].with(|it| unsafe { *it }), 7);
+            assert_eq!(self.before[1 - me].get(), 7);
         }
         found
     }

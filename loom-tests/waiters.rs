@@ -29,9 +29,7 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(3600);
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(body);
+    perusal::model::check(3, body);
 }
 
 struct Rank {

@@ -12,7 +12,7 @@
 //! fences of `SleepMark::set`; the Release of `EpochCount::add` and the Acquire of `EpochCount::since`; the fence of `StoreFlag::complete`. That a turn is passed on at all, the lock's unit tests check.
 #![cfg(perusal_loom)]
 
-use loom::cell::UnsafeCell;
+use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
 use perusal::internals::rma::control::{EpochCount, StoreFlag};
@@ -22,25 +22,18 @@ use perusal::internals::sync::{
 };
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2.max(builder.preemption_bound.unwrap_or(0)));
-    builder.check(body);
+    perusal::model::check(2, body);
 }
 
 /// A rank's memory with its lock.
 struct Memory {
     lock: LockWords,
-    value: UnsafeCell<u32>,
+    value: Plain<u32>,
 }
-
-// SAFETY: loom watches the cell: an access that the lock does not order is a failure.
-unsafe impl Send for Memory {}
-// SAFETY: see above.
-unsafe impl Sync for Memory {}
 
 impl Memory {
     fn new() -> Arc<Self> {
-        Arc::new(Self { lock: LockWords::default(), value: UnsafeCell::new(0) })
+        Arc::new(Self { lock: LockWords::default(), value: Plain::new(0) })
     }
 
     /// Joins the queue and asks twice. Who is not granted the lock by then gives up, and all behind it: loom has no end of waiting, and every
@@ -56,8 +49,7 @@ impl Memory {
     /// Returns the value before.
     fn add(&self) -> Option<u32> {
         self.acquire(true).then(|| {
-            // SAFETY: held exclusively.
-            let before = self.value.with_mut(|value| unsafe {
+            let before = self.value.update(|value| {
                 *value += 1;
                 *value - 1
             });
@@ -68,8 +60,8 @@ impl Memory {
 
     fn read(&self) -> Option<u32> {
         self.acquire(false).then(|| {
-            // SAFETY: held, so that nobody writes.
-            let value = self.value.with(|value| unsafe { *value });
+            // Held, so that nobody writes.
+            let value = self.value.get();
             self.lock.release(false);
             value
         })
@@ -173,17 +165,12 @@ fn who_sleeps_for_a_word_is_woken() {
 struct Exposed {
     posts: [EpochCount; 2],
     completed: EpochCount,
-    values: [UnsafeCell<u32>; 2],
+    values: [Plain<u32>; 2],
 }
-
-// SAFETY: loom watches the cells: an access that the epochs do not order is a failure.
-unsafe impl Send for Exposed {}
-// SAFETY: see above.
-unsafe impl Sync for Exposed {}
 
 impl Exposed {
     fn new() -> Arc<Self> {
-        let values = [UnsafeCell::new(0), UnsafeCell::new(0)];
+        let values = [Plain::new(0), Plain::new(0)];
         Arc::new(Self { posts: Default::default(), completed: EpochCount::default(), values })
     }
 
@@ -193,8 +180,8 @@ impl Exposed {
             if !twice(|| self.posts[origin].since(epoch) == 0) {
                 return;
             }
-            // SAFETY: exposed to this origin, whose part it is.
-            self.values[origin].with_mut(|value| unsafe { *value += 1 });
+            // Exposed to this origin, whose part it is.
+            self.values[origin].update(|value| *value += 1);
             self.completed.add();
         }
     }
@@ -203,8 +190,8 @@ impl Exposed {
     fn post_and_wait(&self, origins: usize, epochs: u32) {
         for epoch in 1..=epochs {
             for origin in 0..origins {
-                // SAFETY: between two epochs the memory is its owner's.
-                self.values[origin].with_mut(|value| unsafe { *value += 10 });
+                // Between two epochs the memory is its owner's.
+                self.values[origin].update(|value| *value += 10);
                 self.posts[origin].add();
             }
             let all = origins as u32;
@@ -212,8 +199,8 @@ impl Exposed {
                 return;
             }
             for value in &self.values[..origins] {
-                // SAFETY: all origins have completed.
-                value.with(|value| assert_eq!(unsafe { *value }, 11 * epoch));
+                // All origins have completed.
+                assert_eq!(value.get(), 11 * epoch);
             }
         }
     }
