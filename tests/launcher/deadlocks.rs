@@ -15,7 +15,18 @@ use crate::common::jobs::{Directory, Ended, Job, eventually, start_as};
 use crate::common::{root, scratch};
 use crate::mistakes::MISTAKES;
 
-/// The program of `tests/launcher/mistakes.c`.
+/// The program's sources, below `tests/launcher/`.
+const SOURCES: [&str; 7] = [
+    "mistakes.c",
+    "mistakes_collectives.c",
+    "mistakes_comms.c",
+    "mistakes_messages.c",
+    "mistakes_none.c",
+    "mistakes_threads.c",
+    "mistakes_windows.c",
+];
+
+/// The program of [`SOURCES`].
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -23,9 +34,7 @@ fn program() -> &'static Path {
         let flags = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"];
         let mut compiler = Command::new(dist().join("bin/mpicc"));
         compiler.args(flags).arg(&program);
-        compiler.args(
-            ["mistakes.c", "mistakes_threads.c"].map(|source| root().join("tests/launcher").join(source)),
-        );
+        compiler.args(SOURCES.map(|source| root().join("tests/launcher").join(source)));
         assert!(compiler.status().expect("the wrapper runs").success(), "{compiler:?}");
         program
     })

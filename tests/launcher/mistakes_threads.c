@@ -1,8 +1,6 @@
-/* The mistakes of mistakes.c whose names begin with "thread", and threads beside others. */
+/* Threads that wait, and threads beside the one that calls MPI. */
 #include "mistakes.h"
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static void *send_later(void *unused)
@@ -78,52 +76,72 @@ void start_waiting(void)
     pthread_create(&other, NULL, wait_for_condition, NULL);
 }
 
-void mistake_of_threads(const char *mistake)
+static void thread(void)
 {
-    if (is(mistake, "thread")) {
-        /* No mistake: all main threads wait, and a thread of rank 0 sends what they wait for. */
-        pthread_t helper;
-        if (rank == 0) pthread_create(&helper, NULL, send_later, NULL);
-        if (rank == 1) receive(0, 5, MPI_COMM_WORLD);
-        MPI_Barrier(MPI_COMM_WORLD);
-        if (rank == 0) pthread_join(helper, NULL);
-    } else if (is(mistake, "thread-chain")) {
-        /* No mistake: as above, but another thread wakes the one that sends. */
-        pthread_t helpers[2];
-        if (rank == 0) pthread_create(&helpers[0], NULL, send_when_signalled, NULL);
-        if (rank == 0) pthread_create(&helpers[1], NULL, signal_later, NULL);
-        if (rank == 1) receive(0, 5, MPI_COMM_WORLD);
-        MPI_Barrier(MPI_COMM_WORLD);
-        for (int i = 0; rank == 0 && i < 2; i++) pthread_join(helpers[i], NULL);
-    } else if (is(mistake, "thread-that-is-joined")) {
-        pthread_t helper;
-        pthread_create(&helper, NULL, receive_from_the_other, NULL);
-        pthread_join(helper, NULL);
-    } else if (is(mistake, "threads-that-wait")) {
-        /* Two threads of each rank wait, and a third for the second. */
-        pthread_t helper, third;
-        pthread_create(&helper, NULL, receive_nine, NULL);
-        pthread_create(&third, NULL, wait_for_condition, NULL);
-        receive(1 - rank, 7, MPI_COMM_WORLD);
-    } else if (is(mistake, "threads-and-one-that-sends")) {
-        /* No mistake: two threads of each rank wait, and a third one of rank 0 sends what those of rank 1 wait for, which answer. */
-        pthread_t helper, sender;
-        if (rank == 0) pthread_create(&sender, NULL, send_both_later, NULL);
-        pthread_create(&helper, NULL, receive_nine, NULL);
-        receive(1 - rank, 7, MPI_COMM_WORLD);
-        pthread_join(helper, NULL);
-        if (rank == 1) send(0, 7, MPI_COMM_WORLD), send(0, 9, MPI_COMM_WORLD);
-        if (rank == 0) pthread_join(sender, NULL);
-    } else if (is(mistake, "thread-in-a-barrier")) {
-        /* One thread of rank 1 is in a collective call, the other in a receive. */
-        pthread_t helper;
-        MPI_Comm other;
-        MPI_Comm_dup(MPI_COMM_WORLD, &other);
-        pthread_create(&helper, NULL, receive_nine, NULL);
-        if (rank == 1) MPI_Barrier(other);
-        pthread_join(helper, NULL);
-    } else {
-        fprintf(stderr, "no such mistake: %s\n", mistake);
-        MPI_Abort(MPI_COMM_WORLD, 3);
-    }
+    /* No mistake: all main threads wait, and a thread of rank 0 sends what they wait for. */
+    pthread_t helper;
+    if (rank == 0) pthread_create(&helper, NULL, send_later, NULL);
+    if (rank == 1) receive(0, 5, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) pthread_join(helper, NULL);
 }
+
+static void thread_chain(void)
+{
+    /* No mistake: as above, but another thread wakes the one that sends. */
+    pthread_t helpers[2];
+    if (rank == 0) pthread_create(&helpers[0], NULL, send_when_signalled, NULL);
+    if (rank == 0) pthread_create(&helpers[1], NULL, signal_later, NULL);
+    if (rank == 1) receive(0, 5, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; rank == 0 && i < 2; i++) pthread_join(helpers[i], NULL);
+}
+
+static void thread_that_is_joined(void)
+{
+    pthread_t helper;
+    pthread_create(&helper, NULL, receive_from_the_other, NULL);
+    pthread_join(helper, NULL);
+}
+
+static void threads_that_wait(void)
+{
+    /* Two threads of each rank wait, and a third for the second. */
+    pthread_t helper, third;
+    pthread_create(&helper, NULL, receive_nine, NULL);
+    pthread_create(&third, NULL, wait_for_condition, NULL);
+    receive(1 - rank, 7, MPI_COMM_WORLD);
+}
+
+static void threads_and_one_that_sends(void)
+{
+    /* No mistake: two threads of each rank wait, and a third one of rank 0 sends what those of rank 1 wait for, which answer. */
+    pthread_t helper, sender;
+    if (rank == 0) pthread_create(&sender, NULL, send_both_later, NULL);
+    pthread_create(&helper, NULL, receive_nine, NULL);
+    receive(1 - rank, 7, MPI_COMM_WORLD);
+    pthread_join(helper, NULL);
+    if (rank == 1) send(0, 7, MPI_COMM_WORLD), send(0, 9, MPI_COMM_WORLD);
+    if (rank == 0) pthread_join(sender, NULL);
+}
+
+static void thread_in_a_barrier(void)
+{
+    /* One thread of rank 1 is in a collective call, the other in a receive. */
+    pthread_t helper;
+    MPI_Comm other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    pthread_create(&helper, NULL, receive_nine, NULL);
+    if (rank == 1) MPI_Barrier(other);
+    pthread_join(helper, NULL);
+}
+
+const struct mistake mistakes_threads[] = {
+    {"thread", thread},
+    {"thread-chain", thread_chain},
+    {"thread-that-is-joined", thread_that_is_joined},
+    {"threads-that-wait", threads_that_wait},
+    {"threads-and-one-that-sends", threads_and_one_that_sends},
+    {"thread-in-a-barrier", thread_in_a_barrier},
+    {NULL, NULL},
+};

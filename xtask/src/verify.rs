@@ -1,7 +1,8 @@
 //! What takes longer than `make test` allows, after it.
 
 use crate::shell::{
-    Result, attempt, cargo, command, distribution, folder, itself, line, need, number, root, run, tail, write,
+    Result, attempt, cargo, command, distribution, folder, itself, line, need, number, root, run, stems,
+    tail, write,
 };
 use crate::{aarch64, fuzz, loom, measure, miri, mutants, packages, peers, sanitizers, watched};
 use std::path::PathBuf;
@@ -149,8 +150,13 @@ fn all_to_all(ranks: u32, arguments: &[&str]) -> Result {
 }
 
 fn no_deadlocks() -> Result {
-    let program =
-        compiled("tests/launcher/mistakes.c", &["-O2", "-pthread", "tests/launcher/mistakes_threads.c"])?;
+    let sources = stems(&root().join("tests/launcher"), "c")?.into_iter();
+    let others: Vec<String> = sources
+        .filter(|stem| stem.starts_with("mistakes_"))
+        .map(|stem| format!("tests/launcher/{stem}.c"))
+        .collect();
+    let flags: Vec<&str> = ["-O2", "-pthread"].into_iter().chain(others.iter().map(String::as_str)).collect();
+    let program = compiled("tests/launcher/mistakes.c", &flags)?;
     let programs: [(u32, &[&str]); 5] =
         [(8, &["stress", "1000000"]), (3, &["sleeps"]), (3, &["relay"]), (2, &["thread"]), (2, &["pipe"])];
     // A deadlock that is none would end the job with status 125.

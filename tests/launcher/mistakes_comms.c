@@ -1,0 +1,109 @@
+/* Communicators that not all make, and processes that are spawned. */
+#include "mistakes.h"
+
+/* Not every MPI has mpi-ext.h. */
+int MPIX_Comm_agree(MPI_Comm comm, int *flag);
+
+static void idup_missing(void)
+{
+    MPI_Request request;
+    MPI_Comm new;
+    if (rank == 0) receive(1, 3, world);
+    MPI_Comm_idup(world, &new, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void spawned_and_nothing_sent(void)
+{
+    MPI_Comm parent, children;
+    char *arguments[] = {"spawned-and-nothing-sent", NULL};
+    MPI_Comm_get_parent(&parent);
+    if (parent == MPI_COMM_NULL) {
+        MPI_Comm_spawn(program, arguments, 1, MPI_INFO_NULL, 0, world, &children, MPI_ERRCODES_IGNORE);
+        MPI_Comm_set_name(children, "children");
+        receive(0, 1, children);
+    } else {
+        MPI_Comm_set_name(parent, "parents");
+        receive(0, 1, parent);
+    }
+}
+
+static void spawned_and_left(void)
+{
+    MPI_Comm parent, children;
+    char *arguments[] = {"spawned-and-left", NULL};
+    MPI_Comm_get_parent(&parent);
+    if (parent == MPI_COMM_NULL) {
+        MPI_Comm_spawn(program, arguments, 2, MPI_INFO_NULL, 0, world, &children, MPI_ERRCODES_IGNORE);
+        MPI_Comm_set_name(children, "children");
+        MPI_Barrier(children);
+    } else if (rank == 0) {
+        MPI_Barrier(parent);
+    }
+}
+
+static void intercomm_root(void)
+{
+    /* Rank 0 is the root; the other group names the second rank of its group, rank 2, as the root. */
+    MPI_Comm half, bridge;
+    int four[4] = {0};
+    MPI_Comm_split(world, rank % 2, rank, &half);
+    MPI_Intercomm_create(half, 0, world, 1 - rank % 2, 5, &bridge);
+    MPI_Comm_set_name(bridge, "bridge");
+    MPI_Bcast(four, 4, MPI_INT, rank % 2 ? 1 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL, bridge);
+    MPI_Barrier(world);
+}
+
+static void split_by_some(void)
+{
+    MPI_Comm part;
+    if (rank < 2) MPI_Comm_split(world, 0, rank, &part);
+    MPI_Barrier(world);
+}
+
+static void numbers_after_creation(void)
+{
+    /* Calls that make something count as one each, whatever they send. */
+    MPI_Comm halo = named_dup("halo"), made[4], parent;
+    MPI_Win win;
+    MPI_File file;
+    char *arguments[] = {"numbers-after-creation", NULL};
+    MPI_Comm_get_parent(&parent);
+    if (parent != MPI_COMM_NULL) return;
+    MPI_Comm_dup(halo, &made[0]);
+    MPI_Comm_split(halo, rank % 2, rank, &made[1]);
+    MPI_Dist_graph_create(halo, 1, &rank, &(int){1}, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made[2]);
+    MPI_Win_create(&value, sizeof value, sizeof value, MPI_INFO_NULL, halo, &win);
+    MPI_File_open(halo, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_Comm_spawn(program, arguments, 1, MPI_INFO_NULL, 0, halo, &made[3], MPI_ERRCODES_IGNORE);
+    MPI_Barrier(halo);
+    if (rank == 0) receive(1, 3, halo);
+    MPI_Comm_dup(halo, &made[0]);
+}
+
+static void intercomm_tags(void)
+{
+    MPI_Comm half, bridge;
+    MPI_Comm_split(world, rank % 2, rank, &half);
+    MPI_Comm_set_name(half, "half");
+    MPI_Intercomm_create(half, 0, world, 1 - rank % 2, 5 + rank % 2, &bridge);
+}
+
+static void agree_and_barrier(void)
+{
+    MPI_Comm halo = named_dup("halo");
+    if (rank == 0) MPIX_Comm_agree(halo, &value);
+    MPI_Barrier(halo);
+}
+
+const struct mistake mistakes_comms[] = {
+    {"idup-missing", idup_missing},
+    {"spawned-and-nothing-sent", spawned_and_nothing_sent},
+    {"spawned-and-left", spawned_and_left},
+    {"intercomm-root", intercomm_root},
+    {"split-by-some", split_by_some},
+    {"numbers-after-creation", numbers_after_creation},
+    {"intercomm-tags", intercomm_tags},
+    {"agree-and-barrier", agree_and_barrier},
+    {NULL, NULL},
+};
