@@ -53,9 +53,9 @@ impl Datatype {
         self.check_size(copies)?;
         let (mut body, mut bounds) = (TypeMap::EMPTY, Bounds::EMPTY);
         if copies > 0 {
-            let way = isize::try_from(count - 1).ok().and_then(|steps| steps.checked_mul(stride));
+            let last = isize::try_from(count - 1).ok().and_then(|steps| steps.checked_mul(stride));
             bounds.add(&self.0.bounds, 0, length, self.extent())?;
-            bounds.add(&self.0.bounds, way.ok_or(TOO_LARGE)?, length, self.extent())?;
+            bounds.add(&self.0.bounds, last.ok_or(TOO_LARGE)?, length, self.extent())?;
             body = self.0.body.repeated(length, self.extent()).repeated(count, stride);
         }
         Ok(Self::build(body, self.0.signature.repeated(copies), bounds, made, [self.clone()]))
@@ -70,10 +70,9 @@ impl Datatype {
         displacements: impl Into<Cow<'a, [isize]>>,
         old: &Self,
     ) -> Result<Self> {
-        let (lengths, displacements) = (lengths.into(), displacements.into());
-        let layout = old.scattered(lengths.iter().copied(), old.in_bytes(&displacements)?)?;
-        let made = Constructor::Indexed { lengths: boxed(lengths), displacements: boxed(displacements) };
-        Ok(layout.of(old, made))
+        old.blocks(lengths.into(), displacements.into(), old.extent(), |lengths, displacements| {
+            Constructor::Indexed { lengths, displacements }
+        })
     }
 
     /// MPI_Type_create_hindexed; displacements in bytes.
@@ -85,10 +84,10 @@ impl Datatype {
         displacements: impl Into<Cow<'a, [isize]>>,
         old: &Self,
     ) -> Result<Self> {
-        let (lengths, displacements) = (lengths.into(), displacements.into());
-        let layout = old.scattered(lengths.iter().copied(), displacements.iter().copied())?;
-        let made = Constructor::Hindexed { lengths: boxed(lengths), displacements: boxed(displacements) };
-        Ok(layout.of(old, made))
+        old.blocks(lengths.into(), displacements.into(), 1, |lengths, displacements| Constructor::Hindexed {
+            lengths,
+            displacements,
+        })
     }
 
     /// MPI_Type_create_indexed_block; displacements in extents of `old`.
@@ -100,11 +99,9 @@ impl Datatype {
         displacements: impl Into<Cow<'a, [isize]>>,
         old: &Self,
     ) -> Result<Self> {
-        let displacements = displacements.into();
-        let lengths = std::iter::repeat_n(blocklength, displacements.len());
-        let layout = old.scattered(lengths, old.in_bytes(&displacements)?)?;
-        let made = Constructor::IndexedBlock { blocklength, displacements: boxed(displacements) };
-        Ok(layout.of(old, made))
+        old.equal_blocks(blocklength, displacements.into(), old.extent(), |displacements| {
+            Constructor::IndexedBlock { blocklength, displacements }
+        })
     }
 
     /// MPI_Type_create_hindexed_block; displacements in bytes.
@@ -116,23 +113,35 @@ impl Datatype {
         displacements: impl Into<Cow<'a, [isize]>>,
         old: &Self,
     ) -> Result<Self> {
-        let displacements = displacements.into();
-        let lengths = std::iter::repeat_n(blocklength, displacements.len());
-        let layout = old.scattered(lengths, displacements.iter().copied())?;
-        let made = Constructor::HindexedBlock { blocklength, displacements: boxed(displacements) };
-        Ok(layout.of(old, made))
+        old.equal_blocks(blocklength, displacements.into(), 1, |displacements| Constructor::HindexedBlock {
+            blocklength,
+            displacements,
+        })
     }
 
-    /// Displacements in extents of this type as bytes.
-    fn in_bytes<'a>(
+    /// Blocks of these lengths at displacements in units of `unit` bytes.
+    fn blocks(
         &self,
-        displacements: &'a [isize],
-    ) -> Result<impl ExactSizeIterator<Item = isize> + Clone + use<'a>> {
-        let extent = self.extent();
-        if displacements.iter().any(|displacement| displacement.checked_mul(extent).is_none()) {
-            return Err(TOO_LARGE);
-        }
-        Ok(displacements.iter().map(move |displacement| displacement.wrapping_mul(extent)))
+        lengths: Cow<'_, [usize]>,
+        displacements: Cow<'_, [isize]>,
+        unit: isize,
+        made: impl FnOnce(Box<[usize]>, Box<[isize]>) -> Constructor,
+    ) -> Result<Self> {
+        let layout = self.scattered(lengths.iter().copied(), in_bytes(&displacements, unit)?)?;
+        Ok(layout.of(self, made(boxed(lengths), boxed(displacements))))
+    }
+
+    /// Blocks of `length` elements at displacements in units of `unit` bytes.
+    fn equal_blocks(
+        &self,
+        length: usize,
+        displacements: Cow<'_, [isize]>,
+        unit: isize,
+        made: impl FnOnce(Box<[isize]>) -> Constructor,
+    ) -> Result<Self> {
+        let lengths = std::iter::repeat_n(length, displacements.len());
+        let layout = self.scattered(lengths, in_bytes(&displacements, unit)?)?;
+        Ok(layout.of(self, made(boxed(displacements))))
     }
 
     /// Blocks of this type at byte displacements.
@@ -222,6 +231,14 @@ impl Layout {
     fn of(self, old: &Datatype, made: Constructor) -> Datatype {
         Datatype::build(self.body, self.signature, self.bounds, made, [old.clone()])
     }
+}
+
+/// Displacements in units of `unit` bytes, in bytes.
+fn in_bytes(displacements: &[isize], unit: isize) -> Result<impl ExactSizeIterator<Item = isize> + Clone> {
+    if displacements.iter().any(|displacement| displacement.checked_mul(unit).is_none()) {
+        return Err(TOO_LARGE);
+    }
+    Ok(displacements.iter().map(move |displacement| displacement.wrapping_mul(unit)))
 }
 
 /// An array to keep, which is not copied if it is owned.
