@@ -1,18 +1,14 @@
 /* PERUSE on files (PERUSE 2.0 appendix E): the events of accesses of each form, what they say, and every misuse.
  * RANKS: 1 2
  */
-#include "check.h"
-#include <peruse.h>
+#include "peruse_scene.h"
 #include <unistd.h>
 
-enum { MOST = 128, WORDS = 100 };
+enum { WORDS = 100 };
 static const int events[] = {PERUSE_FILE_REQ_ACTIVATE,  PERUSE_FILE_REQ_XFER_BEGIN, PERUSE_FILE_REQ_XFER_END,
                              PERUSE_FILE_REQ_COMPLETE,  PERUSE_FILE_DISK_ACCESS,    PERUSE_FILE_SHARED_POINTER_BEGIN,
                              PERUSE_FILE_SHARED_POINTER_END};
 static const char letters[] = "ABECdpq";
-static char happened[MOST];
-static int count;
-static MPI_Aint ids[MOST];
 static peruse_file_spec_t specs[MOST];
 
 static int on_event(peruse_event_h handle, MPI_Aint id, peruse_file_spec_t *spec, void *param)
@@ -23,11 +19,7 @@ static int on_event(peruse_event_h handle, MPI_Aint id, peruse_file_spec_t *spec
     OK(PERUSE_Event_object_get(handle, &object));
     CHECK((MPI_File)object == spec->file);
     SAME(event, events[(const char *)param - letters]);
-    if (count < MOST - 1) {
-        happened[count] = *(const char *)param;
-        ids[count] = id;
-        specs[count++] = *spec;
-    }
+    if (note(*(const char *)param, id)) specs[count - 1] = *spec;
     return MPI_SUCCESS;
 }
 
@@ -35,24 +27,6 @@ static int on_other(peruse_event_h handle, MPI_Aint id, peruse_file_spec_t *spec
 {
     (void)handle, (void)id, (void)spec, (void)param;
     return MPI_SUCCESS;
-}
-
-static int on_comm(peruse_event_h handle, MPI_Aint id, peruse_comm_spec_t *spec, void *param)
-{
-    (void)handle, (void)id, (void)spec, (void)param;
-    return MPI_SUCCESS;
-}
-
-/* What has happened since the last scene, with one id. */
-static void scene(const char *what, const char *wanted)
-{
-    happened[count] = 0;
-    if (strcmp(happened, wanted) != 0) {
-        fprintf(stderr, "%s: %s happened, not %s\n", what, happened, wanted);
-        failures++;
-    }
-    for (int i = 1; i < count; i++) SAME(ids[i] == ids[0], 1);
-    count = 0;
 }
 
 int main(int argc, char **argv)

@@ -1,17 +1,12 @@
 /* PERUSE on windows (PERUSE 2.0 appendix E): the events of an operation and of a synchronisation, what they say, and every misuse.
  * RANKS: 1 2
  */
-#include "check.h"
-#include <peruse.h>
+#include "peruse_scene.h"
 #include <stdint.h>
 
-enum { MOST = 64 };
 static const int events[] = {PERUSE_WIN_REQ_ACTIVATE, PERUSE_WIN_REQ_XFER_BEGIN, PERUSE_WIN_REQ_XFER_END,
                              PERUSE_WIN_REQ_COMPLETE, PERUSE_WIN_SYNC_BEGIN, PERUSE_WIN_SYNC_END};
 static const char letters[] = "ABECse";
-static char happened[MOST];
-static int count;
-static MPI_Aint ids[MOST];
 static peruse_win_spec_t specs[MOST];
 static char name[MPI_MAX_OBJECT_NAME];
 
@@ -25,11 +20,7 @@ static int on_event(peruse_event_h handle, MPI_Aint id, peruse_win_spec_t *spec,
     /* A name may be asked for in a callback. */
     OK(MPI_Win_get_name(spec->win, name, &length));
     SAME(event, events[(const char *)param - letters]);
-    if (count < MOST - 1) {
-        happened[count] = *(const char *)param;
-        ids[count] = id;
-        specs[count++] = *spec;
-    }
+    if (note(*(const char *)param, id)) specs[count - 1] = *spec;
     return MPI_SUCCESS;
 }
 
@@ -37,24 +28,6 @@ static int on_other(peruse_event_h handle, MPI_Aint id, peruse_win_spec_t *spec,
 {
     (void)handle, (void)id, (void)spec, (void)param;
     return MPI_SUCCESS;
-}
-
-static int on_comm(peruse_event_h handle, MPI_Aint id, peruse_comm_spec_t *spec, void *param)
-{
-    (void)handle, (void)id, (void)spec, (void)param;
-    return MPI_SUCCESS;
-}
-
-/* What has happened since the last scene, with one id for each letter run. */
-static void scene(const char *what, const char *wanted)
-{
-    happened[count] = 0;
-    if (strcmp(happened, wanted) != 0) {
-        fprintf(stderr, "%s: %s happened, not %s\n", what, happened, wanted);
-        failures++;
-    }
-    for (int i = 1; i < count; i++) SAME(ids[i] == ids[0], 1);
-    count = 0;
 }
 
 int main(int argc, char **argv)
