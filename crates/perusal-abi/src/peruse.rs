@@ -99,6 +99,13 @@ fn handle(event_h: c_long) -> PeruseResult<Handle> {
     Handle::from_raw(event_h).ok_or(Code::EventHandle)
 }
 
+/// Gives an event handle another callback: none is an error.
+fn set_callback(event_h: c_long, callback: Option<Callback>) -> PeruseResult {
+    let registry = initialised()?;
+    let given = handle(event_h)?;
+    Ok(registry.set_callback(given, callback.ok_or(Code::Parameter)?)?)
+}
+
 /// Writes a result that must have a place.
 fn give<T>(to: &Option<Out<'_, T>>, value: T) -> PeruseResult {
     to.as_ref().map(|to| to.set(value)).ok_or(Code::Parameter)
@@ -353,10 +360,7 @@ peruse! {
 
     /// PERUSE 2.0 §5.2.13. The handle must be inactive.
     fn PERUSE_Event_comm_callback_set(event_h: c_long, callback_fn: Option<CommCallback>, param: *mut c_void) {
-        let registry = initialised()?;
-        let given = handle(event_h)?;
-        let function = callback_fn.ok_or(Code::Parameter)?;
-        Ok(registry.set_callback(given, Callback::C { function, param })?)
+        set_callback(event_h, callback_fn.map(|function| Callback::C { function, param }))
     }
 
     /// PERUSE 2.0 §5.2.14, with the handle active or not (§5.1.2).
@@ -376,10 +380,7 @@ peruse! {
 
     /// PERUSE 2.0 §12.3.2. The handle must be inactive, and of a window's event.
     fn PERUSE_Event_win_callback_set(event_h: c_long, callback_fn: Option<WinCallback>, param: *mut c_void) {
-        let registry = initialised()?;
-        let given = handle(event_h)?;
-        let function = callback_fn.ok_or(Code::Parameter)?;
-        Ok(registry.set_callback(given, Callback::Win { function, param })?)
+        set_callback(event_h, callback_fn.map(|function| Callback::Win { function, param }))
     }
 
     /// PERUSE 2.0 §12.3.3, with the handle active or not, as for communicators.
@@ -398,10 +399,7 @@ peruse! {
 
     /// PERUSE 2.0 §12.2.2. The handle must be inactive, and of a file's event.
     fn PERUSE_Event_file_callback_set(event_h: c_long, callback_fn: Option<FileCallback>, param: *mut c_void) {
-        let registry = initialised()?;
-        let given = handle(event_h)?;
-        let function = callback_fn.ok_or(Code::Parameter)?;
-        Ok(registry.set_callback(given, Callback::File { function, param })?)
+        set_callback(event_h, callback_fn.map(|function| Callback::File { function, param }))
     }
 
     /// PERUSE 2.0 §12.2.3, with the handle active or not, as for communicators.
