@@ -132,6 +132,16 @@ pub async fn bcast<T: Transport>(transport: &T, data: OutputBuffer<'_>, root: us
     if is_root { Ok(()) } else { landing.land() }
 }
 
+/// Returns where each piece ends, if they lie one behind the other.
+fn ends_of(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut end = 0;
+    let ends = lengths.map(|length| {
+        end += length;
+        end
+    });
+    ends.collect()
+}
+
 /// Makes piece `r` what rank `r` sends; in place, it is there already.
 ///
 /// # Errors
@@ -145,14 +155,8 @@ pub async fn allgather<'a, T: Transport>(
         return send.map_or(Ok(()), |send| copy(send, &pieces(0)));
     }
     let (rank, size) = (transport.rank(), transport.size());
-    let mut end = 0;
-    let lengths = (0..size).map(|r| pieces(r).bytes());
-    let ends: Vec<usize> = lengths
-        .map(|length| {
-            end += length;
-            end
-        })
-        .collect();
+    let ends = ends_of((0..size).map(|r| pieces(r).bytes()));
+    let end = ends[size - 1];
     let equal = ends.iter().enumerate().all(|(r, &end)| Some(end) == ends[0].checked_mul(r + 1));
     let begin = |r: usize| if r == 0 { 0 } else { ends[r - 1] };
     let first = pieces(0);

@@ -291,61 +291,10 @@ impl Core {
     #[inline(never)]
     fn take_other(&mut self, peer: u32, header: &Header, payload: &[u8]) {
         match header.kind & wire::KIND {
-            wire::RTS => {
-                let (tag, data) = (wire::tag(header), wire::data(header));
-                let len = usize::try_from(wire::word(payload, 0)).unwrap_or(usize::MAX);
-                let message = Message { peer, kind: header.kind, tag, data, len };
-                let [send, at, cancels] = [1, 2, 3].map(|at| wire::word(payload, at));
-                let send = There { send, at, cancels: cancels as u32 };
-                match self.receive_for(&message) {
-                    Some(number) => self.fetch(number, message, send),
-                    None => self.keep(Unexpected { message, body: Body::There(send) }),
-                }
-            }
-            wire::NUMBERED => {
-                let (tag, data) = (wire::tag(header), wire::data(header));
-                let Some(bytes) = payload.get(8..) else { return };
-                let message = Message { peer, kind: header.kind, tag, data, len: bytes.len() };
-                match self.receive_for(&message) {
-                    Some(number) => self.deliver(number, message, bytes),
-                    None => self.keep_here(message, bytes),
-                }
-                let send = wire::word(payload, 0);
-                self.peers.control(peer, wire::control(wire::FIN, send), [0; 3]);
-            }
-            wire::CTS => {
-                let number = wire::number(header);
-                let [receive, wanted] = [0, 1].map(|at| wire::word(payload, at));
-                let Some(send) = self.sends.get(number).filter(|send| send.peer == peer) else {
-                    // A send that was ended: nothing comes.
-                    if wanted > 0 {
-                        let failed = wire::control(wire::FAIL, receive);
-                        self.peers.control(peer, failed, [FI_ESHUTDOWN as u64, 0, 0]);
-                    }
-                    return;
-                };
-                if send.wanted == usize::MAX {
-                    send.number = receive;
-                    send.wanted = send.spans.len().min(wanted as usize);
-                    send.direct.tag = if send.wanted > 0 { wire::word(payload, 2) } else { 0 };
-                    self.peers.wait(peer, Waiting::Stream(number));
-                    self.push_some_to(peer);
-                }
-            }
-            wire::DATA => {
-                let number = wire::number(header);
-                let known = self
-                    .arriving
-                    .get(number)
-                    .filter(|one| one.peer == peer && one.part.is_none() && !one.held);
-                let Some(arriving) = known else { return };
-                let here = payload.len().min(arriving.wanted - arriving.filled);
-                arriving.spans.write(arriving.filled, &payload[..here]);
-                arriving.filled += here;
-                if arriving.filled == arriving.wanted {
-                    self.arrived(number, 0);
-                }
-            }
+            wire::RTS => self.take_announcement(peer, header, payload),
+            wire::NUMBERED => self.take_numbered(peer, header, payload),
+            wire::CTS => self.take_clearance(peer, header, payload),
+            wire::DATA => self.take_data(peer, header, payload),
             wire::FIN => {
                 let number = wire::number(header);
                 let copied = |send: &Sending| send.wanted == usize::MAX || send.confirmed;
@@ -358,6 +307,65 @@ impl Core {
             wire::WRITE..=wire::NOTICE => self.take_access(peer, header, payload),
             // A peer of this version sends nothing else.
             _ => {}
+        }
+    }
+
+    fn take_announcement(&mut self, peer: u32, header: &Header, payload: &[u8]) {
+        let (tag, data) = (wire::tag(header), wire::data(header));
+        let len = usize::try_from(wire::word(payload, 0)).unwrap_or(usize::MAX);
+        let message = Message { peer, kind: header.kind, tag, data, len };
+        let [send, at, cancels] = [1, 2, 3].map(|at| wire::word(payload, at));
+        let send = There { send, at, cancels: cancels as u32 };
+        match self.receive_for(&message) {
+            Some(number) => self.fetch(number, message, send),
+            None => self.keep(Unexpected { message, body: Body::There(send) }),
+        }
+    }
+
+    /// A whole message whose sender waits for a FIN.
+    fn take_numbered(&mut self, peer: u32, header: &Header, payload: &[u8]) {
+        let (tag, data) = (wire::tag(header), wire::data(header));
+        let Some(bytes) = payload.get(8..) else { return };
+        let message = Message { peer, kind: header.kind, tag, data, len: bytes.len() };
+        match self.receive_for(&message) {
+            Some(number) => self.deliver(number, message, bytes),
+            None => self.keep_here(message, bytes),
+        }
+        let send = wire::word(payload, 0);
+        self.peers.control(peer, wire::control(wire::FIN, send), [0; 3]);
+    }
+
+    /// A receiver says how much of an announced message it wants.
+    fn take_clearance(&mut self, peer: u32, header: &Header, payload: &[u8]) {
+        let number = wire::number(header);
+        let [receive, wanted] = [0, 1].map(|at| wire::word(payload, at));
+        let Some(send) = self.sends.get(number).filter(|send| send.peer == peer) else {
+            // A send that was ended: nothing comes.
+            if wanted > 0 {
+                let failed = wire::control(wire::FAIL, receive);
+                self.peers.control(peer, failed, [FI_ESHUTDOWN as u64, 0, 0]);
+            }
+            return;
+        };
+        if send.wanted == usize::MAX {
+            send.number = receive;
+            send.wanted = send.spans.len().min(wanted as usize);
+            send.direct.tag = if send.wanted > 0 { wire::word(payload, 2) } else { 0 };
+            self.peers.wait(peer, Waiting::Stream(number));
+            self.push_some_to(peer);
+        }
+    }
+
+    fn take_data(&mut self, peer: u32, header: &Header, payload: &[u8]) {
+        let number = wire::number(header);
+        let known =
+            self.arriving.get(number).filter(|one| one.peer == peer && one.part.is_none() && !one.held);
+        let Some(arriving) = known else { return };
+        let here = payload.len().min(arriving.wanted - arriving.filled);
+        arriving.spans.write(arriving.filled, &payload[..here]);
+        arriving.filled += here;
+        if arriving.filled == arriving.wanted {
+            self.arrived(number, 0);
         }
     }
 

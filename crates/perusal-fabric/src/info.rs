@@ -329,6 +329,56 @@ fn domain_attr(asked: Option<&DomainAttr>, version: u32, name: *mut c_char) -> D
     }
 }
 
+/// The memory of an offer, zeroed, in the parts that fi_freeinfo(3) frees.
+struct Parts {
+    info: *mut Info,
+    tx: *mut TxAttr,
+    rx: *mut RxAttr,
+    ep: *mut EpAttr,
+    domain: *mut DomainAttr,
+    fabric: *mut FabricAttr,
+    domain_name: *mut c_char,
+    fabric_name: *mut c_char,
+    source: *mut c_void,
+    destination: *mut c_void,
+}
+
+impl Parts {
+    /// All parts, the addresses filled in; `None` without memory.
+    fn allocate(source: &[u8], destination: Option<&[u8]>) -> Option<Self> {
+        let parts = Self {
+            info: allocate(),
+            tx: allocate(),
+            rx: allocate(),
+            ep: allocate(),
+            domain: allocate(),
+            fabric: allocate(),
+            domain_name: text(c"perusal"),
+            fabric_name: text(c"perusal"),
+            source: copy(source),
+            destination: copy(destination.unwrap_or_default()),
+        };
+        let all: [*mut c_void; 10] = [
+            parts.info.cast(),
+            parts.tx.cast(),
+            parts.rx.cast(),
+            parts.ep.cast(),
+            parts.domain.cast(),
+            parts.fabric.cast(),
+            parts.domain_name.cast(),
+            parts.fabric_name.cast(),
+            parts.source,
+            parts.destination,
+        ];
+        if all.iter().all(|one| !one.is_null()) {
+            return Some(parts);
+        }
+        // SAFETY: each came from the C library or is null, and nobody else knows of it.
+        all.iter().for_each(|&one| unsafe { libc::free(one) });
+        None
+    }
+}
+
 /// `getinfo` of the provider.
 ///
 /// # Safety
@@ -350,28 +400,8 @@ pub unsafe extern "C" fn getinfo(
     let Some((source, destination)) = (unsafe { addresses(node, service, flags, hints) }) else {
         return -FI_ENODATA;
     };
-    let (source_at, destination_at) = (copy(&source), copy(destination.as_deref().unwrap_or_default()));
-    let info = allocate::<Info>();
-    let (tx, rx, ep) = (allocate::<TxAttr>(), allocate::<RxAttr>(), allocate::<EpAttr>());
-    let (domain, fabric) = (allocate::<DomainAttr>(), allocate::<FabricAttr>());
-    let (domain_name, fabric_name) = (text(c"perusal"), text(c"perusal"));
-    let all: [*mut c_void; 10] = [
-        source_at,
-        destination_at,
-        info.cast(),
-        tx.cast(),
-        rx.cast(),
-        ep.cast(),
-        domain.cast(),
-        fabric.cast(),
-        domain_name.cast(),
-        fabric_name.cast(),
-    ];
-    if all.iter().any(|one| one.is_null()) {
-        // SAFETY: each came from the C library or is null, and nobody else knows of it.
-        all.iter().for_each(|&one| unsafe { libc::free(one) });
-        return -FI_ENOMEM;
-    }
+    let Some(parts) = Parts::allocate(&source, destination.as_deref()) else { return -FI_ENOMEM };
+    let Parts { info, tx, rx, ep, domain, fabric, .. } = parts;
     // SAFETY: hints are valid or null (promised), and what was allocated is zeroed, large enough, and ours.
     unsafe {
         let hints = hints.as_ref();
@@ -379,24 +409,24 @@ pub unsafe extern "C" fn getinfo(
         *tx = tx_attr(caps, hints.and_then(|hints| hints.tx_attr.as_ref()));
         *rx = rx_attr(caps, hints.and_then(|hints| hints.rx_attr.as_ref()));
         *ep = ep_attr();
-        *domain = domain_attr(hints.and_then(|hints| hints.domain_attr.as_ref()), version, domain_name);
+        *domain = domain_attr(hints.and_then(|hints| hints.domain_attr.as_ref()), version, parts.domain_name);
         // libfabric sets the provider's name itself.
         *fabric = FabricAttr {
             fabric: std::ptr::null_mut(),
-            name: fabric_name,
+            name: parts.fabric_name,
             prov_name: std::ptr::null_mut(),
             prov_version: crate::VERSION,
             api_version: version,
         };
         (*info).caps = caps;
-        (*info).src_addr = source_at;
+        (*info).src_addr = parts.source;
         (*info).src_addrlen = source.len();
         match destination {
             Some(destination) => {
-                (*info).dest_addr = destination_at;
+                (*info).dest_addr = parts.destination;
                 (*info).dest_addrlen = destination.len();
             }
-            None => libc::free(destination_at),
+            None => libc::free(parts.destination),
         }
         (*info).addr_format = FI_ADDR_STR;
         (*info).tx_attr = tx;

@@ -316,14 +316,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         // All members' operands and the results lie in one part.
         let share_count = self.size() + 1;
         let room = (self.rounds().storage().most_part_bytes() / share_count) & !63;
-        let most = self.engine.config().coll_piece();
-        let most = match reducer {
-            // A half each, so twice as much at a time.
-            Reducer::AllInSlices if self.size() == 2 => 2 * most,
-            Reducer::Root(_) => most.min((total / STAGES).max(LEAST_STAGE).max(unit)),
-            _ => most,
-        };
-        let most = room.min(most) / unit * unit;
+        let most = room.min(self.bytes_of_piece(reducer, total, unit)) / unit * unit;
         if most == 0 || !self.make_room(most.min(total).next_multiple_of(64) * share_count).await? {
             return Ok(false);
         }
@@ -375,6 +368,17 @@ impl<H: Hold> TeamGuard<'_, H> {
             self.leave();
         }
         result.map(|()| true)
+    }
+
+    /// Bytes of each member's operands that are reduced in a round, if there is room for them.
+    fn bytes_of_piece(&self, reducer: Reducer, total: usize, unit: usize) -> usize {
+        let most = self.engine.config().coll_piece();
+        match reducer {
+            // A half each, so twice as much at a time.
+            Reducer::AllInSlices if self.size() == 2 => 2 * most,
+            Reducer::Root(_) => most.min((total / STAGES).max(LEAST_STAGE).max(unit)),
+            _ => most,
+        }
     }
 
     /// Arrives with a piece; a caller that wants the result reduces it.

@@ -134,35 +134,42 @@ fn compare_signatures(
                 let about = about();
                 let mut both = [(first, name, said), (rank, function(), about.as_str())];
                 both.sort_unstable_by_key(|(rank, ..)| *rank);
-                let with_name = |(rank, name, said): &(u32, &str, &str)| {
-                    let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
-                    format!("rank {rank} {name}{said}")
-                };
-                let alone = |(rank, _, said): &(u32, &str, &str)| format!("rank {rank} {said}");
-                let differs = match signature.difference(&other) {
-                    Some(Difference::Function) | None => {
-                        state.findings.say_for_all(format!(
-                            "the ranks call different collective operations as {}: {}, {}",
-                            place(),
-                            with_name(&both[0]),
-                            with_name(&both[1])
-                        ));
-                        return number;
-                    }
-                    Some(Difference::Root) => "roots",
-                    Some(Difference::Op) => "operations",
-                    Some(Difference::Length) => "lengths",
-                    Some(Difference::Type) => "types",
-                    Some(Difference::Lengths) => "lists of lengths",
-                    Some(Difference::Arguments) => what,
-                };
-                let finding =
-                    format!("the {differs} of {} {} differ: {}; {}", function(), place(), alone(&both[0]), alone(&both[1]));
-                state.findings.say_for_all(finding);
+                let difference = signature.difference(&other).unwrap_or(Difference::Function);
+                state.findings.say_for_all(difference_text(difference, what, &place(), &both));
             }
         }
         number
     })
+}
+
+/// The sentence for two calls as `place` that differ: a rank each, the function, and what it says of its arguments.
+fn difference_text(
+    difference: Difference,
+    what: &str,
+    place: &str,
+    [one, other]: &[(u32, &str, &str); 2],
+) -> String {
+    let with_name = |(rank, name, said): &(u32, &str, &str)| {
+        let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
+        format!("rank {rank} {name}{said}")
+    };
+    let alone = |(rank, _, said): &(u32, &str, &str)| format!("rank {rank} {said}");
+    let differs = match difference {
+        Difference::Function => {
+            return format!(
+                "the ranks call different collective operations as {place}: {}, {}",
+                with_name(one),
+                with_name(other)
+            );
+        }
+        Difference::Root => "roots",
+        Difference::Op => "operations",
+        Difference::Length => "lengths",
+        Difference::Type => "types",
+        Difference::Lengths => "lists of lengths",
+        Difference::Arguments => what,
+    };
+    format!("the {differs} of {} {place} differ: {}; {}", function(), alone(one), alone(other))
 }
 
 /// How often this rank has started a persistent operation.

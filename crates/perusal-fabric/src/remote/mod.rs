@@ -174,28 +174,18 @@ impl Network {
         let open = step("the provider refuses an endpoint");
         let fabric = library.open(offer).map_err(open)?;
         let info = (&raw const *offer).cast_mut();
-        // SAFETY: a fabric opens domains first; domains address vectors, completion queues and endpoints. Zero is a value of every attribute.
-        let (domain, addresses, queue, wakes, endpoint) = unsafe {
-            let domain = fabric.open(0, info).map_err(open)?;
+        // SAFETY: the first function of a fabric's table opens domains.
+        let domain = unsafe { fabric.open(0, info) }.map_err(open)?;
+        // SAFETY: the first function of a domain's table opens address vectors. Zero is a value of every attribute.
+        let addresses = unsafe {
             let mut vector: AvAttr = std::mem::zeroed();
             vector.kind = FI_AV_TABLE;
-            let addresses = domain.open(0, &raw mut vector).map_err(open)?;
-            let mut attributes: CqAttr = std::mem::zeroed();
-            attributes.format = FI_CQ_FORMAT_MSG;
-            attributes.wait_obj = FI_WAIT_FD;
-            let (queue, wakes) = match domain.open(1, &raw mut attributes) {
-                Ok(queue) => {
-                    let fd = queue.wait_fd();
-                    (queue, fd)
-                }
-                Err(_) => {
-                    attributes.wait_obj = FI_WAIT_NONE;
-                    (domain.open(1, &raw mut attributes).map_err(open)?, None)
-                }
-            };
-            let endpoint = domain.open(2, info).map_err(open)?;
-            (domain, addresses, queue, wakes, endpoint)
+            domain.open(0, &raw mut vector)
         };
+        let addresses = addresses.map_err(open)?;
+        let (queue, wakes) = completion_queue(&domain).map_err(open)?;
+        // SAFETY: the third function of a domain's table opens endpoints.
+        let endpoint = unsafe { domain.open(2, info) }.map_err(open)?;
         endpoint.bind(&addresses, 0).map_err(open)?;
         endpoint.bind(&queue, FI_SEND | FI_RECV).map_err(open)?;
         endpoint.control(FI_ENABLE).map_err(open)?;
@@ -518,6 +508,22 @@ fn rank(address: SocketAddr) -> Option<u32> {
         _ if address.ip().is_loopback() => Some(2 + u32::from(address.is_ipv6())),
         _ => Some(u32::from(address.is_ipv6())),
     }
+}
+
+/// Opens a domain's completion queue, with a descriptor that wakes sleepers if there can be one.
+fn completion_queue(domain: &Handle) -> Result<(Handle, Option<RawFd>), i32> {
+    // SAFETY: zero is a value of every attribute.
+    let mut attributes: CqAttr = unsafe { std::mem::zeroed() };
+    attributes.format = FI_CQ_FORMAT_MSG;
+    attributes.wait_obj = FI_WAIT_FD;
+    // SAFETY: the second function of a domain's table opens completion queues.
+    if let Ok(queue) = unsafe { domain.open(1, &raw mut attributes) } {
+        let wakes = queue.wait_fd();
+        return Ok((queue, wakes));
+    }
+    attributes.wait_obj = FI_WAIT_NONE;
+    // SAFETY: the second function of a domain's table opens completion queues.
+    Ok((unsafe { domain.open(1, &raw mut attributes) }?, None))
 }
 
 fn name_of(endpoint: &Handle) -> Option<SocketAddr> {
