@@ -518,7 +518,7 @@ impl<T: Threading> Drop for File<'_, T> {
     }
 }
 
-/// Wakes who waits for the end of an access in the background.
+/// Wakes the thread that waits for the end of an access in the background.
 #[derive(Debug, Default)]
 struct Over {
     is_over: Mutex<bool>,

@@ -30,7 +30,7 @@ pub const BYTES: usize = APART + (ENTRIES * WORDS * 8).next_multiple_of(APART);
 
 /// What an operation does at its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doing {
+pub enum AccessKind {
     /// It reads.
     Get = 0,
     /// It writes.
@@ -41,7 +41,7 @@ pub enum Doing {
     Fetch = 3,
 }
 
-impl Doing {
+impl AccessKind {
     const fn of(word: u64) -> Self {
         match word {
             0 => Self::Get,
@@ -59,7 +59,7 @@ impl Doing {
 
     /// Whether operations of the two kinds on one place must not be under way at once.
     fn conflicts(self, other: Self) -> bool {
-        let is_atomic = |doing| matches!(doing, Self::Accumulate | Self::Fetch);
+        let is_atomic = |kind| matches!(kind, Self::Accumulate | Self::Fetch);
         !(self.reads() && other.reads() || is_atomic(self) && is_atomic(other))
     }
 }
@@ -74,7 +74,7 @@ pub struct TableAccess {
     /// The origin's rank in the job.
     pub origin: u32,
     /// What it does.
-    pub doing: Doing,
+    pub kind: AccessKind,
     /// Fences that the origin has called on the window, if it is one between two fences; else 0.
     pub epoch: u64,
     /// The number of the operation at its origin.
@@ -85,18 +85,18 @@ pub struct TableAccess {
 
 /// An operation that is under way and accesses the same place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Other {
+pub struct Conflict {
     /// Its origin's rank in the job.
     pub origin: u32,
     /// What it does.
-    pub doing: Doing,
+    pub kind: AccessKind,
     /// The function.
     pub function: String,
     /// The addresses at the target that both access.
     pub shared: Range<u64>,
 }
 
-/// The part of the table that has the operations.
+/// The part of the job's table that has the one-sided operations.
 #[derive(Debug, Clone, Copy)]
 pub struct AccessTable {
     base: NonNull<u8>,
@@ -138,19 +138,19 @@ impl AccessTable {
     /// An operation begins, which accesses these addresses at its target. Returns another one that is under way and must not be, and whether there was
     /// room for all of this one.
     #[must_use]
-    pub fn begin(&self, access: &TableAccess, runs: &[Range<u64>]) -> (Option<Other>, bool) {
+    pub fn begin(&self, access: &TableAccess, runs: &[Range<u64>]) -> (Option<Conflict>, bool) {
         let Some(_held) = hold(self.lock()) else { return (None, false) };
         let key = key_of(access.context, access.target);
         let mut other = None;
         for entry in self.in_use().filter(|entry| get(&entry[0]) == key && get(&entry[EPOCH]) == access.epoch)
         {
-            let (origin, doing) = done_by(entry);
-            if !doing.conflicts(access.doing) {
+            let (origin, kind) = done_by(entry);
+            if !kind.conflicts(access.kind) {
                 continue;
             }
             if let Some(shared) = shared_with(entry, runs) {
                 other =
-                    Some(Other { origin, doing, function: text_of(entry[TEXT..].iter().map(get)), shared });
+                    Some(Conflict { origin, kind, function: text_of(entry[TEXT..].iter().map(get)), shared });
                 break;
             }
         }
@@ -162,7 +162,7 @@ impl AccessTable {
                 continue;
             }
             set(&entry[0], key);
-            set(&entry[DONE_BY], u64::from(access.origin) << 32 | access.doing as u64);
+            set(&entry[DONE_BY], u64::from(access.origin) << 32 | access.kind as u64);
             set(&entry[EPOCH], access.epoch);
             set(&entry[NUMBER], access.number);
             set(&entry[START], run.start);
@@ -182,7 +182,7 @@ impl AccessTable {
         target: u32,
         runs: impl FnOnce() -> Vec<Range<u64>>,
         is_now: impl Fn(u32, u64) -> bool,
-    ) -> Option<Other> {
+    ) -> Option<Conflict> {
         // An operation that the caller must know of, by a message, had its entry before.
         if get(self.mark()) == 0 {
             return None;
@@ -191,27 +191,27 @@ impl AccessTable {
         let _held = hold(self.lock())?;
         self.in_use().find_map(|entry| {
             let (key, epoch) = (get(&entry[0]), get(&entry[EPOCH]));
-            let (origin, doing) = done_by(entry);
-            if key == 0 || key as u32 != target || doing.reads() {
+            let (origin, kind) = done_by(entry);
+            if key == 0 || key as u32 != target || kind.reads() {
                 return None;
             }
             if epoch != 0 && !is_now(context_of(key), epoch) {
                 return None;
             }
             let shared = shared_with(entry, &runs)?;
-            Some(Other { origin, doing, function: text_of(entry[TEXT..].iter().map(get)), shared })
+            Some(Conflict { origin, kind, function: text_of(entry[TEXT..].iter().map(get)), shared })
         })
     }
 
     /// Operations of this origin on a window are complete: those of which `is_over` says so, by target, kind and number.
-    pub fn end(&self, context: u32, origin: u32, is_over: impl Fn(u32, Doing, u64) -> bool) {
+    pub fn end(&self, context: u32, origin: u32, is_over: impl Fn(u32, AccessKind, u64) -> bool) {
         let Some(_held) = hold(self.lock()) else { return };
         let mut mark = 0;
         for (at, entry) in self.in_use().enumerate() {
             let key = get(&entry[0]);
-            let (of, doing) = done_by(entry);
+            let (of, kind) = done_by(entry);
             let is_own = key != 0 && context_of(key) == context && of == origin;
-            if is_own && is_over(key as u32, doing, get(&entry[NUMBER])) {
+            if is_own && is_over(key as u32, kind, get(&entry[NUMBER])) {
                 set(&entry[0], 0);
             } else if key != 0 {
                 mark = at as u64 + 1;
@@ -237,9 +237,9 @@ fn shared_with(entry: &[AtomicU64], runs: &[Range<u64>]) -> Option<Range<u64>> {
     shared.find(|shared| !shared.is_empty())
 }
 
-fn done_by(entry: &[AtomicU64]) -> (u32, Doing) {
+fn done_by(entry: &[AtomicU64]) -> (u32, AccessKind) {
     let word = get(&entry[DONE_BY]);
-    ((word >> 32) as u32, Doing::of(word & u64::from(u32::MAX)))
+    ((word >> 32) as u32, AccessKind::of(word & u64::from(u32::MAX)))
 }
 
 #[cfg(all(test, not(miri), not(perusal_loom)))]
@@ -248,12 +248,12 @@ mod tests {
     use crate::coll::signature_table::SignatureTable;
     use crate::shm::Job;
 
-    fn access(origin: u32, doing: Doing, epoch: u64) -> TableAccess {
+    fn access(origin: u32, kind: AccessKind, epoch: u64) -> TableAccess {
         TableAccess {
             context: 3,
             target: 1,
             origin,
-            doing,
+            kind,
             epoch,
             number: 7,
             function: "MPI_Compare_and_swap",
@@ -266,14 +266,14 @@ mod tests {
         let table = SignatureTable::of(&job).unwrap().accesses();
         let begin =
             |access: &TableAccess, from, to| table.begin(access, core::slice::from_ref(&(from..to))).0;
-        assert_eq!(table.begin(&access(0, Doing::Put, 2), &[0..8, 16..24]), (None, true));
-        assert_eq!(begin(&access(2, Doing::Put, 2), 8, 16), None, "beside it");
-        assert_eq!(begin(&access(2, Doing::Put, 3), 0, 8), None, "in another epoch");
-        let elsewhere = TableAccess { target: 2, ..access(2, Doing::Put, 2) };
+        assert_eq!(table.begin(&access(0, AccessKind::Put, 2), &[0..8, 16..24]), (None, true));
+        assert_eq!(begin(&access(2, AccessKind::Put, 2), 8, 16), None, "beside it");
+        assert_eq!(begin(&access(2, AccessKind::Put, 3), 0, 8), None, "in another epoch");
+        let elsewhere = TableAccess { target: 2, ..access(2, AccessKind::Put, 2) };
         assert_eq!(begin(&elsewhere, 0, 8), None, "at another target");
-        let found = begin(&access(2, Doing::Get, 2), 12, 14).map(|other| (other.origin, other.shared));
+        let found = begin(&access(2, AccessKind::Get, 2), 12, 14).map(|other| (other.origin, other.shared));
         assert_eq!(found, Some((2, 12..14)));
-        let found = begin(&access(2, Doing::Accumulate, 2), 20, 32).unwrap();
+        let found = begin(&access(2, AccessKind::Accumulate, 2), 20, 32).unwrap();
         assert_eq!((found.origin, found.function.as_str()), (0, "MPI_Compare_and_swap"));
         let writer = |target, fences| {
             table.writer(target, || vec![14..15, 20..40], |context, epoch| (context, epoch) == (3, fences))
@@ -281,15 +281,15 @@ mod tests {
         assert_eq!(writer(1, 2).map(|other| (other.origin, other.shared)), Some((0, 20..24)));
         assert_eq!(writer(1, 3).map(|other| other.origin), None, "of another epoch");
         assert_eq!(writer(2, 2), None, "at another target");
-        table.end(3, 0, |target, doing, number| (target, doing, number) == (1, Doing::Put, 7));
-        assert_eq!(begin(&access(2, Doing::Get, 2), 0, 8), None);
+        table.end(3, 0, |target, kind, number| (target, kind, number) == (1, AccessKind::Put, 7));
+        assert_eq!(begin(&access(2, AccessKind::Get, 2), 0, 8), None);
         table.end(3, 2, |_, _, _| true);
         assert_eq!(get(table.mark()), 0, "all are free again");
     }
 
     #[test]
     fn reads_and_accumulates_are_among_themselves() {
-        use Doing::{Accumulate, Fetch, Get, Put};
+        use AccessKind::{Accumulate, Fetch, Get, Put};
         for (one, other) in
             [(Get, Get), (Accumulate, Accumulate), (Fetch, Fetch), (Fetch, Get), (Fetch, Accumulate)]
         {
@@ -305,8 +305,8 @@ mod tests {
         let job = Job::singleton().unwrap();
         let table = SignatureTable::of(&job).unwrap().accesses();
         let many: Vec<_> = (0..ENTRIES as u64).map(|at| at * 2..at * 2 + 1).collect();
-        assert!(table.begin(&access(0, Doing::Put, 0), &many[1..]).1);
-        assert!(table.begin(&access(0, Doing::Put, 0), &many[..1]).1);
-        assert!(!table.begin(&access(0, Doing::Put, 0), &many[..1]).1);
+        assert!(table.begin(&access(0, AccessKind::Put, 0), &many[1..]).1);
+        assert!(table.begin(&access(0, AccessKind::Put, 0), &many[..1]).1);
+        assert!(!table.begin(&access(0, AccessKind::Put, 0), &many[..1]).1);
     }
 }

@@ -50,7 +50,7 @@ const _: () = assert!(size_of::<SharedLock>() <= STOPPED_AT && STOPPED_AT + 8 <=
 /// Times that the lock is tried. Its holder may have been killed.
 const TRIES: u32 = 100_000;
 
-/// The job's table.
+/// The job's table of collective calls that are under way, and of the types of messages.
 #[derive(Debug, Clone, Copy)]
 pub struct SignatureTable {
     base: NonNull<u8>,

@@ -24,7 +24,7 @@ const LEAST_GAP: u64 = 12_000_000;
 /// The gap doubles up to this while moves follow each other closely: something brings the two together again each time.
 const MOST_GAP: u64 = 3_000_000_000;
 
-/// What this rank has found out. Relaxed throughout: notes of one rank to itself, on no edge.
+/// What this rank knows of the ranks with which it shares a core. Relaxed throughout: notes of one rank to itself, on no edge.
 #[derive(Debug, Default)]
 pub(crate) struct CoreMigration {
     /// One more than the partner of the last check; 0 for none.

@@ -25,7 +25,7 @@ impl Trouble {
     pub const FAILED: u32 = 2;
 }
 
-/// What a rank has noticed.
+/// The deaths and revocations that a rank has noticed.
 #[derive(Default)]
 pub(crate) struct NoticedFailures {
     deaths: AtomicU32,

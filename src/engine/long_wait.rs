@@ -22,7 +22,7 @@ const CHECKS_PER_LOCK: u32 = 16;
 /// Polls of a wait that polls on between two looks at whether it is over.
 const POLLS_PER_DONE: u32 = 256;
 
-/// One wait.
+/// A wait that one poll has not ended.
 pub(super) struct LongWait<'a> {
     engine: &'a Engine,
     why: &'a dyn Fn() -> Option<Wait>,

@@ -12,7 +12,7 @@ use crate::sync::{Relaxed, Word};
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-/// Which way the data goes.
+/// Whether a request sends or receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestOperation {
     /// From here to a peer.

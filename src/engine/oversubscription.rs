@@ -31,7 +31,7 @@ const MANY_RANKS: u32 = 16;
 /// yield that they did not save, and ranks that have work to do have waited for the CPU meanwhile.
 const WORTH: u32 = 16;
 
-/// What this rank has learned. Relaxed throughout: hints of one rank to itself, on no edge.
+/// What this rank has learned about waits where ranks outnumber CPUs. Relaxed throughout: hints of one rank to itself, on no edge.
 #[derive(Debug, Default)]
 pub(crate) struct Oversubscription {
     spinning: SpinHistory,

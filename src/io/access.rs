@@ -91,7 +91,7 @@ impl Elements {
     }
 }
 
-/// Which way bytes go.
+/// Whether an access reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the file to memory.

@@ -60,7 +60,7 @@ type Job = Box<dyn FnOnce() + Send>;
 /// The name of a thread that accesses files, by which a launcher knows it.
 pub const FILE_THREAD: &str = "perusal-io";
 
-/// The threads and what they have to do.
+/// The threads that access files in the background, and the accesses that wait for one.
 struct Pool {
     /// Threads at most.
     most: usize,

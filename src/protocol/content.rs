@@ -40,7 +40,7 @@ pub(crate) trait Content {
 
 /// Content that is all of the message.
 pub(crate) trait OwnedContent: Content {
-    /// How telemetry calls its way.
+    /// The protocol by which telemetry counts it.
     fn protocol(&self) -> ProtocolKind;
 
     /// Copies all of it to `addr`.
@@ -120,7 +120,7 @@ impl OwnedContent for Box<[u8]> {
     }
 }
 
-/// How telemetry calls the way of an eager message.
+/// The protocol by which telemetry counts an eager message.
 #[inline(always)]
 pub(crate) fn protocol_of(bytes: usize) -> ProtocolKind {
     if bytes <= INLINE { ProtocolKind::Inline } else { ProtocolKind::Eager }

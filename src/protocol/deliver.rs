@@ -21,7 +21,7 @@ use crate::ring::Header;
 use crate::shm::telemetry::ProtocolKind;
 use core::ptr::NonNull;
 
-/// What messages of a run have come to, and what is not published yet.
+/// What a run of messages adds to counts that others read: published once for all of them.
 #[derive(Default)]
 pub(crate) struct Tally {
     /// The context id of the last message.

@@ -56,7 +56,7 @@ use std::sync::{Arc, PoisonError};
 
 /// What the protocols of one rank keep.
 pub(crate) struct ProtocolState {
-    /// What is known of the ways to copy.
+    /// What is known of the copy engines.
     copy: CopyPolicy,
     /// Of each peer, the message in fragments of which a part has come. Used by who runs progress.
     assemblies: Box<[ConditionalLock<Option<Box<Assembly>>>]>,

@@ -15,7 +15,7 @@ pub struct FreeRun {
     pub reserved: u64,
 }
 
-/// Such runs, oldest first.
+/// The runs that this process keeps, oldest first.
 #[derive(Debug)]
 pub struct FreeRuns {
     runs: [FreeRun; RUNS],

@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 #[cfg(not(miri))]
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
-/// That part as this process has mapped it.
+/// The part of the job's file that the shared heap is made of, as this process has mapped it.
 #[derive(Debug)]
 pub struct HeapRegion {
     base: NonNull<u8>,

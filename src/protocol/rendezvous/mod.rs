@@ -37,7 +37,7 @@ use crate::events::Event;
 use crate::ring::Header;
 use crate::shm::telemetry::ProtocolKind;
 
-/// A way of moving the data of a rendezvous.
+/// Moves the data of a rendezvous.
 pub(crate) struct CopyEngine {
     /// Its number in events; several rows may have one.
     pub number: u8,

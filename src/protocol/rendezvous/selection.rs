@@ -10,7 +10,7 @@ use crate::variables::{Config, CopyChoice, ValueSource, VariableId};
 const TUNING: usize = 0;
 const REFUSED: u64 = 1;
 
-/// What one rank knows of the ways to copy.
+/// What one rank knows of the copy engines.
 #[derive(Debug, Default)]
 pub(crate) struct CopyPolicy {
     /// Bytes that are on their way to this rank through the ring.

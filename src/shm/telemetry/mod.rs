@@ -56,7 +56,7 @@ pub enum ProtocolKind {
 /// Number of [`ProtocolKind`] slots; one is spare.
 pub const PROTOCOLS: usize = 8;
 
-/// The page. Each word has 8 bytes, little-endian. Offsets in bytes: posted 0 to 24, unexpected 32 to 56 (now, high, most,
+/// A rank's telemetry page. Each word has 8 bytes, little-endian. Offsets in bytes: posted 0 to 24, unexpected 32 to 56 (now, high, most,
 /// least), messages sent 64.., received 128.., bytes sent 192.., received 256.. (eight words each, by [`ProtocolKind`]), sleeps
 /// 320, wakes 328, ring full 336, yields 344, shared and ordinary allocations 352 and 360, poller 368, unexpected bytes 376 to
 /// 400, nanoseconds asleep 408, waiting 440 (count, state, peer, tag, context, since), last yield 488 (CPU + 1, partner + 1),

@@ -8,7 +8,7 @@ use super::accesses::window_name;
 use super::buffers::Area;
 use super::{State, function, report, with};
 use crate::arguments::Target;
-use crate::coll::access_table::{AccessTable, Doing, TableAccess};
+use crate::coll::access_table::{AccessKind, AccessTable, TableAccess};
 use crate::comm::Comm;
 use crate::process::engine;
 use crate::rma::Flavor;
@@ -29,20 +29,20 @@ pub struct Targets {
 }
 
 /// What the function that this thread has called does at its target; `only_reads`: it has nothing to write there.
-fn doing(only_reads: bool) -> Doing {
+fn kind(only_reads: bool) -> AccessKind {
     match function() {
-        "MPI_Get" | "MPI_Rget" => Doing::Get,
-        "MPI_Put" | "MPI_Rput" => Doing::Put,
-        _ if only_reads => Doing::Fetch,
-        _ => Doing::Accumulate,
+        "MPI_Get" | "MPI_Rget" => AccessKind::Get,
+        "MPI_Put" | "MPI_Rput" => AccessKind::Put,
+        _ if only_reads => AccessKind::Fetch,
+        _ => AccessKind::Accumulate,
     }
 }
 
-const fn verb(doing: Doing) -> &'static str {
-    match doing {
-        Doing::Get | Doing::Fetch => "reads",
-        Doing::Put => "writes",
-        Doing::Accumulate => "updates",
+const fn verb(kind: AccessKind) -> &'static str {
+    match kind {
+        AccessKind::Get | AccessKind::Fetch => "reads",
+        AccessKind::Put => "writes",
+        AccessKind::Accumulate => "updates",
     }
 }
 
@@ -70,7 +70,7 @@ pub fn began(target: &Target<'_>, number: usize, text: &str, only_reads: bool) {
             context,
             target: win.group().world_rank(rank),
             origin: own,
-            doing: doing(only_reads),
+            kind: kind(only_reads),
             epoch: if is_fenced { fences } else { 0 },
             number: number as u64,
             function: function(),
@@ -85,10 +85,10 @@ pub fn began(target: &Target<'_>, number: usize, text: &str, only_reads: bool) {
             };
             state.findings.say(format!(
                 "{text} {} {bytes}, from {at} on, that {} of rank {} {}, and nothing says which of the two is first; separate them by a fence, or by a flush and a message",
-                verb(access.doing),
+                verb(access.kind),
                 other.function,
                 other.origin,
-                verb(other.doing)
+                verb(other.kind)
             ));
         }
     });
@@ -109,7 +109,7 @@ pub fn about_to_write(area: &Area, text: impl FnOnce() -> String) {
             text(),
             other.function,
             other.origin,
-            verb(other.doing)
+            verb(other.kind)
         ));
     });
 }
@@ -142,18 +142,18 @@ pub fn ended(win: &WindowObject, target: Option<c_int>, only_gets: bool) {
         Some(target) => target,
         None => None,
     };
-    end(win.comm(), |of, doing, _| target.is_none_or(|target| target == of) && (doing.reads() || !only_gets));
+    end(win.comm(), |of, kind, _| target.is_none_or(|target| target == of) && (kind.reads() || !only_gets));
 }
 
 /// An operation that reads is complete, for its request is.
 pub fn get_ended(state: &mut State, context: u32, number: usize) {
     if let (Some(table), Ok(engine)) = (state.collectives.table(), engine()) {
-        let is_it = |_, doing: Doing, of| doing.reads() && of == number as u64;
+        let is_it = |_, kind: AccessKind, of| kind.reads() && of == number as u64;
         table.accesses().end(context, engine.rank(), is_it);
     }
 }
 
-fn end(comm: &Comm, is_over: impl Fn(u32, Doing, u64) -> bool) {
+fn end(comm: &Comm, is_over: impl Fn(u32, AccessKind, u64) -> bool) {
     with(|state| {
         if let (Some(table), Ok(engine)) = (table(state, comm), engine()) {
             table.end(comm.context, engine.rank(), is_over);

@@ -24,7 +24,7 @@ enum Half {
     Receive(Arc<PartitionedReceive>),
 }
 
-/// The same with its communicator.
+/// A partitioned request with its communicator.
 pub struct PartitionedTask(Half, Arc<Comm>);
 
 impl PartitionedTask {

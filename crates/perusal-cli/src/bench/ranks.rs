@@ -15,7 +15,7 @@ const ROOM: usize = 16 << 20;
 /// Shares of the time: the weights below add up to about this.
 const SHARES: f64 = 40.0;
 
-/// One run.
+/// A run of the benchmark, as one rank has it.
 struct RankBench {
     rank: MpiRank,
     share: Duration,

@@ -8,7 +8,7 @@ use perusal::internals::shm::telemetry::{MessageAbout, UnreadyPartitions, Waitin
 use super::circle::awaited;
 use super::{LongWait, RankView, Stage, message_text, near_miss, operation_text};
 
-/// A mistake.
+/// The mistake by which ranks wait for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
     /// Its name, for programs.

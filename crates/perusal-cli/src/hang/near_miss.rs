@@ -8,7 +8,7 @@ use perusal::internals::shm::telemetry::{MessageAbout, Wait, Waiting};
 use super::cause::{Cause, is_absent, under_way, waits};
 use super::{LongWait, RankView, circle, comm_name};
 
-/// A near miss.
+/// A rank that waits, and what it has instead of what it waits for.
 struct NearMiss<'a> {
     /// The rank that waits.
     rank: u32,
@@ -17,9 +17,9 @@ struct NearMiss<'a> {
     cause: Cause,
 }
 
-/// What is not as a rank expects it, the likeliest mistakes first.
+/// In what a message differs from what a rank waits for, the likeliest mistakes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum Mismatch {
     Start,
     Tag,
     Communicator,
@@ -28,13 +28,14 @@ enum What {
 }
 
 /// Those that are likely mistakes whatever else the ranks wait for.
-const LIKELY: [What; 4] = [What::Start, What::Tag, What::Communicator, What::SourceOfTheAbsent];
+const LIKELY: [Mismatch; 4] =
+    [Mismatch::Start, Mismatch::Tag, Mismatch::Communicator, Mismatch::SourceOfTheAbsent];
 
 /// The near misses of all ranks: of each kind in turn.
-fn near_misses<'a>(ranks: &'a [RankView], kinds: &[What]) -> impl Iterator<Item = NearMiss<'a>> {
+fn near_misses<'a>(ranks: &'a [RankView], kinds: &[Mismatch]) -> impl Iterator<Item = NearMiss<'a>> {
     kinds.iter().flat_map(move |what| {
         waits(ranks).filter_map(move |(rank, wait)| match what {
-            What::Start => unstarted(ranks, rank.rank, wait),
+            Mismatch::Start => unstarted(ranks, rank.rank, wait),
             what => unlike(ranks, rank.rank, wait, *what),
         })
     })
@@ -51,7 +52,7 @@ pub fn likely(ranks: &[RankView]) -> Option<Cause> {
 
 /// A receive or probe of the wrong source.
 pub fn wrong_source(ranks: &[RankView]) -> Option<Cause> {
-    near_misses(ranks, &[What::Source]).next().map(|near_miss| near_miss.cause)
+    near_misses(ranks, &[Mismatch::Source]).next().map(|near_miss| near_miss.cause)
 }
 
 /// Ranks that wait for each other.
@@ -62,7 +63,7 @@ pub fn cycle(ranks: &[RankView]) -> Option<Cause> {
 
 /// What is said of the ranks that wait in a circle: that they do, and a near miss of one of them, or else the one that led here. Where each has one, that alone.
 fn of_circle(ranks: &[RankView], round: &[u32], led: Option<NearMiss<'_>>) -> Option<Cause> {
-    let kinds = [&LIKELY[..], &[What::Source]].concat();
+    let kinds = [&LIKELY[..], &[Mismatch::Source]].concat();
     let near: Vec<NearMiss<'_>> =
         near_misses(ranks, &kinds).filter(|near| round.contains(&near.rank)).collect();
     // A rank that waits until the message is received that is another one's near miss.
@@ -127,7 +128,7 @@ fn unstarted<'a>(ranks: &'a [RankView], rank: u32, wait: &LongWait) -> Option<Ne
 }
 
 /// A message that a receive or probe would have taken, had it the right tag, communicator or source.
-fn unlike<'a>(ranks: &[RankView], rank: u32, wait: &'a LongWait, what: What) -> Option<NearMiss<'a>> {
+fn unlike<'a>(ranks: &[RankView], rank: u32, wait: &'a LongWait, what: Mismatch) -> Option<NearMiss<'a>> {
     if !wait.is_for_message() {
         return None;
     }
@@ -137,13 +138,13 @@ fn unlike<'a>(ranks: &[RankView], rank: u32, wait: &'a LongWait, what: What) -> 
         let tag = wanted.tag.is_none() || message.tag == wanted.tag;
         let comm = message.context == wanted.context;
         match what {
-            What::Tag => source && !tag && comm,
-            What::Communicator => source && tag && !comm,
-            What::SourceOfTheAbsent => {
+            Mismatch::Tag => source && !tag && comm,
+            Mismatch::Communicator => source && tag && !comm,
+            Mismatch::SourceOfTheAbsent => {
                 !source && tag && comm && wanted.peer.is_some_and(|peer| is_absent(ranks, peer))
             }
-            What::Source => !source && tag && comm,
-            What::Start => false,
+            Mismatch::Source => !source && tag && comm,
+            Mismatch::Start => false,
         }
     };
     let message = wait.detail.unexpected.iter().find(fits)?;
@@ -153,12 +154,12 @@ fn unlike<'a>(ranks: &[RankView], rank: u32, wait: &'a LongWait, what: What) -> 
     let tag = wanted.tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"));
     let waits = format!("rank {rank} waits for {tag} from {from} on {}", wait.comm());
     let cause = match what {
-        What::Tag => Cause::new(
+        Mismatch::Tag => Cause::new(
             "wrong-tag",
             format!("{waits}; from rank {source} there is tag {}", message.tag?),
             "give the send and its receive the same tag",
         ),
-        What::Communicator => Cause::new(
+        Mismatch::Communicator => Cause::new(
             "wrong-communicator",
             format!("{waits}; rank {source} has sent it on {there}"),
             "give the send and its receive the same communicator",
