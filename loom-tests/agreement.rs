@@ -73,7 +73,7 @@ fn the_living_agree_on_who_is_dead() {
             let job = job.clone();
             thread::spawn(move || {
                 let decision = job.agree(1, 3, 1, 1);
-                // Who sees the decision sees the death.
+                // A rank that sees the decision sees the death.
                 assert_eq!(job.entries[2].death(), Some(1));
                 decision
             })
@@ -108,7 +108,7 @@ fn whose_proposal_is_not_taken_sees_what_the_other_has_made_for_its_own() {
             let ballot = Ballot::new(&proposals.job.words, 3, 1);
             let decided = ballot.decide(proposals.job.entries[..2].iter(), propose, |_| {});
             let decision = decided.expect("a word that ranks write").expect("all have voted");
-            // Agreement rule 2: who sees the decision sees what was made for it.
+            // Agreement rule 2: a thread that sees the decision sees what was made for it.
             assert_eq!(proposals.made[decision.large as usize].get(), 7);
             decision
         };

@@ -44,7 +44,7 @@ struct Member {
 }
 
 impl Member {
-    /// As `coll::algorithms::dissemination::barrier` does. Who has heard nothing at the second look gives up, false, and all behind it: loom has no
+    /// As `coll::algorithms::dissemination::barrier` does. A member that has heard nothing at the second look gives up, false, and all behind it: loom has no
     /// end of waiting, and every order in which messages arrive is among those that it tries.
     fn fence(&mut self) -> bool {
         let header = Header { kind: 1, context: 1, tag: 1, source: self.rank as u32, id: 0 };

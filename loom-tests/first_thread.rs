@@ -146,7 +146,7 @@ fn what_a_release_cannot_wait_for_is_settled_by_the_dispatch_that_was_inside() {
             first();
             happen(&theirs);
         });
-        // Who owns the lock does not wait.
+        // The owner of the lock does not wait.
         registry.lock().lock().unwrap();
         registry.release(handle).unwrap();
         registry.lock().unlock().unwrap();

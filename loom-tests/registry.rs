@@ -357,7 +357,7 @@ fn what_a_release_cannot_wait_for_is_retired_by_the_pass_that_was_inside() {
         let used = data.clone();
         let subscription = Subscription::new(&world, EVENT, move |_| _ = used.get()).unwrap();
         let dispatcher = dispatcher(&world);
-        // Who owns the lock does not wait.
+        // The owner of the lock does not wait.
         registry.lock().lock().unwrap();
         drop(subscription);
         registry.lock().unlock().unwrap();

@@ -1,4 +1,4 @@
-//! Completion of a request: who sees it complete sees its outcome; a request that its user frees meanwhile is released
+//! Completion of a request: a thread that sees it complete sees its outcome; a request that its user frees meanwhile is released
 //! once. A generalized request (MPI_Grequest_start) has the same word: `a_request_that_is_freed_while_it_completes_is_released_once` is
 //! MPI_Grequest_complete beside MPI_Request_free, and its release the call of the user's free function.
 //!

@@ -1,5 +1,5 @@
 //! What whoever comes first takes from memory that all ranks share: context ids and collective segments by their counts, granules of the shared heap
-//! by their bits, tables by the word that names them. Who takes it sees what its users before have done, and a user that reads the word sees what its maker has.
+//! by their bits, tables by the word that names them. The rank that takes it sees what its users before have done, and a user that reads the word sees what its maker has.
 //!
 //! Run:   .ci/loom tables
 //! Bound: 2 and 3 threads, every interleaving; who does not get it gives up.
@@ -15,7 +15,7 @@ use perusal::internals::heap::{BitmapWord, agree_on};
 use perusal::internals::shm::{Leaving, SharedCount};
 use perusal::internals::sync::AtomicU64;
 
-/// Memory that belongs to who has taken what stands before it.
+/// Memory that belongs to the thread that has taken what stands before it.
 #[derive(Default)]
 struct Owned<T> {
     word: T,

@@ -36,7 +36,7 @@ impl Memory {
         Arc::new(Self { lock: LockWords::default(), value: Plain::new(0) })
     }
 
-    /// Joins the queue and asks twice. Who is not granted the lock by then gives up, and all behind it: loom has no end of waiting, and every
+    /// Joins the queue and asks twice. A rank that is not granted the lock by then gives up, and all behind it: loom has no end of waiting, and every
     /// order in which the lock is granted is among those that it tries.
     fn acquire(&self, exclusive: bool) -> bool {
         let ticket = self.lock.take_ticket(exclusive);

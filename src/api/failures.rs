@@ -44,7 +44,7 @@ impl<T: Threading> Communicator<T> {
     }
 
     /// Makes a communicator of the ranks that live (MPIX_Comm_shrink); all of them call it, and get the same one. It works on a communicator that has
-    /// been revoked. Who dies meanwhile may be a dead rank of the new one.
+    /// been revoked. A rank that dies meanwhile may be a dead rank of the new one.
     ///
     /// # Errors
     /// [`Error::NoMem`], at all ranks, if no context is left.

@@ -127,7 +127,7 @@ pub fn init() -> Result<World> {
 /// # Errors
 /// As [`init`].
 pub fn init_with<T: Threading>() -> Result<World<T>> {
-    // Relaxed: only who is first matters.
+    // Relaxed: only which thread is first matters.
     if JOINED.swap(true, Ordering::Relaxed) {
         return Err(Error::Other("this process has joined its job before, which it can do once".into()));
     }

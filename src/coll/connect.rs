@@ -127,7 +127,7 @@ async fn bring_together<T: Transport, U: Transport>(
         others.sort_unstable();
         others.dedup();
         for job in others {
-            // Who finds no place for a process afterwards says so.
+            // A rank that finds no place for a process afterwards says so.
             let _ = contexts.host(u64::from_le_bytes(core::array::from_fn(|i| job[i])));
         }
     }

@@ -341,7 +341,7 @@ mod tests {
         }
     }
 
-    /// Has one context, and counts who gives it back.
+    /// Has one context, and counts how often it is given back.
     #[derive(Default)]
     struct OnlyOne(AtomicU32, AtomicU32);
     impl Contexts for OnlyOne {

@@ -214,7 +214,7 @@ fn sealed(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// What a request is sealed with. Who reads it takes a copy before it looks at it, so nobody need be kept from writing; and the kernel refuses
+/// What a request is sealed with. The reader takes a copy before it looks at it, so nobody need be kept from writing; and the kernel refuses
 /// [`SealFlags::WRITE`] where it holds a page of the file for something else, as it may while memory is short.
 const SIZE: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 

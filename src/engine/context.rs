@@ -80,7 +80,7 @@ impl UnexpectedMessage {
             Payload::Small(len, _) => usize::from(*len),
             Payload::Whole(bytes) => bytes.len(),
             Payload::Announced(rts) => rts.total,
-            // SAFETY: request rule 2: a send in the unexpected queue belongs to who has the queues.
+            // SAFETY: request rule 2: a send in the unexpected queue belongs to the thread that has the queues.
             Payload::Local(send) => unsafe { send.body() }.bytes.get(),
         }
     }
@@ -129,7 +129,7 @@ pub struct MatchContext {
     /// The communicator's events; null while it has none.
     events: AtomicPtr<CommEvents>,
     id: u32,
-    /// Receives posted here; changed by who has the queues, read by others too.
+    /// Receives posted here; changed by the thread that has the queues, read by others too.
     pub posted: Counter,
     /// Messages unexpected here.
     pub unexpected: Counter,
@@ -365,7 +365,7 @@ type Chunk = [AtomicPtr<MatchContext>; CHUNK];
 #[derive(Debug)]
 pub struct MatchContexts {
     chunks: [AtomicPtr<Chunk>; CHUNKS],
-    /// Held by who takes a context away, and by who looks at all.
+    /// Held by a thread that takes a context away, and by one that looks at all.
     removal: Mutex<()>,
 }
 

@@ -71,7 +71,7 @@ impl Engine {
         any
     }
 
-    /// Whether nothing has failed since this rank last took notice, for who is about to copy from or to the memory of others on `context`.
+    /// Whether nothing has failed since this rank last took notice, for a member that is about to copy from or to the memory of others on `context`.
     ///
     /// # Errors
     ///

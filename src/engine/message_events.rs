@@ -90,7 +90,7 @@ fn emit_request_payload(
 
 #[inline(always)]
 fn emit(context: &MatchContext, request: Ref, event: Event, id: isize, payload: EventPayload<'_>) {
-    // SAFETY: request rule 2: events of a request are raised by who has its body; the caller holds no reference
+    // SAFETY: request rule 2: events of a request are raised by the thread that has its body; the caller holds no reference
     // that it writes through meanwhile.
     let body = unsafe { request.body() };
     // The request that carries a buffered send's copy is none that the user made: the user's has emitted its events.

@@ -98,7 +98,7 @@ impl Outside {
     /// The ring from this process to it.
     pub(super) fn own_ring(&self) -> Result<MappedRing> {
         self.job.memory.reserve_ring(self.job.own_place, self.place)?;
-        // SAFETY: the ring's memory has just been reserved; who holds the ring holds this, and with it the memory; the producer side is
+        // SAFETY: the ring's memory has just been reserved; the holder of the ring holds this, and with it the memory; the producer side is
         // made once a guest, under the peer's lock.
         Ok(unsafe { ring(&self.job.memory, self.job.own_place, self.place) })
     }
@@ -226,7 +226,7 @@ impl Engine {
         let counts = memory.shape().uses_counters();
         let job = Arc::new(OtherJob { id, memory, own_place, counts });
         let roster = self.job.roster();
-        // A place may have had a guest of another job before. Who finds the job in the list may send there.
+        // A place may have had a guest of another job before. A thread that finds the job in the list may send there.
         for place in 0..self.job.places_in_use() {
             let guest = roster.entry(place).guest();
             if guest.is_some_and(|guest| guest.0 == id) {

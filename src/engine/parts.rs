@@ -40,7 +40,7 @@ impl Peer {
     ///
     /// # Safety
     ///
-    /// Who has them keeps the job. The start of the ring to the peer is reserved.
+    /// Their holder keeps the job. The start of the ring to the peer is reserved.
     #[cold]
     pub(crate) unsafe fn blocks(&self, engine: &Engine, peer: u32) -> Arc<Blocks<MappedRing>> {
         let make = || {
@@ -68,7 +68,7 @@ impl Peer {
         *self.cold.outside.write().unwrap_or_else(PoisonError::into_inner) = Some(outside);
     }
 
-    /// Forgets how the place was reached, unless that leads to who has it now: `guest`, or a process of this job. After a process of the same job
+    /// Forgets how the place was reached, unless that leads to the process that has it now: `guest`, or a process of this job. After a process of the same job
     /// another one goes on in the ring.
     pub(crate) fn renew(&self, guest: Option<(u64, u32)>, shared: bool) {
         let leads_elsewhere = |outside: &Option<Outside>| outside.as_ref().map(Outside::name) != guest;
@@ -91,7 +91,7 @@ pub(crate) fn doorbell(job: &Memory, rank: u32) -> Doorbell {
     let places = job.places() as usize;
     assert!(Doorbell::bytes(places) <= bytes, "the layout gives a doorbell {bytes} bytes");
     let at = NonNull::new(at).expect("the segment is not mapped at zero");
-    // SAFETY: the job's doorbell area is valid as long as the job, which who has the doorbell keeps; 128-byte aligned,
+    // SAFETY: the job's doorbell area is valid as long as the job, which the holder of the doorbell keeps; 128-byte aligned,
     // zeroed by the kernel, large enough as asserted, and used by doorbells alone.
     unsafe { Doorbell::over(at, places) }
 }

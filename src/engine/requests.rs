@@ -37,7 +37,7 @@ impl Requests<'_> {
     /// Completes a receive whose message had `sent` bytes.
     #[inline(always)]
     pub(crate) fn finish_receive(self, request: Ref, sent: usize) {
-        // SAFETY: request rule 2: the receive is matched, so it belongs to who has its message.
+        // SAFETY: request rule 2: the receive is matched, so it belongs to the thread that has its message.
         let body = unsafe { request.body() };
         body.status.set(MessageStatus {
             source: body.peer.get(),
@@ -55,7 +55,7 @@ impl Requests<'_> {
     /// Completes a request: the engine's last touch (request rule 3).
     #[inline]
     pub(crate) fn finish(self, request: Ref) {
-        // SAFETY: request rule 2: a request is completed by who has it.
+        // SAFETY: request rule 2: a request is completed by the thread that has it.
         let body = unsafe { request.body() };
         body.stage.set(Stage::Done);
         if let Some(context) = body.context.get() {

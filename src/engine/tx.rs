@@ -48,7 +48,7 @@ impl TxQueue {
             Producer::resume(outside.own_ring()?)
         } else {
             job.reserve_ring(job.rank(), to)?;
-            // SAFETY: the producer side is made once a peer, under the peer's lock (ring rule 4); who has it has the engine, and with it the job.
+            // SAFETY: the producer side is made once a peer, under the peer's lock (ring rule 4); the thread that holds that lock has the engine, and with it the job.
             let (ring, blocks) =
                 unsafe { (ring(job, job.rank(), to), engine.peers[to as usize].blocks(engine, to)) };
             Producer::resume(ring).passing(blocks)
@@ -124,7 +124,7 @@ impl Transmit<'_> {
 
     /// Puts a send behind what waits for room.
     pub(crate) fn defer(self, tx: &mut TxQueue, request: Ref) {
-        // SAFETY: request rule 2: the send is active and not yet pushed, so it belongs to who has the queue to its receiver.
+        // SAFETY: request rule 2: the send is active and not yet pushed, so it belongs to the thread that has the queue to its receiver.
         unsafe { request.body() }.stage.set(Stage::Deferred);
         tx.deferred.push_back(Deferred::Send(request));
         self.list(tx);
@@ -184,7 +184,7 @@ impl Transmit<'_> {
             let mut tx = self.engine.peers[peer as usize].tx.lock(self.engine.shared);
             tx.as_mut().is_some_and(|tx| match tx.deferred.front() {
                 Some(Deferred::Control(..)) => tx.producer.room(CONTROL_BYTES),
-                // SAFETY: request rule 2: deferred, so it belongs to who has the way to the peer.
+                // SAFETY: request rule 2: deferred, so it belongs to the thread that has the way to the peer.
                 Some(Deferred::Send(request)) => tx.producer.room(unsafe { request.body() }.bytes.get()),
                 None => tx.producer.room(tx.longest_fragment()),
             })

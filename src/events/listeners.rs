@@ -129,7 +129,7 @@ impl Node {
     fn fill(&self, at: usize, slot: &HandleSlot) {
         // Release: edge 4, pairs with Acquire in `ListEntry::holds`.
         self.slots[at].store(core::ptr::from_ref(slot).cast_mut(), Ordering::Release);
-        // Relaxed: as in `walk`. Who sees the bit first finds the entry empty, and goes on.
+        // Relaxed: as in `walk`. A thread that sees the bit first finds the entry empty, and goes on.
         self.live.store(self.live.load(Ordering::Relaxed) | 1 << at, Ordering::Relaxed);
     }
 
@@ -197,7 +197,7 @@ impl ListenerList {
         let last = self.nodes().last().unwrap_or(&self.0);
         // Release: pairs with Acquire in `Node::next`; publishes the node.
         last.next.store(Box::into_raw(node), Ordering::Release);
-        // Relaxed: as in `fill`. Who sees the bit first finds no node, and is at the end.
+        // Relaxed: as in `fill`. A thread that sees the bit first finds no node, and is at the end.
         last.live.store(last.live.load(Ordering::Relaxed) | Node::MORE, Ordering::Relaxed);
     }
 

@@ -54,7 +54,7 @@ named! {
     Algorithm:
     /// Not known (yet).
     Unknown c"unknown",
-    /// One step: who has data sends it to each of those that need it.
+    /// One step: a rank that has data sends it to each of those that need it.
     Linear c"linear",
     /// Signals over distances that double.
     Dissemination c"dissemination",
@@ -76,7 +76,7 @@ named! {
     Shared c"shared_memory",
     /// Between the two groups of an intercommunicator.
     Between c"between_groups",
-    /// One round in shared memory, on a count; who comes last does what is common to all.
+    /// One round in shared memory, on a count; the last to come does what is common to all.
     Counted c"shared_count",
     /// One round in shared memory, on flags that everybody looks at.
     Flagged c"shared_flags",

@@ -57,7 +57,7 @@ waiting! {
     Finalize = 7, c"finalize", "MPI_Finalize";
     /// Room in the ring to a peer.
     Room = 8, c"room", "room in a ring";
-    /// The lock of a window. The peer is who holds it, one of them where several do in shared mode.
+    /// The lock of a window. The peer is the rank that holds it, one of them where several do in shared mode.
     Lock = 9, c"lock", "the lock of a window";
     /// Other members of a window, to open or close an epoch.
     Epoch = 10, c"epoch", "an epoch of a window";

@@ -218,7 +218,7 @@ impl<'a> Heap<'a> {
         Extent { first, granules, addr, reserved: 0 }
     }
 
-    /// Returns the granules that [`allocate`](Self::allocate) has given for `bytes` bytes at `place`: for who takes an extent over from
+    /// Returns the granules that [`allocate`](Self::allocate) has given for `bytes` bytes at `place`: for a caller that takes an extent over from
     /// another rank.
     #[must_use]
     pub fn run_of(self, place: u64, bytes: usize) -> (u64, u64) {

@@ -167,7 +167,7 @@ impl File {
         pool.perform(Box::new(move || {
             let (outcome, observed) = self.perform_observed(&access, &elements, observed);
             *lock(&theirs.observer) = observed.map(observer);
-            // Who learns of the end may close the file, which must be nobody else's then.
+            // A thread that learns of the end may close the file, which must be nobody else's then.
             drop((access, elements, self));
             theirs.finish(outcome);
             over();

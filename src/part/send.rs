@@ -373,7 +373,7 @@ impl BackgroundOperation for PartitionedSend {
 
     fn can_go_on(&self, engine: &Engine) -> bool {
         match self.channel.get() {
-            // Who has the lock takes the message.
+            // The thread that has the lock takes the message.
             None => self.handshake.try_lock().is_ok_and(|receive| receive.is_some_and(|it| it.is_over())),
             Some(_) => {
                 let round = self.round();

@@ -87,7 +87,7 @@ pub struct ArrivalCount(AtomicU64);
 impl ArrivalCount {
     /// The sender has written so many bytes of it.
     pub fn add(&self, bytes: u64) {
-        // Release: "partition arrival" edge, pairs with Acquire in `is`; a read-modify-write, so that who sees the sum sees all parts of it.
+        // Release: "partition arrival" edge, pairs with Acquire in `is`; a read-modify-write, so that a thread that sees the sum sees all parts of it.
         self.0.fetch_add(bytes, Ordering::Release);
     }
 

@@ -33,7 +33,7 @@ impl Cancellation<'_> {
         if request.state().is_complete() {
             return;
         }
-        // SAFETY: request rule 2: if it is posted, it belongs to who has the queues.
+        // SAFETY: request rule 2: if it is posted, it belongs to the thread that has the queues.
         let body = unsafe { request.body() };
         // Until it is matched, peer and tag are what the user gave.
         if !body.stage.is(Stage::Posted)
@@ -147,7 +147,7 @@ impl Cancellation<'_> {
     fn take_deferred(self, world: u32, id: u32) -> Result<Option<Ref>> {
         self.engine.transmit().with(world, |tx| {
             let found = tx.deferred.iter().rposition(|waiting| match waiting {
-                // SAFETY: request rule 2: deferred, so it belongs to who has the queue to its receiver.
+                // SAFETY: request rule 2: deferred, so it belongs to the thread that has the queue to its receiver.
                 Deferred::Send(send) => cancel_id(send.id(), unsafe { send.body() }) == id,
                 Deferred::Control(header, _) => header.kind == Kind::Rts as u8 && header.id == id,
             });

@@ -162,7 +162,7 @@ impl Delivery<'_> {
         envelope: &Envelope,
         content: C,
     ) {
-        // SAFETY: request rule 2: matched, so it belongs to who has the message.
+        // SAFETY: request rule 2: matched, so it belongs to the thread that has the message.
         let body = unsafe { request.body() };
         let bytes = content.bytes();
         if bytes > body.bytes.get() || !body.is_bytes() {
@@ -203,7 +203,7 @@ impl Delivery<'_> {
         content: C,
     ) {
         self.settle(tally);
-        // SAFETY: request rule 2: matched, so it belongs to who has the message.
+        // SAFETY: request rule 2: matched, so it belongs to the thread that has the message.
         let body = unsafe { request.body() };
         let (bytes, taken) = (content.bytes(), content.bytes().min(body.bytes.get()));
         request_event(context, request, Event::ReqXferBegin);
@@ -331,7 +331,7 @@ impl Delivery<'_> {
         pattern: Pattern,
         request: Ref,
     ) {
-        // SAFETY: request rule 2: not in a queue yet, so it belongs to who posts it.
+        // SAFETY: request rule 2: not in a queue yet, so it belongs to the thread that posts it.
         unsafe { request.body() }.stage.set(Stage::Posted);
         queues.posted.insert(pattern, request);
         self.count_posted(context, 1, L::shared(self.engine));
@@ -350,7 +350,7 @@ impl Delivery<'_> {
     }
 
     fn accept_whole<C: OwnedContent>(self, request: Ref, content: C) {
-        // SAFETY: request rule 2: matched, so it belongs to who has the message; active, so its context stays.
+        // SAFETY: request rule 2: matched, so it belongs to the thread that has the message; active, so its context stays.
         let body = unsafe { request.body() };
         // SAFETY: the request is active.
         let context = unsafe { body.active_context() };

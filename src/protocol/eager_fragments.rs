@@ -161,7 +161,7 @@ impl EagerFragments<'_> {
         };
         match &mut assembly.target {
             FragmentTarget::Receive(request) => {
-                // SAFETY: request rule 2: matched, so it belongs to who has the message.
+                // SAFETY: request rule 2: matched, so it belongs to the thread that has the message.
                 let body = unsafe { request.body() };
                 let taken = data.len().min(body.bytes.get().saturating_sub(assembly.moved));
                 if taken > 0 {
@@ -191,7 +191,7 @@ impl EagerFragments<'_> {
     fn on_last(self, from: u32, assembly: Assembly) -> Result<()> {
         match assembly.target {
             FragmentTarget::Receive(request) => {
-                // SAFETY: request rule 2: matched, so it belongs to who has the message.
+                // SAFETY: request rule 2: matched, so it belongs to the thread that has the message.
                 let room = unsafe { request.body() }.bytes.get();
                 self.engine.delivery().count_received(
                     ProtocolKind::Chunked,

@@ -108,7 +108,7 @@ impl Failing<'_> {
             let mut queues = context.queues.lock(engine.shared);
             let posted: Vec<Ref> = queues.posted.iter().collect();
             for request in posted {
-                // SAFETY: request rule 2: it is posted, so it belongs to who has the queues.
+                // SAFETY: request rule 2: it is posted, so it belongs to the thread that has the queues.
                 let body = unsafe { request.body() };
                 let Some(error) = self.error_of(context, body) else { continue };
                 if queues.posted.remove(&super::pattern(body.peer.get(), body.tag.get()), request) {
@@ -132,7 +132,7 @@ impl Failing<'_> {
                 let waiting = core::mem::take(&mut tx.deferred);
                 for one in waiting {
                     let error = match &one {
-                        // SAFETY: request rule 2: deferred, so it belongs to who has the queue to its receiver; active.
+                        // SAFETY: request rule 2: deferred, so it belongs to the thread that has the queue to its receiver; active.
                         Deferred::Send(send) => unsafe {
                             let body = send.body();
                             self.of(body.active_context(), body)

@@ -190,7 +190,7 @@ impl PolledReceive<'_> {
         }
     }
 
-    /// [`Self::poll_next`] for who does not wait.
+    /// [`Self::poll_next`] for a caller that does not wait.
     ///
     /// # Safety
     ///

@@ -94,7 +94,7 @@ impl<B> Ref<B> {
     /// The name under which peers and users know this request: 4096 ≤ id < 2³¹.
     #[inline(always)]
     pub fn id(&self) -> u32 {
-        // Relaxed: asked by who holds the request, so its generation stands still.
+        // Relaxed: asked by the thread that holds the request, so its generation stands still.
         let generation = self.slot().tag.load(Ordering::Relaxed) & !LIVE;
         FIRST + (generation << INDEX_BITS | self.slot().index)
     }
@@ -125,7 +125,7 @@ impl<B> Ref<B> {
     {
         // SAFETY: the slot is valid, for chunks are freed only with the slab.
         let slot = unsafe { self.0.as_ref() };
-        // A body is written through its reference, too: who has it has it alone, and a checker can see that.
+        // A body is written through its reference, too: the thread that has it has it alone, and a checker can see that.
         // SAFETY: as valid as the slot; nobody takes a reference that excludes others.
         slot.body.with_mut(|body| unsafe { &*body })
     }

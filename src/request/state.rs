@@ -6,7 +6,7 @@ use crate::sync::{AtomicU32, Ordering};
 const ACTIVE: u32 = 1;
 /// The operation is over; status and buffer are final.
 const COMPLETE: u32 = 2;
-/// The user has freed the handle: who comes last releases the slot.
+/// The user has freed the handle: the last of the two releases the slot.
 const DETACHED: u32 = 4;
 /// A thread sleeps until it is over, while another one runs progress.
 const AWAITED: u32 = 8;
@@ -45,7 +45,7 @@ impl RequestState {
     /// Inactive → complete: an operation that is over before its user has the request.
     #[inline(always)]
     pub fn complete_at_once(&self) {
-        // Relaxed: who asks has the request from the thread that makes it, and so what that thread did before.
+        // Relaxed: the caller has the request from the thread that makes it, and so what that thread did before.
         self.0.store(COMPLETE, Ordering::Relaxed);
     }
 

@@ -54,7 +54,7 @@ impl<S: Storage> Blocks<S> {
     /// The blocks of the rings to and from a peer, for payloads of `from` bytes or more: those of the ring to the peer but for what an earlier process at this rank's place has
     /// given away. It may come back before this one sends. Only the control words of that ring are read.
     pub fn new(outgoing: S, incoming: S, from: usize) -> Arc<Self> {
-        // Relaxed: who has retired has ended before this process was started.
+        // Relaxed: a process that has retired has ended before this process was started.
         let given = outgoing.control().producer.blocks.load(Ordering::Relaxed);
         let all = (1 << block_count(outgoing.bulk())) - 1;
         let owned = AtomicU32::new((all & !given) << OUTGOING);

@@ -2,7 +2,7 @@
 //!
 //! One table for the whole job, in the shared heap, so that operations through different windows over the same memory exclude each other, also
 //! those of processes of another job, which have places in this one.
-//! A lock is held for as long as one block is reduced, so who waits for it spins, and yields.
+//! A lock is held for as long as one block is reduced, so a rank that waits for it spins, and yields.
 
 use super::atomic_mode::{AtomicMode, Entered, Mark};
 use crate::arch::clock::now;
@@ -96,7 +96,7 @@ impl BlockLocks {
     /// Whether the process at a place has died, and the job goes on.
     #[cold]
     fn is_dead(&self, engine: &Engine, place: u32) -> bool {
-        // Who holds a lock is what somebody has written there.
+        // The holder of a lock is what some rank has written there.
         let is_place = self.is_own_job && (place as usize) < self.places;
         is_place && engine.job().survives() && engine.job().roster().is_dead(place)
     }

@@ -1,11 +1,11 @@
 //! The lock of one rank's memory in a window: shared or exclusive, first come first served.
 //!
 //! A rank takes a ticket. A shared lock is granted when all exclusive ones before it have been released, an exclusive one when everything
-//! before it has. Nothing here waits: who waits asks [`LockWords::is_granted`] again.
+//! before it has. Nothing here waits: a rank that waits asks [`LockWords::is_granted`] again.
 //!
 //! - **Window lock rule 1.** `write` counts the locks released. `read` counts the tickets of which all exclusive locks before are released:
 //!   a granted shared lock passes it on, and an exclusive one when it is released.
-//! - **Window lock rule 2.** Only who holds the ticket that `read` or `write` has reached stores to that word: stores need no read-modify-write,
+//! - **Window lock rule 2.** Only the rank that holds the ticket that `read` or `write` has reached stores to that word: stores need no read-modify-write,
 //!   but for the `write` of shared locks, which are released in any order.
 
 use crate::sync::{AtomicU32, Ordering};
@@ -54,7 +54,7 @@ impl LockWords {
         turn
     }
 
-    /// Releases a lock that was granted. What was done under it is there for who is granted the lock next.
+    /// Releases a lock that was granted. What was done under it is there for the rank that is granted the lock next.
     #[inline]
     pub fn release(&self, exclusive: bool) {
         if exclusive {
@@ -64,7 +64,7 @@ impl LockWords {
             self.read.store(after, Ordering::Release);
             self.write.store(after, Ordering::Release);
         } else {
-            // Release: "window lock" edge, pairs with Acquire in `is_granted`: a read-modify-write, so that who is granted the lock
+            // Release: "window lock" edge, pairs with Acquire in `is_granted`: a read-modify-write, so that a rank that is granted the lock
             // exclusively sees what all shared locks before did.
             self.write.fetch_add(1, Ordering::Release);
         }

@@ -148,7 +148,7 @@ impl<'a> Ballot<'a> {
         };
         let own = propose(count)?;
         let word = u64::from(self.serial) << 48 | u64::from(own.small) << 32 | u64::from(own.large);
-        // AcqRel: "decision" edge, pairs with itself and with Acquire in `FailureWords::decision`: who sees the decision sees what the
+        // AcqRel: "decision" edge, pairs with itself and with Acquire in `FailureWords::decision`: a thread that sees the decision sees what the
         // proposer saw, the deaths among it.
         match self.words.decision.compare_exchange(before, word, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Ok(Some(own)),

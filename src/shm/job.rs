@@ -194,7 +194,7 @@ impl Job {
             return Some(own_pid());
         }
         let found = &self.processes[rank as usize];
-        // Relaxed, twice: only the number itself counts, and who does not see it yet finds it again.
+        // Relaxed, twice: only the number itself counts, and a thread that does not see it yet finds it again.
         let (known, pid) = (found.load(Ordering::Relaxed), self.roster().entry(rank).pid());
         // The place of a process that has ended may have another one now.
         if known != 0 && known == pid {

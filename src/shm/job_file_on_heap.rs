@@ -73,7 +73,7 @@ impl JobFile {
             return Err(Errno::INVAL);
         }
         if mode.contains(FallocateFlags::PUNCH_HOLE) {
-            // SAFETY: the range lies within the memory, and who gives it up says that nobody else uses it.
+            // SAFETY: the range lies within the memory, and the caller that gives it up says that nobody else uses it.
             unsafe { self.base().add(at as usize).write_bytes(0, len as usize) };
         }
         Ok(())
@@ -82,7 +82,7 @@ impl JobFile {
 
 impl Drop for JobFile {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout. Who has an address in it keeps the job's memory alive.
+        // SAFETY: allocated with this layout. Whoever has an address in it keeps the job's memory alive.
         unsafe { dealloc(self.base(), self.layout) };
     }
 }

@@ -197,7 +197,7 @@ impl RosterEntry {
         if seen != RankState::Absent && !back {
             return Err(occupied(rank, seen, self.pid()));
         }
-        // Relaxed: the number itself says who has the place. Taken before the state, so that who sees the state sees the number.
+        // Relaxed: the number itself says who has the place. Taken before the state, so that a thread that sees the state sees the number.
         if !back && self.pid.compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return Err(occupied(rank, self.state(), self.pid()));
         }
@@ -298,7 +298,7 @@ impl RosterEntry {
     /// Makes the entry that of a process of the world that begins at `world`, which the launcher is about to start for the process at the
     /// place `parent`.
     pub fn prepare(&self, world: u32, parent: u32) {
-        // Relaxed, all: starting the process orders these before all that it does; who asks because of a death asks again and again.
+        // Relaxed, all: starting the process orders these before all that it does; a rank that asks because of a death asks again and again.
         self.state.store(RankState::Absent as u32, Ordering::Relaxed);
         self.pid.store(0, Ordering::Relaxed);
         self.exit_known.store(0, Ordering::Relaxed);
@@ -371,7 +371,7 @@ impl RosterEntry {
     /// Returns whether the process has communicators with members outside its world.
     #[must_use]
     pub fn is_linked(&self) -> bool {
-        // Relaxed: who asks because of a death asks again and again.
+        // Relaxed: a rank that asks because of a death asks again and again.
         self.links.load(Ordering::Relaxed) != 0
     }
 

@@ -2,7 +2,7 @@
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// A lock in shared memory; zero is free, else it is held under that number. Its holder does a few dozen accesses and waits for nothing, so who does not get it tries again.
+/// A lock in shared memory; zero is free, else it is held under that number. Its holder does a few dozen accesses and waits for nothing, so a thread that does not get it tries again.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct SharedLock(AtomicU32);
@@ -30,7 +30,7 @@ impl SharedLock {
         taken.is_ok().then(|| SharedLockGuard(self))
     }
 
-    /// The number under which it is held just now, if it is: a hint for who waits.
+    /// The number under which it is held just now, if it is: a hint for a thread that waits.
     #[must_use]
     pub fn holder(&self) -> Option<u32> {
         // Relaxed: `try_hold` decides.

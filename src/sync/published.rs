@@ -1,4 +1,4 @@
-//! Words by which one thread tells others how far something is: who reads what was set sees all that was done before.
+//! Words by which one thread tells others how far something is: a thread that reads what was set sees all that was done before.
 
 use super::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use core::ptr;

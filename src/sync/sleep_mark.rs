@@ -4,7 +4,7 @@ use super::{AsymmetricFence, AtomicU64, Ordering, fence};
 
 /// One rank's bit in a word that says who sleeps.
 ///
-/// Who is about to sleep sets its mark and looks at the awaited word once more; who changes that word then looks at the marks. With the
+/// A rank that is about to sleep sets its mark and looks at the awaited word once more; a rank that changes that word then looks at the marks. With the
 /// fences in between at least one of the two sees the other (team rule 5).
 #[derive(Debug, Clone, Copy)]
 pub struct SleepMark<'a> {
@@ -41,7 +41,7 @@ impl<'a> SleepMark<'a> {
         self.word.fetch_or(self.bit, Ordering::Relaxed);
     }
 
-    /// Takes the mark away; who has seen it may still wake.
+    /// Takes the mark away; a rank that has seen it may still wake.
     pub fn clear(self) {
         // Relaxed: a mark too many is a wake-up too many.
         self.word.fetch_and(!self.bit, Ordering::Relaxed);

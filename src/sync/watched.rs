@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 use std::time::Duration;
 
-/// What was done under a lock, for the next who takes it.
+/// What was done under a lock, for the next thread that takes it.
 #[derive(Debug, Default)]
 struct Order(AtomicU32);
 

@@ -114,7 +114,7 @@ impl<S: TeamMemory> Rounds<S> {
         }
     }
 
-    /// What is to be looked at for `condition`, which does not hold, by who has not the member's view.
+    /// What is to be looked at for `condition`, which does not hold, by a thread that does not have the member's view.
     pub fn awaited(&self, condition: Condition) -> Awaited<S> {
         let round = match condition {
             Condition::MayEnter => (self.round + 1).saturating_sub(DEPTH as u64),
@@ -141,7 +141,7 @@ impl<S: TeamMemory> Rounds<S> {
         }
     }
 
-    /// Who is ahead of the others looks at their words once in half as many rounds as it may be ahead.
+    /// A member that is ahead of the others looks at their words once in half as many rounds as it may be ahead.
     #[inline(never)]
     fn others_let_enter(&mut self, needed: u64) -> Result<bool, CorruptWord> {
         Ok(self.is_complete(self.round - DEPTH as u64 / 2)? || self.is_complete(needed)?)

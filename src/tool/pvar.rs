@@ -1,4 +1,4 @@
-//! The performance variables: one row for each thing that the engine knows about itself (MPI tool chapter §14.3.7).
+//! The performance variables: one row for each thing that the engine knows about itself (MPI 5.0 §15.3.7).
 //!
 //! A row says where its value comes from ([`PvarSource`]); what a handle may do with it, and what its value is relative to, follows
 //! from that. All but those of searches and windows read what the engine counts anyway: a handle costs the engine nothing. Those
@@ -12,7 +12,7 @@ use crate::variables::Verbosity;
 use crate::variables::enumeration::{Enumeration, EnumerationItem};
 use core::ffi::CStr;
 
-/// The classes of §14.3.7.
+/// The classes of MPI 5.0 §15.3.7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// One of a set of states.

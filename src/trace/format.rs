@@ -13,7 +13,7 @@
 //! - **Trace rule 4.** A stream writes into its first window, its *stage*. When that is full it is copied, header and all, to a place of
 //!   its own, and written again from the start: first [`window::AFTER`] is set to the time of its last record, which makes all that it
 //!   holds count as not there, then its sequence is set to the next. So the stage and its copy may both be there, with the
-//!   same sequence; who has more records counts.
+//!   same sequence; the one that has more records counts.
 //! - **Trace rule 5.** The moment of a window that is written again is read on two clocks, which are two words. Its ticks are 0 before the
 //!   nanoseconds change, and are written after them; no two rounds have the same. So ticks that are not 0, and are the same before and
 //!   after a look at the nanoseconds, belong to them.

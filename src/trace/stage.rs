@@ -19,7 +19,7 @@ impl RecordSlot {
         self.0[1].store(words[1], Ordering::Relaxed);
         self.0[2].store(words[2], Ordering::Relaxed);
         self.0[3].store(words[3], Ordering::Relaxed);
-        // Release: "trace" edge, to a reader of the file, whom nothing else orders: who sees the first word sees the record, and the header as
+        // Release: "trace" edge, to a reader of the file, whom nothing else orders: a thread that sees the first word sees the record, and the header as
         // it was before.
         self.0[0].store(words[0], Ordering::Release);
     }
@@ -38,7 +38,7 @@ impl WindowHeader {
         self.word(window::SEQUENCE).store(units << 32, Ordering::Relaxed);
         self.word(window::TICKS).store(ticks, Ordering::Relaxed);
         self.word(window::NANOSECONDS).store(nanoseconds, Ordering::Relaxed);
-        // Release: "trace" edge, to a reader of the file: who sees the magic number sees the header.
+        // Release: "trace" edge, to a reader of the file: a thread that sees the magic number sees the header.
         self.word(window::MAGIC).store(format::WINDOW_MAGIC, Ordering::Release);
     }
 
@@ -46,13 +46,13 @@ impl WindowHeader {
     pub fn reopen(&self, after: u64, units: u64, sequence: u32, ticks: u64, nanoseconds: u64) {
         // Relaxed: published by the sequence, and by the first word of each new record.
         self.word(window::AFTER).store(after, Ordering::Relaxed);
-        // Release: "trace" edge, to a reader of the file: who sees the next sequence takes no record of the round before for one of it.
+        // Release: "trace" edge, to a reader of the file: a thread that sees the next sequence takes no record of the round before for one of it.
         self.word(window::SEQUENCE).store(units << 32 | u64::from(sequence), Ordering::Release);
         // Relaxed: published by the next store. No moment is there until both readings of it are (trace rule 5).
         self.word(window::TICKS).store(0, Ordering::Relaxed);
-        // Release: "trace" edge, to a reader of the file: who sees these nanoseconds sees that the ticks of the round before do not belong to them.
+        // Release: "trace" edge, to a reader of the file: a thread that sees these nanoseconds sees that the ticks of the round before do not belong to them.
         self.word(window::NANOSECONDS).store(nanoseconds, Ordering::Release);
-        // Release: "trace" edge, to a reader of the file: who sees the ticks sees the nanoseconds.
+        // Release: "trace" edge, to a reader of the file: a thread that sees the ticks sees the nanoseconds.
         self.word(window::TICKS).store(ticks, Ordering::Release);
     }
 

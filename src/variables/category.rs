@@ -1,4 +1,4 @@
-//! The tree that sorts control variables, performance variables and events (MPI tool chapter §14.3.8).
+//! The tree that sorts control variables, performance variables and events (MPI 5.0 §15.3.9).
 //!
 //! The tree is fixed for the life of a process, so the stamp that MPI_T_category_changed gives never changes.
 

@@ -1,4 +1,4 @@
-//! Enumerations: the names behind the values of variables that are a choice or a state (MPI tool chapter §14.3.5).
+//! Enumerations: the names behind the values of variables that are a choice or a state (MPI 5.0 §15.3.5).
 
 /// One named value of an enumeration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,7 +21,7 @@ pub enum Domain {
     Text,
 }
 
-/// Which ranks must be given a new value when one rank is (MPI tool chapter, table 14.5).
+/// Which ranks must be given a new value when one rank is (MPI 5.0 §15.3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableScope {
     /// It is the same in all jobs of this version.

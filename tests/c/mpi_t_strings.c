@@ -1,4 +1,4 @@
-/* Strings come back as section 14.3.3 of the tool chapter has it: cut to the room there is, always ended, with the whole length; and
+/* Strings come back as section 15.3.3 of MPI 5.0 has it: cut to the room there is, always ended, with the whole length; and
  * results that are not wanted may be NULL.
  */
 #include "check.h"

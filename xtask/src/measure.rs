@@ -147,7 +147,7 @@ fn configurations(without: &Path, logs: &Path) -> Vec<Configuration> {
 /// The three figures of one run: nanoseconds, million messages a second, microseconds.
 type Figures = [f64; 3];
 
-/// `overhead [DIST]`: ROUNDS=9 RANKS=2; prints the table of `docs/overhead.md`.
+/// `overhead [DIST]`: ROUNDS=9 RANKS=2; prints the table of `docs/performance.md`.
 ///
 /// The configurations are those of Hermanns et al. 2020 (section 5.1) and some more. All run in turn, ROUNDS times; each figure is the
 /// median of its ratios to the first configuration in the same round, with the smallest and the largest. Ratios above 1 are cost.

@@ -219,8 +219,8 @@ typedef struct MPI_Status {
 ";
 
 const FORTRAN_BEGIN: &str = "
-/* Fortran's handles, for programs that pass them on: not in the library, which has the conversions to and from int. Who has such functions
- * of his own defines PERUSAL_NO_FORTRAN_HANDLES before this header. */
+/* Fortran's handles, for programs that pass them on: not in the library, which has the conversions to and from int. A program that has
+ * such functions of its own defines PERUSAL_NO_FORTRAN_HANDLES before this header. */
 #ifndef PERUSAL_NO_FORTRAN_HANDLES
 typedef int MPI_Fint;
 ";

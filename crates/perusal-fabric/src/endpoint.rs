@@ -391,7 +391,7 @@ impl Endpoint {
                 std::thread::yield_now();
             }
         }
-        // Who looks finds CLOSED slots or an open endpoint (slot rule 1).
+        // A process that looks finds CLOSED slots or an open endpoint (slot rule 1).
         (0..self.core.peers.all.len() as u32).for_each(|peer| self.core.peers.detach(peer));
         self.segment.words().close();
         if std::env::var_os(SUMMARY).is_some_and(|value| value == "1") {

@@ -1,4 +1,4 @@
-//! Linear: one step, in which who has data sends it to each of those that need it.
+//! Linear: one step, in which a rank that has data sends it to each of those that need it.
 
 use super::{Blocks, pairwise};
 use crate::coll::buffer::{InputBuffer, Landing, OutputBuffer, copy};

@@ -194,7 +194,7 @@ impl TeamCapacity<'_> {
         by_default && self.config.shape().streams && !self.is_oversubscribed()
     }
 
-    /// Returns whether nobody has set the control variable `coll_direct_from`: who has, gets one step from there on.
+    /// Returns whether nobody has set the control variable `coll_direct_from`: a user who has set it gets one step from there on.
     fn is_threshold_ours(&self) -> bool {
         let source = self.config.source(VariableId::CollDirectFrom);
         matches!(source, ValueSource::Default | ValueSource::TuneFile)

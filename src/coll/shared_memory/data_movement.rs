@@ -172,7 +172,7 @@ impl<H: Hold> TeamGuard<'_, H> {
 
     /// Shows each member's block to all others, in as many rounds as the longest takes: `own` shows the stretch of the caller's that begins at a byte of it, and `write` is
     /// given a member, a byte of its block, and the stretch that begins there. `agreed` is a number that all members must give. But two members whose long blocks
-    /// differ exchange messages, so that who has less need not wait until the other has written all.
+    /// differ exchange messages, so that the one that has less need not wait until the other has written all.
     ///
     /// # Errors
     /// As for [`Self::bcast`].

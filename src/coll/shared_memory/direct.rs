@@ -1,14 +1,14 @@
 //! Collectives of long data: each member says where its data lies, and where it has room, and the members copy between each other's memory. There is one
 //! copy of each byte, where messages and the bulk take two.
 //!
-//! Where each has data for others, who has the data writes it: what a member has just stored lies in its cache, from where it is written faster than others
+//! Where each has data for others, the owner of the data writes it: what a member has just stored lies in its cache, from where it is written faster than others
 //! fetch it. Others read where one member has the data for all, so that all copy at once, where there is no one run of bytes to write to, and what
 //! they reduce.
 //!
 //! - **Direct rule 1.** What a member exposes, it leaves alone until the members have met, but for what the operation says; then its call may return.
 //! - **Direct rule 2.** Between two meetings, a byte that one member writes no other reads or writes.
 //!
-//! - **Direct rule 3.** A member that waits for the others in vain, because one has died, leaves once no other copies; and who is about to copy looks
+//! - **Direct rule 3.** A member that waits for the others in vain, because one has died, leaves once no other copies; and a member that is about to copy looks
 //!   first whether one has died.
 //!
 //! What a member reads out of a slot is an address, which the kernel checks in the process that it belongs to: a peer that writes garbage spoils its own
@@ -304,7 +304,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 
     /// An alltoall of blocks of equal length: `all` has the caller's block for each member. Each writes into the members' `room`, which is one run of bytes for
-    /// all blocks; who has none reads, each block into what `place` gives. The members know that it is done in one step.
+    /// all blocks; a member that has none reads, each block into what `place` gives. The members know that it is done in one step.
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of `place`.
@@ -335,7 +335,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 
     /// A reduction whose results `root` wants, or, if there is none, all: each member reduces a slice of all operands, and writes
-    /// the results to who wants them. `false` if it is not done in one step.
+    /// the results to those that want them. `false` if it is not done in one step.
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of the operation.

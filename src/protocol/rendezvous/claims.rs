@@ -104,7 +104,7 @@ impl<'a> Claims<'a> {
         let before = ClaimWord::of(self.0.load(Ordering::Relaxed)).turn;
         let turn = before.wrapping_add(1).max(1);
         let units = split.units();
-        // The sender comes later. At least one unit: who takes nothing has no part in the copy.
+        // The sender comes later. At least one unit: a rank that takes nothing has no part in the copy.
         let first = share((units * 3 / 4).max(1));
         self.0.store(ClaimWord { turn, low: first as u16, high: units as u16 }.bits(), Ordering::Relaxed);
         (turn, split.bytes(0..first))

@@ -93,7 +93,7 @@ impl Rendezvous<'_> {
 
     /// Sends one part: `None` if there is no room, else whether it was the last.
     fn push_part(self, tx: &mut TxQueue, request: Ref) -> Option<bool> {
-        // SAFETY: request rule 2: a stream belongs to who has the queue to its receiver.
+        // SAFETY: request rule 2: a stream belongs to the thread that has the queue to its receiver.
         let body = unsafe { request.body() };
         let len = part_bytes(tx, body.wanted.get()).min(body.wanted.get() - body.moved.get());
         if !tx.producer.room(len) {

@@ -73,7 +73,7 @@ fn own_part(engine: &Engine, body: &Body) -> usize {
 impl Rendezvous<'_> {
     /// One part is over, ours or the sender's; when both are, the message is here, or the ring must bring it.
     fn end_part(self, request: Ref, ours: bool, copied: bool) -> Result<()> {
-        // SAFETY: request rule 2: a receive at this stage belongs to progress, or to who has just begun it.
+        // SAFETY: request rule 2: a receive at this stage belongs to progress, or to the thread that has just begun it.
         let body = unsafe { request.body() };
         let Stage::Split { mut own, mut other } = body.stage.get() else {
             unreachable!("checked by the caller")

@@ -1,4 +1,4 @@
-//! What threads wait for while another thread of their rank runs progress (MPI_THREAD_MULTIPLE), for who asks why a job stands still.
+//! What threads wait for while another thread of their rank runs progress (MPI_THREAD_MULTIPLE), for people who ask why a job stands still.
 
 use super::counters::Counter;
 use super::waiting::{Wait, WaitingFor};

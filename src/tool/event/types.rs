@@ -1,6 +1,6 @@
 //! The event types: what MPI_T_event_get_num counts and MPI_T_event_get_info describes.
 //!
-//! Made from the catalogue (`events::catalog`), each event once for the whole process (index = the event's number - 1, so that the
+//! Made from the catalogue (`events::CATALOG`), each event once for the whole process (index = the event's number - 1, so that the
 //! first index needs no object), then once more bound to a communicator or window where the event has one; then the types of the paper
 //! on MPI_T events under its names, with its elements.
 

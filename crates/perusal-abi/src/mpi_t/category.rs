@@ -1,4 +1,4 @@
-//! Categories (§14.3.8). The tree is [`crate::variables::category`].
+//! Categories (MPI 5.0 §15.3.9). The tree is [`crate::variables::category`].
 
 use super::{Outcome, TextPlace, list, row};
 use crate::abi::*;

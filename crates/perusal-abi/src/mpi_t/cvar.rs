@@ -1,4 +1,4 @@
-//! Control variables (§14.3.6). The table is [`crate::variables::table`].
+//! Control variables (MPI 5.0 §15.3.6). The table is [`crate::variables::table`].
 //!
 //! A choice is an MPI_INT with an enumeration, a number an MPI_UNSIGNED_LONG, a text a string of MPI_CHAR. All are bound to no
 //! object.

@@ -1,4 +1,4 @@
-//! Enumerations by handle (§14.3.5). A handle is the address of the enumeration, which is static.
+//! Enumerations by handle (MPI 5.0 §15.3.5). A handle is the address of the enumeration, which is static.
 
 use super::{Outcome, TextPlace, row};
 use crate::abi::*;

@@ -1,4 +1,4 @@
-//! Beginning and end of MPI_T (§14.3.4), which are MPI's neither in time nor in number.
+//! Beginning and end of MPI_T (MPI 5.0 §15.3.4), which are MPI's neither in time nor in number.
 
 use super::{Outcome, code};
 use crate::abi::*;
@@ -33,7 +33,7 @@ fn change() -> Option<MutexGuard<'static, ()>> {
         match CHANGE.try_lock() {
             Ok(change) => return Some(change),
             Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            // Relaxed: who sees it late looks again.
+            // Relaxed: a thread that sees it late looks again.
             Err(TryLockError::WouldBlock) if ENDING.load(Ordering::Relaxed) => return None,
             Err(TryLockError::WouldBlock) => yield_now(),
         }

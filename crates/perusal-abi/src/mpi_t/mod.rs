@@ -1,4 +1,4 @@
-//! MPI_T: the MPI tool information interface (MPI tool chapter §14.3; MPI 5.0 §15.3).
+//! MPI_T: the MPI tool information interface (MPI 5.0 §15.3).
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -31,7 +31,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-/// What a function of MPI_T gives: an error is one of the classes of §14.3.9.
+/// What a function of MPI_T gives: an error is one of the classes of MPI 5.0 §15.3.10.
 pub(crate) type Outcome<T = ()> = Result<T, c_int>;
 
 /// What the function returns.
@@ -44,7 +44,7 @@ pub(crate) fn invalid(_: Error) -> c_int {
     abi::MPI_T_ERR_INVALID
 }
 
-/// A place for a text, with room for as many characters as the integer at the second address says (§14.3.3). Either may be NULL.
+/// A place for a text, with room for as many characters as the integer at the second address says (MPI 5.0 §15.3.3). Either may be NULL.
 pub struct TextPlace<'a> {
     to: Letters<'a>,
     length: Option<InOut<'a, c_int>>,
@@ -63,7 +63,7 @@ impl TextPlace<'_> {
     fn give(&self, text: &str) {
         let Some(length) = &self.length else { return };
         let room = usize::try_from(length.get()).unwrap_or(0);
-        // SAFETY: §14.3.3: the tool gives room for so many characters. NULL is fine.
+        // SAFETY: MPI 5.0 §15.3.3: the tool gives room for so many characters. NULL is fine.
         let _ = unsafe { self.to.write(room, text.as_bytes()) };
         length.set(text.len() as c_int + 1);
     }
@@ -149,7 +149,7 @@ impl ObjectAt<'_> {
         if self.0.addr() < crate::limits::PAGE {
             return Err(abi::MPI_T_ERR_INVALID_HANDLE);
         }
-        // SAFETY: argument rule 1; §14.3.2: of what is bound, the address leads to the object's handle.
+        // SAFETY: argument rule 1; MPI 5.0 §15.3.2: of what is bound, the address leads to the object's handle.
         Ok(unsafe { self.0.read() })
     }
 }

@@ -1,4 +1,4 @@
-//! Performance variables (§14.3.7). The table is [`crate::tool::pvar`].
+//! Performance variables (MPI 5.0 §15.3.7). The table is [`crate::tool::pvar`].
 //!
 //! States are MPI_INT with an enumeration, lengths of queues MPI_UNSIGNED, times and shares MPI_DOUBLE, everything else
 //! MPI_UNSIGNED_LONG_LONG. A count is of one element always.

@@ -134,7 +134,7 @@ impl Relay {
     /// Writes as much as it can without blocking.
     pub fn write(&mut self) {
         let waiting = &self.waiting;
-        // Who does not listen any more is left out.
+        // A rank that does not listen any more is left out.
         self.outflows.retain_mut(|outflow| outflow.write(waiting).is_ok());
         if self.blocked_on().next().is_none() {
             self.waiting.clear();

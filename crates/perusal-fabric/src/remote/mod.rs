@@ -451,7 +451,7 @@ impl Network {
         match word(0) {
             HELLO => {
                 let name = Name::parse(payload)?;
-                // Who is on this node sends through rings.
+                // A process on this node sends through rings.
                 self.is_remote(name.elsewhere?).then_some(Arrived::Hello(name))
             }
             RECORD => {

@@ -70,7 +70,7 @@ impl Watchers {
         let mut polls: Vec<libc::pollfd> = self.accepted.iter().map(poll).collect();
         // SAFETY: as many entries as said, which live through the call; it does not wait.
         unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, 0) };
-        // Who watches writes nothing: what can be read is its end.
+        // A watcher writes nothing: what can be read is its end.
         let mut ended = polls.iter().map(|poll| poll.revents != 0);
         self.accepted.retain(|_| ended.next() != Some(true));
     }
@@ -234,7 +234,7 @@ mod tests {
             }
             assert!(!becomes_readable(&socket, 50));
             if accepts {
-                // Who has ended is not kept.
+                // A process that has ended is not kept.
                 drop(watch(at));
                 while watchers.accepted.len() != 1 {
                     watchers.accept();
