@@ -299,7 +299,7 @@ fn own_number() -> u64 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs().into()
 }
 
-/// Whether there is something to do for who runs progress.
+/// Whether there is something to do for the thread that runs progress.
 fn has_work(engine: &Engine, poller: &Poller) -> bool {
     poller.has_record(engine)
         || engine.doorbell.has_any_flag()
