@@ -4,11 +4,12 @@
 //! cargo bench --bench events
 //! ```
 //!
-//! Each line gives nanoseconds of one delivered event: the median of the rounds, the span of their middle half, and the least. In
-//! a round all cases run one after the other, each with many events in a row; so what it costs to read the clock does not matter, and
-//! what the machine does meets all alike. That is why the loop is this file's own: divan runs one case to its end before the next, and a virtual
-//! processor that changes its speed every few seconds would then decide which is quicker. The last lines are of threads that come after the
-//! first, which finds its pin by a shorter way, and tell how far such threads disturb each other when they raise at once.
+//! Each line gives nanoseconds of one delivered event: the median of the rounds, the span of their middle half, and the
+//! least. In a round all cases run one after the other, each with many events in a row; so what it costs to read the
+//! clock does not matter, and what the machine does meets all alike. That is why the loop is this file's own: divan
+//! runs one case to its end before the next, and a virtual processor that changes its speed every few seconds would
+//! then decide which is quicker. The last lines are of threads that come after the first, which finds its pin by a
+//! shorter way, and tell how far such threads disturb each other when they raise at once.
 use core::ffi::{c_int, c_long, c_void};
 use core::hint::black_box;
 use perusal::events::{

@@ -1,13 +1,14 @@
-//! MPI_Win_fence: a dissemination barrier of empty messages, after which every member sees what all others stored into its memory before, and before
-//! which nobody's later stores come: edge 1 of each message, one after the other, carries what its sender has seen so far.
+//! MPI_Win_fence: a dissemination barrier of empty messages, after which every member sees what all others stored into
+//! its memory before, and before which nobody's later stores come: edge 1 of each message, one after the other, carries
+//! what its sender has seen so far.
 //!
 //! Run:   .ci/loom fence
 //! Bound: 2 members that fence twice, every interleaving with at most 2 preemptions; 3 members that fence once, with at most 1
 //!        (LOOM_MAX_PREEMPTIONS raises both).
 //! Time:  a second.
 //!
-//! Weakened, the Release of a ring's commit and the Acquire of its poll make these models fail (`cargo xtask mutants src/ring`), and so does a
-//! barrier that leaves out a step.
+//! Weakened, the Release of a ring's commit and the Acquire of its poll make these models fail
+//! (`cargo xtask mutants src/ring`), and so does a barrier that leaves out a step.
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;
@@ -44,8 +45,9 @@ struct Member {
 }
 
 impl Member {
-    /// As `coll::algorithms::dissemination::barrier` does. A member that has heard nothing at the second look gives up, false, and all behind it: loom has no
-    /// end of waiting, and every order in which messages arrive is among those that it tries.
+    /// As `coll::algorithms::dissemination::barrier` does. A member that has heard nothing at the second look gives up,
+    /// false, and all behind it: loom has no end of waiting, and every order in which messages arrive is among those
+    /// that it tries.
     fn fence(&mut self) -> bool {
         let header = Header { kind: 1, context: 1, tag: 1, source: self.rank as u32, id: 0 };
         for (to, from) in &mut self.steps {

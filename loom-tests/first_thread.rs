@@ -1,15 +1,17 @@
-//! Dispatch on the first thread: to its hazard record by one comparison (`hazard::of_first_thread`), and to the only listener without a walk.
+//! Dispatch on the first thread: to its hazard record by one comparison (`hazard::of_first_thread`), and to the only
+//! listener without a walk.
 //!
 //! Run:   .ci/loom first_thread
 //! Bound: interleavings of 2 threads with at most 3 preemptions, or 2 (LOOM_MAX_PREEMPTIONS raises both).
 //! Time:  seven seconds on two cores, all models together.
 //!
-//! In each model the thread that emits is the one that had a hazard record first, and knows it before it emits: [`first`] claims the record, and
-//! what is emitted afterwards finds it by the comparison. The control side runs on another thread.
+//! In each model the thread that emits is the one that had a hazard record first, and knows it before it emits:
+//! [`first`] claims the record, and what is emitted afterwards finds it by the comparison. The control side runs on
+//! another thread.
 //!
-//! Weakened: that only the first record's owner takes this path (3 models fail), that the list is walked when the only listener has moved (4),
-//! that the hazard pointer is cleared then, that only the last listener gets the spec itself; Release of `ListenerList::note_only` and Acquire of
-//! `ListEntry::holds`; and most of what `registry.rs` lists.
+//! Weakened: that only the first record's owner takes this path (3 models fail), that the list is walked when the only
+//! listener has moved (4), that the hazard pointer is cleared then, that only the last listener gets the spec itself;
+//! Release of `ListenerList::note_only` and Acquire of `ListEntry::holds`; and most of what `registry.rs` lists.
 #![cfg(perusal_loom)]
 
 use crate::support::{Plain, tool_data};

@@ -1,6 +1,7 @@
-//! Partitioned messages: a receiver that sees a partition counted sees all its bytes, whichever threads have sent them; a round that has ended is
-//! there whole; the next round overwrites nothing that is still read; a partition is copied by one thread, which sees what was stored before it was
-//! said to be ready; one that was put off is not forgotten; and who sees a request over may use its buffer, and who leaves last the memory.
+//! Partitioned messages: a receiver that sees a partition counted sees all its bytes, whichever threads have sent them;
+//! a round that has ended is there whole; the next round overwrites nothing that is still read; a partition is copied
+//! by one thread, which sees what was stored before it was said to be ready; one that was put off is not forgotten; and
+//! who sees a request over may use its buffer, and who leaves last the memory.
 //!
 //! Run:   .ci/loom partitioned
 //! Bound: 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).

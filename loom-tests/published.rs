@@ -1,13 +1,14 @@
-//! Words that say how far something is: who reads what was set sees what was done before. The end of a nonblocking collective, and of an access to a
-//! file in the background; whether the bindings are open, to calls on their fast path and on their slow one; whether events wait for a pass;
-//! a call for the end of the job; a chunk of requests; the communicator of all ranks; why a rank must not go on.
+//! Words that say how far something is: who reads what was set sees what was done before. The end of a nonblocking
+//! collective, and of an access to a file in the background; whether the bindings are open, to calls on their fast path
+//! and on their slow one; whether events wait for a pass; a call for the end of the job; a chunk of requests; the
+//! communicator of all ranks; why a rank must not go on.
 //!
 //! Run:   .ci/loom published
 //! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
 //! Time:  a second.
 //!
-//! `cargo xtask mutants src/sync/published.rs` (`callback_state.rs`, `waits.rs`, `header.rs`, `slab.rs`) weakens each ordering and says which model
-//! fails (`loom-tests/mutants.md`).
+//! `cargo xtask mutants src/sync/published.rs` (`callback_state.rs`, `waits.rs`, `header.rs`, `slab.rs`) weakens each
+//! ordering and says which model fails (`loom-tests/mutants.md`).
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;

@@ -6,18 +6,20 @@
 //!        with 1 (LOOM_MAX_PREEMPTIONS raises the bounds, that of 3 threads to 2).
 //! Time:  seven seconds on two cores, all models together.
 //!
-//! Weakened, each of these makes at least one model fail (by an assertion, a data race, a deadlock or a fault; checked by changing it alone,
-//! and running).
-//! Release of `Node::fill`, `ListenerList::put`, `ListenerTable::make`, `SlotTable::grow`, `SlotState::open`, `HazardRecord::set`, `append` in `hazard`;
-//! of the event in `Registry::occupy`, and of the callback in `Registry::replace`. Acquire of `ListEntry::holds`, `Node::next`, `ListenerTable::get`,
-//! `SlotTable::get`, `SlotState::status`, `event_of`, `Protected::callback`, `HazardDomain::read` and `next`, and of an `append` that comes second.
-//! (Release of `ListenerList::note_only` in `first_thread.rs`: here a thread that dispatches for the first time walks the list.)
-//! The fence between publishing and looking, and the one after a dispatch; `HazardDomain::heavy_fence`; `want` after that fence instead of before;
-//! the question at the end of a dispatch; the second look at the list entry; the look at the hazard pointers in `settle`, and in
-//! `Registry::replace`; the wake-up in `retire`; the wait in `end`. The hashed records left out of what the control side reads; a record taken for
-//! one's own because it is anybody's. Of the dispatch to the only listener, in `first_thread.rs` alone, where C functions are: a writable spec for
-//! all listeners instead of the last, and a hazard pointer left set when the only listener has moved.
-//! Where only the fast path waits for a callback: the look at all hazard pointers (`HazardDomain::idle`), and the fence after a dispatch.
+//! Weakened, each of these makes at least one model fail (by an assertion, a data race, a deadlock or a fault; checked
+//! by changing it alone, and running). Release of `Node::fill`, `ListenerList::put`, `ListenerTable::make`,
+//! `SlotTable::grow`, `SlotState::open`, `HazardRecord::set`, `append` in `hazard`; of the event in `Registry::occupy`,
+//! and of the callback in `Registry::replace`. Acquire of `ListEntry::holds`, `Node::next`, `ListenerTable::get`,
+//! `SlotTable::get`, `SlotState::status`, `event_of`, `Protected::callback`, `HazardDomain::read` and `next`, and of an
+//! `append` that comes second. (Release of `ListenerList::note_only` in `first_thread.rs`: here a thread that
+//! dispatches for the first time walks the list.) The fence between publishing and looking, and the one after a
+//! dispatch; `HazardDomain::heavy_fence`; `want` after that fence instead of before; the question at the end of a
+//! dispatch; the second look at the list entry; the look at the hazard pointers in `settle`, and in
+//! `Registry::replace`; the wake-up in `retire`; the wait in `end`. The hashed records left out of what the control
+//! side reads; a record taken for one's own because it is anybody's. Of the dispatch to the only listener, in
+//! `first_thread.rs` alone, where C functions are: a writable spec for all listeners instead of the last, and a hazard
+//! pointer left set when the only listener has moved. Where only the fast path waits for a callback: the look at all
+//! hazard pointers (`HazardDomain::idle`), and the fence after a dispatch.
 //!
 //! A callback's foreign data is `Plain`: loom fails a model in which two threads touch it without an edge between.
 #![cfg(perusal_loom)]

@@ -7,8 +7,10 @@
 //! Time:  about a second on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! Release of `Producer::commit`, Acquire of `Consumer::poll_if`, of `Consumer::poll_batch` and of `Consumer::check_ahead` (edge 1); Release of the heads in `Consumer::return_credit`
-//! and Acquire of them in `Producer::cells_free` and `Producer::bulk_free` (edge 2); Release of `Blocks::put` and Acquire of `Blocks::take` (edge 12).
+//! Release of `Producer::commit`, Acquire of `Consumer::poll_if`, of `Consumer::poll_batch` and of
+//! `Consumer::check_ahead` (edge 1); Release of the heads in `Consumer::return_credit` and Acquire of them in
+//! `Producer::cells_free` and `Producer::bulk_free` (edge 2); Release of `Blocks::put` and Acquire of `Blocks::take`
+//! (edge 12).
 #![cfg(perusal_loom)]
 
 use loom::thread;
@@ -143,7 +145,8 @@ fn small_and_larger_records_mix() {
     pass(&[48, 8, 50]);
 }
 
-/// A rank whose ends are used by two threads sends in its only block, and again when it has perhaps got it back; its peer answers in that block.
+/// A rank whose ends are used by two threads sends in its only block, and again when it has perhaps got it back; its
+/// peer answers in that block.
 #[test]
 fn a_block_goes_to_and_fro() {
     model(1, || {

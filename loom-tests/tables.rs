@@ -1,5 +1,6 @@
-//! What whoever comes first takes from memory that all ranks share: context ids and collective segments by their counts, granules of the shared heap
-//! by their bits, tables by the word that names them. The rank that takes it sees what its users before have done, and a user that reads the word sees what its maker has.
+//! What whoever comes first takes from memory that all ranks share: context ids and collective segments by their
+//! counts, granules of the shared heap by their bits, tables by the word that names them. The rank that takes it sees
+//! what its users before have done, and a user that reads the word sees what its maker has.
 //!
 //! Run:   .ci/loom tables
 //! Bound: 2 and 3 threads, every interleaving; who does not get it gives up.

@@ -1,5 +1,5 @@
-//! Accumulates that the processor performs (atomic mode rule 1): of two on one value neither is lost, and whoever finds another's value there sees
-//! what its origin did before.
+//! Accumulates that the processor performs (atomic mode rule 1): of two on one value neither is lost, and whoever finds
+//! another's value there sees what its origin did before.
 //!
 //! Run:   .ci/loom values
 //! Bound: 2 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).

@@ -2,19 +2,19 @@
 //! no thread runs progress any more and its message still lies there. A lost wake-up is a deadlock, which loom reports (its condition
 //! variable has no time-out).
 //!
-//! A model's rank is what `LongWait::run` and `await_other_thread` are made of: the poller lock with the messages behind it, the
-//! requests, and the waiters. Each thread waits for a request of its own; the thread that runs progress completes what comes first, and stops
-//! when its own is complete.
+//! A model's rank is what `LongWait::run` and `await_other_thread` are made of: the poller lock with the messages
+//! behind it, the requests, and the waiters. Each thread waits for a request of its own; the thread that runs progress
+//! completes what comes first, and stops when its own is complete.
 //!
 //! Run:   .ci/loom waiters
 //! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
 //! Time:  six seconds, nearly all for three threads.
 //!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! both fences of `Waiters::wait`, and those of `wake_all` and `wake_any_event`; the comparison of `wakes` with what it was before the look; counting a wake-up; `awaited`, and
-//! the look at `any_event`, in `wake_after_fence`; AWAITED in `RequestState::await_end`;
-//! the fence of `Waiters::pass_on`; passing on by a thread that leaves, by one that only polls once, and by one that is woken and need not run progress; the look at the poller lock
-//! before a sleep.
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): both
+//! fences of `Waiters::wait`, and those of `wake_all` and `wake_any_event`; the comparison of `wakes` with what it was
+//! before the look; counting a wake-up; `awaited`, and the look at `any_event`, in `wake_after_fence`; AWAITED in
+//! `RequestState::await_end`; the fence of `Waiters::pass_on`; passing on by a thread that leaves, by one that only
+//! polls once, and by one that is woken and need not run progress; the look at the poller lock before a sleep.
 #![cfg(perusal_loom)]
 
 use loom::sync::atomic::{AtomicBool, Ordering, fence};

@@ -1,15 +1,18 @@
-//! The lock of a rank's memory in a window: an exclusive lock excludes everybody, shared ones exclude exclusive ones, who holds the lock
-//! sees what was done under it before, and who goes to sleep for it is woken. Post, start, complete and wait: an origin sees what its target stored
-//! before, a target what all its origins put. Two that store, flush and load do not both miss the other's store.
+//! The lock of a rank's memory in a window: an exclusive lock excludes everybody, shared ones exclude exclusive ones,
+//! who holds the lock sees what was done under it before, and who goes to sleep for it is woken. Post, start, complete
+//! and wait: an origin sees what its target stored before, a target what all its origins put. Two that store, flush and
+//! load do not both miss the other's store.
 //!
 //! Run:   .ci/loom window
 //! Bound: 2 and 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).
 //!
 //! Time:  less than a second.
 //!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): each Release of
-//! `release`, for exclusive and for shared locks; the Release of the turn that a shared lock passes on; each Acquire of `is_granted`; the
-//! fences of `SleepMark::set`; the Release of `EpochCount::add` and the Acquire of `EpochCount::since`; the fence of `StoreFlag::complete`. That a turn is passed on at all, the lock's unit tests check.
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): each
+//! Release of `release`, for exclusive and for shared locks; the Release of the turn that a shared lock passes on; each
+//! Acquire of `is_granted`; the fences of `SleepMark::set`; the Release of `EpochCount::add` and the Acquire of
+//! `EpochCount::since`; the fence of `StoreFlag::complete`. That a turn is passed on at all, the lock's unit tests
+//! check.
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;
@@ -36,8 +39,8 @@ impl Memory {
         Arc::new(Self { lock: LockWords::default(), value: Plain::new(0) })
     }
 
-    /// Joins the queue and asks twice. A rank that is not granted the lock by then gives up, and all behind it: loom has no end of waiting, and every
-    /// order in which the lock is granted is among those that it tries.
+    /// Joins the queue and asks twice. A rank that is not granted the lock by then gives up, and all behind it: loom
+    /// has no end of waiting, and every order in which the lock is granted is among those that it tries.
     fn acquire(&self, exclusive: bool) -> bool {
         let ticket = self.lock.take_ticket(exclusive);
         self.lock.is_granted(ticket) || {

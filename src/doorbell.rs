@@ -1,10 +1,11 @@
 //! Doorbells: how a rank learns which peers have something for it, and how it sleeps and wakes across processes.
 //!
-//! Each rank has one [`Doorbell`]: a flag for every peer, a count for every peer, and a word to sleep on. To poll P rings costs P cache misses; to
-//! look at the flags costs one access that is nearly always a hit. There are two notification modes:
+//! Each rank has one [`Doorbell`]: a flag for every peer, a count for every peer, and a word to sleep on. To poll P
+//! rings costs P cache misses; to look at the flags costs one access that is nearly always a hit. There are two
+//! notification modes:
 //!
-//! - *Flag.* A rank polls the rings of the peers that it is in conversation with (ring rule 7), and those peers never touch the doorbell. The others
-//!   set their flag there.
+//! - *Flag.* A rank polls the rings of the peers that it is in conversation with (ring rule 7), and those peers never
+//!   touch the doorbell. The others set their flag there.
 //! - *Counter.* Where 10 to 256 ranks outnumber CPUs nothing is polled: each sender publishes in the doorbell how many records it has
 //!   committed, and the owner compares all counts, a line for 32 peers.
 //!

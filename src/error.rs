@@ -364,8 +364,8 @@ pub enum Error {
     Intern(String),
 }
 
-/// Class of an operation that a dead process keeps from ending (User Level Failure Mitigation; `mpi-ext.h`). The standard's classes are below,
-/// those of users above.
+/// Class of an operation that a dead process keeps from ending (User Level Failure Mitigation; `mpi-ext.h`). The
+/// standard's classes are below, those of users above.
 pub const MPIX_ERR_PROC_FAILED: i32 = 101;
 /// Class of a receive from any source that waits for deaths to be acknowledged.
 pub const MPIX_ERR_PROC_FAILED_PENDING: i32 = 102;

@@ -3,7 +3,8 @@
 //! Messages: [`run`], [`run_threads`], [`World`] and what hangs on them. The building blocks that people measure and study stand alone:
 //! [`ring`], [`matching`], [`events`]. [`model`] checks a callback of your own under every order of threads.
 //!
-//! The C bindings, the launcher and what reads traces are crates of their own. This one exports no C symbol and runs nothing when it is loaded.
+//! The C bindings, the launcher and what reads traces are crates of their own. This one exports no C symbol and runs
+//! nothing when it is loaded.
 // A member of the workspace sees the modules as `internals`; without that feature, or in a model, much of them is used by nobody.
 #![cfg_attr(any(not(feature = "internals"), perusal_loom), allow(dead_code, unused_imports))]
 

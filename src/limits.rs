@@ -90,8 +90,9 @@ const _: () = assert!(SHORT_QUEUE == u64::BITS as usize && 2 * SHORT_QUEUE_AGAIN
 pub const CONTEXTS: u32 = 65_536;
 /// Communicators of a job that can have a collective segment at once. In Miri address space is memory.
 pub const COLLECTIVE_SEGMENTS: usize = if cfg!(miri) { 4 } else { 256 };
-/// Rounds of collectives that can be under way at once in a collective segment. So far a root may run ahead, and where ranks share CPUs one switch of all serves as many
-/// operations. (8 bytes from one root to 16 ranks on 2 CPUs: 5.5 and 11 microseconds, blocking and persistent, with eight; 2.2 and 3.3 with 32.)
+/// Rounds of collectives that can be under way at once in a collective segment. So far a root may run ahead, and where
+/// ranks share CPUs one switch of all serves as many operations. (8 bytes from one root to 16 ranks on 2 CPUs: 5.5 and
+/// 11 microseconds, blocking and persistent, with eight; 2.2 and 3.3 with 32.)
 pub const TEAM_ROUNDS: usize = 32;
 /// Bytes of what one member says in one round: two words and its data.
 pub const TEAM_SLOT: usize = 256;

@@ -1,15 +1,17 @@
 //! Checks code of your own against the engine's, under every order in which threads can take their steps.
 //!
-//! A tool's callback runs on the program's threads while another thread ends its subscription, prints its counts, or frees its data. Whether
-//! that is right no ordinary test shows. [loom](https://docs.rs/loom) runs a small program in every such order, with every value that
-//! the memory model lets a load return, and fails on the first order in which an assertion does not hold.
+//! A tool's callback runs on the program's threads while another thread ends its subscription, prints its counts, or
+//! frees its data. Whether that is right no ordinary test shows. [loom](https://docs.rs/loom) runs a small program in
+//! every such order, with every value that the memory model lets a load return, and fails on the first order in which
+//! an assertion does not hold.
 //!
 //! To check a callback from a crate of your own:
 //! 1. Keep its data in the atomics and cells of this module. They are `std`'s in an ordinary build and loom's in a model.
 //! 2. Make a [`Registry`](crate::events::Registry) and attach a communicator to it: no engine and no ranks are needed.
-//! 3. Emit events as the engine does ([`CommEvents::emit`](crate::events::CommEvents::emit)) on one thread while another one does the control
-//!    side, with [`thread::spawn`], two or three threads in all, inside [`check`].
-//! 4. Run it with `RUSTFLAGS="--cfg perusal_loom" cargo test --release`. Without that flag [`check`] runs the program once, with real threads.
+//! 3. Emit events as the engine does ([`CommEvents::emit`](crate::events::CommEvents::emit)) on one thread while
+//!    another one does the control side, with [`thread::spawn`], two or three threads in all, inside [`check`].
+//! 4. Run it with `RUSTFLAGS="--cfg perusal_loom" cargo test --release`. Without that flag [`check`] runs the program
+//!    once, with real threads.
 //!
 //! `loom-tests/my_callback.rs` is such a model.
 

@@ -3,12 +3,13 @@
 use loom::cell::UnsafeCell;
 use std::sync::Arc;
 
-/// A value that threads access by plain loads and stores. Where what is modelled does not order two accesses, of which one writes, loom fails the
-/// model before the second one runs.
+/// A value that threads access by plain loads and stores. Where what is modelled does not order two accesses, of which
+/// one writes, loom fails the model before the second one runs.
 #[derive(Debug, Default)]
 pub struct Plain<T>(UnsafeCell<T>);
 
-// SAFETY: `UnsafeCell::with` and `with_mut` panic before they run beside an access with which they conflict; each access takes place in them.
+// SAFETY: `UnsafeCell::with` and `with_mut` panic before they run beside an access with which they conflict; each
+// access takes place in them.
 unsafe impl<T: Send> Sync for Plain<T> {}
 
 impl<T: Copy> Plain<T> {

@@ -84,7 +84,8 @@ fn fits(all: usize, each: usize, ranks: usize) -> Result<()> {
 }
 
 impl<T: Threading> Communicator<T> {
-    /// Performs a collective operation: its root, the bytes that the caller contributes (or gets if it contributes none), and those that it gets.
+    /// Performs a collective operation: its root, the bytes that the caller contributes (or gets if it contributes
+    /// none), and those that it gets.
     fn collective<R>(
         &self,
         (purpose, root, [bytes, received]): (Purpose, Option<usize>, [usize; 2]),
@@ -170,8 +171,8 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// Makes `data` the caller's piece of `all` at rank `root` (MPI_Scatter, MPI 5.0 §6.6). At the root `all` is as long as `data` times the
-    /// number of ranks; elsewhere it may be empty.
+    /// Makes `data` the caller's piece of `all` at rank `root` (MPI_Scatter, MPI 5.0 §6.6). At the root `all` is as
+    /// long as `data` times the number of ranks; elsewhere it may be empty.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).

@@ -27,8 +27,8 @@ impl<T: Threading> Communicator<T> {
         self.member.perform(|engine| Ok(engine.config().number(variable.id)))
     }
 
-    /// Changes the value of a control variable in this rank from now on (MPI_T_cvar_write). Where its scope says "all equal", all ranks must do so,
-    /// between the same operations.
+    /// Changes the value of a control variable in this rank from now on (MPI_T_cvar_write). Where its scope says "all
+    /// equal", all ranks must do so, between the same operations.
     ///
     /// # Errors
     /// [`Error::Other`], which says why not: no such variable, a value out of range, a collective operation under way, or a variable that

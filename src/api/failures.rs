@@ -34,8 +34,9 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// Acknowledges the first `count` of the ranks that [`failed`](Self::failed) gives, all of them if they are fewer: receives from any source and
-    /// agreements no longer fail because of them. Returns how many are acknowledged now (MPIX_Comm_ack_failed).
+    /// Acknowledges the first `count` of the ranks that [`failed`](Self::failed) gives, all of them if they are fewer:
+    /// receives from any source and agreements no longer fail because of them. Returns how many are acknowledged now
+    /// (MPIX_Comm_ack_failed).
     ///
     /// # Errors
     /// Why this rank is broken or has left.
@@ -43,8 +44,8 @@ impl<T: Threading> Communicator<T> {
         self.member.perform(|engine| Ok(agreement::acknowledge(engine, &self.comm, count)))
     }
 
-    /// Makes a communicator of the ranks that live (MPIX_Comm_shrink); all of them call it, and get the same one. It works on a communicator that has
-    /// been revoked. A rank that dies meanwhile may be a dead rank of the new one.
+    /// Makes a communicator of the ranks that live (MPIX_Comm_shrink); all of them call it, and get the same one. It
+    /// works on a communicator that has been revoked. A rank that dies meanwhile may be a dead rank of the new one.
     ///
     /// # Errors
     /// [`Error::NoMem`], at all ranks, if no context is left.
@@ -56,8 +57,9 @@ impl<T: Threading> Communicator<T> {
         shrunk.ok_or(Error::Intern("a communicator of those that live without its maker".into()))
     }
 
-    /// Returns the bitwise and of the `flag`s of all ranks that live, and how all of them see the deaths: [`Error::ProcFailed`] if a rank has died and not
-    /// all that live have acknowledged that (MPIX_Comm_agree). It works on a communicator that has been revoked.
+    /// Returns the bitwise and of the `flag`s of all ranks that live, and how all of them see the deaths:
+    /// [`Error::ProcFailed`] if a rank has died and not all that live have acknowledged that (MPIX_Comm_agree). It
+    /// works on a communicator that has been revoked.
     ///
     /// # Errors
     /// [`Error::NoMem`] and [`Error::Segment`] if there is no memory for the agreement: then there was none.

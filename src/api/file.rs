@@ -1,7 +1,7 @@
 //! Files that the ranks of a communicator read and write together (MPI 5.0 chapter 14).
 //!
-//! - **API file rule 1.** Memory that an access in the background uses belongs to its [`PendingFile`], which waits for the end before it gives
-//!   the memory back. One that is forgotten leaves its memory where it is.
+//! - **API file rule 1.** Memory that an access in the background uses belongs to its [`PendingFile`], which waits for
+//!   the end before it gives the memory back. One that is forgotten leaves its memory where it is.
 
 use super::communicator::Communicator;
 use super::element::{Element, datatype, zeroed};
@@ -136,8 +136,8 @@ impl FilePattern {
 /// | the rank's own position | [`read`](Self::read), [`write`](Self::write) | [`read_all`](Self::read_all), [`write_all`](Self::write_all) | |
 /// | the position that all ranks share | [`read_shared`](Self::read_shared), [`write_shared`](Self::write_shared) | in the order of ranks: [`read_ordered`](Self::read_ordered), [`write_ordered`](Self::write_ordered) | |
 ///
-/// A read gives how many elements it has got: fewer than there is room for at the end of the file alone. [`close`](Self::close) tells errors; a
-/// file that is dropped without is closed at this rank, and is not deleted.
+/// A read gives how many elements it has got: fewer than there is room for at the end of the file alone.
+/// [`close`](Self::close) tells errors; a file that is dropped without is closed at this rank, and is not deleted.
 ///
 /// ```
 /// use perusal::{FileOptions, FilePattern};
@@ -259,8 +259,8 @@ impl<T: Threading> File<'_, T> {
         checked.and(moved)
     }
 
-    /// Sets which part of the file this rank sees: `pattern` over and over again, from byte `begin` on (MPI_File_set_view). All ranks call it,
-    /// with the same type of elements. All positions are 0 afterwards.
+    /// Sets which part of the file this rank sees: `pattern` over and over again, from byte `begin` on
+    /// (MPI_File_set_view). All ranks call it, with the same type of elements. All positions are 0 afterwards.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Arg`], [`Error::Type`] at every rank if one has any; [`Error::RankFailed`].
@@ -277,8 +277,8 @@ impl<T: Threading> File<'_, T> {
     /// Fills `to` with elements from `at` on (MPI_File_read_at).
     ///
     /// # Errors
-    /// [`Error::File`]: what the system says, no whole number of the view's elements, or an offset beyond the largest one; [`Error::Type`] for elements
-    /// of another type than the view's, unless that is of bytes.
+    /// [`Error::File`]: what the system says, no whole number of the view's elements, or an offset beyond the largest
+    /// one; [`Error::Type`] for elements of another type than the view's, unless that is of bytes.
     pub fn read_at<E: Element>(&self, at: u64, to: &mut [E]) -> Result<usize> {
         self.alone::<E>(Direction::Read, Start::At(offset(at)?), &room(to))
     }
@@ -454,7 +454,8 @@ impl<T: Threading> File<'_, T> {
         self.perform(|file, engine| file.set_size(engine, offset(bytes)?))
     }
 
-    /// Makes each access of a rank a whole to those of others, also of other jobs, or no longer (MPI_File_set_atomicity). All ranks call it.
+    /// Makes each access of a rank a whole to those of others, also of other jobs, or no longer
+    /// (MPI_File_set_atomicity). All ranks call it.
     ///
     /// # Errors
     /// [`Error::File`] if they differ; [`Error::RankFailed`].

@@ -1,4 +1,5 @@
-//! The Rust API: ranks that are threads or processes, typed messages, requests that cannot dangle, events as closures. `docs/rust.md` is the guide.
+//! The Rust API: ranks that are threads or processes, typed messages, requests that cannot dangle, events as closures.
+//! `docs/rust.md` is the guide.
 //!
 //! | file | what lives there |
 //! |---|---|

@@ -75,8 +75,9 @@ impl<E: Element, T: Threading> Deref for Whole<'_, E, T> {
 
 impl<E: Element, T: Threading> DerefMut for Whole<'_, E, T> {
     fn deref_mut(&mut self) -> &mut [E] {
-        // SAFETY: the parts of a window that lives, one behind the other (`lock_whole`), aligned, which may have any bytes. The locks of all are held
-        // exclusively, so nobody reads or writes them, and the guard is borrowed exclusively (API window rules 1 and 2).
+        // SAFETY: the parts of a window that lives, one behind the other (`lock_whole`), aligned, which may have any
+        // bytes. The locks of all are held exclusively, so nobody reads or writes them, and the guard is borrowed
+        // exclusively (API window rules 1 and 2).
         unsafe { core::slice::from_raw_parts_mut(self.elements.0.as_ptr(), self.elements.1) }
     }
 }

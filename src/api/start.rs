@@ -212,8 +212,8 @@ pub fn run_threads_with<T: Threading, R: Send>(
     threads(ranks, None, body)
 }
 
-/// [`run_threads_with`], recorded as `perusal run --trace` records ranks that are processes: `perusal report PATH` and `perusal trace` read it. A trace
-/// that is there is replaced; each rank may write 256 MiB of it.
+/// [`run_threads_with`], recorded as `perusal run --trace` records ranks that are processes: `perusal report PATH` and
+/// `perusal trace` read it. A trace that is there is replaced; each rank may write 256 MiB of it.
 ///
 /// # Errors
 /// As [`run_threads`]; [`Error::Trace`] if the file cannot be written, or is there and no trace.

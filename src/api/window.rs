@@ -4,10 +4,11 @@
 //! - **API window rule 2.** All other accesses are accumulates, which are atomic for each number of an element ([`Access`]). They are made
 //!   under a shared lock of the target, or between two fences, or while the target exposes itself, and holds a shared lock of its own
 //!   memory.
-//! - **API window rule 3.** Between two fences no rank holds a lock: each member has said to all others that it begins an epoch of fences, and
-//!   who holds a lock has said that it does not. A member for which one of the two fences fails uses the window no more: others may be between them.
-//! - **API window rule 4.** The memory is given back only when each member has said to all others that it frees the window. Otherwise it stays
-//!   until the job ends.
+//! - **API window rule 3.** Between two fences no rank holds a lock: each member has said to all others that it begins
+//!   an epoch of fences, and who holds a lock has said that it does not. A member for which one of the two fences fails
+//!   uses the window no more: others may be between them.
+//! - **API window rule 4.** The memory is given back only when each member has said to all others that it frees the
+//!   window. Otherwise it stays until the job ends.
 
 use super::access::Access;
 use super::address::window_rank;
@@ -114,8 +115,8 @@ impl<T: Threading> Communicator<T> {
     /// Makes a window with `len` elements of the caller's, all zero (MPI_Win_allocate). All ranks call it, each with a length of its own.
     ///
     /// # Errors
-    /// [`Error::NoMem`] if one of the ranks finds no room in the shared heap; [`Error::Type`] for elements of no bytes, of a larger alignment
-    /// than 64, or not the same at all ranks; [`Error::RankFailed`].
+    /// [`Error::NoMem`] if one of the ranks finds no room in the shared heap; [`Error::Type`] for elements of no bytes,
+    /// of a larger alignment than 64, or not the same at all ranks; [`Error::RankFailed`].
     pub fn window<E: Element>(&self, len: usize) -> Result<Window<'_, E, T>> {
         self.make_window(len, Memory::Allocated)
     }
@@ -202,8 +203,8 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
         Ok((address, part.bytes as usize / size_of::<E>()))
     }
 
-    /// Locks rank `target`'s elements and returns them as a slice (MPI_Win_lock with MPI_LOCK_EXCLUSIVE): nobody else accesses them until it is
-    /// dropped. They lie in shared memory, so that loads and stores are all it takes.
+    /// Locks rank `target`'s elements and returns them as a slice (MPI_Win_lock with MPI_LOCK_EXCLUSIVE): nobody else
+    /// accesses them until it is dropped. They lie in shared memory, so that loads and stores are all it takes.
     ///
     /// # Errors
     /// [`Error::RmaSync`] if the caller has locked that rank, or is in another epoch, or is exposed and locks itself; [`Error::WinRank`],
@@ -255,9 +256,9 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     /// and what was done in it has been done at all of them when it returns.
     ///
     /// # Errors
-    /// Those of `body`, which the other ranks do not see; [`Error::RmaSync`] at all ranks if one holds a lock, is exposed or calls
-    /// [`free`](Self::free); [`Error::RankFailed`]. Where a fence has failed, other ranks may still be in the epoch, and the window can only be
-    /// dropped.
+    /// Those of `body`, which the other ranks do not see; [`Error::RmaSync`] at all ranks if one holds a lock, is
+    /// exposed or calls [`free`](Self::free); [`Error::RankFailed`]. Where a fence has failed, other ranks may still be
+    /// in the epoch, and the window can only be dropped.
     ///
     /// ```
     /// # fn main() -> perusal::Result<()> {
@@ -301,8 +302,8 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     /// [`Exposed::wait`] returns when all of them have completed.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] if the caller is exposed, or holds its own elements; [`Error::WinRank`] and [`Error::RankTwice`] for a wrong list;
-    /// [`Error::RankFailed`].
+    /// [`Error::RmaSync`] if the caller is exposed, or holds its own elements; [`Error::WinRank`] and
+    /// [`Error::RankTwice`] for a wrong list; [`Error::RankFailed`].
     ///
     /// ```
     /// # fn main() -> perusal::Result<()> {
@@ -440,8 +441,8 @@ pub struct Shared<'w, E: Element, T: Threading = Single> {
 }
 
 impl<E: Element, T: Threading> Shared<'_, E, T> {
-    /// Makes what the caller has done visible to whoever looks at it by loads (MPI_Win_flush_all). For other operations and locks nothing is
-    /// needed.
+    /// Makes what the caller has done visible to whoever looks at it by loads (MPI_Win_flush_all). For other operations
+    /// and locks nothing is needed.
     ///
     /// # Errors
     /// [`Error::RankFailed`].

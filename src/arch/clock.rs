@@ -1,7 +1,8 @@
 //! The clock of events: ticks that cost a few nanoseconds to read, and what they are in time.
 //!
-//! Where the processor has a counter that runs at one rate whatever the core does and that all cores share, ticks are that counter: on
-//! x86-64 the time stamp counter, if CPUID calls it *invariant* (leaf 0x8000_0007), on AArch64 the generic timer's. Elsewhere they are nanoseconds of CLOCK_MONOTONIC.
+//! Where the processor has a counter that runs at one rate whatever the core does and that all cores share, ticks are
+//! that counter: on x86-64 the time stamp counter, if CPUID calls it *invariant* (leaf 0x8000_0007), on AArch64 the
+//! generic timer's. Elsewhere they are nanoseconds of CLOCK_MONOTONIC.
 //!
 //! A tick's time on CLOCK_MONOTONIC follows from two [`Reading`]s, each of which pairs a tick with a time to some ten
 //! nanoseconds: the further they lie apart, the better. [`to_nanoseconds`] takes the first reading of the process and a later one.

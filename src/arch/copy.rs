@@ -15,7 +15,8 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     unsafe { imp::copy_long(from, to, len) };
 }
 
-/// Whether a string instruction, by which the C library and the kernel copy long runs, takes more than ten times as long from one of these addresses to the other.
+/// Whether a string instruction, by which the C library and the kernel copy long runs, takes more than ten times as
+/// long from one of these addresses to the other.
 #[inline]
 pub fn strings_stall(from: usize, to: usize) -> bool {
     imp::strings_stall(from, to)

@@ -1,8 +1,9 @@
 //! All that depends on the processor: prefetches, the cycle counter, long copies, the identity of a thread.
 //!
-//! `x86_64.rs`, `aarch64.rs` and `portable.rs` define the same items, behind the functions here and in `copy`; `clock` turns ticks into time. The portable form uses nothing but the standard library; it is
-//! also what Miri and loom run. A port to another processor is one more file with these items, and its line here. (What C's types are
-//! on a processor is a matter of the ABI and stands in `datatype`.)
+//! `x86_64.rs`, `aarch64.rs` and `portable.rs` define the same items, behind the functions here and in `copy`; `clock`
+//! turns ticks into time. The portable form uses nothing but the standard library; it is also what Miri and loom run. A
+//! port to another processor is one more file with these items, and its line here. (What C's types are on a processor
+//! is a matter of the ABI and stands in `datatype`.)
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri), not(perusal_loom)))]
 #[path = "x86_64.rs"]

@@ -134,8 +134,8 @@ static IS_AMD: LazyLock<bool> = LazyLock::new(|| {
     matches!(maker.as_flattened(), b"AuthenticAMD" | b"HygonGenuine")
 });
 
-/// See [`super::streamed_from`]. On AMD's processors a store to a line that another core has read waits for that core's answer, and few such stores are under way at once.
-/// Stores past the cache need no answer.
+/// See [`super::streamed_from`]. On AMD's processors a store to a line that another core has read waits for that core's
+/// answer, and few such stores are under way at once. Stores past the cache need no answer.
 #[inline]
 pub fn streamed_from() -> usize {
     if *IS_AMD { 4 << 10 } else { usize::MAX }
@@ -181,7 +181,8 @@ pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>)
     unsafe { super::copy::copy_each_by_length(runs) };
 }
 
-/// The same by moves under a mask, which are one for every length up to 64: a branch for the length would be foretold wrong every other time.
+/// The same by moves under a mask, which are one for every length up to 64: a branch for the length would be foretold
+/// wrong every other time.
 ///
 /// # Safety
 ///

@@ -1,10 +1,12 @@
-//! One-sided operations that are under way, in the shared heap, so that each origin can compare what it accesses at a target with what others access
-//! there: a part of the table of calls that are checked.
+//! One-sided operations that are under way, in the shared heap, so that each origin can compare what it accesses at a
+//! target with what others access there: a part of the table of calls that are checked.
 //!
-//! - **Access rule 1.** Entries and the mark are written by whoever holds the lock before them, and read so, but that anybody may ask whether the mark is
+//! - **Access rule 1.** Entries and the mark are written by whoever holds the lock before them, and read so, but that
+//!   anybody may ask whether the mark is
 //!   0. An entry is free while its key is 0, and all are from the [mark](MARK_AT) on.
-//! - **Access rule 2.** An origin makes the entries of an operation before it begins it, and frees them when it is complete at its target: at the
-//!   latest before another one can know that it is, and where a fence ends it, when all have come to the fence.
+//! - **Access rule 2.** An origin makes the entries of an operation before it begins it, and frees them when it is
+//!   complete at its target: at the latest before another one can know that it is, and where a fence ends it, when all
+//!   have come to the fence.
 
 use super::signature_table::{get, hold, set, set_text, text_of};
 use crate::limits::APART;
@@ -14,7 +16,8 @@ use core::ops::Range;
 use core::ptr::NonNull;
 
 const ENTRIES: usize = 8192;
-/// Words of an entry: its key, its origin and what it does, its epoch, the number of its operation, where it begins and ends, and the function.
+/// Words of an entry: its key, its origin and what it does, its epoch, the number of its operation, where it begins and
+/// ends, and the function.
 const WORDS: usize = 9;
 const DONE_BY: usize = 1;
 const EPOCH: usize = 2;
@@ -106,8 +109,8 @@ impl AccessTable {
     /// The part at `base`.
     ///
     /// # Safety
-    /// [`BYTES`] bytes that were zeroed lie there, aligned as the job's memory is, and are mapped as long as the process lives; they are for accesses
-    /// only.
+    /// [`BYTES`] bytes that were zeroed lie there, aligned as the job's memory is, and are mapped as long as the
+    /// process lives; they are for accesses only.
     pub(super) const unsafe fn new(base: NonNull<u8>) -> Self {
         Self { base }
     }
@@ -135,8 +138,8 @@ impl AccessTable {
         self.entries().take(get(self.mark()) as usize)
     }
 
-    /// An operation begins, which accesses these addresses at its target. Returns another one that is under way and must not be, and whether there was
-    /// room for all of this one.
+    /// An operation begins, which accesses these addresses at its target. Returns another one that is under way and
+    /// must not be, and whether there was room for all of this one.
     #[must_use]
     pub fn begin(&self, access: &TableAccess, runs: &[Range<u64>]) -> (Option<Conflict>, bool) {
         let Some(_held) = hold(self.lock()) else { return (None, false) };
@@ -174,8 +177,9 @@ impl AccessTable {
         (other, next.is_none())
     }
 
-    /// An operation that is under way and writes or updates memory of the rank `target` of the job at one of these addresses. Of those between two
-    /// fences only where `is_now` says so, by the context id of the window and the number of its fences.
+    /// An operation that is under way and writes or updates memory of the rank `target` of the job at one of these
+    /// addresses. Of those between two fences only where `is_now` says so, by the context id of the window and the
+    /// number of its fences.
     #[must_use]
     pub fn writer(
         &self,

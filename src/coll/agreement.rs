@@ -1,4 +1,5 @@
-//! Agreement among the members of a communicator that live (User Level Failure Mitigation): on a value, or on a communicator without the dead.
+//! Agreement among the members of a communicator that live (User Level Failure Mitigation): on a value, or on a
+//! communicator without the dead.
 //!
 //! See [`crate::shm::failures`] for the protocol. The members of an intercommunicator's two groups agree together.
 
@@ -142,7 +143,8 @@ pub fn dead_members(engine: &Engine, comm: &Comm, until: u32) -> Vec<u32> {
     engine.job().failures().dead_among(members(comm), until)
 }
 
-/// What may have kept others from a call that they made for this rank, too, who alone know why: the latest death in the job, or a revocation.
+/// What may have kept others from a call that they made for this rank, too, who alone know why: the latest death in the
+/// job, or a revocation.
 #[must_use]
 pub fn failure_of_others(engine: &Engine) -> Option<Error> {
     engine.progress().notice_failures();

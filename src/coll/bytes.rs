@@ -39,7 +39,8 @@ pub async fn allgather<T: Transport>(transport: &T, all: &mut [u8]) -> Result<()
     allgather_in(transport.team(Collective::Allgather).await, transport, all, block).await
 }
 
-/// Does what [`allgather`] does, where the team, if there is one, has been asked for, and the caller's block was filled in with `sent` bytes.
+/// Does what [`allgather`] does, where the team, if there is one, has been asked for, and the caller's block was filled
+/// in with `sent` bytes.
 pub(super) async fn allgather_in<'t, T: Transport>(
     team: Option<TeamGuard<'t, T::Hold<'t>>>,
     transport: &'t T,

@@ -86,7 +86,8 @@ pub async fn connect<T: Transport, U: Transport>(
 /// What a leader tells its group where the communicator in which it met the other leader has been revoked.
 const REVOKED: u32 = NONE - 1;
 
-/// What has kept a leader from the other one: the place of a process that has died, [`REVOKED`], or, if it is something else or nothing, [`NONE`].
+/// What has kept a leader from the other one: the place of a process that has died, [`REVOKED`], or, if it is something
+/// else or nothing, [`NONE`].
 fn number_of(failure: Option<Error>) -> u32 {
     match failure {
         Some(Error::ProcFailed { rank, .. }) => rank,
@@ -112,8 +113,9 @@ fn is_of_several(group: &[u8]) -> bool {
     jobs(group).any(|job| Some(job) != jobs(group).next())
 }
 
-/// Has each job of two groups give the processes of all others places. The leaders' jobs have done so for each other; of a group of several, others
-/// may not have met those of the other group. Nobody returns before all have: who meets a job takes a place there.
+/// Has each job of two groups give the processes of all others places. The leaders' jobs have done so for each other;
+/// of a group of several, others may not have met those of the other group. Nobody returns before all have: who meets a
+/// job takes a place there.
 async fn bring_together<T: Transport, U: Transport>(
     transport: &T,
     contexts: &impl Contexts,

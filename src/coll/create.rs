@@ -1,8 +1,8 @@
 //! What the members of a new communicator agree on: its group, and its context.
 //!
-//! One member takes the context id, with a reference for each member, and sends it to the others. If there is none, the same
-//! message says so, and all fail alike. Where one call makes several communicators, or some callers get none, all callers fail with those for whom no
-//! context is left: they would go different ways otherwise.
+//! One member takes the context id, with a reference for each member, and sends it to the others. If there is none, the
+//! same message says so, and all fail alike. Where one call makes several communicators, or some callers get none, all
+//! callers fail with those for whom no context is left: they would go different ways otherwise.
 
 use super::connect::NOT_CONNECTED;
 use super::intercomm::Sides;

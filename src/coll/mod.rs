@@ -1,9 +1,10 @@
 //! Collective operations.
 //!
-//! Every algorithm is an `async fn` over a [`Transport`]: ranks that send each other bytes. A blocking collective runs it over a
-//! transport whose operations finish before they return, so that the future is ready when it is first polled ([`run`]; on the fast path also once
-//! more, [`run_describing`]) and nothing of it remains at run time; a nonblocking one polls the same future whenever the engine makes progress. Where the
-//! ranks of a communicator share memory, both take that instead ([`shared_memory`]).
+//! Every algorithm is an `async fn` over a [`Transport`]: ranks that send each other bytes. A blocking collective runs
+//! it over a transport whose operations finish before they return, so that the future is ready when it is first polled
+//! ([`run`]; on the fast path also once more, [`run_describing`]) and nothing of it remains at run time; a nonblocking
+//! one polls the same future whenever the engine makes progress. Where the ranks of a communicator share memory, both
+//! take that instead ([`shared_memory`]).
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -91,7 +92,8 @@ pub fn run<T>(collective: impl Future<Output = Result<T>>) -> Result<T> {
     }
 }
 
-/// Runs a collective over a team that was asked for by [`team_of`]. `about` describes it once it waits: where it does not, that costs nothing.
+/// Runs a collective over a team that was asked for by [`team_of`]. `about` describes it once it waits: where it does
+/// not, that costs nothing.
 ///
 /// # Errors
 /// Those of the collective.

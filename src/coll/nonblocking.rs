@@ -68,7 +68,8 @@ pub fn begin(mut work: Work) -> Result<Option<Work>> {
 }
 
 impl NonblockingOperation {
-    /// Makes an operation on `comm` of what is left of its work ([`begin`]). It makes progress once it is given to [`crate::engine::Progress::start_background`].
+    /// Makes an operation on `comm` of what is left of its work ([`begin`]). It makes progress once it is given to
+    /// [`crate::engine::Progress::start_background`].
     ///
     /// # Safety
     /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`. It uses no other team

@@ -1,7 +1,7 @@
 //! Which number a collective call has on its communicator, for reports of hangs.
 //!
-//! What goes through the team's memory on the fast path is counted by the team's rounds, of which such a call takes one, so that it counts nothing
-//! itself. Every other call adds to a count what it takes more or less than that.
+//! What goes through the team's memory on the fast path is counted by the team's rounds, of which such a call takes
+//! one, so that it counts nothing itself. Every other call adds to a count what it takes more or less than that.
 
 use crate::comm::Comm;
 use crate::engine::{Engine, describing};

@@ -113,8 +113,8 @@ impl CollectiveOp {
         }
     }
 
-    /// Returns what people compare of the call with those of other members: as [`Outline::about`], with the list of lengths that all must give alike,
-    /// and the contents of types without a name.
+    /// Returns what people compare of the call with those of other members: as [`Outline::about`], with the list of
+    /// lengths that all must give alike, and the contents of types without a name.
     #[must_use]
     pub fn about_with_lists(&self) -> CollectiveAbout {
         let mut about = self.outline(0).about();

@@ -1,5 +1,5 @@
-//! Reductions of two ranks: one message, or one each way, received where the result belongs. The caller's operands are copied only where the result must not
-//! lie over them meanwhile, or they must be the right ones.
+//! Reductions of two ranks: one message, or one each way, received where the result belongs. The caller's operands are
+//! copied only where the result must not lie over them meanwhile, or they must be the right ones.
 //!
 //! `false`, of any function: there are not two ranks, or somebody has asked for an algorithm, and nothing has happened.
 
@@ -10,7 +10,8 @@ use crate::events::Collective;
 use crate::variables::algorithms::AUTO;
 use core::ops::Range;
 
-/// Returns whether `operation` of `ranks` ranks is performed here if no team serves it; `requested` says what its control variable asks for.
+/// Returns whether `operation` of `ranks` ranks is performed here if no team serves it; `requested` says what its
+/// control variable asks for.
 pub(super) const fn is_pair(operation: Collective, ranks: usize, requested: u64) -> bool {
     let reduces = matches!(
         operation,
@@ -127,8 +128,8 @@ impl Order {
     }
 }
 
-/// Receives the other rank's operands for the caller's result, sends it its own (the bytes `theirs`), where it waits for them, and reduces the bytes `mine` of both
-/// into `out`, which is as long.
+/// Receives the other rank's operands for the caller's result, sends it its own (the bytes `theirs`), where it waits
+/// for them, and reduces the bytes `mine` of both into `out`, which is as long.
 async fn receive_and_reduce<T: Transport, K: ReductionKernel>(
     transport: &T,
     operands: Operands,

@@ -21,7 +21,8 @@ thread_local! {
 
 /// Bytes that start at an address that suits every basic type, `long double _Complex` included.
 ///
-/// Those that are kept start at a line: malloc's large blocks begin 16 bytes behind a page, to where processors of AMD's copy from a page's beginning in ten times the time.
+/// Those that are kept start at a line: malloc's large blocks begin 16 bytes behind a page, to where processors of
+/// AMD's copy from a page's beginning in ten times the time.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// As many as `start` and `len` bytes need, or more.
@@ -113,8 +114,8 @@ impl Deref for Scratch {
 
 impl DerefMut for Scratch {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the words are at least `start` words and `len` bytes, in one allocation, borrowed exclusively for as long as `self`; every byte pattern is
-        // a valid word.
+        // SAFETY: the words are at least `start` words and `len` bytes, in one allocation, borrowed exclusively for as
+        // long as `self`; every byte pattern is a valid word.
         unsafe { core::slice::from_raw_parts_mut(self.words.as_mut_ptr().add(self.start).cast(), self.len) }
     }
 }

@@ -1,5 +1,5 @@
-//! What the ranks of a communicator must agree on in a collective call: as people read it ([`Outline`](super::Outline)), and as numbers that can
-//! be compared ([`Signature`]).
+//! What the ranks of a communicator must agree on in a collective call: as people read it
+//! ([`Outline`](super::Outline)), and as numbers that can be compared ([`Signature`]).
 
 use super::call::{CallRoot, CollectiveOp, Elements, Form, Pieces, TypedOp};
 use super::intercomm::IntercommRoot;
@@ -78,8 +78,8 @@ pub enum Difference {
 }
 
 impl Signature {
-    /// The signature of a call of `function` that moves no data of the program's, and all of whose members must give the arguments that `about` has in
-    /// words; any, if that is empty.
+    /// The signature of a call of `function` that moves no data of the program's, and all of whose members must give
+    /// the arguments that `about` has in words; any, if that is empty.
     #[must_use]
     pub fn of_call(function: &str, about: &str) -> Self {
         let arguments = if about.is_empty() { 0 } else { text_number(about) | 1 };
@@ -250,7 +250,8 @@ impl CollectiveOp {
         self.reduction().map_or("", |typed| op(typed).1)
     }
 
-    /// Returns the signature of a call of `function` on `comm`. Of intercommunicators, whose sides give different arguments, it has the function alone.
+    /// Returns the signature of a call of `function` on `comm`. Of intercommunicators, whose sides give different
+    /// arguments, it has the function alone.
     #[must_use]
     pub fn signature(&self, function: &str, comm: &Comm) -> Signature {
         let function = text_number(function);

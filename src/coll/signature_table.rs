@@ -1,12 +1,12 @@
-//! The collective calls that are under way, in the shared heap, so that each member can compare its call with that of the first, and the types of
-//! messages that no receive has taken: one table for the whole job, made only where calls are checked. Its last part has one-sided operations
-//! ([`access_table`]).
+//! The collective calls that are under way, in the shared heap, so that each member can compare its call with that of
+//! the first, and the types of messages that no receive has taken: one table for the whole job, made only where calls
+//! are checked. Its last part has one-sided operations ([`access_table`]).
 //!
 //! - **Signature rule 1.** Entries are read and written by whoever holds the table's lock. An entry is free while its key is 0.
 //! - **Signature rule 2.** Whoever comes first to a call makes its entry, and whoever comes last frees it. Where there is no room, the call
 //!   is not compared.
-//! - **Signature rule 3.** A sender makes the entry of a message before it sends it, and the receiver frees it when it is matched. An entry that is
-//!   there already is of a message of a communicator that has been freed.
+//! - **Signature rule 3.** A sender makes the entry of a message before it sends it, and the receiver frees it when it
+//!   is matched. An entry that is there already is of a message of a communicator that has been freed.
 
 use super::access_table::{self, AccessTable};
 use super::signature::{Balance, FIELDS, Signature};
@@ -29,8 +29,8 @@ const READY: usize = 2;
 const MESSAGE_TEXT: usize = 3;
 /// Bytes of the text of a message that an entry has room for.
 pub const MESSAGE_TEXT_BYTES: usize = (MESSAGE_WORDS - MESSAGE_TEXT) * 8;
-/// Words of an entry of a call: its key, members that have come and all members, the rank that came first, the fields, the three of the balance,
-/// whether a member has differed, and a text.
+/// Words of an entry of a call: its key, members that have come and all members, the rank that came first, the fields,
+/// the three of the balance, whether a member has differed, and a text.
 const WORDS: usize = 32;
 const ARRIVED: usize = 1;
 const FIRST: usize = 2;
@@ -126,7 +126,8 @@ impl SignatureTable {
     /// The part that has one-sided operations.
     #[must_use]
     pub fn accesses(&self) -> AccessTable {
-        // SAFETY: behind the messages the table has so many bytes, zeroed, for accesses only; it is aligned, and mapped as long as the process lives.
+        // SAFETY: behind the messages the table has so many bytes, zeroed, for accesses only; it is aligned, and mapped
+        // as long as the process lives.
         unsafe { AccessTable::new(self.base.add(ACCESSES_AT)) }
     }
 
@@ -197,8 +198,8 @@ impl SignatureTable {
         }
     }
 
-    /// Compares a call with that of the member that came first, and says that the caller has come. Of the first, at most [`TEXT_BYTES`] of `text` are
-    /// kept.
+    /// Compares a call with that of the member that came first, and says that the caller has come. Of the first, at
+    /// most [`TEXT_BYTES`] of `text` are kept.
     #[must_use]
     pub fn compare(&self, call: &TableCall, text: impl FnOnce() -> String) -> Comparison {
         let Some(_held) = self.hold() else { return Comparison::Unknown };

@@ -52,7 +52,8 @@ pub struct Comm {
     pub errhandler: Arc<ErrhandlerSlot>,
 }
 
-/// The numbers of a communicator's agreements ([`crate::shm::failures`]): those that this rank has begun, and those whose decision it has seen.
+/// The numbers of a communicator's agreements ([`crate::shm::failures`]): those that this rank has begun, and those
+/// whose decision it has seen.
 #[derive(Debug, Default)]
 pub struct Agreements(Mutex<(u32, u32)>);
 

@@ -31,8 +31,9 @@ impl Engine {
         Ok(comm.with_contexts(user, own))
     }
 
-    /// Opens a communicator for messages of the library's own among processes that may have none in common, before they make one. It lends the contexts of
-    /// MPI_COMM_SELF, which all processes have, and on the collective one of which nobody sends to others: who does so sees to tags of his own.
+    /// Opens a communicator for messages of the library's own among processes that may have none in common, before they
+    /// make one. It lends the contexts of MPI_COMM_SELF, which all processes have, and on the collective one of which
+    /// nobody sends to others: who does so sees to tags of his own.
     ///
     /// # Errors
     ///

@@ -36,7 +36,8 @@ impl Converter {
         (self.native >> halved, self.external >> halved)
     }
 
-    /// How many of `elements` have room in so many bytes of `each`. Most stretches are short and fit: a division takes longer than one of them.
+    /// How many of `elements` have room in so many bytes of `each`. Most stretches are short and fit: a division takes
+    /// longer than one of them.
     #[inline]
     fn fitting(elements: usize, each: usize, room: usize) -> usize {
         if elements <= room / LARGEST { elements } else { elements.min(room / each) }
@@ -163,7 +164,8 @@ impl Datatype {
             while elements > 0 {
                 if staged - at < convert.native {
                     start += at;
-                    // SAFETY: `buf` holds `count` elements that can be read; `stage` is memory of this function's, so it does not overlap them.
+                    // SAFETY: `buf` holds `count` elements that can be read; `stage` is memory of this function's, so
+                    // it does not overlap them.
                     staged = unsafe { self.pack(count, buf, start, &mut stage) };
                     at = 0;
                 }
@@ -301,7 +303,8 @@ mod tests {
             (state >> 33) as usize
         };
         let memory: Vec<u8> = (0..count * basics.len() * APART).map(|_| next() as u8).collect();
-        // The low bytes of each number, the other way round; where each basic element ends, and how many bytes of the native stream there are.
+        // The low bytes of each number, the other way round; where each basic element ends, and how many bytes of the
+        // native stream there are.
         let (mut expected, mut ends) = (Vec::new(), vec![(0, 0)]);
         for element in memory.chunks_exact(basics.len() * APART) {
             for (i, basic) in basics.iter().enumerate() {

@@ -157,7 +157,8 @@ impl Datatype {
     }
 }
 
-/// Precision and range of the kind that is C's `long double` (gfortran's kind 10 on x86-64); no more than a double's where there is no such kind.
+/// Precision and range of the kind that is C's `long double` (gfortran's kind 10 on x86-64); no more than a double's
+/// where there is no such kind.
 const LONG: (i32, i32) = if let MachineType::F80 = MachineType::LONG_DOUBLE { (18, 4931) } else { (15, 307) };
 
 /// gfortran's kinds: decimal precision, exponent range, type.

@@ -56,8 +56,8 @@ impl Sequence {
 }
 
 impl Datatype {
-    /// Returns the number of the first `bytes` bytes of elements of this type, one behind the other: equal for equal sequences of basic types.
-    /// `None` if one of them may stand for others, or the bytes end within one.
+    /// Returns the number of the first `bytes` bytes of elements of this type, one behind the other: equal for equal
+    /// sequences of basic types. `None` if one of them may stand for others, or the bytes end within one.
     #[must_use]
     pub fn sequence_number(&self, bytes: usize) -> Option<u64> {
         let elements = bytes.checked_div(self.size())?;

@@ -26,7 +26,8 @@ pub(super) trait Mover {
     /// # Safety
     /// As for `run`, for all of them together.
     unsafe fn gather(&mut self, base: isize, places: &[isize], len: usize);
-    /// Moves a run at `base` plus each of `places`: those of the stream's bytes from the first of `starts` on that lie between one of them and the next.
+    /// Moves a run at `base` plus each of `places`: those of the stream's bytes from the first of `starts` on that lie
+    /// between one of them and the next.
     ///
     /// # Safety
     /// As for `run`, for all of them together.
@@ -65,8 +66,9 @@ pub(super) struct Unpacker {
     pub left: usize,
 }
 
-/// Copies every other run of `N` bytes, `count` of them: the real parts of complex numbers, or a column of two. With the stride known the compiler takes several at
-/// a time. (The way back writes each run by itself: what lies between them is not ours.)
+/// Copies every other run of `N` bytes, `count` of them: the real parts of complex numbers, or a column of two. With
+/// the stride known the compiler takes several at a time. (The way back writes each run by itself: what lies between
+/// them is not ours.)
 ///
 /// # Safety
 /// The runs can be read, `to` has room for them, and the two do not overlap.

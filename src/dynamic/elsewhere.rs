@@ -1,7 +1,8 @@
 //! Jobs that another launcher has started: how a process finds their launchers, and gets to know their memory.
 //!
-//! A launcher that has a port, a published name or a guest listens at a socket in the abstract namespace, whose name has its user and the job's
-//! number: nothing is left behind of it. Both ends ask the kernel who is at the other one, and talk to processes of their own user only.
+//! A launcher that has a port, a published name or a guest listens at a socket in the abstract namespace, whose name
+//! has its user and the job's number: nothing is left behind of it. Both ends ask the kernel who is at the other one,
+//! and talk to processes of their own user only.
 
 use super::launcher::{Launcher, ask_at, pause};
 use super::request::{BUSY, Request};
@@ -64,8 +65,9 @@ fn no_port(port: &[u8], why: &str) -> Error {
     Error::Dynamic { class: MPI_ERR_PORT, what: format!("{port:?} {why}") }
 }
 
-/// Connects, as MPI_Comm_connect does, at the port of a job of another launcher: each of the two jobs gives the processes of the other places.
-/// Returns the other process's place, and a context id for the two; `None` if `limit` has passed.
+/// Connects, as MPI_Comm_connect does, at the port of a job of another launcher: each of the two jobs gives the
+/// processes of the other places. Returns the other process's place, and a context id for the two; `None` if `limit`
+/// has passed.
 ///
 /// # Errors
 /// [`Error::Dynamic`] if there is no such port, or one of the jobs has no room; those of progress.
@@ -148,8 +150,8 @@ pub(super) fn host(engine: &Engine, job: u64, port: &[u8], until: Until) -> Resu
     })
 }
 
-/// Waits at a port of another job, once [`host`] has given its processes places. Returns the place of the process that accepts there, and the context
-/// id in which the two meet; `None` if the time is over.
+/// Waits at a port of another job, once [`host`] has given its processes places. Returns the place of the process that
+/// accepts there, and the context id in which the two meet; `None` if the time is over.
 pub(super) fn wait_at_port(
     engine: &Engine,
     job: u64,

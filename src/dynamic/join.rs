@@ -17,16 +17,18 @@ use std::time::Duration;
 const HELLO: usize = 24;
 const MAGIC: &[u8; 8] = b"perusalj";
 
-/// Exchanges places over `socket`, a connected stream in both directions on which nothing is under way. Returns the other process's place, and
-/// a context id for the two; `None` if it belongs to a job that this one cannot meet.
+/// Exchanges places over `socket`, a connected stream in both directions on which nothing is under way. Returns the
+/// other process's place, and a context id for the two; `None` if it belongs to a job that this one cannot meet.
 ///
 /// # Errors
-/// [`Error::Arg`] if the descriptor is not an open socket, [`Error::Other`] if the other end is closed, or sends something else; those of progress.
+/// [`Error::Arg`] if the descriptor is not an open socket, [`Error::Other`] if the other end is closed, or sends
+/// something else; those of progress.
 pub fn meet_over(engine: &Engine, socket: RawFd) -> Result<Option<(u32, u32)>> {
     if socket < 0 {
         return Err(Error::Arg("the socket is a negative number"));
     }
-    // SAFETY: the program keeps the socket open while the call runs (MPI 5.0 §11.10.5); a number that is not open is an error of the system.
+    // SAFETY: the program keeps the socket open while the call runs (MPI 5.0 §11.10.5); a number that is not open is an
+    // error of the system.
     let socket = Socket { engine, fd: unsafe { BorrowedFd::borrow_raw(socket) } };
     let (job, place) = (engine.job().header().job_id(), engine.rank());
     let hello = [&MAGIC[..], &job.to_le_bytes(), &place.to_le_bytes(), &[0; 4]].concat();
@@ -71,7 +73,8 @@ struct Socket<'a> {
 }
 
 impl Socket<'_> {
-    /// Of two processes of different jobs, the one whose job has the lesser number: opens a port, names it to the other one, and accepts there.
+    /// Of two processes of different jobs, the one whose job has the lesser number: opens a port, names it to the other
+    /// one, and accepts there.
     fn accept(&self) -> Result<Option<(u32, u32)>> {
         let launcher = Launcher::of(self.engine);
         let opened = launcher.and_then(|launcher| Ok((launcher.ask(&Request::OpenPort, None)?, launcher)));
@@ -168,8 +171,8 @@ impl Socket<'_> {
     }
 }
 
-/// What a launcher refuses leaves the socket as it was: then there is no communicator, which is no error (MPI 5.0 §11.10.5), and at the other end there is none
-/// either.
+/// What a launcher refuses leaves the socket as it was: then there is no communicator, which is no error (MPI 5.0
+/// §11.10.5), and at the other end there is none either.
 fn unless_refused<T>(outcome: Result<T>) -> Result<Option<T>> {
     match outcome {
         Err(Error::Dynamic { .. }) => Ok(None),

@@ -33,8 +33,9 @@ const UNDER_WAY: Duration = Duration::from_secs(5);
 /// The error of a process that has a launcher, but not the socket to it.
 const NO_DOOR: &str = "the launcher has given this process no socket for requests (PERUSAL_DOOR_FD); start the program with the mpiexec that was installed with its MPI library";
 
-/// Sends a request at the door of a launcher, own or other, with a descriptor if one goes along, and waits for the answer, at most `limit`; other
-/// operations of this rank go on meanwhile. `None` if the limit has passed. What comes with the answer is a descriptor, if any.
+/// Sends a request at the door of a launcher, own or other, with a descriptor if one goes along, and waits for the
+/// answer, at most `limit`; other operations of this rank go on meanwhile. `None` if the limit has passed. What comes
+/// with the answer is a descriptor, if any.
 ///
 /// # Errors
 /// As for [`Launcher::ask`].
@@ -70,7 +71,8 @@ impl<'a> Launcher<'a> {
         Ok(Self { engine, door: unsafe { BorrowedFd::borrow_raw(door) } })
     }
 
-    /// Sends a request and waits for its answer, at most `limit`; other operations of this rank go on meanwhile. `None` if the limit has passed.
+    /// Sends a request and waits for its answer, at most `limit`; other operations of this rank go on meanwhile. `None`
+    /// if the limit has passed.
     ///
     /// # Errors
     /// [`Error::Other`] if the launcher cannot be reached or has ended, [`Error::NoMem`] for a request that is too large; those of
@@ -214,8 +216,9 @@ fn sealed(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// What a request is sealed with. The reader takes a copy before it looks at it, so nobody need be kept from writing; and the kernel refuses
-/// [`SealFlags::WRITE`] where it holds a page of the file for something else, as it may while memory is short.
+/// What a request is sealed with. The reader takes a copy before it looks at it, so nobody need be kept from writing;
+/// and the kernel refuses [`SealFlags::WRITE`] where it holds a page of the file for something else, as it may while
+/// memory is short.
 const SIZE: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
 /// A request that has come through the door.
@@ -242,7 +245,8 @@ fn receive(from: BorrowedFd<'_>, room: &mut [u8]) -> rustix::io::Result<(usize, 
     Ok((got.bytes, descriptors.collect()))
 }
 
-/// Takes the next request off the launcher's side of the door. `None` if there is none; nothing inside for a message that has no request with it.
+/// Takes the next request off the launcher's side of the door. `None` if there is none; nothing inside for a message
+/// that has no request with it.
 #[must_use]
 pub fn next_request(door: BorrowedFd<'_>) -> Option<Option<IncomingRequest>> {
     let (bytes, descriptors) = retry_on_intr(|| receive(door, &mut [0])).ok()?;

@@ -35,8 +35,8 @@ impl Drop for Counted<'_> {
 }
 
 impl<'a> Bridge<'a> {
-    /// Between this process and that at `place`, in the context `id` that the launcher has allocated for the two. `counted`: the meeting has
-    /// been counted as a communicator that reaches out, until now.
+    /// Between this process and that at `place`, in the context `id` that the launcher has allocated for the two.
+    /// `counted`: the meeting has been counted as a communicator that reaches out, until now.
     ///
     /// # Errors
     /// [`Error::Intern`] for numbers that cannot be such; those of getting to know the other's job.

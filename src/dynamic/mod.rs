@@ -17,9 +17,9 @@
 //!
 //! - **Dynamic rule 1.** A request has a socket of its own for its answer. It ends when the launcher answers, or when either closes the
 //!   socket: a process that dies takes back what it asked for.
-//! - **Dynamic rule 2.** A rank that gives up closes its half of the socket and waits for the answer all the same: only the launcher says whether
-//!   the other process knows. It waits no more for the answer to a request that changes nothing ([`Request::only_asks`]): a launcher that has been
-//!   stopped gives none.
+//! - **Dynamic rule 2.** A rank that gives up closes its half of the socket and waits for the answer all the same: only
+//!   the launcher says whether the other process knows. It waits no more for the answer to a request that changes
+//!   nothing ([`Request::only_asks`]): a launcher that has been stopped gives none.
 
 pub mod elsewhere;
 pub mod join;

@@ -62,8 +62,9 @@ pub enum Request {
     OtherJob(u64),
     /// Of a process of another job: give this job's memory. It comes with the answer.
     Greet,
-    /// Of a process of another job: wait for a process that accepts at the port of this name. The memory of the other job, which has given this one's
-    /// processes places, comes with the request. The answer has the place of the process that accepts, as it is in that job, and the context id.
+    /// Of a process of another job: wait for a process that accepts at the port of this name. The memory of the other
+    /// job, which has given this one's processes places, comes with the request. The answer has the place of the
+    /// process that accepts, as it is in that job, and the context id.
     ConnectFrom(Vec<u8>),
     /// Of another launcher: say on the socket for the answer how processes of this job end, a [`Ending`] for each.
     Watch,

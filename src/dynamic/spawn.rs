@@ -8,8 +8,9 @@ use crate::shm::{ERRHANDLER_VARIABLE, GIVEN_APPNUM_VARIABLE, KINDS_VARIABLE, ini
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
-/// A program, of which `most` processes are wished for where there is room for `places`. Of the info keys, `host` must name this node, called
-/// `here`; `wdir`, `path`, `soft`, `appnum`, `mpi_initial_errhandler`, `mpi_memory_alloc_kinds` and `env` (`NAME=VALUE`, a line each) are obeyed, others ignored.
+/// A program, of which `most` processes are wished for where there is room for `places`. Of the info keys, `host` must
+/// name this node, called `here`; `wdir`, `path`, `soft`, `appnum`, `mpi_initial_errhandler`, `mpi_memory_alloc_kinds`
+/// and `env` (`NAME=VALUE`, a line each) are obeyed, others ignored.
 ///
 /// # Errors
 /// [`Error::Arg`] for an empty name, [`Error::InfoValue`] for a value without sense, [`Error::Dynamic`] for another host.

@@ -14,8 +14,8 @@ pub trait BackgroundOperation: Send + Sync {
     /// Advances as far as possible without waiting, and returns whether the operation is over. Called by one thread at a time.
     fn advance(&self, engine: &Engine) -> bool;
 
-    /// Called before the rank sleeps: returns whether the operation can go on. If it cannot, somebody rings this rank's doorbell when it can,
-    /// as the arrival of a message does.
+    /// Called before the rank sleeps: returns whether the operation can go on. If it cannot, somebody rings this rank's
+    /// doorbell when it can, as the arrival of a message does.
     fn can_go_on(&self, _: &Engine) -> bool {
         false
     }
@@ -50,7 +50,8 @@ pub(crate) struct BackgroundOperations {
 }
 
 impl BackgroundOperations {
-    /// Starts an operation: at once as far as it gets, the rest as progress is made. `again`: it may be in progress still, of an earlier start whose end nobody here has seen.
+    /// Starts an operation: at once as far as it gets, the rest as progress is made. `again`: it may be in progress
+    /// still, of an earlier start whose end nobody here has seen.
     pub fn start(&self, engine: &Engine, operation: Arc<dyn BackgroundOperation>, again: bool) {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         if operation.advance(engine) {

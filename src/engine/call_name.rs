@@ -1,8 +1,8 @@
 //! The name of the MPI function that the program has called, found on the stack: so that no call has to note it.
 //!
-//! A frame belongs to an MPI function if the dynamic symbol table says so; the frames of the engine have no symbols there. Found by walking the
-//! stack with the unwinder that the standard library brings along. In a program that is linked statically, or in one that uses the Rust API,
-//! no name is found.
+//! A frame belongs to an MPI function if the dynamic symbol table says so; the frames of the engine have no symbols
+//! there. Found by walking the stack with the unwinder that the standard library brings along. In a program that is
+//! linked statically, or in one that uses the Rust API, no name is found.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr;
@@ -15,8 +15,8 @@ const FRAMES: usize = 64;
 #[cfg(not(any(miri, perusal_loom)))]
 pub fn mpi_call_name() -> String {
     let mut search = Search { frames: 0, found: String::new() };
-    // SAFETY: `visit` has the type that the unwinder calls, and gets the address of `search`, which outlives the call and is used by nobody else
-    // meanwhile. No frame is changed or left.
+    // SAFETY: `visit` has the type that the unwinder calls, and gets the address of `search`, which outlives the call
+    // and is used by nobody else meanwhile. No frame is changed or left.
     unsafe { _Unwind_Backtrace(visit, ptr::from_mut(&mut search).cast()) };
     search.found
 }

@@ -1,10 +1,11 @@
 //! Core migration: of two ranks that talk and share a CPU, one moves to another CPU, where ranks outnumber CPUs.
 //!
-//! On one CPU every message between them costs a context switch; on two, the transfer of a line, for as long as both have their CPU. The
-//! kernel does not know which ranks talk, and leaves ranks that never sleep where they are. So a rank that waits in vain publishes
-//! where it runs and for which rank it waits ([`LastYield`](crate::shm::telemetry::LastYield)). When two ranks wait for each other on one CPU, again and
-//! again and for no other rank, the higher one moves to another CPU that it may use, and is free again at once: it is put there, not
-//! bound there, so that its threads and children inherit nothing and the kernel balances on.
+//! On one CPU every message between them costs a context switch; on two, the transfer of a line, for as long as both
+//! have their CPU. The kernel does not know which ranks talk, and leaves ranks that never sleep where they are. So a
+//! rank that waits in vain publishes where it runs and for which rank it waits
+//! ([`LastYield`](crate::shm::telemetry::LastYield)). When two ranks wait for each other on one CPU, again and again
+//! and for no other rank, the higher one moves to another CPU that it may use, and is free again at once: it is put
+//! there, not bound there, so that its threads and children inherit nothing and the kernel balances on.
 //!
 //! Ranks that wait for several others in turn stay: wherever they run, all of them need their turn on a CPU anyway.
 

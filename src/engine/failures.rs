@@ -1,8 +1,9 @@
 //! Deaths and revocations, as one rank takes notice of them where the job goes on when a rank dies.
 //!
-//! The thread that runs progress looks at two counts in the job's memory before it sleeps, and after polls in vain. When one has changed it marks the
-//! match contexts that are in trouble, and has the protocols end the operations that cannot end well ([`Protocols::end_failed`](super::Protocols)).
-//! A marked context seems to have listeners to all events, and holds the bindings' fast paths as these do: so no fast path, which looks at nothing else, takes it, and
+//! The thread that runs progress looks at two counts in the job's memory before it sleeps, and after polls in vain.
+//! When one has changed it marks the match contexts that are in trouble, and has the protocols end the operations that
+//! cannot end well ([`Protocols::end_failed`](super::Protocols)). A marked context seems to have listeners to all
+//! events, and holds the bindings' fast paths as these do: so no fast path, which looks at nothing else, takes it, and
 //! the general paths look at the mark.
 
 use super::{Engine, MatchContext, Ref};
@@ -12,7 +13,8 @@ use crate::shm::telemetry::{Wait, Waiting};
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// From noticing a death until collective operations among those that live are given up: one to which the dead has contributed completes meanwhile.
+/// From noticing a death until collective operations among those that live are given up: one to which the dead has
+/// contributed completes meanwhile.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// What is wrong with a communicator: bits of a mark.
@@ -71,7 +73,8 @@ impl Engine {
         any
     }
 
-    /// Whether nothing has failed since this rank last took notice, for a member that is about to copy from or to the memory of others on `context`.
+    /// Whether nothing has failed since this rank last took notice, for a member that is about to copy from or to the
+    /// memory of others on `context`.
     ///
     /// # Errors
     ///
@@ -88,8 +91,8 @@ impl Engine {
         }
     }
 
-    /// Waits until none of the living members of `comm` copies from or to this rank's memory, which it has exposed to them in an operation that
-    /// has failed.
+    /// Waits until none of the living members of `comm` copies from or to this rank's memory, which it has exposed to
+    /// them in an operation that has failed.
     pub(crate) fn await_copies(&self, members: impl Iterator<Item = u32>) {
         for member in members.filter(|member| *member != self.rank) {
             while self.job.roster().entry(member).is_copying() {
@@ -98,8 +101,8 @@ impl Engine {
         }
     }
 
-    /// Marks the contexts of a communicator that has just been opened, or for which something has changed. `context` is that of its point-to-point
-    /// messages.
+    /// Marks the contexts of a communicator that has just been opened, or for which something has changed. `context` is
+    /// that of its point-to-point messages.
     pub(crate) fn mark(&self, context: &MatchContext) {
         let (deaths, revocations) = self.job.failures().counts();
         if !context.id().is_multiple_of(2) || deaths == 0 && revocations == 0 {
@@ -140,8 +143,8 @@ impl Engine {
         if context.trouble() == 0 { None } else { self.describe_trouble(context) }
     }
 
-    /// The error of an operation on the communicator whose point-to-point messages `context` is for, if a member has died or it is revoked, whether
-    /// this rank has taken notice of that before or not.
+    /// The error of an operation on the communicator whose point-to-point messages `context` is for, if a member has
+    /// died or it is revoked, whether this rank has taken notice of that before or not.
     #[cold]
     pub(crate) fn trouble_by_now(&self, context: &MatchContext) -> Option<Error> {
         self.mark(context);

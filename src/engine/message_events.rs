@@ -49,7 +49,8 @@ pub(crate) fn cancelled_event(context: &MatchContext, request: Ref) {
     }
 }
 
-/// Emits the event of a search for a request's message; `id` is 0 if nobody listened when it began. `payload` is called if somebody does now.
+/// Emits the event of a search for a request's message; `id` is 0 if nobody listened when it began. `payload` is called
+/// if somebody does now.
 #[inline(always)]
 pub(crate) fn search_event(
     context: &MatchContext,

@@ -225,8 +225,9 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Has `made` say how many collective calls the program has made, for reports of hangs: asked of a thread that has slept in vain, waits for
-    /// messages of the program's or is in MPI_Finalize, and is in no collective call but on the context that it gives. The first call wins.
+    /// Has `made` say how many collective calls the program has made, for reports of hangs: asked of a thread that has
+    /// slept in vain, waits for messages of the program's or is in MPI_Finalize, and is in no collective call but on
+    /// the context that it gives. The first call wins.
     pub fn set_calls_made(&self, made: CallsMadeBut) {
         let _ = self.calls_made.set(made);
     }
@@ -293,8 +294,8 @@ impl Engine {
         id as isize
     }
 
-    /// The match context of a context id, made on first need by whoever comes first: the communicator or a message for it. `None` if there can be none of
-    /// that id.
+    /// The match context of a context id, made on first need by whoever comes first: the communicator or a message for
+    /// it. `None` if there can be none of that id.
     #[inline]
     pub(crate) fn context(&self, id: u32) -> Option<NonNull<MatchContext>> {
         self.contexts.get_or_make(id, &self.config)

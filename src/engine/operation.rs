@@ -147,9 +147,10 @@ impl Word for Stage {
 /// nothing unusual needs lies, with the slot's own words, in the first two cache lines; what events say of it, and what is
 /// seldom needed, behind.
 ///
-/// Its fields are cells, because the thread that has it may have it twice: a receive that is matched while it is started, a transmit queue that moves on the
-/// send which it has just put off. No reference to what is in a cell leaves this module. What threads look at that do not have
-/// the body (a wait that says for whom, an answer that names a request) is [`Relaxed`].
+/// Its fields are cells, because the thread that has it may have it twice: a receive that is matched while it is
+/// started, a transmit queue that moves on the send which it has just put off. No reference to what is in a cell leaves
+/// this module. What threads look at that do not have the body (a wait that says for whom, an answer that names a
+/// request) is [`Relaxed`].
 #[repr(C)]
 pub struct Body {
     /// The match context it runs on; counted as pending there, so it stays.

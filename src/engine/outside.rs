@@ -1,8 +1,9 @@
 //! Processes of other jobs, which have a place here as guests, as this process has one there.
 //!
-//! A process receives in its own job's memory only: a guest sends into the ring from its place here. So it maps the memory of each job that it
-//! has met, writes to the rings from its own place there, and rings the doorbells there. Of its shared heap it uses what processes there
-//! name: the words of a partitioned message, a window's memory, a file's shared pointer. Its collective segments it does not use.
+//! A process receives in its own job's memory only: a guest sends into the ring from its place here. So it maps the
+//! memory of each job that it has met, writes to the rings from its own place there, and rings the doorbells there. Of
+//! its shared heap it uses what processes there name: the words of a partitioned message, a window's memory, a file's
+//! shared pointer. Its collective segments it does not use.
 
 use super::Engine;
 use super::parts::{Peer, doorbell, ring};
@@ -200,7 +201,8 @@ impl Engine {
     /// Gets to know a job in which this process has a place, unless it knows it: takes that place, and forgets jobs that have gone.
     ///
     /// # Errors
-    /// [`Error::Intern`] if it has none; [`Error::Segment`] if it is not free; [`Error::Other`] if the two notify by fences that do not go together.
+    /// [`Error::Intern`] if it has none; [`Error::Segment`] if it is not free; [`Error::Other`] if the two notify by
+    /// fences that do not go together.
     pub fn meet_job(&self, memory: Memory) -> Result<()> {
         let _alone = self.other_jobs.meeting.lock().unwrap_or_else(PoisonError::into_inner);
         let (id, own) = (memory.header().job_id(), (self.job.header().job_id(), self.rank));

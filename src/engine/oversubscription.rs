@@ -1,9 +1,9 @@
 //! What ranks learn about waiting where they outnumber CPUs: whether spinning pays, each for itself, and whether yielding helps.
 //!
-//! Among ranks that wait for each other a yield helps: each has the CPU for a microsecond, and the awaited rank comes soon. Besides
-//! a computing thread (of another program, or of a rank of this job that does not wait) it does not: that has the CPU for a whole slice, and
-//! the kernel puts the thread that yielded behind it again and again. Then a block is better, whose wake-up comes at once: all ranks of the
-//! job block for as long as the yield took (decision 47).
+//! Among ranks that wait for each other a yield helps: each has the CPU for a microsecond, and the awaited rank comes
+//! soon. Besides a computing thread (of another program, or of a rank of this job that does not wait) it does not: that
+//! has the CPU for a whole slice, and the kernel puts the thread that yielded behind it again and again. Then a block
+//! is better, whose wake-up comes at once: all ranks of the job block for as long as the yield took (decision 47).
 
 use crate::arch::clock::now;
 use crate::engine::Engine;
@@ -11,13 +11,14 @@ use crate::engine::poll_history::PollHistory;
 use crate::sync::{AtomicU32, Ordering, slots_owned, yield_now};
 use crate::variables::JobShape;
 
-/// Nanoseconds of a yield that is slow, without the turns of other ranks: less than the slice of a computing thread, three or four milliseconds,
-/// and more than two ranks that talk by spinning keep a CPU.
+/// Nanoseconds of a yield that is slow, without the turns of other ranks: less than the slice of a computing thread,
+/// three or four milliseconds, and more than two ranks that talk by spinning keep a CPU.
 const SLOW_YIELD: u64 = 1_500_000;
 /// Nanoseconds that another rank on this CPU may take to send and receive what it has, before it waits again.
 const TURN_OF_ANOTHER_RANK: u64 = 150_000;
 
-/// Waits in a row that spinning did not end before it is given up, for each other rank on the CPU: what spinning saves is the turns that they would have.
+/// Waits in a row that spinning did not end before it is given up, for each other rank on the CPU: what spinning saves
+/// is the turns that they would have.
 const VAIN: u32 = 2;
 /// The most such waits.
 const MOST_VAIN: u32 = 8;
@@ -64,8 +65,8 @@ impl Oversubscription {
         self.spinning.ended_a_wait();
     }
 
-    /// A program has polled. After some polls in vain, or at once where spinning does not pay, it gives the CPU away. `by_progress`: what it
-    /// asks for comes by progress, so that `happened` says whether it may be there.
+    /// A program has polled. After some polls in vain, or at once where spinning does not pay, it gives the CPU away.
+    /// `by_progress`: what it asks for comes by progress, so that `happened` says whether it may be there.
     pub fn polled(&self, engine: &Engine, happened: bool, by_progress: bool) {
         let ranks = ranks_per_cpu(engine.config.shape());
         if happened {

@@ -36,7 +36,8 @@ impl Peer {
         Self { doorbell, tx: ConditionalLock::default(), cold: Box::default() }
     }
 
-    /// The blocks of the two rings between this rank and rank `peer`, which it is. (What goes to a guest goes through a ring of another job's memory, without blocks.)
+    /// The blocks of the two rings between this rank and rank `peer`, which it is. (What goes to a guest goes through a
+    /// ring of another job's memory, without blocks.)
     ///
     /// # Safety
     ///
@@ -45,8 +46,8 @@ impl Peer {
     pub(crate) unsafe fn blocks(&self, engine: &Engine, peer: u32) -> Arc<Blocks<MappedRing>> {
         let make = || {
             let (job, own) = (&engine.job, engine.rank());
-            // SAFETY: these are no ends of the rings. The start of the one is reserved, which is read; blocks are touched when an end of a ring has been made, whose memory is
-            // then reserved.
+            // SAFETY: these are no ends of the rings. The start of the one is reserved, which is read; blocks are
+            // touched when an end of a ring has been made, whose memory is then reserved.
             let (outgoing, incoming) = unsafe { (ring(job, own, peer), ring(job, peer, own)) };
             Blocks::new(outgoing, incoming, BLOCKS_FROM)
         };
@@ -68,8 +69,8 @@ impl Peer {
         *self.cold.outside.write().unwrap_or_else(PoisonError::into_inner) = Some(outside);
     }
 
-    /// Forgets how the place was reached, unless that leads to the process that has it now: `guest`, or a process of this job. After a process of the same job
-    /// another one goes on in the ring.
+    /// Forgets how the place was reached, unless that leads to the process that has it now: `guest`, or a process of
+    /// this job. After a process of the same job another one goes on in the ring.
     pub(crate) fn renew(&self, guest: Option<(u64, u32)>, shared: bool) {
         let leads_elsewhere = |outside: &Option<Outside>| outside.as_ref().map(Outside::name) != guest;
         // Held while the queue is made, too: none is half made.

@@ -7,8 +7,8 @@ use core::hint::cold_path;
 /// Bytes from which a run is copied by whole lines.
 const LONG: usize = 8 << 10;
 
-/// Bytes from which it may be best to copy a run into the ring past the cache. (Of 1 KiB, windows of messages between cores that share a cache would take a third longer; between
-/// others they take half as long.)
+/// Bytes from which it may be best to copy a run into the ring past the cache. (Of 1 KiB, windows of messages between
+/// cores that share a cache would take a third longer; between others they take half as long.)
 const STREAMED: usize = 2 << 10;
 
 /// Copies a payload into the ring.

@@ -58,7 +58,8 @@ impl Engine {
         place.map_or_else(|| PeerAddress::Address(addr.expose_provenance() as u64), PeerAddress::Place)
     }
 
-    /// Whether this process may read the memory of job rank `world`, where the byte to try is at `probe`, and no control variable forbids it.
+    /// Whether this process may read the memory of job rank `world`, where the byte to try is at `probe`, and no
+    /// control variable forbids it.
     #[must_use]
     pub fn may_read_memory(&self, world: u32, probe: u64) -> bool {
         let mut byte = [0_u8];

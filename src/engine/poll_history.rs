@@ -1,7 +1,8 @@
 //! When a program that polls gives the CPU away, where ranks outnumber CPUs.
 //!
-//! Ranks that wait for each other by polling give it away at every poll in vain: the awaited rank needs it. A program that works between its polls
-//! would lose its CPU at each step. So yields behind which nothing is there count, and ever more polls precede the next one.
+//! Ranks that wait for each other by polling give it away at every poll in vain: the awaited rank needs it. A program
+//! that works between its polls would lose its CPU at each step. So yields behind which nothing is there count, and
+//! ever more polls precede the next one.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -85,8 +86,8 @@ impl PollHistory {
 mod tests {
     use super::*;
 
-    /// How many of so many polls give the CPU away, where `found` says of each poll, from the polls since the last yield and the number of that yield,
-    /// whether something is there.
+    /// How many of so many polls give the CPU away, where `found` says of each poll, from the polls since the last
+    /// yield and the number of that yield, whether something is there.
     fn given_away(ranks_per_cpu: u32, polls: u32, found: impl Fn(u32, u32) -> bool) -> u32 {
         let history = PollHistory::default();
         let (mut since, mut yields) = (0, 0);

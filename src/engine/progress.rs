@@ -1,7 +1,8 @@
 //! The progress engine: polls the rings, sends what waited for room, and advances background operations.
 //!
-//! The thread that holds the `poller` lock runs progress. Under MPI_THREAD_MULTIPLE the other threads that wait are [`Waiters`](super::Waiters):
-//! the thread that runs progress wakes those whose requests complete, and passes progress on when it leaves.
+//! The thread that holds the `poller` lock runs progress. Under MPI_THREAD_MULTIPLE the other threads that wait are
+//! [`Waiters`](super::Waiters): the thread that runs progress wakes those whose requests complete, and passes progress
+//! on when it leaves.
 
 use super::long_wait::LongWait;
 use super::poller::Poller;
@@ -28,8 +29,9 @@ impl Progress<'_> {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::RankFailed`] when the job is over, [`crate::Error::Corrupt`] when a ring is corrupt; where the job goes on when a rank
-    /// dies, [`crate::Error::ProcFailed`], [`crate::Error::ProcFailedPending`] and [`crate::Error::Revoked`] when this wait is in vain.
+    /// [`crate::Error::RankFailed`] when the job is over, [`crate::Error::Corrupt`] when a ring is corrupt; where the
+    /// job goes on when a rank dies, [`crate::Error::ProcFailed`], [`crate::Error::ProcFailedPending`] and
+    /// [`crate::Error::Revoked`] when this wait is in vain.
     #[inline]
     pub(crate) fn wait_until(self, why: impl Fn() -> Option<Wait>, done: impl FnMut() -> bool) -> Result<()> {
         self.wait_until_over(why, || None, done)
@@ -64,8 +66,8 @@ impl Progress<'_> {
         result
     }
 
-    /// Takes notice of deaths and revocations now, and of what the dead have sent before. Where another thread runs progress, that ends the operations in vain;
-    /// the caller's next ones know nevertheless.
+    /// Takes notice of deaths and revocations now, and of what the dead have sent before. Where another thread runs
+    /// progress, that ends the operations in vain; the caller's next ones know nevertheless.
     pub fn notice_failures(self) {
         if let Some(mut poller) = self.engine.poller.try_lock(self.engine.shared) {
             if self.engine.may_have_failures() {
@@ -108,7 +110,8 @@ impl Progress<'_> {
         }
     }
 
-    /// Runs progress until it finds nothing more, or `enough` holds. Where another thread runs progress, that one does, and is woken for it.
+    /// Runs progress until it finds nothing more, or `enough` holds. Where another thread runs progress, that one does,
+    /// and is woken for it.
     ///
     /// # Errors
     ///
@@ -142,8 +145,8 @@ impl Progress<'_> {
         engine.failed().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// As [`Self::poll_once`], for a program that asks again and again: where ranks outnumber CPUs it gives the CPU away after polls in vain.
-    /// `by_progress`: what it asks for comes by progress, not by what a peer stores.
+    /// As [`Self::poll_once`], for a program that asks again and again: where ranks outnumber CPUs it gives the CPU
+    /// away after polls in vain. `by_progress`: what it asks for comes by progress, not by what a peer stores.
     ///
     /// # Errors
     ///
@@ -207,8 +210,8 @@ impl Progress<'_> {
         self.engine.doorbell.wake();
     }
 
-    /// Something has come that completes no request, as a message for which no receive is posted: wakes those who wait for any event, and the thread that runs
-    /// progress if it sleeps.
+    /// Something has come that completes no request, as a message for which no receive is posted: wakes those who wait
+    /// for any event, and the thread that runs progress if it sleeps.
     #[cold]
     pub(crate) fn notify_any_event(self) {
         self.engine.waiters.wake_any_event();

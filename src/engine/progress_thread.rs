@@ -1,7 +1,8 @@
 //! The progress thread: runs progress while the program's threads compute, if the control variable `progress_thread` asks for it.
 //!
-//! It takes its turn only while no other thread runs progress, for one poll at a time, so that a thread that waits takes over at once. It never sleeps on the doorbell. Between
-//! polls that find nothing it spins where every rank has a second CPU, and sleeps for a while elsewhere.
+//! It takes its turn only while no other thread runs progress, for one poll at a time, so that a thread that waits
+//! takes over at once. It never sleeps on the doorbell. Between polls that find nothing it spins where every rank has a
+//! second CPU, and sleeps for a while elsewhere.
 
 use super::Progress;
 use crate::engine::Engine;

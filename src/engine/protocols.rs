@@ -7,8 +7,9 @@ use core::any::Any;
 
 /// What the engine asks of the protocols; it knows nothing else of them.
 pub(crate) trait Protocols: Send + Sync {
-    /// Takes what waits in the ring from `peer` (a rank of the job), `most` records at most. `awaited` as in [`Consumer::should_take`]; `waits`: the
-    /// caller asks again until something has happened. How many records those were. Called by who runs progress.
+    /// Takes what waits in the ring from `peer` (a rank of the job), `most` records at most. `awaited` as in
+    /// [`Consumer::should_take`]; `waits`: the caller asks again until something has happened. How many records those
+    /// were. Called by who runs progress.
     ///
     /// # Errors
     ///

@@ -4,8 +4,9 @@ use super::Engine;
 use crate::sync::{AtomicBool, Ordering};
 use core::time::Duration;
 
-/// A rank polls on for so many times `spin_us`. A sleep, with the fence before it and the wake-up after it, may take longer than `spin_us` itself, above all on a
-/// virtual machine. Then ranks that wait for one that sleeps fall asleep, too, one after the other, and none finds the others awake again (decision 37).
+/// A rank polls on for so many times `spin_us`. A sleep, with the fence before it and the wake-up after it, may take
+/// longer than `spin_us` itself, above all on a virtual machine. Then ranks that wait for one that sleeps fall asleep,
+/// too, one after the other, and none finds the others awake again (decision 37).
 const POLL_ON: u32 = 20;
 
 /// Whether the last wait that polling for `spin_us` did not end was short all the same. Relaxed: a hint of one rank to itself, on no edge.

@@ -61,8 +61,9 @@ impl Observation for Unobserved {
     const EVENTS: bool = false;
 }
 
-/// Runs `work` in a function of its own, so that nothing of it is compiled into the caller: for the locked case of a function whose
-/// unlocked case is inlined. `work` takes what it needs by value (`move`): what it borrowed would lie on the stack in the unlocked case too.
+/// Runs `work` in a function of its own, so that nothing of it is compiled into the caller: for the locked case of a
+/// function whose unlocked case is inlined. `work` takes what it needs by value (`move`): what it borrowed would lie on
+/// the stack in the unlocked case too.
 #[inline(never)]
 pub(crate) fn apart<R>(work: impl FnOnce() -> R) -> R {
     work()

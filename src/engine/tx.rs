@@ -48,7 +48,8 @@ impl TxQueue {
             Producer::resume(outside.own_ring()?)
         } else {
             job.reserve_ring(job.rank(), to)?;
-            // SAFETY: the producer side is made once a peer, under the peer's lock (ring rule 4); the thread that holds that lock has the engine, and with it the job.
+            // SAFETY: the producer side is made once a peer, under the peer's lock (ring rule 4); the thread that holds
+            // that lock has the engine, and with it the job.
             let (ring, blocks) =
                 unsafe { (ring(job, job.rank(), to), engine.peers[to as usize].blocks(engine, to)) };
             Producer::resume(ring).passing(blocks)

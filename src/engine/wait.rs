@@ -33,8 +33,8 @@ impl Progress<'_> {
         self.wait_for_either(|| None, over)
     }
 
-    /// As [`Self::wait_for`]. `awaited` returns what is waited for, if that is a certain request, and `about` what else there is to say of it; they are
-    /// asked only before a sleep.
+    /// As [`Self::wait_for`]. `awaited` returns what is waited for, if that is a certain request, and `about` what else
+    /// there is to say of it; they are asked only before a sleep.
     ///
     /// # Errors
     ///

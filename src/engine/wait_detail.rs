@@ -83,8 +83,8 @@ impl Engine {
         let all = (!self.shared).then(|| self.contexts.all()).into_iter().flatten();
         let own = wait.context & !1;
         let own = if self.shared { self.contexts.get(own) } else { None };
-        // SAFETY: a context is taken away by the thread that uses the last of it, and this one takes none away here; other threads, if there
-        // are any, leave that of a communicator on which a call waits.
+        // SAFETY: a context is taken away by the thread that uses the last of it, and this one takes none away here;
+        // other threads, if there are any, leave that of a communicator on which a call waits.
         all.chain(own).map(|context| unsafe { context.as_ref() })
     }
 
@@ -131,8 +131,8 @@ impl Engine {
         }
     }
 
-    /// The first messages of the rank that are not over, where other threads may be changing them: without what only who has a request may look
-    /// at. None where some may be the library's own.
+    /// The first messages of the rank that are not over, where other threads may be changing them: without what only
+    /// who has a request may look at. None where some may be the library's own.
     fn pending_of_threads(&self, wait: &Wait) -> Vec<MessageAbout> {
         let is_for_requests =
             matches!(wait.kind, Waiting::Receive | Waiting::Send | Waiting::Any | Waiting::All);
@@ -165,7 +165,8 @@ impl Engine {
         messages.take(MESSAGES).collect()
     }
 
-    /// The first messages of the rank that are not over, and those that its persistent requests stand for, which are not started. There is one thread.
+    /// The first messages of the rank that are not over, and those that its persistent requests stand for, which are
+    /// not started. There is one thread.
     fn pending_messages(&self) -> Vec<MessageAbout> {
         let active = |request: &Ref| {
             let state = request.state();

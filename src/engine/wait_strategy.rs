@@ -4,16 +4,18 @@ use crate::variables::Config;
 use core::time::Duration;
 use std::time::Instant;
 
-/// Polls between two looks at the clock, which costs as much as a poll or two. Where nonblocking collectives are under way a poll costs more.
+/// Polls between two looks at the clock, which costs as much as a poll or two. Where nonblocking collectives are under
+/// way a poll costs more.
 const POLLS_PER_CLOCK: u32 = 4;
 
 /// The longest spin where threads that use MPI outnumber the CPUs: the awaited message is likely to come from a thread that has
 /// no CPU meanwhile. (Four threads to one, two CPUs, millions of messages a second: 1.2 to 1.8 with 50 microseconds, 2.7 to 2.9 with one.)
 const OVERSUBSCRIBED_SPIN: Duration = Duration::from_micros(1);
 
-/// Least yields of such a thread before it blocks: mostly another thread of its own rank takes the CPU, and a message comes sooner than by a
-/// block and a wake-up. (The same, four runs in a row: 3.6 to 5.5 without, 4.7 to 6.0 with four. Sixteen partitions that four threads mark as
-/// ready: 8 GB/s with four, 12 to 14 with 64, which cost less than the block.)
+/// Least yields of such a thread before it blocks: mostly another thread of its own rank takes the CPU, and a message
+/// comes sooner than by a block and a wake-up. (The same, four runs in a row: 3.6 to 5.5 without, 4.7 to 6.0 with four.
+/// Sixteen partitions that four threads mark as ready: 8 GB/s with four, 12 to 14 with 64, which cost less than the
+/// block.)
 const OVERSUBSCRIBED_YIELDS: u32 = 64;
 
 /// What to do after a poll that found nothing.

@@ -9,8 +9,9 @@
 //! | Waiters rule 1 | the counts of waiters, what it waits for | what is waited for, the counts of waiters |
 //! | Waiters rule 2 | the counts of waiters (it is gone), the poller lock | the poller lock (it is free), the counts of waiters |
 //!
-//! - **Waiters rule 3.** A waiter reads its place's count of wake-ups before it looks at what it waits for, and blocks only if the count is still
-//!   the same, under the place's mutex. So a wake-up between the look and the block is not lost.
+//! - **Waiters rule 3.** A waiter reads its place's count of wake-ups before it looks at what it waits for, and blocks
+//!   only if the count is still the same, under the place's mutex. So a wake-up between the look and the block is not
+//!   lost.
 //! - **Waiters rule 4.** A thread that stops polling wakes one waiter; a waiter that is woken and does not poll wakes the next. So
 //!   whenever threads wait, one of them polls or is on its way.
 

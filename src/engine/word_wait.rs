@@ -54,8 +54,8 @@ impl Progress<'_> {
         Ok(false)
     }
 
-    /// Spins for `spin_us`, and on where that pays ([`Engine::polls_on_for`]): others do not know yet that this rank may sleep, so it needs no fence. `since` is set to about
-    /// the beginning.
+    /// Spins for `spin_us`, and on where that pays ([`Engine::polls_on_for`]): others do not know yet that this rank
+    /// may sleep, so it needs no fence. `since` is set to about the beginning.
     ///
     /// [`Engine::polls_on_for`]: super::Engine::polls_on_for
     fn spin_until(

@@ -223,8 +223,8 @@ impl<'a> CallbackRef<'a> {
     /// The callback is a `CallbackBox<L>`.
     #[inline(always)]
     unsafe fn listener<L>(self) -> &'a L {
-        // SAFETY: the caller says that a `CallbackBox<L>` begins here, and the pointer is that of the box (`OwnedCallback::make`), which is not
-        // dropped meanwhile (`new`).
+        // SAFETY: the caller says that a `CallbackBox<L>` begins here, and the pointer is that of the box
+        // (`OwnedCallback::make`), which is not dropped meanwhile (`new`).
         unsafe { &(*self.head.as_ptr().cast::<CallbackBox<L>>()).listener }
     }
 

@@ -1,5 +1,5 @@
-//! What is known about callbacks without a registry: whether, and how deeply, the calling thread is inside one; whether the bindings may take
-//! their fast path; and the hook that runs before a thread sleeps.
+//! What is known about callbacks without a registry: whether, and how deeply, the calling thread is inside one; whether
+//! the bindings may take their fast path; and the hook that runs before a thread sleeps.
 
 use super::hazard::of_this_thread;
 use std::sync::OnceLock;
@@ -27,8 +27,8 @@ mod slow_path {
     /// Set while the bindings may not be used: neither is MPI initialised nor a session open.
     const SHUT: u64 = 1 << 63;
 
-    /// How many gates are open, or were until a callback that has not ended yet; and SHUT. One word, so that the usual case of a C function,
-    /// open bindings and no listener, is one load.
+    /// How many gates are open, or were until a callback that has not ended yet; and SHUT. One word, so that the usual
+    /// case of a C function, open bindings and no listener, is one load.
     #[derive(Debug)]
     pub struct SlowPath(AtomicU64);
 

@@ -120,8 +120,8 @@ impl CommEvents {
         dispatch(self, event, record, WritableSpec::NOTHING);
     }
 
-    /// As [`Self::emit`], with a spec that the caller has made for this one event: a C function that is the only listener receives it itself,
-    /// not a copy.
+    /// As [`Self::emit`], with a spec that the caller has made for this one event: a C function that is the only
+    /// listener receives it itself, not a copy.
     #[inline(always)]
     pub fn emit_once(
         &self,

@@ -89,8 +89,8 @@ impl Registry {
 
 /// Calls the listeners of `event`, which is the record's; the last one gets `writable`.
 ///
-/// Sites know their event type when they are compiled: it comes in a register, and finding the list need not wait until the record is written.
-/// One listener, on the first thread, is the usual case: all that it needs is inlined here.
+/// Sites know their event type when they are compiled: it comes in a register, and finding the list need not wait until
+/// the record is written. One listener, on the first thread, is the usual case: all that it needs is inlined here.
 #[inline(always)]
 pub(super) fn dispatch<E: Emitter>(
     emitter: &E,
@@ -230,8 +230,9 @@ impl<'a> Protected<'a> {
     fn callback(&self) -> CallbackRef<'_> {
         // Acquire: pairs with Release in `Registry::replace`: it may be another one than when the handle was activated.
         let callback = self.slot.callback.load(Ordering::Acquire);
-        // SAFETY: the slot was in its entry after the hazard pointer was published, so it has a callback, which nobody frees while the hazard
-        // pointer stays (event rules 3 and 6). The hazard pointer changes when the dispatch goes on, which this borrow precedes.
+        // SAFETY: the slot was in its entry after the hazard pointer was published, so it has a callback, which nobody
+        // frees while the hazard pointer stays (event rules 3 and 6). The hazard pointer changes when the dispatch goes
+        // on, which this borrow precedes.
         unsafe { CallbackRef::new(callback) }
     }
 

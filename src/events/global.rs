@@ -6,8 +6,9 @@ use super::spec::Callback;
 use super::{EventSet, GlobalSubscriber, Handle};
 use std::sync::Arc;
 
-/// The subscription of a [`GlobalSubscriber`]. Dropping it ends it: afterwards [`GlobalSubscriber::on_event`] does not run and will not, and the
-/// registry's share of the subscriber is dropped (see [`Registry::release`] for a drop from inside a callback).
+/// The subscription of a [`GlobalSubscriber`]. Dropping it ends it: afterwards [`GlobalSubscriber::on_event`] does not
+/// run and will not, and the registry's share of the subscriber is dropped (see [`Registry::release`] for a drop from
+/// inside a callback).
 #[derive(Debug)]
 #[must_use = "a subscription that is dropped ends at once"]
 pub struct GlobalSubscription {

@@ -10,10 +10,12 @@
 //! A dispatch is on every event's path, the control side hardly ever runs. So a dispatch has [`LightFence`], a compiler
 //! fence where the kernel has `membarrier(2)`, and the control side pays with [`HazardDomain::heavy_fence`].
 //!
-//! A thread has one [`HazardRecord`] for all registries. Records belong to the process, are never freed, and are given to the next thread with
-//! the same id. The record of the thread that came first, in most programs the only one, is at an address that the linker knows, and two loads
-//! and a comparison say whether it is the caller's ([`of_first_thread`]). Another thread's is, if no other came before it, where the hash of its
-//! id points in a table ([`of_hashed_thread`]). Thread-local storage, which is a call in a shared library, is for threads that find that taken.
+//! A thread has one [`HazardRecord`] for all registries. Records belong to the process, are never freed, and are given
+//! to the next thread with the same id. The record of the thread that came first, in most programs the only one, is at
+//! an address that the linker knows, and two loads and a comparison say whether it is the caller's
+//! ([`of_first_thread`]). Another thread's is, if no other came before it, where the hash of its id points in a table
+//! ([`of_hashed_thread`]). Thread-local storage, which is a call in a shared library, is for threads that find that
+//! taken.
 
 use super::hazard_record::{HazardRecord, const_unless_loom};
 #[cfg(not(perusal_loom))]
@@ -257,8 +259,8 @@ impl HazardDomain {
 
     /// The record of thread `me`, which is not 0.
     ///
-    /// Thread ids are addresses, so the record of a thread that has ended goes to the next thread with that id: there are as many records as
-    /// threads at a time. Those for which there is no other place are allocated.
+    /// Thread ids are addresses, so the record of a thread that has ended goes to the next thread with that id: there
+    /// are as many records as threads at a time. Those for which there is no other place are allocated.
     pub(super) fn of(&self, me: usize) -> &HazardRecord {
         // The first of these that is free: a record that was taken stays taken, so a second look finds the same one.
         let here = [&self.first, &self.hashed[hash(me)]];

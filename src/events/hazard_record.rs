@@ -63,7 +63,8 @@ impl HazardRecord {
         }
     }
 
-    /// Publishes that the thread may be inside `slot`, and is inside no other. The caller then fences ([`LightFence`](super::hazard::LightFence)).
+    /// Publishes that the thread may be inside `slot`, and is inside no other. The caller then fences
+    /// ([`LightFence`](super::hazard::LightFence)).
     #[inline(always)]
     pub(super) fn set(&self, slot: usize) {
         // Release: edge 4, pairs with Acquire in `HazardDomain::read`: the callback of the slot before is over.

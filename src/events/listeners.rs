@@ -33,7 +33,8 @@ impl<'a> ListEntry<'a> {
         self.slot.expose_provenance()
     }
 
-    /// The slot, if it is still in the list, and so active there (event rule 2). The caller has published its hazard pointer and fenced (event rule 6).
+    /// The slot, if it is still in the list, and so active there (event rule 2). The caller has published its hazard
+    /// pointer and fenced (event rule 6).
     #[inline(always)]
     pub(super) fn holds(&self) -> Option<&'a HandleSlot> {
         // Acquire: edge 4, pairs with Release in `fill` and `note_only`; publishes what the slot holds.
@@ -140,7 +141,8 @@ impl Node {
     }
 }
 
-/// The slots of the active handles of one event type, on one communicator or of the engine, in no order. The first node lies in the list itself.
+/// The slots of the active handles of one event type, on one communicator or of the engine, in no order. The first node
+/// lies in the list itself.
 #[derive(Debug)]
 pub(super) struct ListenerList(Node);
 
@@ -222,7 +224,8 @@ impl Drop for ListenerList {
     }
 }
 
-/// The listener lists of one communicator, or of the engine itself: those of a gate's first word at hand, the others made when they are needed.
+/// The listener lists of one communicator, or of the engine itself: those of a gate's first word at hand, the others
+/// made when they are needed.
 #[derive(Debug)]
 pub(super) struct ListenerTable {
     first: [ListenerList; FIRST],

@@ -17,35 +17,40 @@
 //! | `subscription`, `global` | closures and subscribers in Rust |
 //! | `lock`, `callback_state` | PERUSE_Lock; what a thread knows of the callbacks that it is inside of |
 //!
-//! Process-wide are the hazard domain (`hazard`), the count behind [`fast_path_is_open`] and the sleep hook (both in `callback_state`). All else
-//! belongs to a [`Registry`], of which an engine has one.
+//! Process-wide are the hazard domain (`hazard`), the count behind [`fast_path_is_open`] and the sleep hook (both in
+//! `callback_state`). All else belongs to a [`Registry`], of which an engine has one.
 //!
 //! # Rules
-//! - **Event rule 1.** Handle slots, list nodes and listener lists are memory that keeps its type: made when needed, used again, freed only with
-//!   the registry or the communicator that owns them. So whatever a dispatch loads leads to a slot.
-//! - **Event rule 2.** A handle is a number: slot index and generation, to which the slot's state gives meaning. A slot is in the entries of a
-//!   listener list exactly while its handle is active there; it becomes another handle's only after it has left all lists. So a
-//!   dispatch that found a slot in an entry, published its hazard pointer, and then still finds it in that entry, has a handle that is active there.
+//! - **Event rule 1.** Handle slots, list nodes and listener lists are memory that keeps its type: made when needed,
+//!   used again, freed only with the registry or the communicator that owns them. So whatever a dispatch loads leads to
+//!   a slot.
+//! - **Event rule 2.** A handle is a number: slot index and generation, to which the slot's state gives meaning. A slot
+//!   is in the entries of a listener list exactly while its handle is active there; it becomes another handle's only
+//!   after it has left all lists. So a dispatch that found a slot in an entry, published its hazard pointer, and then
+//!   still finds it in that entry, has a handle that is active there.
 //! - **Event rule 3.** The slot owns its callback. The callback is replaced under the control lock. What was replaced or released is freed
 //!   once no dispatch can be inside: out of the slot or the lists, and then found in no hazard pointer (rule 6).
 //! - **Event rule 4.** The control lock is held over no callback, no drop of a closure and no wait. So callbacks may call anything here.
-//! - **Event rule 5.** A released handle is retired exactly once: taken from the list of released handles, under the control lock, by the thread that
-//!   finds it in no hazard pointer: the one that releases, or one whose dispatch ends.
-//! - **Event rule 6.** *Publish, fence, look; take out, fence, scan.* A dispatch writes the slot to its thread's hazard pointer, fences, and then looks
-//!   whether the entry still holds the slot. Only then does it call, and it clears the hazard pointer after the call. The control side takes the
-//!   slot out of its entries (or a callback out of the slot), fences, and then reads all hazard pointers. So either the dispatch sees the change, or
-//!   the control side sees the hazard pointer.
-//! - **Event rule 7.** *Clear, fence, ask; request, fence, scan.* A dispatch that ends clears its hazard pointer, fences, and then asks whether the control
-//!   side has requested help. The control side sets that request, fences, and then reads the hazard pointers. So a slot that a scan finds in a hazard
-//!   pointer is settled by the dispatch that has it there.
+//! - **Event rule 5.** A released handle is retired exactly once: taken from the list of released handles, under the
+//!   control lock, by the thread that finds it in no hazard pointer: the one that releases, or one whose dispatch ends.
+//! - **Event rule 6.** *Publish, fence, look; take out, fence, scan.* A dispatch writes the slot to its thread's hazard
+//!   pointer, fences, and then looks whether the entry still holds the slot. Only then does it call, and it clears the
+//!   hazard pointer after the call. The control side takes the slot out of its entries (or a callback out of the slot),
+//!   fences, and then reads all hazard pointers. So either the dispatch sees the change, or the control side sees the
+//!   hazard pointer.
+//! - **Event rule 7.** *Clear, fence, ask; request, fence, scan.* A dispatch that ends clears its hazard pointer,
+//!   fences, and then asks whether the control side has requested help. The control side sets that request, fences, and
+//!   then reads the hazard pointers. So a slot that a scan finds in a hazard pointer is settled by the dispatch that
+//!   has it there.
 //! - **Event rule 8.** A thread has one hazard pointer. What happens inside a callback emits no events.
 //! - **Event rule 9.** Only the listener that receives an event last gets the [`Spec`] itself, to write into. Nobody reads it afterwards.
 //!
 //! No step of a dispatch is an atomic read-modify-write, and none of its fences costs anything where the kernel has
 //! `membarrier(2)`: see `hazard`.
 //!
-//! *Edge 4*: `ListenerList::insert` (Release) → `ListEntry::holds` (Acquire) publishes what the slot holds, and `SlotState::open` (Release) →
-//! `SlotState::status` (Acquire) its event type; `HazardRecord::set` (Release) → `HazardDomain::read` (Acquire) hands the slot back.
+//! *Edge 4*: `ListenerList::insert` (Release) → `ListEntry::holds` (Acquire) publishes what the slot holds, and
+//! `SlotState::open` (Release) → `SlotState::status` (Acquire) its event type; `HazardRecord::set` (Release) →
+//! `HazardDomain::read` (Acquire) hands the slot back.
 
 mod callback;
 mod callback_state;

@@ -143,7 +143,8 @@ macro_rules! payloads {
             /// Nothing.
             #[default]
             None,
-            /// A cancellation takes the receive out of the posted queue, not a message; or the message out of the unexpected queue, not a receive.
+            /// A cancellation takes the receive out of the posted queue, not a message; or the message out of the
+            /// unexpected queue, not a receive.
             Cancelled,
             /// The request is a partitioned one, which has events of its own beside PERUSE's.
             Partitioned,

@@ -41,11 +41,12 @@ impl<'a> EventRecord<'a> {
 /// # Contract
 /// - `on_event` runs on the thread that passes the site, which may hold locks of the engine. It must not block.
 /// - It must not call MPI: such a call returns an error. What it causes inside the engine emits no events.
-/// - It may use everything in [`crate::events`]: register, release, subscribe, drop its own [`GlobalSubscription`](super::GlobalSubscription).
+/// - It may use everything in [`crate::events`]: register, release, subscribe, drop its own
+///   [`GlobalSubscription`](super::GlobalSubscription).
 /// - It may run on several threads at once, if the job has MPI_THREAD_MULTIPLE.
 /// - A panic ends the job.
-/// - Once its subscription has been dropped, it neither runs nor will run. (If it is dropped inside `on_event`, or by the owner of the PERUSE
-///   lock, no call begins any more, and the last call to end drops the subscriber.)
+/// - Once its subscription has been dropped, it neither runs nor will run. (If it is dropped inside `on_event`, or by
+///   the owner of the PERUSE lock, no call begins any more, and the last call to end drops the subscriber.)
 pub trait GlobalSubscriber: Send + Sync {
     /// Receives one record. What it borrows is gone when this returns.
     fn on_event(&self, record: &EventRecord<'_>);

@@ -174,8 +174,8 @@ impl Registry {
         events
     }
 
-    /// The communicator is freed: its handles are dead wherever they are attached, and those of others leave it. Global subscribers hear the
-    /// rest of what is pending on it.
+    /// The communicator is freed: its handles are dead wherever they are attached, and those of others leave it. Global
+    /// subscribers hear the rest of what is pending on it.
     ///
     /// A callback that has begun on another thread may still be running when this returns.
     pub fn detach(&self, comm: &CommEvents) {
@@ -409,7 +409,8 @@ impl Registry {
     /// A callback that began before the window was closed may still be running with the old function and parameter.
     ///
     /// # Errors
-    /// `Handle` for a stale or active handle, or a function for the events of another kind of object; `Object` if its communicator is freed.
+    /// `Handle` for a stale or active handle, or a function for the events of another kind of object; `Object` if its
+    /// communicator is freed.
     pub fn set_callback(&self, handle: Handle, callback: Callback) -> Result<(), EventError> {
         let control = self.control();
         let slot = self.inactive(handle)?;

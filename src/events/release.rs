@@ -66,8 +66,8 @@ impl Registry {
         drop(self.settle(self.control(), true));
     }
 
-    /// Retires the handles that no thread is inside of, and gives the fast path back for gates that shut if no callback runs. `in_engine`: foreign
-    /// code must not call MPI.
+    /// Retires the handles that no thread is inside of, and gives the fast path back for gates that shut if no callback
+    /// runs. `in_engine`: foreign code must not call MPI.
     ///
     /// The fence of `shut` came before all that is read here: a thread whose hazard pointer does not show here sees that the slot has left.
     fn settle<'a>(

@@ -75,7 +75,8 @@ impl SlotTable {
     /// Whether a slot of ours lies at `address`.
     pub(super) fn has(&self, address: usize) -> bool {
         self.chunks.iter().enumerate().any(|(chunk, start)| {
-            // Relaxed: the address is compared, not followed; a slot that is in a hazard pointer came from this table, whose chunk is then there.
+            // Relaxed: the address is compared, not followed; a slot that is in a hazard pointer came from this table,
+            // whose chunk is then there.
             let start = start.load(Ordering::Relaxed) as usize;
             start != 0 && (start..start + (FIRST << chunk) * size_of::<HandleSlot>()).contains(&address)
         })

@@ -90,7 +90,8 @@ pub struct Spec {
     pub datatype: usize,
     /// Rank of the other side in `comm`, of a one-sided operation the target's (-1: all); what the user gave until the real one is known.
     pub peer: i32,
-    /// The tag; what the user gave until the real one is known. Of an event of a window or file, the rank of the process that makes it happen.
+    /// The tag; what the user gave until the real one is known. Of an event of a window or file, the rank of the
+    /// process that makes it happen.
     pub tag: i32,
     /// Which kind of operation.
     pub operation: Operation,
@@ -305,8 +306,9 @@ pub enum Callback {
     GlobalSubscriber(Arc<dyn GlobalSubscriber>),
 }
 
-// SAFETY: closure and global subscriber are Send and Sync by their bounds. Function and parameter are two words that perusal only hands back;
-// that the function may be called with that parameter from any thread is the tool's promise (PERUSE 2.0 §5.1.2).
+// SAFETY: closure and global subscriber are Send and Sync by their bounds. Function and parameter are two words that
+// perusal only hands back; that the function may be called with that parameter from any thread is the tool's promise
+// (PERUSE 2.0 §5.1.2).
 unsafe impl Send for Callback {}
 // SAFETY: closure and global subscriber are `Sync` by their bounds; the two words of a C function are only read.
 unsafe impl Sync for Callback {}

@@ -71,7 +71,8 @@ impl SlotState {
 
     /// inactive → active. Control lock held.
     pub(super) fn activate(&self) {
-        // Relaxed: an exchange passes on what `open` has published. A dispatch reads listener lists, which publish what the slot holds (edge 4).
+        // Relaxed: an exchange passes on what `open` has published. A dispatch reads listener lists, which publish what
+        // the slot holds (edge 4).
         self.0.fetch_or(ACTIVE, Ordering::Relaxed);
     }
 

@@ -6,8 +6,8 @@
 //! 1. Add a row at the end of `event_types!`, with the next number. Numbers are the codes in trace files, and are never given again.
 //! 2. Emit it where it happens: `Engine::emit` for an event of the engine, `CommEvents::emit` for one of a communicator, window or file.
 //!
-//! If its records hold something new, add that to `fields!`, and the payload that carries it to `payloads!`, both in `contents`. The listener,
-//! the MPI_T event type, the trace record and the export follow.
+//! If its records hold something new, add that to `fields!`, and the payload that carries it to `payloads!`, both in
+//! `contents`. The listener, the MPI_T event type, the trace record and the export follow.
 //!
 //! The first 31 rows share the word of a gate that says whether anybody listens at all; those that follow cost a site the same.
 

@@ -2,8 +2,8 @@
 
 use core::ffi::CStr;
 
-// Variant: its number, its name for tools, and a phrase for a person who reads that a rank slept for it. The numbers are those of the job's memory
-// (docs/job-memory.md) and of traces: none ever changes.
+// Variant: its number, its name for tools, and a phrase for a person who reads that a rank slept for it. The numbers
+// are those of the job's memory (docs/job-memory.md) and of traces: none ever changes.
 macro_rules! waiting {
     ($($(#[$meta:meta])* $variant:ident = $number:literal, $name:literal, $phrase:literal;)*) => {
         /// What a rank waits for.

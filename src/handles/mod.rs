@@ -6,8 +6,8 @@
 //! been used 32 times more; free slots are taken oldest first.
 //!
 //! # Rules
-//! - **Handle rule 1.** A slot's `state` holds `generation`, `PRESENT` and a count of readers. Only `TableSlot::enter` and `TableSlot::leave` change the
-//!   count, only `publish` sets `PRESENT`, only `TableSlot::withdraw` clears it.
+//! - **Handle rule 1.** A slot's `state` holds `generation`, `PRESENT` and a count of readers. Only `TableSlot::enter`
+//!   and `TableSlot::leave` change the count, only `publish` sets `PRESENT`, only `TableSlot::withdraw` clears it.
 //! - **Handle rule 2.** A reader looks at `value` only between `enter` and `leave`, and only if `enter` saw `PRESENT` with its generation.
 //! - **Handle rule 3.** `value` is written only by the one who holds the slot's index from the free list and has not published it, or who
 //!   cleared `PRESENT` and then saw the count of readers fall to zero. So no one reads it meanwhile (handle rule 2).

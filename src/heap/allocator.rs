@@ -7,8 +7,9 @@
 //!   owner finds zeros. A run whose memory the kernel does not take back stays allocated.
 //! - **Heap rule 3.** Nothing is ever unmapped or shrunk while the job lives: a place inside the heap can be read and written by
 //!   every rank, also after the rank that allocated it has freed it or died. A hole reads as zeros.
-//! - **Heap rule 4.** [`Heap::free`] keeps runs that [`Heap::allocate`] has given, for what the same process allocates next; the bits of a kept
-//!   run stay set. [`Heap::give_back_kept`] gives them back, and so does an allocation that finds no room.
+//! - **Heap rule 4.** [`Heap::free`] keeps runs that [`Heap::allocate`] has given, for what the same process allocates
+//!   next; the bits of a kept run stay set. [`Heap::give_back_kept`] gives them back, and so does an allocation that
+//!   finds no room.
 
 use super::BitmapWord;
 use crate::limits::{GRANULE, HUGE_PAGE, PAGE};
@@ -218,8 +219,8 @@ impl<'a> Heap<'a> {
         Extent { first, granules, addr, reserved: 0 }
     }
 
-    /// Returns the granules that [`allocate`](Self::allocate) has given for `bytes` bytes at `place`: for a caller that takes an extent over from
-    /// another rank.
+    /// Returns the granules that [`allocate`](Self::allocate) has given for `bytes` bytes at `place`: for a caller that
+    /// takes an extent over from another rank.
     #[must_use]
     pub fn run_of(self, place: u64, bytes: usize) -> (u64, u64) {
         (place / GRANULE64, (bytes.max(1) as u64).div_ceil(GRANULE64))

@@ -7,8 +7,8 @@ use crate::shm::Memory;
 use crate::sync::{AtomicU64, Ordering};
 use core::ptr::NonNull;
 
-/// Returns what is written in `word`, for whoever comes first: what `make` has made, and zeroed or filled, is named by a number other than 0. Whose is not taken is given
-/// to `give_back`. `None` if nothing can be made.
+/// Returns what is written in `word`, for whoever comes first: what `make` has made, and zeroed or filled, is named by
+/// a number other than 0. Whose is not taken is given to `give_back`. `None` if nothing can be made.
 pub fn agree_on<T>(
     word: &AtomicU64,
     make: impl FnOnce() -> Option<(u64, T)>,
@@ -30,8 +30,8 @@ pub fn agree_on<T>(
     }
 }
 
-/// Returns where the job's table of `what` begins: `bytes` bytes, on a boundary of [`APART`] bytes, zeroed and made by whoever comes first. `agreed` is the header's word
-/// for its place, 0 until there is one.
+/// Returns where the job's table of `what` begins: `bytes` bytes, on a boundary of [`APART`] bytes, zeroed and made by
+/// whoever comes first. `agreed` is the header's word for its place, 0 until there is one.
 ///
 /// # Errors
 /// [`Error::NoMem`] if the shared heap has no room for it; [`Error::Segment`] if the word names no place of the heap.

@@ -26,8 +26,8 @@ const MOST_RUNS: usize = 1 << 16;
 
 /// Elements in a program's memory, to be written to a file or read from it.
 ///
-/// **Elements rule.** As long as they are used, the memory can be read, if they are written to a file, or written, if they are read from one,
-/// and no other thread uses it. The code that makes one guarantees that.
+/// **Elements rule.** As long as they are used, the memory can be read, if they are written to a file, or written, if
+/// they are read from one, and no other thread uses it. The code that makes one guarantees that.
 #[derive(Debug, Clone)]
 pub struct Elements {
     addr: *mut u8,

@@ -299,7 +299,8 @@ impl File {
         u64::try_from(disp).map_err(|_| own.err().unwrap_or_else(|| self.pointer_too_far()))
     }
 
-    /// Checks a view for this file. `None` for the displacement: where the shared file pointer is as the view is set (MPI_DISPLACEMENT_CURRENT).
+    /// Checks a view for this file. `None` for the displacement: where the shared file pointer is as the view is set
+    /// (MPI_DISPLACEMENT_CURRENT).
     ///
     /// # Errors
     /// As for [`View::new`]; [`Error::Disp`] where the mode asks for the other kind of displacement.

@@ -1,7 +1,7 @@
 //! Where events of files are emitted, and what they say.
 //!
-//! Events are raised on threads that are in a call of the program, never on one that performs an access in the background: of such an access
-//! there are the call, and its end as the program sees it.
+//! Events are raised on threads that are in a call of the program, never on one that performs an access in the
+//! background: of such an access there are the call, and its end as the program sees it.
 
 use super::access::{Access, Direction, Elements};
 use super::file::{File, Start};

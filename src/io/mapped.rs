@@ -1,12 +1,14 @@
 //! Reading and writing many short runs through a mapping of the file: a copy for each, where a system call takes microseconds.
 //!
-//! The kernel makes every page that is about to be accessed ready first (`MADV_POPULATE_READ`, `MADV_POPULATE_WRITE`), and says so if it cannot:
-//! on a full disk, beyond the end, where the file system maps no files. Then the caller goes run by run. Bytes between the runs are never written,
-//! so other ranks and jobs may write these meanwhile, which reading, changing and writing back would undo. The file keeps the last mapping: to
-//! make one, and its pages ready for the first time, takes many times as long as to copy.
+//! The kernel makes every page that is about to be accessed ready first (`MADV_POPULATE_READ`, `MADV_POPULATE_WRITE`),
+//! and says so if it cannot: on a full disk, beyond the end, where the file system maps no files. Then the caller goes
+//! run by run. Bytes between the runs are never written, so other ranks and jobs may write these meanwhile, which
+//! reading, changing and writing back would undo. The file keeps the last mapping: to make one, and its pages ready for
+//! the first time, takes many times as long as to copy.
 //!
-//! - **Mapping rule 1.** Pages of the mapping are accessed only after they have been made ready. A file that another program cuts off between the
-//!   two ends this one (SIGBUS); MPI forbids that of the program's own ranks. The hints `romio_ds_read=disable` and `romio_ds_write=disable` avoid mappings.
+//! - **Mapping rule 1.** Pages of the mapping are accessed only after they have been made ready. A file that another
+//!   program cuts off between the two ends this one (SIGBUS); MPI forbids that of the program's own ranks. The hints
+//!   `romio_ds_read=disable` and `romio_ds_write=disable` avoid mappings.
 
 use super::access::Direction;
 use super::system::Descriptor;
@@ -17,8 +19,8 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 /// Bytes of the file from the first to the last run that are mapped at a time.
 pub(super) const WINDOW: u64 = 1 << 24;
-/// A mapping begins and ends at multiples of this in the file: the kernel makes a large folio of the page cache ready in one step where the mapping
-/// has all of it, and page by page, at many times the cost, where it has not.
+/// A mapping begins and ends at multiples of this in the file: the kernel makes a large folio of the page cache ready
+/// in one step where the mapping has all of it, and page by page, at many times the cost, where it has not.
 const BLOCK: u64 = 1 << 24;
 /// Runs shorter than this are worth a mapping.
 pub(super) const SHORT_RUN: u64 = 1 << 15;
@@ -109,8 +111,8 @@ impl Mapping {
     }
 }
 
-/// Reads `runs` (offset, bytes), which ascend and lie within [`WINDOW`], one behind the other into `to`. False if that is not possible here, or not
-/// worth its while.
+/// Reads `runs` (offset, bytes), which ascend and lie within [`WINDOW`], one behind the other into `to`. False if that
+/// is not possible here, or not worth its while.
 pub(super) fn read(file: &Descriptor, runs: &[(u64, u64)], to: &mut [u8]) -> bool {
     let (Some((first, _)), Some((last, len))) = (runs.first(), runs.last()) else { return true };
     let end = last + len;
@@ -129,8 +131,8 @@ pub(super) fn read(file: &Descriptor, runs: &[(u64, u64)], to: &mut [u8]) -> boo
     let mut rest = to;
     for (offset, len) in runs {
         let Some((piece, behind)) = rest.split_at_mut_checked(*len as usize) else { break };
-        // SAFETY: the run lies in the mapping, whose pages have been made ready (mapping rule 1); another process that writes the same bytes
-        // has a race of its own with this one, as it would with `pread`.
+        // SAFETY: the run lies in the mapping, whose pages have been made ready (mapping rule 1); another process that
+        // writes the same bytes has a race of its own with this one, as it would with `pread`.
         unsafe {
             let from = mapping.base.add((offset - mapping.start) as usize);
             copy_run(from, piece.as_mut_ptr(), piece.len());
@@ -156,8 +158,8 @@ pub(super) fn write(file: &Descriptor, runs: &[(u64, u64)], from: &[u8]) -> bool
     })
 }
 
-/// Writes a piece for each of `runs` (offset, bytes), which ascend and lie within [`WINDOW`]. False if that is not possible here: then the caller
-/// writes run by run, and finds out why.
+/// Writes a piece for each of `runs` (offset, bytes), which ascend and lie within [`WINDOW`]. False if that is not
+/// possible here: then the caller writes run by run, and finds out why.
 pub(super) fn write_pieces<'a>(
     file: &Descriptor,
     runs: &[(u64, u64)],
@@ -183,8 +185,8 @@ pub(super) fn write_pieces<'a>(
     }
     for (i, (offset, _)) in runs.iter().enumerate().take(runs.len() - 1) {
         let piece = piece(i);
-        // SAFETY: the run lies in the mapping, whose pages have been made ready (mapping rule 1); another process that uses the same bytes has
-        // a race of its own with this one, as it would with `pwrite`.
+        // SAFETY: the run lies in the mapping, whose pages have been made ready (mapping rule 1); another process that
+        // uses the same bytes has a race of its own with this one, as it would with `pwrite`.
         unsafe {
             let to = mapping.base.add((offset - start) as usize);
             copy_run(piece.as_ptr(), to, piece.len());

@@ -1,8 +1,8 @@
 //! Files (MPI 5.0 §14).
 //!
-//! The ranks of a node share the kernel's page cache, so every rank opens a file itself, reads and writes it by system calls at explicit
-//! offsets, and sees at once what others wrote. The ranks need each other for three things: to agree as a file is opened or its view set, for
-//! the shared file pointer, and to make few large accesses of many small ones.
+//! The ranks of a node share the kernel's page cache, so every rank opens a file itself, reads and writes it by system
+//! calls at explicit offsets, and sees at once what others wrote. The ranks need each other for three things: to agree
+//! as a file is opened or its view set, for the shared file pointer, and to make few large accesses of many small ones.
 //!
 //! | file | what it defines |
 //! |---|---|

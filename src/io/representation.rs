@@ -9,7 +9,8 @@ use crate::sync::{Arc, Mutex};
 use core::ffi::{c_int, c_void};
 use std::collections::BTreeMap;
 
-/// Converts elements between memory and file: `int f(void *userbuf, MPI_Datatype, int count, void *filebuf, MPI_Offset position, void *extra_state)`.
+/// Converts elements between memory and file:
+/// `int f(void *userbuf, MPI_Datatype, int count, void *filebuf, MPI_Offset position, void *extra_state)`.
 pub type ConversionFn =
     unsafe extern "C" fn(*mut c_void, usize, c_int, *mut c_void, i64, *mut c_void) -> c_int;
 /// The same with a large count.
@@ -139,7 +140,8 @@ impl Representation {
             Self::External32 => Ok(basic.external_size()),
             Self::User(user) => {
                 let mut extent = 0;
-                // SAFETY: the program registered the function for this use: it takes a predefined type, the place of a number, and its state.
+                // SAFETY: the program registered the function for this use: it takes a predefined type, the place of a
+                // number, and its state.
                 let code = unsafe { (user.1.extent)(basic.handle(), &raw mut extent, user.1.extra) };
                 let bytes = usize::try_from(extent).ok().filter(|_| code == abi::MPI_SUCCESS);
                 bytes.ok_or_else(|| {
@@ -255,8 +257,8 @@ impl Representation {
         Ok(())
     }
 
-    /// Puts what was read where the elements lie: whole basic elements, or, where the program's functions convert, whole elements. Gives their
-    /// bytes in memory.
+    /// Puts what was read where the elements lie: whole basic elements, or, where the program's functions convert,
+    /// whole elements. Gives their bytes in memory.
     pub(super) fn decode(&self, elements: &Elements, from: &mut [u8]) -> Result<u64> {
         match self {
             Self::Native | Self::Internal => elements.unpack(0, from),
@@ -273,7 +275,8 @@ impl Representation {
         Ok(self.native_bytes(elements, from.len() as u64))
     }
 
-    /// The bytes in memory of what is whole in so many bytes of the file: basic elements, or, where the program's functions convert, elements.
+    /// The bytes in memory of what is whole in so many bytes of the file: basic elements, or, where the program's
+    /// functions convert, elements.
     pub(super) fn native_bytes(&self, elements: &Elements, bytes: u64) -> u64 {
         let datatype = elements.datatype();
         match self {

@@ -219,9 +219,11 @@ pub(super) fn has_offsets(fd: impl AsFd) -> bool {
     fs::tell(fd).is_ok()
 }
 
-/// Writes to a pipe or the like. If nobody reads from it any more, that is an error, where the signal that comes with it would end the program.
+/// Writes to a pipe or the like. If nobody reads from it any more, that is an error, where the signal that comes with
+/// it would end the program.
 fn write_to_stream(fd: BorrowedFd<'_>, from: &[u8]) -> rustix::io::Result<usize> {
-    // SAFETY: fills sets of signals, and changes the mask of this thread, to which the system sends this signal; then it puts the old one back.
+    // SAFETY: fills sets of signals, and changes the mask of this thread, to which the system sends this signal; then
+    // it puts the old one back.
     unsafe {
         let (mut broken, mut old, mut pending) =
             (core::mem::zeroed(), core::mem::zeroed(), core::mem::zeroed());
@@ -288,8 +290,8 @@ impl Descriptor {
         fd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether moving these bytes waits for no storage device and for nobody: what is written goes to the page cache, and what is read is there,
-    /// as far as its first and last byte tell.
+    /// Whether moving these bytes waits for no storage device and for nobody: what is written goes to the page cache,
+    /// and what is read is there, as far as its first and last byte tell.
     pub fn is_in_memory(&self, direction: Direction, offset: u64, len: u64) -> bool {
         let cached = |at| {
             let mut byte = [0];

@@ -1,16 +1,19 @@
-//! Collective accesses of many short runs: through a buffer in the shared heap of the job of the member of rank 0, so that few long accesses reach the file.
+//! Collective accesses of many short runs: through a buffer in the shared heap of the job of the member of rank 0, so
+//! that few long accesses reach the file.
 //!
-//! The file between the first and the last byte of all members is taken window by window. To write, every member copies its bytes into the
-//! buffer; then each member writes a part of the window, all runs in it that anybody has filled. To read, each member reads a part; then every
-//! member copies its bytes out. So each byte is copied once between the program's memory and the buffer, and once by the kernel.
+//! The file between the first and the last byte of all members is taken window by window. To write, every member copies
+//! its bytes into the buffer; then each member writes a part of the window, all runs in it that anybody has filled. To
+//! read, each member reads a part; then every member copies its bytes out. So each byte is copied once between the
+//! program's memory and the buffer, and once by the kernel.
 //!
-//! Where the two writes before have filled all of the span, the pages are there, and what is left is to copy: then each member writes by itself,
-//! through its mapping. That copies each byte once, and carries none from one CPU to another. The first write of a span is made through the
-//! buffer, for to make new pages ready for a mapping takes longer than to write them.
+//! Where the two writes before have filled all of the span, the pages are there, and what is left is to copy: then each
+//! member writes by itself, through its mapping. That copies each byte once, and carries none from one CPU to another.
+//! The first write of a span is made through the buffer, for to make new pages ready for a mapping takes longer than to
+//! write them.
 //!
-//! - **Two-phase rule 1.** While members copy in or out, a member's bytes of the buffer are its own (in writing, bytes that two members write are
-//!   either's), and so is its map; while the window is read or written, a member's part of the buffer and of all maps is its own. Barriers
-//!   separate the two.
+//! - **Two-phase rule 1.** While members copy in or out, a member's bytes of the buffer are its own (in writing, bytes
+//!   that two members write are either's), and so is its map; while the window is read or written, a member's part of
+//!   the buffer and of all maps is its own. Barriers separate the two.
 
 use super::access::{Access, Direction, Elements, Transfer};
 use super::file::File;
@@ -31,7 +34,8 @@ use rustix::io::Errno;
 const SHORT: i64 = 1 << 15;
 /// Runs that a member must have on average, so that there is something to gain.
 const MANY: i64 = 4;
-/// The file between first and last byte may be so many times what is written: runs that do not become long ones are written by each member alone.
+/// The file between first and last byte may be so many times what is written: runs that do not become long ones are
+/// written by each member alone.
 const SPARSE_WRITE: i64 = 2;
 /// The same for reading, where each byte in between is read once instead of by every member.
 const SPARSE_READ: i64 = 4;
@@ -190,8 +194,8 @@ fn filled(words: &[u64], base: usize, mut run: impl FnMut(usize, usize)) {
 }
 
 impl File {
-    /// Performs an access in which all members take part; `None` if it is better performed by each member alone, which all find alike. `own` is
-    /// an error of this member's arguments, or its access.
+    /// Performs an access in which all members take part; `None` if it is better performed by each member alone, which
+    /// all find alike. `own` is an error of this member's arguments, or its access.
     pub(super) fn two_phase(
         &self,
         engine: &Engine,
@@ -267,7 +271,8 @@ impl File {
         Ok((agreed && bytes > 0 && pays).then_some(plan))
     }
 
-    /// Makes the buffer, which the member of rank 0 allocates, for accesses of so many bytes of the file; `None` if there is no room for it.
+    /// Makes the buffer, which the member of rank 0 allocates, for accesses of so many bytes of the file; `None` if
+    /// there is no room for it.
     fn make_buffer(&self, engine: &Engine, span: u64) -> Result<Option<SharedBuffer>> {
         let members = self.comm.size() as usize;
         let mut extent = None;

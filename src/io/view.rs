@@ -193,8 +193,8 @@ impl View {
         self.offset_of(self.position(offset)?).map(|offset| offset as i64)
     }
 
-    /// The part of the file, as first byte and end, that has all of `bytes` bytes from position `at` on, for which [`check`](Self::check) has been
-    /// asked; there is at least one.
+    /// The part of the file, as first byte and end, that has all of `bytes` bytes from position `at` on, for which
+    /// [`check`](Self::check) has been asked; there is at least one.
     ///
     /// # Errors
     /// As for [`offset_of`](Self::offset_of).

@@ -47,8 +47,8 @@ pub trait MatchKey: Copy + Debug {
     /// The bits that each class of pattern compares: one source and one tag (all bits), any source, any tag, both any. The last has
     /// one bit at most.
     const CARES: [Self::Word; 4];
-    /// Whether the first three of [`CARES`](Self::CARES) are only what a queue begins with: a class that is not in use then becomes that of a
-    /// pattern which has none.
+    /// Whether the first three of [`CARES`](Self::CARES) are only what a queue begins with: a class that is not in use
+    /// then becomes that of a pattern which has none.
     const LEARNS: bool = false;
     /// Returns the key as one integer. Two keys are equal exactly if their words are.
     fn word(&self) -> Self::Word;

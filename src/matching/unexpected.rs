@@ -23,8 +23,8 @@ pub struct UnexpectedQueue<T, P: MatchPattern = Pattern> {
     met: u64,
     slab: EntrySlab<KeyOf<P>, T, CLASSES>,
     classes: Classes<KeyOf<P>>,
-    /// The classes that the deep form files by: the whole order always, the exact one too unless classes are learned, the others from the first
-    /// search that needs them.
+    /// The classes that the deep form files by: the whole order always, the exact one too unless classes are learned,
+    /// the others from the first search that needs them.
     filed_by: [bool; CLASSES],
     next_seq: u64,
 }

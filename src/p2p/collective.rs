@@ -104,8 +104,8 @@ impl Engine {
         })
     }
 
-    /// Waits for such a message of any length and receives it, unless `instead` gives something first, which it is asked for whenever something has
-    /// happened.
+    /// Waits for such a message of any length and receives it, unless `instead` gives something first, which it is
+    /// asked for whenever something has happened.
     ///
     /// # Errors
     ///

@@ -6,8 +6,9 @@ use crate::engine::{Data, Engine, Mode, Ref};
 use crate::error::Result;
 
 impl Engine {
-    /// Starts a receive and a standard send: both or, on an error, neither. A receive that has begun may have taken a message, which must not be lost
-    /// because the send has no request or no ring: so these are had first. Returns the requests of the send and of the receive.
+    /// Starts a receive and a standard send: both or, on an error, neither. A receive that has begun may have taken a
+    /// message, which must not be lost because the send has no request or no ring: so these are had first. Returns the
+    /// requests of the send and of the receive.
     ///
     /// # Errors
     ///

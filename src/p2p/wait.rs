@@ -34,8 +34,8 @@ impl Engine {
         if self.is_over_at_once(request) { Ok(()) } else { self.wait_for_end(request) }
     }
 
-    /// As [`Self::wait_complete`], for a request that nobody can wait for again: a receive from any source that would wait for deaths to be acknowledged is
-    /// over, and has failed.
+    /// As [`Self::wait_complete`], for a request that nobody can wait for again: a receive from any source that would
+    /// wait for deaths to be acknowledged is over, and has failed.
     ///
     /// # Errors
     ///

@@ -59,7 +59,8 @@ impl Partitions {
             // SAFETY: these bytes are in the buffer, and `to` has room for `len`, as the caller promises.
             None => unsafe { crate::arch::copy_long(self.addr.wrapping_add(from), to, len) },
             Some(datatype) => {
-                // SAFETY: the buffer has these bytes of its data, and `to` room for `len`, as the caller promises; nobody else accesses those now (partition rule 1).
+                // SAFETY: the buffer has these bytes of its data, and `to` room for `len`, as the caller promises;
+                // nobody else accesses those now (partition rule 1).
                 unsafe {
                     let to = core::slice::from_raw_parts_mut(to, len);
                     datatype.pack(self.count, self.addr, from, to);
@@ -77,7 +78,8 @@ impl Partitions {
             // SAFETY: these bytes are in the buffer, and `from` has `len`, as the caller promises.
             None => unsafe { crate::arch::copy_long(from, self.addr.wrapping_add(at), len) },
             Some(datatype) => {
-                // SAFETY: the buffer has these bytes of its data, and `from` has `len`, as the caller promises; nobody writes those now (partition rule 1).
+                // SAFETY: the buffer has these bytes of its data, and `from` has `len`, as the caller promises; nobody
+                // writes those now (partition rule 1).
                 unsafe {
                     let from = core::slice::from_raw_parts(from, len);
                     datatype.unpack(self.count, self.addr, at, from);

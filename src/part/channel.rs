@@ -54,9 +54,10 @@ fn head(number: usize) -> Option<usize> {
 }
 
 impl Channel {
-    /// Makes the memory for a receive of `number` partitions of `each` bytes, into the run of bytes at `buffer` if that is where the
-    /// sender can write. Of private memory it cannot: two copies, one at each side, are faster than one by the kernel (16 partitions of 64 KiB
-    /// that one thread marks as ready: 30 GB/s against 7.6). Returns it with the message for the sender.
+    /// Makes the memory for a receive of `number` partitions of `each` bytes, into the run of bytes at `buffer` if that
+    /// is where the sender can write. Of private memory it cannot: two copies, one at each side, are faster than one by
+    /// the kernel (16 partitions of 64 KiB that one thread marks as ready: 30 GB/s against 7.6). Returns it with the
+    /// message for the sender.
     pub fn make(
         engine: &Engine,
         (number, each): (usize, usize),
@@ -88,7 +89,8 @@ impl Channel {
         Ok((Self { words, number, each, landing, run: extent.granules() }, hello))
     }
 
-    /// A receive's message, checked: whatever it says, the sender writes into the shared heap of the receiver's job, or where ranks are threads.
+    /// A receive's message, checked: whatever it says, the sender writes into the shared heap of the receiver's job, or
+    /// where ranks are threads.
     pub fn join(heap: Option<Heap<'_>>, hello: &[u8; HELLO], same_process: bool) -> Result<Self> {
         let wrong = || Error::Intern("a partitioned receive names memory that is not there".into());
         let word = |at: usize| u64::from_ne_bytes(core::array::from_fn(|i| hello[at * 8 + i]));

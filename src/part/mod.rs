@@ -13,12 +13,14 @@
 //! | `send`, `receive` | the two requests |
 //! | `request_events` | what they tell listeners |
 //!
-//! - **Partition rule 1.** The sender writes data of a round only once the receiver has cleared that round, and nothing of it after it has
-//!   ended the round. The receiver reads a partition once all its bytes are counted, and clears the next round when it has read all. A receiver that
-//!   gives up takes that back, and waits for what the sender copies just now.
-//! - **Partition rule 2.** A partition's mark in the sender says how far it is in which round. The thread that moves it from "ready" to "taken" copies it.
-//! - **Partition rule 3.** The shared memory is freed by whichever of the two leaves last. The side that says that a round is over accesses it no more, for then its
-//!   request may leave.
+//! - **Partition rule 1.** The sender writes data of a round only once the receiver has cleared that round, and nothing
+//!   of it after it has ended the round. The receiver reads a partition once all its bytes are counted, and clears the
+//!   next round when it has read all. A receiver that gives up takes that back, and waits for what the sender copies
+//!   just now.
+//! - **Partition rule 2.** A partition's mark in the sender says how far it is in which round. The thread that moves it
+//!   from "ready" to "taken" copies it.
+//! - **Partition rule 3.** The shared memory is freed by whichever of the two leaves last. The side that says that a
+//!   round is over accesses it no more, for then its request may leave.
 
 pub mod words;
 

@@ -238,8 +238,8 @@ impl PartitionedReceive {
             {
                 self.clear(engine, world, channel, round + 1);
             }
-            // "partition received" edge, pairs with `is_over`. The last access to the channel was above: the program may now free the request, and
-            // with it the channel.
+            // "partition received" edge, pairs with `is_over`. The last access to the channel was above: the program
+            // may now free the request, and with it the channel.
             let taken = self.over.take(round);
             debug_assert!(taken, "nobody else takes the second step");
         }

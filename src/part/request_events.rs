@@ -177,7 +177,8 @@ impl RequestEvents {
         self.emit_request(engine, buffer, event);
     }
 
-    /// Emits the arrival of partitions of a receive that is observed; `is_here` returns how many bytes of a partition have come, once they have.
+    /// Emits the arrival of partitions of a receive that is observed; `is_here` returns how many bytes of a partition
+    /// have come, once they have.
     #[inline(always)]
     pub fn arrivals(
         &self,

@@ -316,8 +316,8 @@ impl PartitionedSend {
         engine.check_probe(self.events.comm.p2p(), self.world)
     }
 
-    /// Lets go of the request (MPI_Request_free). If the receiver has not answered yet, the request waits aside for that: the answer must not go to the
-    /// next send with this tag, and the memory that it names must be given back.
+    /// Lets go of the request (MPI_Request_free). If the receiver has not answered yet, the request waits aside for
+    /// that: the answer must not go to the next send with this tag, and the memory that it names must be given back.
     pub fn free(self: &Arc<Self>, engine: &Engine) {
         if self.is_active() && !self.is_over() {
             // It can no longer end, and the buffer is the program's again.

@@ -87,7 +87,8 @@ pub struct ArrivalCount(AtomicU64);
 impl ArrivalCount {
     /// The sender has written so many bytes of it.
     pub fn add(&self, bytes: u64) {
-        // Release: "partition arrival" edge, pairs with Acquire in `is`; a read-modify-write, so that a thread that sees the sum sees all parts of it.
+        // Release: "partition arrival" edge, pairs with Acquire in `is`; a read-modify-write, so that a thread that
+        // sees the sum sees all parts of it.
         self.0.fetch_add(bytes, Ordering::Release);
     }
 
@@ -99,8 +100,9 @@ impl ArrivalCount {
     }
 }
 
-/// How far a partition is: of the sender's, ready and then taken; of a receiver's that unpacks, taken and then unpacked. And how far the end of a
-/// receiver's round is: claimed by one thread, and then over. Twice the round, plus one for the second step.
+/// How far a partition is: of the sender's, ready and then taken; of a receiver's that unpacks, taken and then
+/// unpacked. And how far the end of a receiver's round is: claimed by one thread, and then over. Twice the round, plus
+/// one for the second step.
 #[derive(Debug, Default)]
 pub struct Mark(AtomicU64);
 
@@ -108,7 +110,8 @@ impl Mark {
     /// Takes the first step of `round`. Returns whether nobody had taken it.
     #[must_use]
     pub fn step(&self, round: u64) -> bool {
-        // AcqRel: "partition mark" edge, pairs with Acquire in `take` and `is_over`: what the caller stored in the buffer is there for who copies.
+        // AcqRel: "partition mark" edge, pairs with Acquire in `take` and `is_over`: what the caller stored in the
+        // buffer is there for who copies.
         self.0.fetch_max(2 * round, Ordering::AcqRel) < 2 * round
     }
 
@@ -129,8 +132,9 @@ impl Mark {
     /// Takes the second step of `round`, if the first one has been taken. Returns whether the caller did (partition rule 2).
     #[must_use]
     pub fn take(&self, round: u64) -> bool {
-        // AcqRel: "partition mark" edge, pairs with Release in `step`; and with Acquire in `is_over`: what was unpacked is there. "partition received"
-        // edge, pairs with Acquire in `is_over`: the caller's last access to the shared memory has been made.
+        // AcqRel: "partition mark" edge, pairs with Release in `step`; and with Acquire in `is_over`: what was unpacked
+        // is there. "partition received" edge, pairs with Acquire in `is_over`: the caller's last access to the shared
+        // memory has been made.
         self.0.compare_exchange(2 * round, 2 * round + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 

@@ -99,8 +99,8 @@ impl Policy {
         }
     }
 
-    /// Reads the value of `--map-by`: core, slot, hwthread or ppr:N:node (pack), a region (round robin) or ppr:N:name (N ranks on each), with the
-    /// modifiers PE=n (width) and, without effect, OVERSUBSCRIBE, NOOVERSUBSCRIBE and SPAN.
+    /// Reads the value of `--map-by`: core, slot, hwthread or ppr:N:node (pack), a region (round robin) or ppr:N:name
+    /// (N ranks on each), with the modifiers PE=n (width) and, without effect, OVERSUBSCRIBE, NOOVERSUBSCRIBE and SPAN.
     ///
     /// # Errors
     /// [`Error::Other`] that lists what is possible.
@@ -227,8 +227,8 @@ const fn title(bind: Bind) -> &'static str {
     }
 }
 
-/// The first ranks to the first of the parts that are to have so many each, and so on; of `all` that ranks may be bound to, `width` to each rank in its
-/// part, or, if a part lies within one, that.
+/// The first ranks to the first of the parts that are to have so many each, and so on; of `all` that ranks may be bound
+/// to, `width` to each rank in its part, or, if a part lies within one, that.
 fn on_each(
     topology: &MachineTopology,
     ranks: u32,

@@ -150,8 +150,8 @@ impl MachineTopology {
         self.groups(|cpu| self.region_of(cpu, kind))
     }
 
-    /// A number that the CPUs of a region of this kind have in common. Where the kernel does not know the caches, those of the third level are those
-    /// of sockets, and the others those of cores.
+    /// A number that the CPUs of a region of this kind have in common. Where the kernel does not know the caches, those
+    /// of the third level are those of sockets, and the others those of cores.
     pub(super) fn region_of(&self, cpu: &Cpu, kind: Region) -> u32 {
         let (cache, otherwise) = match kind {
             Region::Socket => return cpu.socket,

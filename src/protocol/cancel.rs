@@ -142,8 +142,9 @@ impl Cancellation<'_> {
         Recall::Asked
     }
 
-    /// Takes the youngest message of that name out of what waits for room to `world`; gives the request that carries it. Older ones may have it, too:
-    /// a buffered send is over for the program while its data waits, and its request's number is used again.
+    /// Takes the youngest message of that name out of what waits for room to `world`; gives the request that carries
+    /// it. Older ones may have it, too: a buffered send is over for the program while its data waits, and its request's
+    /// number is used again.
     fn take_deferred(self, world: u32, id: u32) -> Result<Option<Ref>> {
         self.engine.transmit().with(world, |tx| {
             let found = tx.deferred.iter().rposition(|waiting| match waiting {

@@ -1,5 +1,5 @@
-//! A message on its way to its receive, and what there is of it when it comes: bytes of a record, fragments put together, an announcement, a
-//! send of this rank.
+//! A message on its way to its receive, and what there is of it when it comes: bytes of a record, fragments put
+//! together, an announcement, a send of this rank.
 
 use crate::engine::payload::copy_out;
 use crate::engine::{Body, Engine, Payload};

@@ -1,8 +1,9 @@
 //! A message meets its receive: the one path, for every protocol, from whichever side comes last.
 //!
-//! [`Delivery::match_posted`] looks for the receive of a message that has come, [`Delivery::claim`] for the message of a receive that begins;
-//! [`Delivery::deliver`] copies and completes. What is known at compile time ([`crate::engine::specialization`]) leaves of them the few steps
-//! of the fast path: the functions that say `Unlocked` and `Unobserved` are that path, and no other text of it exists.
+//! [`Delivery::match_posted`] looks for the receive of a message that has come, [`Delivery::claim`] for the message of
+//! a receive that begins; [`Delivery::deliver`] copies and completes. What is known at compile time
+//! ([`crate::engine::specialization`]) leaves of them the few steps of the fast path: the functions that say `Unlocked`
+//! and `Unobserved` are that path, and no other text of it exists.
 
 use super::content::{Arrival, Content, OwnedContent, protocol_of};
 use super::loopback::OwnSend;

@@ -196,8 +196,9 @@ impl Eager<'_> {
         let known =
             if L::shared(self.engine) || tally.context_id != header.context { None } else { tally.context };
         let Some(context) = known.or_else(|| self.turn_to(tally, header.context)) else { return false };
-        // SAFETY: an open context: closed ones go only when their communicator is freed here, which a message for it must not outlive (MPI 5.0
-        // §7.4.3); and one that is known has been there since the last message, for no request has been let go of.
+        // SAFETY: an open context: closed ones go only when their communicator is freed here, which a message for it
+        // must not outlive (MPI 5.0 §7.4.3); and one that is known has been there since the last message, for no
+        // request has been let go of.
         let context = unsafe { context.as_ref() };
         let message = Arrival::of(from, header, data);
         let envelope = message.envelope;
@@ -214,8 +215,8 @@ impl Eager<'_> {
     fn turn_to(self, tally: &mut Tally, context_id: u32) -> Option<NonNull<MatchContext>> {
         self.engine.delivery().settle(tally);
         let context = self.engine.contexts.get(context_id)?;
-        // SAFETY: an open context: closed ones go only when their communicator is freed here, which a message for it must not outlive (MPI 5.0
-        // §7.4.3).
+        // SAFETY: an open context: closed ones go only when their communicator is freed here, which a message for it
+        // must not outlive (MPI 5.0 §7.4.3).
         if unsafe { context.as_ref() }.observed() {
             return None;
         }

@@ -15,8 +15,9 @@ use crate::engine::specialization::{AsStarted, Locking};
 use crate::engine::{Body, Deferred, Engine, MatchContext, Ref, RequestOperation, Stage, Trouble};
 use crate::error::Error;
 
-/// Tags of the messages of collective operations, on the collective context: those of [`crate::coll::Purpose`] and of nonblocking operations. Not
-/// those of the service of windows, of leaving the job, of making a communicator of some members, and of partitioned requests.
+/// Tags of the messages of collective operations, on the collective context: those of [`crate::coll::Purpose`] and of
+/// nonblocking operations. Not those of the service of windows, of leaving the job, of making a communicator of some
+/// members, and of partitioned requests.
 fn is_collective(tag: i32) -> bool {
     (1..1 << 10).contains(&tag) || (1 << 20..1 << 21).contains(&tag)
 }

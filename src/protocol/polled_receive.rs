@@ -97,7 +97,8 @@ impl PolledReceive<'_> {
             self.engine,
             Wanted::<ANY>::from(world),
             move |header, len| wanted.matches(header, len),
-            // SAFETY: the buffer is valid, as the caller says; the length was wanted, so it is at most `room`; the ring is none of the buffer.
+            // SAFETY: the buffer is valid, as the caller says; the length was wanted, so it is at most `room`; the ring
+            // is none of the buffer.
             move |data| unsafe { copy_out(data, wanted.addr) },
         );
         match polled {

@@ -18,8 +18,8 @@
 //! | `Cancel` | sender → receiver | the sender | – |
 //! | `CancelReply` | receiver → sender | the sender | 1 if the message was still unmatched |
 //!
-//! A peer's bytes become a [`DecodedRecord`] here, once. What a record names (a request, a place in the shared heap, a size that must fit) is checked
-//! by the protocol that it is for, where it looks that up.
+//! A peer's bytes become a [`DecodedRecord`] here, once. What a record names (a request, a place in the shared heap, a
+//! size that must fit) is checked by the protocol that it is for, where it looks that up.
 
 use crate::engine::{CONTROL_BYTES, ControlPayload, Rts};
 
@@ -102,7 +102,8 @@ pub(crate) enum Control {
     First {
         total: u64,
     },
-    /// Clear to copy to `place` of the shared heap: the first `total` bytes of the message (turn 0), or what the sender claims of them in that turn.
+    /// Clear to copy to `place` of the shared heap: the first `total` bytes of the message (turn 0), or what the sender
+    /// claims of them in that turn.
     HeapCts {
         receiver: u32,
         place: u64,

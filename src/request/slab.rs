@@ -140,8 +140,8 @@ pub struct Slab<B> {
     hands: [CachePadded<Hand<B>>; THREAD_SLOTS],
 }
 
-/// Free slots at hand for the threads of a thread slot. Those of an owned thread slot are the owner's alone (thread slot rule 1); the locks of the others
-/// come before that of the common list, and nobody takes two of them at once.
+/// Free slots at hand for the threads of a thread slot. Those of an owned thread slot are the owner's alone (thread
+/// slot rule 1); the locks of the others come before that of the common list, and nobody takes two of them at once.
 #[derive(Debug)]
 struct Hand<B> {
     slots: ConditionalLock<Vec<Ref<B>>>,
@@ -229,7 +229,8 @@ impl<B: Default> Slab<B> {
         Some(taken)
     }
 
-    /// All slots are alive, or at hand for other threads. What owners of thread slots have at hand, a few hundred of millions, stays with them.
+    /// All slots are alive, or at hand for other threads. What owners of thread slots have at hand, a few hundred of
+    /// millions, stays with them.
     #[cold]
     fn take_from_others(&self) -> Option<Ref<B>> {
         self.hands[OWNED_SLOTS..].iter().find_map(|hand| hand.run(true, Vec::pop))

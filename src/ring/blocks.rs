@@ -1,13 +1,15 @@
 //! Blocks: memory for payloads that two ranks pass to and fro.
 //!
-//! A store to a line that another core has read last waits for that core; a store to a line that this core has read last does not. So who answers a
-//! message writes the answer where it has just read the message.
+//! A store to a line that another core has read last waits for that core; a store to a line that this core has read
+//! last does not. So who answers a message writes the answer where it has just read the message.
 //!
 //! Behind the bulk area of each ring lie its blocks, and those of the two rings between a pair of ranks are one set.
 //!
-//! - **Block rule 1.** A block belongs to one of the two ranks, which alone reads and writes it: at first to the producer of the ring behind whose bulk area it lies. A record
-//!   whose payload lies in a block gives it to the consumer of that record (edge 1).
-//! - **Block rule 2.** Within a rank, the producer takes blocks and the consumer puts there what it has read (edge 12): each under `&mut` (ring rule 4), not both under one lock.
+//! - **Block rule 1.** A block belongs to one of the two ranks, which alone reads and writes it: at first to the
+//!   producer of the ring behind whose bulk area it lies. A record whose payload lies in a block gives it to the
+//!   consumer of that record (edge 1).
+//! - **Block rule 2.** Within a rank, the producer takes blocks and the consumer puts there what it has read (edge 12):
+//!   each under `&mut` (ring rule 4), not both under one lock.
 //! - **Block rule 3.** A rank that has no block sends through the bulk area; nobody waits for a block. So a stream in one
 //!   direction takes the bulk area, which is larger, as soon as the receiver has all blocks, and keeps them for what it sends
 //!   itself.
@@ -51,8 +53,9 @@ pub struct Blocks<S> {
 }
 
 impl<S: Storage> Blocks<S> {
-    /// The blocks of the rings to and from a peer, for payloads of `from` bytes or more: those of the ring to the peer but for what an earlier process at this rank's place has
-    /// given away. It may come back before this one sends. Only the control words of that ring are read.
+    /// The blocks of the rings to and from a peer, for payloads of `from` bytes or more: those of the ring to the peer
+    /// but for what an earlier process at this rank's place has given away. It may come back before this one sends.
+    /// Only the control words of that ring are read.
     pub fn new(outgoing: S, incoming: S, from: usize) -> Arc<Self> {
         // Relaxed: a process that has retired has ended before this process was started.
         let given = outgoing.control().producer.blocks.load(Ordering::Relaxed);
@@ -68,7 +71,8 @@ impl<S: Storage> Blocks<S> {
         self.owned.fetch_or((all & kept) << INCOMING, Ordering::Relaxed);
     }
 
-    /// The bits of the outgoing ring's blocks that the peer has, and of the incoming ring's that this rank has: for a later process at this rank's place.
+    /// The bits of the outgoing ring's blocks that the peer has, and of the incoming ring's that this rank has: for a
+    /// later process at this rank's place.
     pub(super) fn left(&self) -> (u32, u32) {
         // Relaxed: who leaves them does nothing else.
         let owned = self.owned.load(Ordering::Relaxed);

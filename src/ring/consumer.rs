@@ -71,8 +71,8 @@ impl<S: Storage> Consumer<S> {
         Self { blocks: Some(blocks), ..self }
     }
 
-    /// Returns all credit, which leaves to a later consumer where it is to go on, and has producers notify. This one may go on, too, and retire
-    /// again.
+    /// Returns all credit, which leaves to a later consumer where it is to go on, and has producers notify. This one
+    /// may go on, too, and retire again.
     pub fn retire(&mut self) {
         self.publish_heads();
         if let Some(blocks) = &self.blocks {
@@ -256,8 +256,9 @@ impl<S: Storage> Consumer<S> {
             _ => (&self.storage, (start & (capacity as u64 - 1)) as usize),
         };
         let result = ring.read_bulk(at, len, |bytes| {
-            // SAFETY: `read_bulk` gives `len` valid bytes: `len` was checked against the block, ours by block rule 1; or against the area, within which `place` keeps
-            // them, and by ring rule 2 they are ours to read until `publish`.
+            // SAFETY: `read_bulk` gives `len` valid bytes: `len` was checked against the block, ours by block rule 1;
+            // or against the area, within which `place` keeps them, and by ring rule 2 they are ours to read until
+            // `publish`.
             f(&envelope, unsafe { core::slice::from_raw_parts(bytes, len) })
         });
         match (&self.blocks, block) {

@@ -52,7 +52,8 @@ pub struct ProducerWords {
     pub blocks: AtomicU32,
 }
 
-/// A position that an end of a ring has left behind. Nobody gets near the largest; what else lies there is no position, and counts as the first.
+/// A position that an end of a ring has left behind. Nobody gets near the largest; what else lies there is no position,
+/// and counts as the first.
 pub(super) fn resumed(position: u64, unit: usize) -> u64 {
     if position < 1 << 62 { position & !(unit as u64 - 1) } else { 0 }
 }

@@ -16,8 +16,8 @@ const LONG: usize = 2 << 10;
 const TIMED: u32 = 4;
 /// Of so many times one goes the other way, and is timed.
 const OTHER_WAY: u32 = 32;
-/// How many times as long a copy through the cache takes where it had better go past: readers take two to four times as long for lines that are in no cache, so that
-/// the writer has to gain more.
+/// How many times as long a copy through the cache takes where it had better go past: readers take two to four times as
+/// long for lines that are in no cache, so that the writer has to gain more.
 const COPY: u32 = 4;
 /// The same of data that is packed, which takes the writer longer in either way.
 const PACKED: u32 = 2;

@@ -126,8 +126,9 @@ impl<S: Storage> Producer<S> {
         self.bulk_free(end)
     }
 
-    /// As [`Self::try_push`], for at most [`INLINE`] payload bytes. `prefetch`: more records are about to come, so the line of a later one is prefetched. A store
-    /// waits in the processor for its line, and all stores behind it wait too.
+    /// As [`Self::try_push`], for at most [`INLINE`] payload bytes. `prefetch`: more records are about to come, so the
+    /// line of a later one is prefetched. A store waits in the processor for its line, and all stores behind it wait
+    /// too.
     ///
     /// # Panics
     ///
@@ -160,8 +161,8 @@ impl<S: Storage> Producer<S> {
         self.storage.prefetch_write((place + PREFETCH_DISTANCE) & (self.storage.cells() - 1));
     }
 
-    /// As [`Self::try_push_inline`], for more than [`INLINE`] payload bytes. Not rare, but callers say that it is ([`cold_path`]): registers that live
-    /// across the call must not be spilled where there is no call.
+    /// As [`Self::try_push_inline`], for more than [`INLINE`] payload bytes. Not rare, but callers say that it is
+    /// ([`cold_path`]): registers that live across the call must not be spilled where there is no call.
     ///
     /// # Panics
     ///
@@ -189,8 +190,9 @@ impl<S: Storage> Producer<S> {
             _ => (&self.storage, (start & (capacity as u64 - 1)) as usize),
         };
         ring.write_bulk(at, len, |to| {
-            // SAFETY: `write_bulk` gives `len` valid bytes: `take` keeps `len` within the block, which is ours alone by block rule 1; or `place` keeps
-            // `at + len` within the area, ours alone by ring rule 1: `bulk_free` found all of it behind the consumer's published head.
+            // SAFETY: `write_bulk` gives `len` valid bytes: `take` keeps `len` within the block, which is ours alone by
+            // block rule 1; or `place` keeps `at + len` within the area, ours alone by ring rule 1: `bulk_free` found
+            // all of it behind the consumer's published head.
             let to = unsafe { core::slice::from_raw_parts_mut(to, len) };
             // A block has been read by this end, so a store to it waits for nobody.
             let times = block.is_none().then_some(&self.times);
@@ -235,7 +237,8 @@ impl<S: Storage> Producer<S> {
     #[inline(always)]
     fn commit(&mut self, place: usize, kind: u8, len: usize) {
         let word = record::commit_word(self.tail, kind, len);
-        // Release: edge 1, pairs with Acquire in `Consumer::poll_if`, `poll_batch` and `check_ahead`, publishes the cell and its bulk bytes or block.
+        // Release: edge 1, pairs with Acquire in `Consumer::poll_if`, `poll_batch` and `check_ahead`, publishes the
+        // cell and its bulk bytes or block.
         self.storage.commit(place).store(word, Ordering::Release);
         self.tail += 1;
     }
@@ -275,7 +278,8 @@ impl<S: Storage> Producer<S> {
     }
 
     /// Whether the consumer must be notified of what was committed so far (ring rule 7). The caller has executed
-    /// [`crate::sync::AsymmetricFence::light_barrier`] between the commit and this call (doorbell rule 1), and notifies if that asks for it.
+    /// [`crate::sync::AsymmetricFence::light_barrier`] between the commit and this call (doorbell rule 1), and notifies
+    /// if that asks for it.
     #[inline(always)]
     pub fn must_notify(&self) -> bool {
         let notification = &self.storage.control().consumer.notification;

@@ -77,7 +77,8 @@ impl<'a> Room<'a> {
         Room { bytes: &mut self.bytes[at..][..len], ..*self }
     }
 
-    /// Fills the room with packed data: `pack(at, bytes)` packs `bytes`, which begin at byte `at` of it. Past the cache it goes block by block.
+    /// Fills the room with packed data: `pack(at, bytes)` packs `bytes`, which begin at byte `at` of it. Past the cache
+    /// it goes block by block.
     #[inline]
     pub fn fill_packed(&mut self, pack: impl Fn(usize, &mut [u8])) {
         let Some(times) = self.times else { return pack(0, self) };

@@ -94,7 +94,8 @@ impl<'a> Update<'a> {
         }
     }
 
-    /// Updates a target's elements by packed ones (none for MPI_NO_OP), and puts what they were into `old`, packed: also of elements for which there is no new one.
+    /// Updates a target's elements by packed ones (none for MPI_NO_OP), and puts what they were into `old`, packed:
+    /// also of elements for which there is no new one.
     ///
     /// # Errors
     /// Those of the kernel for private memory; [`Error::RankFailed`] if the job ends while another has a lock.
@@ -157,8 +158,8 @@ impl<'a> Update<'a> {
         Ok(())
     }
 
-    /// The elements of a target's from byte `from` of the packed ones on, not beyond `stop`, that begin in one block and lie one behind the other; of pairs
-    /// only one, which may have a gap within, that no run has.
+    /// The elements of a target's from byte `from` of the packed ones on, not beyond `stop`, that begin in one block
+    /// and lie one behind the other; of pairs only one, which may have a gap within, that no run has.
     fn piece(self, target: TargetElements<'_>, from: usize, stop: usize) -> Piece {
         let (at, len) = target.datatype.locate(from, stop);
         let key = target.spot.key.wrapping_add_signed(at as i64);
@@ -172,8 +173,8 @@ impl<'a> Update<'a> {
         Piece { block: key / BLOCK, at, len }
     }
 
-    /// The end, not beyond `stop`, of the elements from a piece at byte `from` of the packed ones on that begin in the same block; and the piece
-    /// behind it, if that has been looked at.
+    /// The end, not beyond `stop`, of the elements from a piece at byte `from` of the packed ones on that begin in the
+    /// same block; and the piece behind it, if that has been looked at.
     fn end_in_block(
         self,
         target: TargetElements<'_>,
@@ -206,7 +207,8 @@ impl<'a> Update<'a> {
         (end, None)
     }
 
-    /// Updates elements from byte `from` of the packed ones on, as many as `staged` has room for, whose lock is held: all are read, reduced and written back.
+    /// Updates elements from byte `from` of the packed ones on, as many as `staged` has room for, whose lock is held:
+    /// all are read, reduced and written back.
     fn together(
         self,
         remote: Remote<'_>,
@@ -241,7 +243,8 @@ impl<'a> Update<'a> {
         }
     }
 
-    /// Updates the first `bytes` bytes of elements that lie one behind the other from `spot` on. What lies behind the last new element is fetched alone.
+    /// Updates the first `bytes` bytes of elements that lie one behind the other from `spot` on. What lies behind the
+    /// last new element is fetched alone.
     fn stretch(
         self,
         remote: Remote<'_>,
@@ -343,7 +346,8 @@ impl<'a> Update<'a> {
                     unsafe { core::ptr::copy_nonoverlapping(new.as_ptr(), addr, len) };
                     Ok(())
                 }
-                // SAFETY: `len` bytes of whole elements on both sides, which kernels take at any address; those in the window are changed under their lock.
+                // SAFETY: `len` bytes of whole elements on both sides, which kernels take at any address; those in the
+                // window are changed under their lock.
                 Some(new) => unsafe { self.op.apply_basic(basic, new.as_ptr(), addr, len / basic.size()) },
             };
         }

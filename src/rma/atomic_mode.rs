@@ -5,7 +5,8 @@
 //!
 //! - **Atomic mode rule 1.** A rank performs an instruction on a window's memory only between [`AtomicMode::enter`] and the drop of what
 //!   that returns, and from one thread at a time.
-//! - **Atomic mode rule 2.** A rank takes a lock only after it has seen the mode closed: it has announced so, and seen every rank's mark clear.
+//! - **Atomic mode rule 2.** A rank takes a lock only after it has seen the mode closed: it has announced so, and seen
+//!   every rank's mark clear.
 
 use crate::sync::{AsymmetricFence, AtomicU32, Ordering};
 

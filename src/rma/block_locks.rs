@@ -1,8 +1,8 @@
 //! How accumulates exclude each other: one value by an instruction of the processor's, many under the locks of the blocks that they lie in.
 //!
-//! One table for the whole job, in the shared heap, so that operations through different windows over the same memory exclude each other, also
-//! those of processes of another job, which have places in this one.
-//! A lock is held for as long as one block is reduced, so a rank that waits for it spins, and yields.
+//! One table for the whole job, in the shared heap, so that operations through different windows over the same memory
+//! exclude each other, also those of processes of another job, which have places in this one. A lock is held for as
+//! long as one block is reduced, so a rank that waits for it spins, and yields.
 
 use super::atomic_mode::{AtomicMode, Entered, Mark};
 use crate::arch::clock::now;

@@ -68,8 +68,8 @@ pub struct MemberWords {
     holder: AtomicU32,
     /// How often an origin has ended an access epoch for which the member was exposed (MPI_Win_complete).
     pub completed: EpochCount,
-    /// Whether the member sleeps until a target has exposed its memory to it, and until its origins have completed: a mark each, because it may be in an access epoch and
-    /// in an exposure epoch at once, in two threads.
+    /// Whether the member sleeps until a target has exposed its memory to it, and until its origins have completed: a
+    /// mark each, because it may be in an access epoch and in an exposure epoch at once, in two threads.
     asleep: AtomicU64,
 }
 
@@ -187,7 +187,8 @@ impl Control {
         assert!((rank as usize) < self.members);
         let words = self.members.div_ceil(64);
         let at = self.members * size_of::<MemberWords>() + rank as usize * words * size_of::<AtomicU64>();
-        // SAFETY: a row of marks for each member lies behind the members' records (`bytes`); zeros are unset marks; all accesses are atomic.
+        // SAFETY: a row of marks for each member lies behind the members' records (`bytes`); zeros are unset marks; all
+        // accesses are atomic.
         unsafe { core::slice::from_raw_parts(self.base.add(at).cast().as_ptr(), words) }
     }
 

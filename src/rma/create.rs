@@ -185,8 +185,8 @@ impl Window {
         Ok(unsafe { Control::over(words, members) })
     }
 
-    /// The jobs in whose shared heaps the members' memory lies, with the locks there: each in that of its own job, or, if their parts lie one
-    /// behind the other, in that of the member of rank 0.
+    /// The jobs in whose shared heaps the members' memory lies, with the locks there: each in that of its own job, or,
+    /// if their parts lie one behind the other, in that of the member of rank 0.
     fn homes(engine: &Engine, comm: &Comm, contiguous: bool) -> Result<Vec<(HomeJob, BlockLocks)>> {
         let first = comm.group().world_rank(0);
         let home = |world| {

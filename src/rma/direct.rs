@@ -81,7 +81,8 @@ impl DirectTarget<'_> {
     /// `to` is valid for writes of as many.
     #[inline(always)]
     pub unsafe fn get(self, to: *mut u8) {
-        // SAFETY: `to` has room for as many bytes, as the caller promises; the target's lie in a window that is mapped here (`Window::direct`).
+        // SAFETY: `to` has room for as many bytes, as the caller promises; the target's lie in a window that is mapped
+        // here (`Window::direct`).
         unsafe { copy(self.addr, to, self.len) };
     }
 
@@ -105,8 +106,8 @@ impl DirectTarget<'_> {
         Some(change(self.addr))
     }
 
-    /// Reduces one value of a predefined type with `new` by the operation of that handle, and puts what it was to `old` unless that is null.
-    /// `false` if locks have to be taken, or more than an instruction.
+    /// Reduces one value of a predefined type with `new` by the operation of that handle, and puts what it was to `old`
+    /// unless that is null. `false` if locks have to be taken, or more than an instruction.
     ///
     /// # Safety
     /// `new` is valid for reads of the value unless the operation is MPI_NO_OP, and `old` for writes unless it is null.

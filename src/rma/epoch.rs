@@ -114,7 +114,8 @@ impl Epochs {
         self.holds[rank as usize].store(hold as u8, Ordering::Relaxed);
     }
 
-    /// Whether an operation may access the memory of `rank`, a member. Of an epoch that begins with it, [`check_access`](Self::check_access) knows.
+    /// Whether an operation may access the memory of `rank`, a member. Of an epoch that begins with it,
+    /// [`check_access`](Self::check_access) knows.
     #[inline(always)]
     #[must_use]
     pub fn allows(&self, rank: u32) -> bool {
@@ -352,7 +353,8 @@ impl Epochs {
             return Err(wrong("an epoch of MPI_Win_post is open; end it with MPI_Win_wait"));
         }
         match self.access() {
-            // What a fence has opened, the barrier of MPI_Win_free closes; that the program should have done so, the checks of `--check` say.
+            // What a fence has opened, the barrier of MPI_Win_free closes; that the program should have done so, the
+            // checks of `--check` say.
             Access::Fence => Ok(()),
             _ => self.check_none(),
         }

@@ -5,8 +5,8 @@
 //!
 //! - **Window lock rule 1.** `write` counts the locks released. `read` counts the tickets of which all exclusive locks before are released:
 //!   a granted shared lock passes it on, and an exclusive one when it is released.
-//! - **Window lock rule 2.** Only the rank that holds the ticket that `read` or `write` has reached stores to that word: stores need no read-modify-write,
-//!   but for the `write` of shared locks, which are released in any order.
+//! - **Window lock rule 2.** Only the rank that holds the ticket that `read` or `write` has reached stores to that
+//!   word: stores need no read-modify-write, but for the `write` of shared locks, which are released in any order.
 
 use crate::sync::{AtomicU32, Ordering};
 

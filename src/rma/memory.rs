@@ -25,7 +25,8 @@ pub struct TargetMemory {
     pub unit: u64,
     /// Where it begins.
     pub start: Start,
-    /// Whose shared heap its places are of: its rank's own job, or, where parts of several ranks lie one behind the other, that of the window's rank 0.
+    /// Whose shared heap its places are of: its rank's own job, or, where parts of several ranks lie one behind the
+    /// other, that of the window's rank 0.
     home: HomeJob,
     /// The locks of accumulates there.
     pub(super) locks: BlockLocks,

@@ -1,8 +1,8 @@
 //! One-sided communication (MPI 5.0 §12): windows, epochs, put, get and accumulate.
 //!
-//! Every operation is performed by its origin, before the call returns. The target takes part in it only where its memory is private and the
-//! kernel lets no other process copy from and to it. So completion is a fence of the processor, and what is left are epochs: who may access
-//! what when.
+//! Every operation is performed by its origin, before the call returns. The target takes part in it only where its
+//! memory is private and the kernel lets no other process copy from and to it. So completion is a fence of the
+//! processor, and what is left are epochs: who may access what when.
 //!
 //! | file | what it defines |
 //! |---|---|

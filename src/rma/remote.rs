@@ -303,8 +303,8 @@ impl Service {
             }
             Some(Ask::Write { addr, len }) if self.serves(addr, len) => {
                 let to = core::ptr::with_exposed_provenance_mut(addr as usize);
-                // SAFETY: the bytes lie in memory that this rank has put into the window, which stays until the window is freed; members synchronise what
-                // they write (MPI 5.0 §12.7).
+                // SAFETY: the bytes lie in memory that this rank has put into the window, which stays until the window
+                // is freed; members synchronise what they write (MPI 5.0 §12.7).
                 let data = unsafe {
                     engine.coll_irecv(&self.comm, to, len as usize, origin, WRITTEN, Mode::Standard)
                 }?;

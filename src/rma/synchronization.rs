@@ -177,7 +177,8 @@ impl Window {
         self.epoch_event(Event::WinExposeEnd, None);
     }
 
-    /// MPI_Win_wait: waits until all for which MPI_Win_post exposed the memory have completed. Where one of them has died, the epoch is over.
+    /// MPI_Win_wait: waits until all for which MPI_Win_post exposed the memory have completed. Where one of them has
+    /// died, the epoch is over.
     ///
     /// # Errors
     /// [`Error::RmaSync`] without MPI_Win_post; [`Error::RankFailed`].
@@ -389,8 +390,8 @@ impl Window {
         })
     }
 
-    /// A program may call a function again and again until another rank has stored something. Some of these calls poll, so that messages make
-    /// progress meanwhile, and ranks that need the CPU get it.
+    /// A program may call a function again and again until another rank has stored something. Some of these calls poll,
+    /// so that messages make progress meanwhile, and ranks that need the CPU get it.
     #[inline(always)]
     fn poll_now_and_then(&self, engine: &Engine) -> Result<()> {
         // Relaxed: a call that is not counted is no harm.

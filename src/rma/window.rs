@@ -363,8 +363,9 @@ impl Window {
     /// MPI_Put.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] outside of an epoch; [`Error::RmaRange`] beyond the target's memory; [`Error::WinRank`]; [`Error::RmaTruncate`] if the
-    /// origin's elements are more than the target's; those of the kernel where the memory is private.
+    /// [`Error::RmaSync`] outside of an epoch; [`Error::RmaRange`] beyond the target's memory; [`Error::WinRank`];
+    /// [`Error::RmaTruncate`] if the origin's elements are more than the target's; those of the kernel where the memory
+    /// is private.
     pub fn put(&self, engine: &Engine, origin: InputBuffer<'_>, target: Target<'_>) -> Result<()> {
         let elements = self.elements(engine, target)?;
         let what = || OneSided { operation: RmaOperation::Put, origin: origin.parts(), target };

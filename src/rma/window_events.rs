@@ -275,8 +275,8 @@ impl Window {
         }
     }
 
-    /// Emits the event of a lock of one target, or of all; `id` is that of the call, and 0 if nobody listened when that began. `holder` was granted
-    /// the lock last.
+    /// Emits the event of a lock of one target, or of all; `id` is that of the call, and 0 if nobody listened when that
+    /// began. `holder` was granted the lock last.
     #[inline(always)]
     pub(super) fn lock_event(
         &self,

@@ -1,13 +1,14 @@
 //! Collective segments: the memory in which the members of a communicator meet for collectives.
 //!
-//! One member allocates a segment at their first collective operation and sends the others its number; it is free when the last member has released it.
+//! One member allocates a segment at their first collective operation and sends the others its number; it is free when
+//! the last member has released it.
 //!
-//! A freed segment keeps its memory for the next one that takes it, as long as all free ones together have less than [`IDLE_MEMORY`]: the kernel takes
-//! longer to find pages than most operations that use them.
+//! A freed segment keeps its memory for the next one that takes it, as long as all free ones together have less than
+//! [`IDLE_MEMORY`]: the kernel takes longer to find pages than most operations that use them.
 //!
-//! - **Segment rule 1.** The member that allocates a segment sets its count from zero to the number of members; each member that
-//!   releases it lowers the count by one. The last member gives the memory back, or counts it among that of free segments, before it makes the
-//!   count zero.
+//! - **Segment rule 1.** The member that allocates a segment sets its count from zero to the number of members; each
+//!   member that releases it lowers the count by one. The last member gives the memory back, or counts it among that of
+//!   free segments, before it makes the count zero.
 //! - **Segment rule 2.** A member touches a segment, and the record of its memory, only between learning its number and releasing it.
 //!   The member that allocates it clears the control part before it tells the number.
 
@@ -145,7 +146,8 @@ impl<'a> CollectiveSegments<'a> {
         }
     }
 
-    /// Frees a segment that no member uses, without its memory. If the kernel does not take the memory back, the segment stays in use for good.
+    /// Frees a segment that no member uses, without its memory. If the kernel does not take the memory back, the
+    /// segment stays in use for good.
     fn give_back(self, index: u32) {
         let layout = self.memory.layout();
         if self

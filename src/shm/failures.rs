@@ -1,14 +1,16 @@
 //! What is left when ranks die and the job goes on: revoked communicators, and agreement among the ranks that live.
 //!
-//! Who has died is in the roster, which the launcher alone writes: all ranks see the same deaths, in the same order. So an agreement needs no
-//! message. Each member votes in its own roster entry. A member that sees that each other one has voted, or is dead, proposes what follows from
-//! the votes, and the first proposal is the decision. Whoever has voted waits for that.
+//! Who has died is in the roster, which the launcher alone writes: all ranks see the same deaths, in the same order. So
+//! an agreement needs no message. Each member votes in its own roster entry. A member that sees that each other one has
+//! voted, or is dead, proposes what follows from the votes, and the first proposal is the decision. Whoever has voted
+//! waits for that.
 //!
-//! - **Agreement rule 1.** The agreements of a communicator are numbered, and a member votes in one only after it has seen the decision of the one
-//!   before. So the word of the decisions has the one before until the decision is made, and whoever has voted and lives finds it.
+//! - **Agreement rule 1.** The agreements of a communicator are numbered, and a member votes in one only after it has
+//!   seen the decision of the one before. So the word of the decisions has the one before until the decision is made,
+//!   and whoever has voted and lives finds it.
 //! - **Agreement rule 2.** A proposal replaces the word that was there before the votes were counted. Thus the first one counts.
-//! - **Agreement rule 3.** The words belong to a context id. Whoever allocates the id clears them before another rank hears of it. The id of a
-//!   communicator that is revoked is never free again: messages of it may still be under way.
+//! - **Agreement rule 3.** The words belong to a context id. Whoever allocates the id clears them before another rank
+//!   hears of it. The id of a communicator that is revoked is never free again: messages of it may still be under way.
 
 use super::memory::Memory;
 use super::roster::{Roster, RosterEntry};
@@ -127,8 +129,8 @@ impl<'a> Ballot<'a> {
             .then_some(Decision { small: (word >> 32) as u16, large: word as u32 })
     }
 
-    /// Makes the decision that follows from the votes of `members`, or returns the one that is made; `None` while a member that lives has not
-    /// voted. `propose` says what follows.
+    /// Makes the decision that follows from the votes of `members`, or returns the one that is made; `None` while a
+    /// member that lives has not voted. `propose` says what follows.
     ///
     /// # Errors
     /// Those of `propose`; [`Error::Intern`] if the word of the decision is one that no rank writes.
@@ -148,8 +150,8 @@ impl<'a> Ballot<'a> {
         };
         let own = propose(count)?;
         let word = u64::from(self.serial) << 48 | u64::from(own.small) << 32 | u64::from(own.large);
-        // AcqRel: "decision" edge, pairs with itself and with Acquire in `FailureWords::decision`: a thread that sees the decision sees what the
-        // proposer saw, the deaths among it.
+        // AcqRel: "decision" edge, pairs with itself and with Acquire in `FailureWords::decision`: a thread that sees
+        // the decision sees what the proposer saw, the deaths among it.
         match self.words.decision.compare_exchange(before, word, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Ok(Some(own)),
             Err(there) => {

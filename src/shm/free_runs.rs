@@ -1,5 +1,5 @@
-//! Runs of granules of the shared heap that a process has freed and keeps with their memory for a while: taking pages anew costs more than anything else
-//! that an allocation does.
+//! Runs of granules of the shared heap that a process has freed and keeps with their memory for a while: taking pages
+//! anew costs more than anything else that an allocation does.
 
 /// Most runs that are kept.
 pub const RUNS: usize = 128;
@@ -49,7 +49,8 @@ impl FreeRuns {
         run
     }
 
-    /// Keeps a run, if it has at most half of the `most` granules that are kept; calls `give_back` for the oldest that there is no more room for, or for the run itself.
+    /// Keeps a run, if it has at most half of the `most` granules that are kept; calls `give_back` for the oldest that
+    /// there is no more room for, or for the run itself.
     pub fn keep(&mut self, run: FreeRun, most: u64, mut give_back: impl FnMut(FreeRun)) {
         if run.granules > most / 2 {
             return give_back(run);

@@ -1,6 +1,7 @@
 //! Parts of the machine that this process is confined to (MPI 5.0 §9.1.2): those that all its CPUs belong to.
 //!
-//! The kernel says in `/sys` which CPUs belong to a part. That is read for one CPU of the process; the others are looked for in what it says.
+//! The kernel says in `/sys` which CPUs belong to a part. That is read for one CPU of the process; the others are
+//! looked for in what it says.
 
 use super::cpus::{affinity, affinity_of, parse_list};
 use std::fs;

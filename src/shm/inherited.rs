@@ -51,7 +51,8 @@ pub const GIVEN_APPNUM_VARIABLE: &str = "PERUSAL_APPNUM_GIVEN";
 /// Environment variable with the number of processes that were asked for of that program (`maxprocs` in MPI_INFO_ENV).
 pub const PROCESSES_VARIABLE: &str = "PERUSAL_MAXPROCS";
 
-/// Environment variable with the memory allocation kinds that a process was started to use: a value of the info key `mpi_memory_alloc_kinds`.
+/// Environment variable with the memory allocation kinds that a process was started to use: a value of the info key
+/// `mpi_memory_alloc_kinds`.
 pub const KINDS_VARIABLE: &str = "PERUSAL_MEMORY_ALLOC_KINDS";
 
 /// The memory that was mapped before the process joined the job.
@@ -137,8 +138,8 @@ impl JobWorld {
     }
 }
 
-/// The process that has spawned this one's world: its place, and the context id in which the two first ranks meet. `None` for a process that
-/// was not spawned.
+/// The process that has spawned this one's world: its place, and the context id in which the two first ranks meet.
+/// `None` for a process that was not spawned.
 ///
 /// # Errors
 /// [`Error::Segment`] if the variable is not as the launcher sets it.

@@ -186,8 +186,9 @@ impl Job {
         reachable.as_ref().is_none_or(|reachable| **reachable).then(copy)
     }
 
-    /// Returns the process id of `rank`, for reading and writing its memory. What the roster says is not believed (roster rule 4): a process
-    /// that has not mapped the job's memory is none of its ranks. `None` for such a one, and where the kernel does not tell.
+    /// Returns the process id of `rank`, for reading and writing its memory. What the roster says is not believed
+    /// (roster rule 4): a process that has not mapped the job's memory is none of its ranks. `None` for such a one, and
+    /// where the kernel does not tell.
     #[must_use]
     pub fn process_of(&self, rank: u32) -> Option<i32> {
         if self.are_threads() {

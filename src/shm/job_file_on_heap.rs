@@ -1,5 +1,5 @@
-//! What Miri has for the job's file, for it maps no files: zeroed memory on the heap, that of the shared heap included. The ranks of the job are
-//! threads.
+//! What Miri has for the job's file, for it maps no files: zeroed memory on the heap, that of the shared heap included.
+//! The ranks of the job are threads.
 
 use crate::limits::HUGE_PAGE;
 use crate::{Error, Result};

@@ -203,8 +203,8 @@ impl Memory {
         (0..self.places_in_use()).filter(|place| self.roster().entry(*place).guest().is_none()).count() as u32
     }
 
-    /// As [`Self::reserve_places`], for places some of which may have had processes: their telemetry begins anew. Their doorbells and rings stay
-    /// as the former processes have left them ([`crate::engine::Engine::retire`]).
+    /// As [`Self::reserve_places`], for places some of which may have had processes: their telemetry begins anew. Their
+    /// doorbells and rings stay as the former processes have left them ([`crate::engine::Engine::retire`]).
     ///
     /// # Errors
     /// As for [`Self::reserve_places`].
@@ -310,8 +310,8 @@ impl Memory {
         (self.segment.base().wrapping_add(at), self.layout.doorbell_size() as usize)
     }
 
-    /// Returns how many records the reader of a ring has taken, and how many of their bytes lay beside the cells: a sample, behind by a quarter of
-    /// the ring at most. It reads the file, so that a ring without memory gets none.
+    /// Returns how many records the reader of a ring has taken, and how many of their bytes lay beside the cells: a
+    /// sample, behind by a quarter of the ring at most. It reads the file, so that a ring without memory gets none.
     #[must_use]
     pub fn ring_heads(&self, from: u32, to: u32) -> Option<(u64, u64)> {
         use std::os::unix::fs::FileExt;

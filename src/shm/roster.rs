@@ -4,11 +4,13 @@
 //!   opens another session. Only the launcher declares a rank dead.
 //! - **Roster rule 2.** Dead is the last state; nothing leaves it.
 //! - **Roster rule 3.** Only the launcher writes the exit status.
-//! - **Roster rule 5.** The launcher writes which world a process belongs to, before it starts the process: the place of the world's first
-//!   rank; and which process it is to meet, until it has. A process counts the communicators through which it reaches other worlds. The death of a
-//!   process is an error for its own world, for whom it is to meet, and, if it reached out of its world, for every process that reaches out of its own.
-//! - **Roster rule 6.** A process that is spawned takes its place only when the launcher has started all of its world. Until then it has written
-//!   nothing into the job's memory, so its place is free again if the others cannot be started.
+//! - **Roster rule 5.** The launcher writes which world a process belongs to, before it starts the process: the place
+//!   of the world's first rank; and which process it is to meet, until it has. A process counts the communicators
+//!   through which it reaches other worlds. The death of a process is an error for its own world, for whom it is to
+//!   meet, and, if it reached out of its world, for every process that reaches out of its own.
+//! - **Roster rule 6.** A process that is spawned takes its place only when the launcher has started all of its world.
+//!   Until then it has written nothing into the job's memory, so its place is free again if the others cannot be
+//!   started.
 //! - **Roster rule 4.** Every rank can write every word, by mistake or on purpose: what is read here may end this job, and harms nobody
 //!   else. No process is signalled by a number from here.
 
@@ -133,7 +135,8 @@ pub fn names(ranks: &[u32]) -> String {
     }
 }
 
-/// One rank's entry over mapped bytes: state 0, pid 4, hold 8, exit known 12, exit 16, world 20, links 24, meets 28, death 32, copying 36, guest 40, sessions 52, votes 56.
+/// One rank's entry over mapped bytes: state 0, pid 4, hold 8, exit known 12, exit 16, world 20, links 24, meets 28,
+/// death 32, copying 36, guest 40, sessions 52, votes 56.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct RosterEntry {
@@ -265,8 +268,9 @@ impl RosterEntry {
         (self.state() == RankState::Dead).then(|| self.death.load(Ordering::Relaxed))
     }
 
-    /// Says that a thread of the rank is about to copy from or to the memory of others. The caller then asks whether anything has failed, and
-    /// copies only if not; whoever has noticed a failure may leave once [`Self::is_copying`] is false.
+    /// Says that a thread of the rank is about to copy from or to the memory of others. The caller then asks whether
+    /// anything has failed, and copies only if not; whoever has noticed a failure may leave once [`Self::is_copying`]
+    /// is false.
     pub fn begin_copying(&self) {
         self.copying.fetch_add(1, Ordering::Relaxed);
         // "copying" edge, pairs with the fence in `is_copying`: of a failure that the other has noticed and this store one is seen.
@@ -298,7 +302,8 @@ impl RosterEntry {
     /// Makes the entry that of a process of the world that begins at `world`, which the launcher is about to start for the process at the
     /// place `parent`.
     pub fn prepare(&self, world: u32, parent: u32) {
-        // Relaxed, all: starting the process orders these before all that it does; a rank that asks because of a death asks again and again.
+        // Relaxed, all: starting the process orders these before all that it does; a rank that asks because of a death
+        // asks again and again.
         self.state.store(RankState::Absent as u32, Ordering::Relaxed);
         self.pid.store(0, Ordering::Relaxed);
         self.exit_known.store(0, Ordering::Relaxed);
@@ -318,14 +323,15 @@ impl RosterEntry {
         &self.hold
     }
 
-    /// Takes the entry, which is that of rank `place`, out of a world that has ended: another one begins at the same place, and this process was none
-    /// of its.
+    /// Takes the entry, which is that of rank `place`, out of a world that has ended: another one begins at the same
+    /// place, and this process was none of its.
     pub fn leave_world(&self, place: u32) {
         // Relaxed: see `prepare`.
         self.world.store(place, Ordering::Relaxed);
     }
 
-    /// Makes the entry that of a process of another job, which has the place `place` there. Those of one job count as a world, which is called `world`.
+    /// Makes the entry that of a process of another job, which has the place `place` there. Those of one job count as a
+    /// world, which is called `world`.
     pub fn prepare_guest(&self, world: u32, (job, place): (u64, u32)) {
         self.prepare(world, 0);
         self.end_meeting();

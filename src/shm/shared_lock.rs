@@ -2,7 +2,8 @@
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// A lock in shared memory; zero is free, else it is held under that number. Its holder does a few dozen accesses and waits for nothing, so a thread that does not get it tries again.
+/// A lock in shared memory; zero is free, else it is held under that number. Its holder does a few dozen accesses and
+/// waits for nothing, so a thread that does not get it tries again.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct SharedLock(AtomicU32);
@@ -24,7 +25,8 @@ impl SharedLock {
 
     #[inline(always)]
     fn take_from(&self, holder: u32, number: u32) -> Option<SharedLockGuard<'_>> {
-        // Acquire: "shared lock" edge, pairs with Release in the drop of `SharedLockGuard`; a holder that has died has passed on what it saw.
+        // Acquire: "shared lock" edge, pairs with Release in the drop of `SharedLockGuard`; a holder that has died has
+        // passed on what it saw.
         let taken = self.0.compare_exchange(holder, number, Ordering::Acquire, Ordering::Relaxed);
         // A guard that is made is dropped: there must be none of a lock that another holds.
         taken.is_ok().then(|| SharedLockGuard(self))

@@ -44,8 +44,8 @@ fn serve_others() {}
 
 /// Which instructions the light and the heavy barrier are. All ranks of a job agree on it.
 ///
-/// Each side stores one word and then loads the word that the other side stores, with its barrier in between. Then at least one of the two loads
-/// sees the other side's store.
+/// Each side stores one word and then loads the word that the other side stores, with its barrier in between. Then at
+/// least one of the two loads sees the other side's store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AsymmetricFence {
     /// Both barriers are a processor fence: right everywhere; a few nanoseconds a message. Cheaper than the other

@@ -9,9 +9,10 @@ const ATTEMPTS: u32 = 5;
 
 /// A mutex over `T` that is taken only under MPI_THREAD_MULTIPLE.
 ///
-/// **Conditional lock rule 1.** With `shared = false` no other thread uses the value while the guard lives. Below MPI_THREAD_MULTIPLE that is the
-/// program's duty (MPI 5.0 §11.6.2), and the engine passes the same `shared` from MPI_Init_thread on; the value of a thread slot with an owner is the
-/// owner's by thread slot rule 1. Guards of one lock are never nested: a second one would alias the first.
+/// **Conditional lock rule 1.** With `shared = false` no other thread uses the value while the guard lives. Below
+/// MPI_THREAD_MULTIPLE that is the program's duty (MPI 5.0 §11.6.2), and the engine passes the same `shared` from
+/// MPI_Init_thread on; the value of a thread slot with an owner is the owner's by thread slot rule 1. Guards of one
+/// lock are never nested: a second one would alias the first.
 #[derive(Debug, Default)]
 pub struct ConditionalLock<T> {
     mutex: Mutex<()>,

@@ -1,5 +1,5 @@
-//! The only door to atomics, interior mutability, fences, futexes and threads: `std`'s, or loom's under `--cfg perusal_loom`. Under `--cfg perusal_tsan` locks are
-//! std's with a word that ThreadSanitizer sees.
+//! The only door to atomics, interior mutability, fences, futexes and threads: `std`'s, or loom's under
+//! `--cfg perusal_loom`. Under `--cfg perusal_tsan` locks are std's with a word that ThreadSanitizer sees.
 //!
 //! Nothing else in the crate names `std::sync::atomic`, `core::cell::UnsafeCell` or `loom`.
 //!

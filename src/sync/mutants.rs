@@ -173,7 +173,8 @@ macro_rules! accesses {
                 Some(Change::Late) => {
                     store_held();
                     let place = core::ptr::from_ref(&self.0);
-                    // SAFETY: a thread stores to what it uses, and goes on to use it: what it held back is stored before its next store is over.
+                    // SAFETY: a thread stores to what it uses, and goes on to use it: what it held back is stored
+                    // before its next store is over.
                     return hold(Box::new(move || unsafe { &*place }.store(value, order)));
                 }
                 Some(Change::Order(weak)) => self.0.store(value, weak),

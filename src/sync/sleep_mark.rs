@@ -4,8 +4,8 @@ use super::{AsymmetricFence, AtomicU64, Ordering, fence};
 
 /// One rank's bit in a word that says who sleeps.
 ///
-/// A rank that is about to sleep sets its mark and looks at the awaited word once more; a rank that changes that word then looks at the marks. With the
-/// fences in between at least one of the two sees the other (team rule 5).
+/// A rank that is about to sleep sets its mark and looks at the awaited word once more; a rank that changes that word
+/// then looks at the marks. With the fences in between at least one of the two sees the other (team rule 5).
 #[derive(Debug, Clone, Copy)]
 pub struct SleepMark<'a> {
     word: &'a AtomicU64,

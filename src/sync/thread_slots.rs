@@ -1,10 +1,12 @@
-//! Thread slots: the number of the shard that a thread uses of per-thread counters and free lists, so that threads do not write to one cache line.
+//! Thread slots: the number of the shard that a thread uses of per-thread counters and free lists, so that threads do
+//! not write to one cache line.
 //!
 //! # Rule
 //!
-//! - **Thread slot rule 1 (one owner).** A slot below [`OWNED_SLOTS`] belongs to one thread of the process from the time it first asks until it ends;
-//!   then another may have it, which sees all that the former owner did. So what lies in such a slot needs no lock, and is
-//!   changed by plain loads and stores. Threads for which none is left share the slots from [`OWNED_SLOTS`] on.
+//! - **Thread slot rule 1 (one owner).** A slot below [`OWNED_SLOTS`] belongs to one thread of the process from the
+//!   time it first asks until it ends; then another may have it, which sees all that the former owner did. So what lies
+//!   in such a slot needs no lock, and is changed by plain loads and stores. Threads for which none is left share the
+//!   slots from [`OWNED_SLOTS`] on.
 
 use super::{AtomicU32, AtomicUsize, Ordering};
 

@@ -22,7 +22,8 @@ impl Turns {
     /// That of `check`.
     pub fn wait<E>(&self, at: i64, mut check: impl FnMut() -> Result<(), E>) -> Result<(), E> {
         loop {
-            // Acquire: "file turn" edge, pairs with Release in `end`: a thread that sees a change counted sees the change, and does not sleep over it.
+            // Acquire: "file turn" edge, pairs with Release in `end`: a thread that sees a change counted sees the
+            // change, and does not sleep over it.
             let seen = self.changes.word().load(Ordering::Acquire);
             // Acquire: "file turn" edge, pairs with Release in `end`.
             if self.over.load(Ordering::Acquire) == at {

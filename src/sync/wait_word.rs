@@ -1,7 +1,7 @@
 //! A word that threads of one process sleep on, for as long as it takes.
 //!
-//! `atomic-wait` is right here: it sets FUTEX_PRIVATE_FLAG, which spares the kernel a look at the mapping, and has no time limit. What other
-//! processes wake, or what must look up now and then, sleeps on a [`Futex`](super::Futex).
+//! `atomic-wait` is right here: it sets FUTEX_PRIVATE_FLAG, which spares the kernel a look at the mapping, and has no
+//! time limit. What other processes wake, or what must look up now and then, sleeps on a [`Futex`](super::Futex).
 
 #[cfg(not(perusal_loom))]
 mod imp {

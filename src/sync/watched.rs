@@ -1,9 +1,10 @@
 //! Locks that ThreadSanitizer understands, in place of the standard library's under `--cfg perusal_tsan`.
 //!
-//! The standard library is compiled without the sanitizer, which therefore does not see how a thread that waited for a lock is ordered behind
-//! the one that gave it back. Each lock here has a word beside it that says so once more, in code that is compiled with the sanitizer.
-//! So has each cell that is written once: what its value owns was written before the value was there. The value itself is written and
-//! read by functions of the standard library, which `tests/thread_sanitizer.txt` names.
+//! The standard library is compiled without the sanitizer, which therefore does not see how a thread that waited for a
+//! lock is ordered behind the one that gave it back. Each lock here has a word beside it that says so once more, in
+//! code that is compiled with the sanitizer. So has each cell that is written once: what its value owns was written
+//! before the value was there. The value itself is written and read by functions of the standard library, which
+//! `tests/thread_sanitizer.txt` names.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 

@@ -20,9 +20,10 @@
 //! - **Team rule 6.** A part of the bulk is used by one round at a time, and written again when that round, or the next one
 //!   where readers arrive before they read, is complete. When the parts grow they lie elsewhere, and none is written before all
 //!   members have arrived in the round that says so.
-//! - **Team rule 7.** Nothing that lies in the segment is an address of the reader's, a length or an index: a member computes those itself, and
-//!   compares the others' operation keys with its own. So a peer that writes garbage can spoil data and make others
-//!   fail or wait, but no access goes astray. (What `coll::shared_memory::direct` puts there are addresses of the writer's process.)
+//! - **Team rule 7.** Nothing that lies in the segment is an address of the reader's, a length or an index: a member
+//!   computes those itself, and compares the others' operation keys with its own. So a peer that writes garbage can
+//!   spoil data and make others fail or wait, but no access goes astray. (What `coll::shared_memory::direct` puts there
+//!   are addresses of the writer's process.)
 //!
 //! | file | what lives there |
 //! |---|---|

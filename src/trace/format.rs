@@ -149,8 +149,9 @@ const TICK_SHIFT: u32 = 10;
 /// The bits of the event's number.
 const NUMBER: u64 = (1 << TICK_SHIFT) - 1;
 
-/// One record, unpacked. The table of event types says what its words hold ([`EventPayload`](crate::events::EventPayload)): of a request, message
-/// or search the peer, the tag and the size; of others, and in the place of the size at the end of a search, the payload.
+/// One record, unpacked. The table of event types says what its words hold
+/// ([`EventPayload`](crate::events::EventPayload)): of a request, message or search the peer, the tag and the size; of
+/// others, and in the place of the size at the end of a search, the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RawRecord {
     /// Ticks since the header's base; 54 bits are kept.

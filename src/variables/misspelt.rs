@@ -22,8 +22,8 @@ pub fn misspelt_in_environment() -> Vec<String> {
     misspelt(names.iter().map(String::as_str))
 }
 
-/// The control variable that is meant: the nearest of those that begin with the same word, or differ in a letter of four at most. A name that is like
-/// none is somebody else's: installations call their folders so.
+/// The control variable that is meant: the nearest of those that begin with the same word, or differ in a letter of
+/// four at most. A name that is like none is somebody else's: installations call their folders so.
 fn meant(name: &str) -> Option<&'static str> {
     let given = name.strip_prefix(PREFIX)?.to_ascii_uppercase();
     let names = || VARIABLES.iter().map(|variable| variable.environment);

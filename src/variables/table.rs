@@ -102,7 +102,8 @@ const MALLOC: u64 = 32 << 10;
 /// A copy threshold that no message reaches.
 pub const NEVER: u64 = u32::MAX as u64;
 
-/// Where ranks share CPUs, what fits into a member's share of shared memory is copied through that: it costs no system call for each pair of ranks.
+/// Where ranks share CPUs, what fits into a member's share of shared memory is copied through that: it costs no system
+/// call for each pair of ranks.
 fn copied_in_turn(shape: &JobShape) -> u64 {
     (TEAM_PART as u64 / u64::from(shape.ranks.max(1))).clamp(READ_IN_TURN, 2 * READ_IN_TURN)
 }

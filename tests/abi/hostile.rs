@@ -14,7 +14,8 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-/// What does not come back, spoils what other calls are made on, takes a program's place, waits for another program, or takes arguments that cannot be listed.
+/// What does not come back, spoils what other calls are made on, takes a program's place, waits for another program, or
+/// takes arguments that cannot be listed.
 const NOT_CALLED: [&str; 5] =
     ["MPI_Abort", "MPI_Finalize", "MPI_Pcontrol", "MPI_T_finalize", "MPIX_Comm_revoke"];
 

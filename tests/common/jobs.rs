@@ -68,7 +68,8 @@ pub fn start_as(command: &mut Command, args: &[&str], stdin: Stdio) -> Job {
     Job { child: Some(child.expect("the launcher can be started")), mark }
 }
 
-/// Gives signals their default actions again. Tests may be run by a shell that has them ignored in the background, and what is ignored stays so.
+/// Gives signals their default actions again. Tests may be run by a shell that has them ignored in the background, and
+/// what is ignored stays so.
 pub fn heed_signals() -> std::io::Result<()> {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
         // SAFETY: sets a default action; no memory is involved.

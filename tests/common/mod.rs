@@ -15,8 +15,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// After so long a test is hung, on however slow and busy a machine. With thirty jobs beside it on two CPUs one of five ranks that takes seconds
-/// alone takes more than five minutes.
+/// After so long a test is hung, on however slow and busy a machine. With thirty jobs beside it on two CPUs one of five
+/// ranks that takes seconds alone takes more than five minutes.
 pub const HANG: Duration = Duration::from_secs(900);
 
 /// The source tree.
@@ -47,8 +47,8 @@ pub fn cc(arguments: &[&str], dir: &Path) {
     success(out.expect("a C compiler"), &format!("cc {}", arguments.join(" ")));
 }
 
-/// Writes a program that is to be run. Another process does it: what a thread of this one has open for writing, a process that another thread is
-/// just starting has open too, and the kernel runs no file that is open for writing.
+/// Writes a program that is to be run. Another process does it: what a thread of this one has open for writing, a
+/// process that another thread is just starting has open too, and the kernel runs no file that is open for writing.
 pub fn executable(path: &Path, bytes: &[u8]) {
     let mut shell = Command::new("sh");
     shell.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());

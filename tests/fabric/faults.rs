@@ -221,7 +221,8 @@ pub fn peers_leave_no_descriptors() {
     assert_eq!(count(), before);
 }
 
-/// An endpoint of another user's is out of reach, by an error of the kernel's. The superuser tries it as somebody else: the change is one of this thread.
+/// An endpoint of another user's is out of reach, by an error of the kernel's. The superuser tries it as somebody else:
+/// the change is one of this thread.
 #[test]
 fn an_endpoint_of_another_user_is_refused() {
     // SAFETY: a plain call.

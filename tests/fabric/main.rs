@@ -309,8 +309,8 @@ fn threads_register_memory_of_one_domain_at_once() {
     assert_eq!(registered.key, 1);
 }
 
-/// A message that is as good as sent for its caller arrives, although its endpoint is closed at once. An endpoint that has waited a second in
-/// vain, because the machine gave the other's thread no CPU, says nothing.
+/// A message that is as good as sent for its caller arrives, although its endpoint is closed at once. An endpoint that
+/// has waited a second in vain, because the machine gave the other's thread no CPU, says nothing.
 #[test]
 fn an_endpoint_that_closes_sends_what_it_still_owes() {
     for _ in 0..100 {

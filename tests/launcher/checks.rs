@@ -1,5 +1,5 @@
-//! Programs with a mistake each that no error and no hang shows: what `mpiexec --check` says of them. And programs without one, of which it says
-//! nothing.
+//! Programs with a mistake each that no error and no hang shows: what `mpiexec --check` says of them. And programs
+//! without one, of which it says nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,8 +9,8 @@ use crate::common::dist::dist;
 use crate::common::jobs::{Ended, start_as};
 use crate::common::{root, scratch};
 
-/// Mistake, whether the program ends well all the same, and what two ranks say of it, behind `perusal: check: `. Where it may not end well, the
-/// first line of that.
+/// Mistake, whether the program ends well all the same, and what two ranks say of it, behind `perusal: check: `. Where
+/// it may not end well, the first line of that.
 const MISTAKES: &[(&str, bool, &[&str])] = &[
     (
         "receive-never-completed",

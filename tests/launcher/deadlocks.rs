@@ -1,4 +1,5 @@
-//! Programs with a classic mistake each: what the launcher says of them, first line by first line. And programs without one, of which it says nothing.
+//! Programs with a classic mistake each: what the launcher says of them, first line by first line. And programs without
+//! one, of which it says nothing.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};

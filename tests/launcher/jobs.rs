@@ -323,7 +323,8 @@ fn ranks_start_with_default_signals_and_nothing_blocked() {
         lines.map(|line| u64::from_str_radix(line.split_once('\t').unwrap().1, 16).unwrap()).collect()
     };
     let ended = run(&["-n", "1", "cat", "/proc/self/status"]);
-    // A shell that runs the tests in the background ignores SIGINT and SIGQUIT, and what it ignores the ranks ignore too. SIGPIPE is this program's.
+    // A shell that runs the tests in the background ignores SIGINT and SIGQUIT, and what it ignores the ranks ignore
+    // too. SIGPIPE is this program's.
     let own = masks(&std::fs::read_to_string("/proc/self/status").unwrap());
     let ranks = masks(&ended.out);
     assert_eq!((own.len(), ranks.len()), (2, 2), "{ended:?}");

@@ -1,13 +1,14 @@
 //! A rank for the launcher's tests: it takes its place in the job as the MPI library does, and then does what its
 //! arguments say, one after the other.
 //!
-//! `close`: closes what it has inherited of the job. `init`, `finalizing`, `finalize`: moves on in the roster. `exit N`, `abort N`, `segv`: ends so. `touch FILE`: says that
-//! it came so far. `wait`: notes a receive from rank 0 with tag 7 in its telemetry and waits until the job is over for it
-//! (status 70). `sleep`: for as long as anybody. `deaf`: from now on SIGTERM and SIGINT are ignored. `echo-usr1`: prints
-//! a line for each SIGUSR1. `fork`: leaves a sleeping child in a session of its own. `scribble PID JOB`: writes a process id wherever
-//! the job's memory has one, negated for the ranks' own, and another job's id. `stray-abort`: writes a word that no rank writes
-//! where MPI_Abort leaves its own. `alive`: ends with status 72 if the job seems to be over. `dawdle`: from now on the kernel takes seconds to take
-//! it apart.
+//! `close`: closes what it has inherited of the job. `init`, `finalizing`, `finalize`: moves on in the roster.
+//! `exit N`, `abort N`, `segv`: ends so. `touch FILE`: says that it came so far. `wait`: notes a receive from rank 0
+//! with tag 7 in its telemetry and waits until the job is over for it (status 70). `sleep`: for as long as anybody.
+//! `deaf`: from now on SIGTERM and SIGINT are ignored. `echo-usr1`: prints a line for each SIGUSR1. `fork`: leaves a
+//! sleeping child in a session of its own. `scribble PID JOB`: writes a process id wherever the job's memory has one,
+//! negated for the ranks' own, and another job's id. `stray-abort`: writes a word that no rank writes where MPI_Abort
+//! leaves its own. `alive`: ends with status 72 if the job seems to be over. `dawdle`: from now on the kernel takes
+//! seconds to take it apart.
 
 use std::os::unix::fs::FileExt;
 use std::process::exit;
@@ -152,12 +153,13 @@ fn alive(job: &Job) {
     }
 }
 
-/// Leaves most of the only CPU that it may use to children, which want it for 8 seconds, and has memory that takes a while to be given back.
+/// Leaves most of the only CPU that it may use to children, which want it for 8 seconds, and has memory that takes a
+/// while to be given back.
 fn dawdle() {
     const BYTES: usize = 192 << 20;
     let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping, of which each page is written in its own bounds; integers, and structures that live through the calls. The process
-    // has one thread, and its children make system calls only.
+    // SAFETY: a new mapping, of which each page is written in its own bounds; integers, and structures that live
+    // through the calls. The process has one thread, and its children make system calls only.
     unsafe {
         let memory = libc::mmap(std::ptr::null_mut(), BYTES, protection, flags, -1, 0);
         assert_ne!(memory, libc::MAP_FAILED, "memory");
@@ -170,7 +172,8 @@ fn dawdle() {
         assert_eq!(libc::sched_setaffinity(0, size, &raw const one), 0, "affinity");
         let rank = libc::getpid();
         if (0..4).any(|_| libc::fork() == 0) {
-            // What goes to the group of the rank is not meant for it. The session, within which the scheduler weighs processes, is the same.
+            // What goes to the group of the rank is not meant for it. The session, within which the scheduler weighs
+            // processes, is the same.
             libc::setpgid(0, 0);
             let start = now();
             while now() < start + 8 {}

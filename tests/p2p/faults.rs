@@ -3,9 +3,10 @@
 //! PERUSAL_FAULT_ROUNDS (default 8) is how many jobs are killed; PERUSAL_FAULT_SEED repeats a run. One job in four has
 //! its launcher killed, the others one of their ranks, at a random moment from their very start on.
 //!
-//! That the end comes at once is shown without a limit on time, which a slow machine would fail. In every second job a rank sleeps for [`NAP_MS`] if
-//! nobody wakes it. Ends that waited for such sleeps would take seconds; and on a machine that takes as long for everything, so would a job
-//! that starts and ends by itself, of which there is one beside each of them.
+//! That the end comes at once is shown without a limit on time, which a slow machine would fail. In every second job a
+//! rank sleeps for [`NAP_MS`] if nobody wakes it. Ends that waited for such sleeps would take seconds; and on a machine
+//! that takes as long for everything, so would a job that starts and ends by itself, of which there is one beside each
+//! of them.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Intercommunicators and ranks that are not part of the trace, in an OTF2 archive: messages name the same communicator at both ends, and every
-//! communicator has members that are defined.
+//! Intercommunicators and ranks that are not part of the trace, in an OTF2 archive: messages name the same communicator
+//! at both ends, and every communicator has members that are defined.
 
 use crate::common::dist::dist;
 use crate::common::examples::{mpicc, mpiexec, product, products};

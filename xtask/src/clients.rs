@@ -20,8 +20,8 @@ const LIBCLANG: &str = "libclang==18.1.1";
 const PNETCDF: &str = "pnetcdf-1.12.3";
 /// Debian's package of HDF5.
 const HDF5: &str = "hdf5-1.10.8+repack1";
-/// The programs of HDF5's `testpar`; `t_prestart` reads what `t_pshutdown` has left. `t_cache_image` takes a quarter of an hour, in which it reads the
-/// same bytes again and again.
+/// The programs of HDF5's `testpar`; `t_prestart` reads what `t_pshutdown` has left. `t_cache_image` takes a quarter of
+/// an hour, in which it reads the same bytes again and again.
 const TESTPAR: [&str; 10] = [
     "t_mpi",
     "t_bigio",
@@ -203,8 +203,8 @@ impl<'a> Client<'a> {
         Ok(all.into_iter().filter(|stem| stem.starts_with("test_")).collect())
     }
 
-    /// Runs a module of mpi4py's tests on another MPI, with these variables, for at most five minutes. Returns the tests that failed, or the module where no
-    /// test says so, and what was printed.
+    /// Runs a module of mpi4py's tests on another MPI, with these variables, for at most five minutes. Returns the
+    /// tests that failed, or the module where no test says so, and what was printed.
     pub fn mpi4py_module(
         &self,
         module: &str,

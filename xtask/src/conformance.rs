@@ -1,9 +1,10 @@
 //! MPICH's own tests against a distribution, and those of other people's programs.
 //!
-//! The suite comes from Debian's mpich source package and lives, built, in `build/conformance`. A test passes as MPICH's runtests has it: it
-//! prints "No Errors" and nothing else, and exits with 0 (or as its testlist line says). `.ci/conformance-expected.txt` names the
-//! tests that may fail, with the reason; one of those that passes is an error too, so that the list cannot go stale. Those that can only pass without
-//! having tested anything are left out, and named there too.
+//! The suite comes from Debian's mpich source package and lives, built, in `build/conformance`. A test passes as
+//! MPICH's runtests has it: it prints "No Errors" and nothing else, and exits with 0 (or as its testlist line says).
+//! `.ci/conformance-expected.txt` names the tests that may fail, with the reason; one of those that passes is an error
+//! too, so that the list cannot go stale. Those that can only pass without having tested anything are left out, and
+//! named there too.
 
 use crate::clients::{self, Client, Verdict};
 use crate::shell::{
@@ -21,8 +22,9 @@ const COMPAT: &str = ".ci/conformance-compat.h";
 
 /// `conformance [DIST] [DIR… | DIR/TEST… | mpi4py | rsmpi | pnetcdf | hdf5]`: naming tests, or directories of tests, runs only those.
 ///
-/// CONFORMANCE_DIRS="pt2pt init group mpi_t rma part io spawn errors/spawn" are the directories of test/mpi to build and run, CONFORMANCE_REBUILD=1 configures and compiles
-/// again, CONFORMANCE_MIRROR=URL is a Debian mirror (default: the one this machine uses).
+/// CONFORMANCE_DIRS="pt2pt init group mpi_t rma part io spawn errors/spawn" are the directories of test/mpi to build
+/// and run, CONFORMANCE_REBUILD=1 configures and compiles again, CONFORMANCE_MIRROR=URL is a Debian mirror (default:
+/// the one this machine uses).
 pub fn main(arguments: &[String]) -> Result {
     let (dist, only) = distribution(arguments)?;
     let suite = Suite::new(dist)?;
@@ -115,10 +117,12 @@ const DIRS: &str = "attr coll comm datatype errhan ft group info init io mpi_t p
     errors/attr errors/coll errors/comm errors/datatype errors/group errors/io errors/pt2pt errors/rma errors/spawn errors/topo \
     threads/coll threads/comm threads/init threads/mpi_t threads/part threads/pt2pt threads/rma threads/spawn";
 
-/// Lists of a directory: what every directory has, and the tests with generated datatypes, among which are programs that the first does not name.
+/// Lists of a directory: what every directory has, and the tests with generated datatypes, among which are programs
+/// that the first does not name.
 const LISTS: [&str; 2] = ["testlist", "testlist.dtp"];
 
-/// Control variables of MPICH that tests set, and what does the same here: a test with a variable that means nothing would be the same once more.
+/// Control variables of MPICH that tests set, and what does the same here: a test with a variable that means nothing
+/// would be the same once more.
 const VARIABLES: [(&str, &str, &str); 3] = [
     ("MPIR_CVAR_ASYNC_PROGRESS=1", "PERUSAL_PROGRESS_THREAD", "on"),
     ("MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE=16384", "PERUSAL_EAGER_LIMIT", "16384"),
@@ -153,8 +157,8 @@ impl Suite {
         })
     }
 
-    /// These directories of the suite for another MPI, which is installed in `dist`. Its ranks wait by polling, so that where others use the CPUs, too, a test may
-    /// take minutes: it gets more time than MPICH's list gives it.
+    /// These directories of the suite for another MPI, which is installed in `dist`. Its ranks wait by polling, so that
+    /// where others use the CPUs, too, a test may take minutes: it gets more time than MPICH's list gives it.
     pub fn of_another(dist: PathBuf, work: PathBuf, dirs: &str) -> Self {
         let dirs = dirs.split_whitespace().map(str::to_owned).collect();
         Self { dist, tests: work.join("mpi"), work, dirs, options: &[], times_the_limit: 5 }
@@ -296,8 +300,8 @@ impl Suite {
     }
 }
 
-/// Puts a source package of a release of Debian into a folder. A private sources list and private package lists: nothing of the machine's own apt
-/// configuration is changed.
+/// Puts a source package of a release of Debian into a folder. A private sources list and private package lists:
+/// nothing of the machine's own apt configuration is changed.
 pub fn fetch(package: &str, release: &str, to: &Path) -> Result {
     let apt = folder(to.join("apt"))?;
     folder(apt.join("lists/partial"))?;

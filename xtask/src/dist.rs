@@ -56,8 +56,9 @@ fn say(what: &str) {
     println!("dist: {what}");
 }
 
-/// Builds the library, optimised as a whole, and the launcher, in folders of their own and at the same time. The library goes first: the end
-/// of its build has one processor busy, and the launcher has the other. Returns the library's folder and the launcher.
+/// Builds the library, optimised as a whole, and the launcher, in folders of their own and at the same time. The
+/// library goes first: the end of its build has one processor busy, and the launcher has the other. Returns the
+/// library's folder and the launcher.
 fn build() -> Result<(PathBuf, PathBuf)> {
     let mut launcher = cargo(["build", "--quiet", "--locked", "--profile", "launcher"]);
     launcher.args(["--package", "perusal-cli", "--bin", "perusal"]);

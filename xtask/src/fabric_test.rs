@@ -1,7 +1,8 @@
 //! libfabric's own tests (fabtests) against the provider, and MPICH's own tests on stock MPICH over it, on one node and between two.
 //!
-//! fabtests come with Debian's source package of libfabric; they are compiled with its headers and run with the libfabric that PyPI's MPICH brings,
-//! as the other MPI would. `.ci/fabric-expected.txt` names the tests that may fail, with the reason.
+//! fabtests come with Debian's source package of libfabric; they are compiled with its headers and run with the
+//! libfabric that PyPI's MPICH brings, as the other MPI would. `.ci/fabric-expected.txt` names the tests that may fail,
+//! with the reason.
 
 mod mpich;
 
@@ -23,8 +24,9 @@ const SOURCES: [(&str, &str); 1] = [("trixie", "2.1.0")];
 const DIRS: &str = "pt2pt coll rma";
 /// Ranks that mpi4py's tests are run with.
 const RANKS: [u32; 2] = [2, 4];
-/// A module of mpi4py's tests that stock MPICH fails, or waits in for ever, over any provider, shm and tcp included: a probe from any source looks at the provider
-/// first, the receive after it at messages to itself, and MPI_Dist_graph_create takes what it has received for what it has probed. How often depends on time.
+/// A module of mpi4py's tests that stock MPICH fails, or waits in for ever, over any provider, shm and tcp included: a
+/// probe from any source looks at the provider first, the receive after it at messages to itself, and
+/// MPI_Dist_graph_create takes what it has received for what it has probed. How often depends on time.
 const FAILS_ON_MPICH: &str = "test_comm_topo";
 /// The part that is run between two nodes.
 const NODES: &str = "nodes";
@@ -88,7 +90,8 @@ const PAIRS: &[&str] = &[
     "fi_rdm_tagged_bw -I 5 -v -U",
 ];
 
-/// Those that also run between two nodes: threads that sleep are woken by the network. If only clocks woke them they would meet their limit of time.
+/// Those that also run between two nodes: threads that sleep are woken by the network. If only clocks woke them they
+/// would meet their limit of time.
 const BETWEEN_PAIRS: [&str; 2] =
     ["fi_rdm_tagged_pingpong -I 2000 -S 8 -c sread", "fi_rdm_tagged_pingpong -I 2000 -S 8 -c fd"];
 
@@ -110,7 +113,8 @@ const SINGLES: &[&str] = &[
     "fi_setopt_test",
 ];
 
-/// `fabric-test [DIST] [fabtests | mpich | mpi4py | nodes | fi_TEST… | DIR… | DIR/TEST…]`: parts or tests of one node, or behind "nodes" of two: `nodes` [programs | DIR… | DIR/TEST…].
+/// `fabric-test [DIST] [fabtests | mpich | mpi4py | nodes | fi_TEST… | DIR… | DIR/TEST…]`: parts or tests of one node,
+/// or behind "nodes" of two: `nodes` [programs | DIR… | DIR/TEST…].
 ///
 /// FABRIC_SECONDS=900, how long a test of fabtests may take; FABRIC_PROVIDER=perusal, another one to compare with.
 pub fn main(arguments: &[String]) -> Result {
@@ -217,7 +221,8 @@ impl Run<'_> {
         self.counts.last_mut().expect("begun")
     }
 
-    /// Runs programs and MPICH's tests with half of the ranks on each of two nodes: those that fail over tcp as well are not the provider's.
+    /// Runs programs and MPICH's tests with half of the ranks on each of two nodes: those that fail over tcp as well
+    /// are not the provider's.
     fn between_nodes(&mut self) -> Result {
         let nodes = Nodes::new(&self.work)?;
         let with = |mut over: Vec<(&'static str, String)>| {
@@ -423,7 +428,8 @@ impl Run<'_> {
         Ok(Suite::of_another(self.mpich.clone(), folder(self.work.join("suite"))?, DIRS))
     }
 
-    /// Runs the modules of mpi4py's tests on stock MPICH as `own` has it, and those with failures over another provider: what fails there as well is not ours.
+    /// Runs the modules of mpi4py's tests on stock MPICH as `own` has it, and those with failures over another
+    /// provider: what fails there as well is not ours.
     fn mpi4py(&mut self, own: &[(&str, String)], (other, over_other): (&str, &[(&str, String)])) -> Result {
         let mpich = self.mpich.clone();
         let client = Client::new("mpi4py", &mpich, &self.work)?;

@@ -1,7 +1,8 @@
 //! How many instructions MPI calls take on an 8-byte message, and in which functions they are.
 //!
-//! Instructions are single-stepped (`benches/instructions.c`), so load and clock do not matter. Functions are known by the line tables of the
-//! distribution's library (binutils' addr2line). `MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich` counts those of another library.
+//! Instructions are single-stepped (`benches/instructions.c`), so load and clock do not matter. Functions are known by
+//! the line tables of the distribution's library (binutils' addr2line). `MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich`
+//! counts those of another library.
 
 use crate::shell::{Result, command, folder, output, read, root, run};
 use std::collections::HashMap;

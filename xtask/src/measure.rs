@@ -47,8 +47,8 @@ const MOST_COST: f64 = 1.0;
 /// Moves no data; its two calls have an event each.
 const WINDOW_LOCK: &str = "window-lock";
 
-/// `event-cost [DIST]`: instructions are counted one by one (`benches/event_cost.c`), so load and clock do not matter. Fails where idle events
-/// cost a message, or an access to a window, more than [`MOST_COST`].
+/// `event-cost [DIST]`: instructions are counted one by one (`benches/event_cost.c`), so load and clock do not matter.
+/// Fails where idle events cost a message, or an access to a window, more than [`MOST_COST`].
 pub fn event_cost(arguments: &[String]) -> Result {
     let (dist, _) = distribution(arguments)?;
     let out = folder("build/event-cost")?;

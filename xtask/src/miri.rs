@@ -16,7 +16,8 @@ const SUITES: [&str; 14] = [
 /// The test program of the Rust API.
 const API: &str = "rust";
 
-/// The protocols between threads: for these every one of [`SEEDS`] runs, each another order of steps and another choice of what loads return.
+/// The protocols between threads: for these every one of [`SEEDS`] runs, each another order of steps and another choice
+/// of what loads return.
 const PROTOCOLS: [&str; 3] = ["request", "doorbell", "ring"];
 const SEEDS: &str = "-Zmiri-many-seeds=0..4";
 
@@ -56,7 +57,8 @@ pub fn main(arguments: &[String]) -> Result {
             tests.args(["--lib", &format!("{suite}::")]);
         }
         let seeds = if PROTOCOLS.contains(&suite) { SEEDS } else { "" };
-        // A test of the Rust API forgets requests and their buffers; callbacks that panic end a job, so nobody frees what they panicked with.
+        // A test of the Rust API forgets requests and their buffers; callbacks that panic end a job, so nobody frees
+        // what they panicked with.
         let leaks = if matches!(suite, API | "events") { "-Zmiri-ignore-leaks" } else { "" };
         let (good, log) = attempt(tests.env("MIRIFLAGS", format!("{FLAGS} {seeds} {leaks}")));
         // Seeds run at once, and their lines are mixed.

@@ -35,8 +35,8 @@ enum Fate {
     Survived,
 }
 
-/// `mutants [PART…]`: mutants whose place has one of these parts in it, or all. Each that has been tried has its row in `loom-tests/mutants.md` at
-/// once; no row of a place that is gone is left.
+/// `mutants [PART…]`: mutants whose place has one of these parts in it, or all. Each that has been tried has its row in
+/// `loom-tests/mutants.md` at once; no row of a place that is gone is left.
 pub fn main(arguments: &[String]) -> Result {
     let programs = model_programs()?;
     let scratch = folder(root().join("build/mutants"))?;

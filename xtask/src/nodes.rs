@@ -1,5 +1,6 @@
-//! Two nodes on one machine, and what is tested between them: this process and its children are on one, in a network namespace of their own;
-//! the other has a PID namespace besides. A pair of virtual interfaces joins them. Nothing is left when the process ends.
+//! Two nodes on one machine, and what is tested between them: this process and its children are on one, in a network
+//! namespace of their own; the other has a PID namespace besides. A pair of virtual interfaces joins them. Nothing is
+//! left when the process ends.
 
 use crate::shell::{Result, attempt, command, folder, read, root, run, write};
 use std::path::{Path, PathBuf};
@@ -78,7 +79,8 @@ impl Nodes {
                 true => run(command("nsenter").args(["-t", &nodes.init, "-n", "ip"]).args(line.split(' ')))?,
             }
         }
-        // In place of ssh: options, a host, a command. nsenter that forks stops with its child, and nobody continues it: here the shell forks.
+        // In place of ssh: options, a host, a command. nsenter that forks stops with its child, and nobody continues
+        // it: here the shell forks.
         let script = format!(
             "#!/bin/sh\nwhile case $1 in -*) ;; *) false;; esac; do shift; done\nshift\nexec nsenter -t {} -n -p -m --no-fork /bin/sh -c \"$*\nexit\"\n",
             nodes.init
@@ -187,7 +189,8 @@ fn are_in_rings(output: &str) -> bool {
     counts.len() == 8 && counts.iter().all(|one| one.0 >= 10_000 && one.1 < 1000)
 }
 
-/// The link is cut while rank 0 waits for a rank of the other node, or for what is on its way from there: the wait ends with an error, and so does the job.
+/// The link is cut while rank 0 waits for a rank of the other node, or for what is on its way from there: the wait ends
+/// with an error, and so does the job.
 fn link_cut(nodes: &Nodes, name: &'static str, mut job: Command) -> Result<Verdict> {
     let log = nodes.folder.join("cut.log");
     let file = std::fs::File::create(&log).map_err(|error| error.to_string())?;
@@ -212,7 +215,8 @@ fn link_cut(nodes: &Nodes, name: &'static str, mut job: Command) -> Result<Verdi
     Ok((name, waits(&output) && ended(&output) && !status.success(), output))
 }
 
-/// MPICH's proxy of the other node and its shell are stopped for a moment: what has started them is not left stopped, and the job ends as ever.
+/// MPICH's proxy of the other node and its shell are stopped for a moment: what has started them is not left stopped,
+/// and the job ends as ever.
 fn proxy_stopped(nodes: &Nodes, mpich: &Path) -> Result<Verdict> {
     const NAME: &str = "a proxy stopped and continued";
     // Some are left for a while where the link was cut.

@@ -232,8 +232,8 @@ impl DebianTree {
         ))
     }
 
-    /// What Debian runs once the package is installed. Names and groups are those of Debian's packages of MPICH and Open MPI, which have priorities 40
-    /// and 50.
+    /// What Debian runs once the package is installed. Names and groups are those of Debian's packages of MPICH and
+    /// Open MPI, which have priorities 40 and 50.
     fn postinst(&self) -> String {
         let Self { triplet, prefix, .. } = self;
         let lib = format!("/usr/lib/{triplet}");

@@ -32,7 +32,8 @@ pub fn environment(path: &Path, there: &str, packages: &[&str]) -> Result {
         .args(packages))
 }
 
-/// `peers [DIST] [--markdown] [--update] [--tables]`: ROUNDS= MINUTES=30 METRICS="latency rate …" QUICK=1 FIFO=1, as `benches/peers/peers.py` has them.
+/// `peers [DIST] [--markdown] [--update] [--tables]`: ROUNDS= MINUTES=30 METRICS="latency rate …" QUICK=1 FIFO=1, as
+/// `benches/peers/peers.py` has them.
 ///
 /// The same C benchmark is compiled with each one's mpicc and with ours. Results: `build/peers/peers.json`, `peers.html`, `performance.md`.
 pub fn main(arguments: &[String]) -> Result {

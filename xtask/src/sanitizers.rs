@@ -1,10 +1,11 @@
-//! Tests of threads under ThreadSanitizer, which finds data races in what a run does, and under AddressSanitizer, which finds accesses beside
-//! and after memory: both faster than Miri, and with the processor's own code.
+//! Tests of threads under ThreadSanitizer, which finds data races in what a run does, and under AddressSanitizer, which
+//! finds accesses beside and after memory: both faster than Miri, and with the processor's own code.
 //!
-//! The sanitizers come with the toolchain; the standard library is compiled without them. So ThreadSanitizer does not see how its locks order
-//! threads, and `src/sync/watched.rs` says it once more under `--cfg perusal_tsan`. What it still does not see are the false reports in
-//! `tests/thread_sanitizer.txt`. It knows no fences either, and needs to know none of ours: they stand between loads and stores of
-//! atomics (`shm::telemetry`, the pairs of a store and a later load).
+//! The sanitizers come with the toolchain; the standard library is compiled without them. So ThreadSanitizer does not
+//! see how its locks order threads, and `src/sync/watched.rs` says it once more under `--cfg perusal_tsan`. What it
+//! still does not see are the false reports in `tests/thread_sanitizer.txt`. It knows no fences either, and needs to
+//! know none of ours: they stand between loads and stores of atomics (`shm::telemetry`, the pairs of a store and a
+//! later load).
 
 use crate::loom::host;
 use crate::shell::{Result, attempt, cargo, folder, has, need, output, root, tail, target};

@@ -1,8 +1,9 @@
 //! Every suite, counted; the last line is `N passed, N failed`.
 //!
-//! What a suite printed is kept in `build/test/SUITE.log` and shown if it failed. Tests run through plain `cargo test`; each test counts as one,
-//! and so does each check that is no test (formatting, lints, a build that must succeed). Limits belong to single tests; a suite has none,
-//! unless TEST_MINUTES says after how many minutes everything must have ended, so that the sum is printed before somebody else ends it all.
+//! What a suite printed is kept in `build/test/SUITE.log` and shown if it failed. Tests run through plain `cargo test`;
+//! each test counts as one, and so does each check that is no test (formatting, lints, a build that must succeed).
+//! Limits belong to single tests; a suite has none, unless TEST_MINUTES says after how many minutes everything must
+//! have ended, so that the sum is printed before somebody else ends it all.
 
 use crate::shell::{Result, cargo, itself, need, nice, read, tail, write};
 use crate::{aarch64, fuzz, loom};

@@ -155,8 +155,9 @@ fn typedefs(csv: &str, constants: &[Constant]) -> String {
     text
 }
 
-/// An argument as the header declares it. gcc expects a parameter that is spelled as an array to point to something that can be read, and warns of
-/// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which do not; spelled as a pointer it is the same type.
+/// An argument as the header declares it. gcc expects a parameter that is spelled as an array to point to something
+/// that can be read, and warns of MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which do not; spelled as a pointer it is the
+/// same type.
 fn spelled(argument: &str) -> String {
     match argument.strip_suffix("weights[]") {
         Some(rest) => {

@@ -86,8 +86,8 @@ pub enum Handler {
 /// What the boundary must know from the layers below; given once at initialisation.
 #[derive(Debug, Clone, Copy)]
 pub struct Hooks {
-    /// The error handler that an error at a source invokes, and the object that it is invoked on: that of the source, or, where its handle names
-    /// nothing, what stands for it.
+    /// The error handler that an error at a source invokes, and the object that it is invoked on: that of the source,
+    /// or, where its handle names nothing, what stands for it.
     pub handler: fn(ErrorSource) -> (Handler, ErrorSource),
     /// Ends the job with this exit code; the message has been printed. Must not return.
     pub end_job: fn(code: c_int) -> !,
@@ -232,8 +232,8 @@ impl From<Errhandler> for Handler {
 #[derive(Debug, Clone, Copy)]
 pub struct RaisedOn {
     source: ErrorSource,
-    /// The error handler of a communicator, whose handle names it no more if it was freed before the request was over (MPI 5.0 §7.4.3). `None`: that
-    /// which the source has.
+    /// The error handler of a communicator, whose handle names it no more if it was freed before the request was over
+    /// (MPI 5.0 §7.4.3). `None`: that which the source has.
     handler: Option<Handler>,
 }
 

@@ -1,7 +1,7 @@
 //! Events of calls: where the program enters a function of MPI, and where it leaves it.
 //!
-//! A call is seen where somebody listens to anything, which keeps it from its fast path: a fast path has no instruction for these events, or
-//! two at its end.
+//! A call is seen where somebody listens to anything, which keeps it from its fast path: a fast path has no instruction
+//! for these events, or two at its end.
 
 use super::boundary::is_open;
 use super::check;
@@ -87,8 +87,8 @@ impl Drop for CallSpan {
 const DEPTH: usize = 16;
 
 thread_local! {
-    /// The calls of [`begin`] that have not ended, innermost last, and how many there are. One is left over where the last listener has gone
-    /// meanwhile; the oldest make room.
+    /// The calls of [`begin`] that have not ended, innermost last, and how many there are. One is left over where the
+    /// last listener has gone meanwhile; the oldest make room.
     static OPEN: Cell<([u16; DEPTH], usize)> = const { Cell::new(([0; DEPTH], 0)) };
 }
 

@@ -61,8 +61,9 @@ fn invalid(handle: usize) -> Error {
     })
 }
 
-/// How many collective calls the program has made on its communicators, but for that of context `in_call`, on which it is in one; of the predefined
-/// one alone where several threads may be in MPI. From MPI_Finalize on, what it had made then.
+/// How many collective calls the program has made on its communicators, but for that of context `in_call`, on which it
+/// is in one; of the predefined one alone where several threads may be in MPI. From MPI_Finalize on, what it had made
+/// then.
 pub fn calls_made(in_call: Option<u32>) -> Vec<CallsMade> {
     if let Some(made) = MADE_AT_THE_END.get() {
         return made.clone();

@@ -101,7 +101,8 @@ pub fn any(handle: usize) -> Result<Datatype> {
     object(handle).map(|object| object.datatype.clone())
 }
 
-/// Something about the type of `handle`, committed or not. Predefined types are not even counted for it: programs ask for each of their elements.
+/// Something about the type of `handle`, committed or not. Predefined types are not even counted for it: programs ask
+/// for each of their elements.
 ///
 /// # Errors
 /// [`Error::Type`] if there is none.
@@ -215,8 +216,8 @@ struct Held {
 #[derive(Debug)]
 pub struct HeldType(usize);
 
-/// Holds the handle of a derived type for an operation that calls a function of the program's with it (MPI 5.0 §5.1.9: a type may be freed while
-/// an operation uses it). `None` for a predefined one, which stays.
+/// Holds the handle of a derived type for an operation that calls a function of the program's with it (MPI 5.0 §5.1.9:
+/// a type may be freed while an operation uses it). `None` for a predefined one, which stays.
 pub fn hold(handle: usize) -> Option<HeldType> {
     // The usual ones need not even be looked for.
     if Datatype::predefined_ref(handle).is_some() {

@@ -284,8 +284,9 @@ pub fn finish() -> Result<()> {
     Ok(())
 }
 
-/// Waits for the launcher to end this process, if a rank has called for the end of the job: the program would take the failures that follow for
-/// its own, and report them. Waits for a second in all, as a program may put the launcher's signal off, and for no longer than until a signal has been handled.
+/// Waits for the launcher to end this process, if a rank has called for the end of the job: the program would take the
+/// failures that follow for its own, and report them. Waits for a second in all, as a program may put the launcher's
+/// signal off, and for no longer than until a signal has been handled.
 #[cold]
 pub fn await_end() {
     static UNTIL: OnceLock<Instant> = OnceLock::new();

@@ -58,7 +58,8 @@ pub trait Task: Send + Sync {
     fn start(&self, _: &'static Engine) -> Result<()> {
         Err(Error::Request("only a persistent request can be started"))
     }
-    /// Takes the outcome of a start that was over without an error when MPI_Start returned: it is inactive from then on. False if there is none.
+    /// Takes the outcome of a start that was over without an error when MPI_Start returned: it is inactive from then
+    /// on. False if there is none.
     fn take_at_once(&self) -> bool {
         false
     }
@@ -70,8 +71,8 @@ pub trait Task: Send + Sync {
     fn is_generalized(&self) -> bool {
         false
     }
-    /// The program says that it is over; `forget` takes its handle away, if its user has freed it, and what freeing it says is given. `None` if
-    /// it is not the program's to say, or has been said.
+    /// The program says that it is over; `forget` takes its handle away, if its user has freed it, and what freeing it
+    /// says is given. `None` if it is not the program's to say, or has been said.
     fn complete_generalized(&self, _forget: &dyn Fn()) -> Option<Result<()>> {
         None
     }
@@ -326,8 +327,8 @@ pub fn over() -> Result<usize> {
     Ok(handle)
 }
 
-/// Takes the outcome of an operation that was over when its call returned: of a request that [`over`] gave, whose handle becomes MPI_REQUEST_NULL, or of
-/// a start of a persistent one. `None` if it is another request.
+/// Takes the outcome of an operation that was over when its call returned: of a request that [`over`] gave, whose
+/// handle becomes MPI_REQUEST_NULL, or of a start of a persistent one. `None` if it is another request.
 #[inline]
 pub fn take_over(handle: &mut usize) -> Option<MessageStatus> {
     if OVER.get() == Some(handle) {
@@ -471,8 +472,8 @@ impl Named {
         }
     }
 
-    /// The outcome of what is over, which stays. The error is that of the query function of a generalized request, which this calls; with what another
-    /// operation has failed, the wait or test fails that takes its outcome.
+    /// The outcome of what is over, which stays. The error is that of the query function of a generalized request,
+    /// which this calls; with what another operation has failed, the wait or test fails that takes its outcome.
     pub fn look(&self, engine: &Engine) -> (MessageStatus, Option<Error>) {
         match self {
             Self::Message(request) if !request.is_inactive() => (engine.look_at_outcome(*request).0, None),

@@ -208,8 +208,9 @@ pub fn next_child() -> ChildStatus {
     }
 }
 
-/// Makes this process the parent of its orphaned descendants, so that it can end them. Where the kernel does not know it, orphans go to init
-/// as ever. Children leave their status even where the program that has started this one ignores SIGCHLD.
+/// Makes this process the parent of its orphaned descendants, so that it can end them. Where the kernel does not know
+/// it, orphans go to init as ever. Children leave their status even where the program that has started this one ignores
+/// SIGCHLD.
 pub fn adopt_orphans() {
     // SAFETY: the default action runs no code of this process.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
@@ -259,7 +260,8 @@ pub fn on_stack_of(bytes: usize, command: fn() -> ExitCode) -> ExitCode {
 /// Whether the kernel lets one child of this process read another's memory, as it then lets ranks read each other's.
 pub fn siblings_may_read() -> bool {
     static PROBE: u8 = 42;
-    // SAFETY: the children call functions that are safe after fork, on their own memory, and end without running anything of this process's.
+    // SAFETY: the children call functions that are safe after fork, on their own memory, and end without running
+    // anything of this process's.
     unsafe {
         let first = libc::fork();
         if first == 0 {
@@ -294,8 +296,8 @@ pub fn stop_self() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
 }
 
-/// Writes lines of the command's own to standard error; a terminal obeys nothing else of them. A failure cannot be reported anywhere, so it is
-/// ignored.
+/// Writes lines of the command's own to standard error; a terminal obeys nothing else of them. A failure cannot be
+/// reported anywhere, so it is ignored.
 pub fn print_error(text: &str) {
     let _ = io::stderr().write_all(perusal_trace::terminal::lines(text).as_bytes());
 }

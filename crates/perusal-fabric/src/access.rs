@@ -1,13 +1,13 @@
 //! Accesses to registered memory, and atomic operations: at the origin and at the target.
 //!
-//! A target says in its memory where its regions are, as long as there is room. Then the origin copies by itself, where the kernel lets it, and the
-//! target takes no part. Else an access goes to the target as a record, which the target's progress serves; its answer tells where the region is.
-//! Both hold as long as the target has taken no region away.
+//! A target says in its memory where its regions are, as long as there is room. Then the origin copies by itself, where
+//! the kernel lets it, and the target takes no part. Else an access goes to the target as a record, which the target's
+//! progress serves; its answer tells where the region is. Both hold as long as the target has taken no region away.
 //! Atomic operations are always the target's: it performs them one behind the other.
 //!
 //! - **Access rule 1.** An origin copies by itself only when the peer has answered all it was asked: accesses keep their order.
-//! - **Access rule 2.** A target looks up key, range and permission of every record in its own table. What a peer tells of its regions is used for
-//!   copies to and from that peer's memory only, which the kernel checks.
+//! - **Access rule 2.** A target looks up key, range and permission of every record in its own table. What a peer tells
+//!   of its regions is used for copies to and from that peer's memory only, which the kernel checks.
 
 use crate::api::*;
 use crate::arithmetic::{self, Family};

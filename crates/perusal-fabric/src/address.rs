@@ -1,4 +1,5 @@
-//! The address of an endpoint: the process that owns it, where that process has the endpoint's memory, and a number that no other endpoint has.
+//! The address of an endpoint: the process that owns it, where that process has the endpoint's memory, and a number
+//! that no other endpoint has.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! What atomic operations compute (fi_atomic(3)): of the target's old value, the origin's operand, and where there is one its value to compare.
+//! What atomic operations compute (fi_atomic(3)): of the target's old value, the origin's operand, and where there is
+//! one its value to compare.
 
 use perusal::internals::abi;
 use perusal::internals::datatype::Basic;

@@ -79,8 +79,8 @@ pub unsafe extern "C" fn open(
 ) -> c_int {
     // SAFETY: caller rule 3: a valid structure.
     let attr = unsafe { &mut *attr };
-    // FI_EVENT (as FI_COMPLETION) asks for insertions to be reported to an event queue, FI_AV_USER_ID for completions with numbers of the caller's, a name
-    // (FI_READ wants one) for a table that processes share.
+    // FI_EVENT (as FI_COMPLETION) asks for insertions to be reported to an event queue, FI_AV_USER_ID for completions
+    // with numbers of the caller's, a name (FI_READ wants one) for a table that processes share.
     if attr.flags & (FI_COMPLETION | FI_READ | FI_AV_USER_ID) != 0
         || !attr.name.is_null()
         || attr.rx_ctx_bits != 0
@@ -144,8 +144,8 @@ unsafe extern "C" fn insert(
     unsafe { with(av, insert) }
 }
 
-/// The addresses of a call: an array of pointers to texts, as fi_av(3) says, or texts one behind the other, as libfabric's shm takes them and fi_getname
-/// gives one. Each ends with a zero.
+/// The addresses of a call: an array of pointers to texts, as fi_av(3) says, or texts one behind the other, as
+/// libfabric's shm takes them and fi_getname gives one. Each ends with a zero.
 struct Texts {
     next: *const u8,
     are_apart: bool,

@@ -1,9 +1,10 @@
 //! Long messages between nodes: the core provider moves them from the sender's buffer into the receive's, without a copy of ours.
 //!
-//! Matching is as for all messages: an RTS finds its receive. Then the receiver gives the receive's buffer to the core provider, for a message with
-//! a tag that nobody else has, and the tag to the sender, which has the core provider send its buffer. Neither operation completes before the
-//! core provider has given its buffer back, whatever becomes of the peer: a receive is cancelled; a message that has begun to arrive ends when it is there, or
-//! when the core provider sees that the connection is gone. Where it sees that too late, it is closed ([`Network::close`]).
+//! Matching is as for all messages: an RTS finds its receive. Then the receiver gives the receive's buffer to the core
+//! provider, for a message with a tag that nobody else has, and the tag to the sender, which has the core provider send
+//! its buffer. Neither operation completes before the core provider has given its buffer back, whatever becomes of the
+//! peer: a receive is cancelled; a message that has begun to arrive ends when it is there, or when the core provider
+//! sees that the connection is gone. Where it sees that too late, it is closed ([`Network::close`]).
 
 use crate::api::{FI_EIO, FI_ESHUTDOWN};
 use crate::core::{Core, send_flags};

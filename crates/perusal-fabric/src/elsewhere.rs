@@ -13,11 +13,12 @@ use std::time::{Duration, Instant};
 
 /// Events taken from the core provider before rings are looked at again.
 const BATCH: usize = 64;
-/// Polls of the rings for one of the core provider, at most, while something is on its way to other nodes, and else. The core provider asks the
-/// system each time.
+/// Polls of the rings for one of the core provider, at most, while something is on its way to other nodes, and else.
+/// The core provider asks the system each time.
 const SENDING: u32 = 2;
 const QUIET: u32 = 32;
-/// Polls of the core provider in vain for which what other nodes have begun is likely to go on, and for how many such a poll counts if rings had something.
+/// Polls of the core provider in vain for which what other nodes have begun is likely to go on, and for how many such a
+/// poll counts if rings had something.
 const EXPECTING: u32 = 256;
 const BUSY: u32 = 16;
 /// Polls of the core provider in vain from which on the CPU is given away after each, unless something is on its way.

@@ -185,7 +185,8 @@ impl Endpoint {
     /// Takes what has arrived and sends what waits. Returns whether there was anything.
     #[inline]
     pub fn progress(&mut self) -> bool {
-        // A yield is followed by another poll: many a caller yields after a poll in vain itself, and would let two turns of the others pass.
+        // A yield is followed by another poll: many a caller yields after a poll in vain itself, and would let two
+        // turns of the others pass.
         let any = self.poll() || self.yield_if_due() && self.poll();
         self.yields.are_for_nothing(self.idle < YIELD_FROM || self.idle < LONG && !self.is_outnumbered());
         any
@@ -236,8 +237,8 @@ impl Endpoint {
         any
     }
 
-    /// Ends a poll in vain: gives the CPU away where that is due. It never sleeps: a caller that polls may have other work, and one that waits calls [`Endpoint::sleep`]. Returns
-    /// whether the CPU was given away.
+    /// Ends a poll in vain: gives the CPU away where that is due. It never sleeps: a caller that polls may have other
+    /// work, and one that waits calls [`Endpoint::sleep`]. Returns whether the CPU was given away.
     #[inline]
     fn yield_if_due(&mut self) -> bool {
         self.idle = self.idle.wrapping_add(1);
@@ -322,7 +323,8 @@ impl Endpoint {
         awaited
     }
 
-    /// Ends what is under way with peers that are closed, or whose process has ended, and gives the slots of processes back that have ended.
+    /// Ends what is under way with peers that are closed, or whose process has ended, and gives the slots of processes
+    /// back that have ended.
     #[cold]
     fn look_for_the_dead(&mut self) {
         self.peers_checked = Some(Instant::now());
@@ -379,8 +381,8 @@ impl Endpoint {
         self.segment.words().free(slot);
     }
 
-    /// Sends what the caller takes for sent, as far as the peers take it within [`LINGER`], and lets peers that copy into buffers here come to
-    /// an end; then takes nothing any more.
+    /// Sends what the caller takes for sent, as far as the peers take it within [`LINGER`], and lets peers that copy
+    /// into buffers here come to an end; then takes nothing any more.
     fn close(&mut self) {
         let start = Instant::now();
         while ((self.core.has_unfinished() || self.is_sending_elsewhere()) && start.elapsed() < LINGER)
@@ -403,8 +405,8 @@ impl Endpoint {
         }
     }
 
-    /// Makes progress, and has peers write into a pipe when they have something from now on. Returns the end to wait for, or `None` if there is
-    /// something to do now.
+    /// Makes progress, and has peers write into a pipe when they have something from now on. Returns the end to wait
+    /// for, or `None` if there is something to do now.
     ///
     /// # Errors
     ///

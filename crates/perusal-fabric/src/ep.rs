@@ -244,8 +244,8 @@ unsafe extern "C" fn control(ep: *mut Fid, command: c_int, argument: *mut c_void
     unsafe { with(ep, control) }.map_or_else(|error| -error, |()| 0)
 }
 
-/// The flags of operations that are called without flags, of those that send (FI_TRANSMIT) or those that receive (FI_RECV); what names them, and which
-/// flags there are.
+/// The flags of operations that are called without flags, of those that send (FI_TRANSMIT) or those that receive
+/// (FI_RECV); what names them, and which flags there are.
 fn flags_of(ep: &Ep, asked: u64) -> Result<(&Cell<u64>, u64, u64), c_int> {
     match asked & OPERATIONS {
         FI_SEND => Ok((&ep.value.send_flags, FI_SEND, TX_FLAGS)),
@@ -363,7 +363,8 @@ const DELIVERY: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
 const REFUSED: u64 = FI_TRIGGER | FI_FENCE | FI_COMMIT_COMPLETE;
 
 impl Bindings {
-    /// Checks that operations may be called, an endpoint being enabled before (fi_endpoint(3)), and with the flags of this call, if it has some.
+    /// Checks that operations may be called, an endpoint being enabled before (fi_endpoint(3)), and with the flags of
+    /// this call, if it has some.
     ///
     /// # Errors
     ///

@@ -54,8 +54,8 @@ const MODES: u32 = 1 << 16 | 5;
 const ORDERS: u64 =
     FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_ACCESSES;
 
-/// The modes of registration that the domain needs of the caller: none, unless the caller knows only the two old ones, as callers of old versions
-/// do. A caller that sets others before it opens the domain has them.
+/// The modes of registration that the domain needs of the caller: none, unless the caller knows only the two old ones,
+/// as callers of old versions do. A caller that sets others before it opens the domain has them.
 fn mr_mode(hinted: i32, version: u32) -> i32 {
     match hinted {
         FI_MR_BASIC | FI_MR_SCALABLE => hinted,
@@ -159,8 +159,9 @@ pub unsafe fn bytes_of<'a>(at: *const c_void, len: usize) -> Option<&'a [u8]> {
     (!at.is_null()).then(|| unsafe { std::slice::from_raw_parts(at.cast(), len) })
 }
 
-/// The address that a caller names by a node and a service, as text with a zero: one as text is a node without a service, and a service is an endpoint of this
-/// node that has its name. `None` if there is no such address, or if it is a name where FI_NUMERICHOST of `flags` wants numbers.
+/// The address that a caller names by a node and a service, as text with a zero: one as text is a node without a
+/// service, and a service is an endpoint of this node that has its name. `None` if there is no such address, or if it
+/// is a name where FI_NUMERICHOST of `flags` wants numbers.
 ///
 /// # Safety
 ///

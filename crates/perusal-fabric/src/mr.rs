@@ -78,7 +78,8 @@ unsafe extern "C" fn bind(mr: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
     unsafe { with(mr, bind) }
 }
 
-/// FI_ENABLE is asked for where registrations are bound first; FI_REFRESH where contents of the page tables are cached. Neither has work here.
+/// FI_ENABLE is asked for where registrations are bound first; FI_REFRESH where contents of the page tables are cached.
+/// Neither has work here.
 unsafe extern "C" fn control(mr: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     match command {
         FI_ENABLE | FI_REFRESH => 0,

@@ -122,7 +122,8 @@ pub enum Body {
 pub struct There {
     /// The sender's number of the message.
     pub send: u64,
-    /// Their address in the sender's process, if they are in one piece; else 0. On another node: whether the core provider can take them from there.
+    /// Their address in the sender's process, if they are in one piece; else 0. On another node: whether the core
+    /// provider can take them from there.
     pub at: u64,
     /// How often the sender had ended announced sends before (cancel rule).
     pub cancels: u32,

@@ -269,7 +269,8 @@ impl Peer {
         self.dead
     }
 
-    /// Whether its process, on this node, still has the endpoint's memory. An endpoint that is being closed has it until it has left all its slots.
+    /// Whether its process, on this node, still has the endpoint's memory. An endpoint that is being closed has it
+    /// until it has left all its slots.
     pub fn has_memory(&mut self) -> bool {
         let memory = match (self.memory, self.outgoing.as_ref().and_then(Outgoing::ring)) {
             (Some(memory), _) => Ok(memory),
@@ -368,7 +369,8 @@ impl Peers {
         self.all[peer as usize].outgoing.as_mut().ok_or(FI_ESHUTDOWN)
     }
 
-    /// Whether there will never be a way to a peer. Where there is none now for lack of descriptors, memory or a slot there may be one later.
+    /// Whether there will never be a way to a peer. Where there is none now for lack of descriptors, memory or a slot
+    /// there may be one later.
     pub fn is_gone(&mut self, peer: u32) -> bool {
         self.outgoing(peer).is_err_and(|error| !may_pass(error))
     }
@@ -441,8 +443,8 @@ impl Peers {
         waiting.push_back(what);
     }
 
-    /// Pushes what waits for `peer`, as far as there is room. `stream` pushes the bytes of a send: `Some(true)` if all of them, `Some(false)` if
-    /// the ring is full, `None` to leave it for later.
+    /// Pushes what waits for `peer`, as far as there is room. `stream` pushes the bytes of a send: `Some(true)` if all
+    /// of them, `Some(false)` if the ring is full, `None` to leave it for later.
     pub fn push_waiting_of(
         &mut self,
         peer: u32,

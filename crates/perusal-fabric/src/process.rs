@@ -20,8 +20,8 @@ impl Memory {
         Self { device: file.dev(), number: file.ino() }
     }
 
-    /// Whether the process of this address has it where the address says. A process that has ended, has closed its endpoint, or runs another
-    /// program by now does not, nor does another process that was given the number.
+    /// Whether the process of this address has it where the address says. A process that has ended, has closed its
+    /// endpoint, or runs another program by now does not, nor does another process that was given the number.
     pub fn is_at(self, address: Address) -> bool {
         let at = |process: &Path| metadata(process.join("fd").join(address.fd.to_string()));
         let process = format!("/proc/{}", address.pid);

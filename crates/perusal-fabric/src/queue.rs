@@ -39,16 +39,16 @@ impl Bound {
         let mut any = false;
         for endpoint in self.0.borrow().iter() {
             if endpoint.strong_count() > 0 {
-                // SAFETY: the endpoint is open, and fi_close, which ends it, is called by nobody meanwhile: it takes the lock of the domain, which is
-                // held here, and no progress calls it.
+                // SAFETY: the endpoint is open, and fi_close, which ends it, is called by nobody meanwhile: it takes
+                // the lock of the domain, which is held here, and no progress calls it.
                 any |= unsafe { &*endpoint.as_ptr() }.borrow_mut().progress();
             }
         }
         any
     }
 
-    /// Waits for something to do, for at most about `milliseconds`. False: not here, with none or several endpoints, or with a network, which rings
-    /// no doorbell.
+    /// Waits for something to do, for at most about `milliseconds`. False: not here, with none or several endpoints, or
+    /// with a network, which rings no doorbell.
     pub fn sleep(&self, milliseconds: u64) -> bool {
         let mut all = self.0.borrow_mut();
         all.retain(|one| one.strong_count() > 0);

@@ -183,7 +183,8 @@ impl Core {
         last
     }
 
-    /// Reports that a buffer for several messages is the caller's again, where its last message is not reported: no other flag is set then (fi_cq(3)).
+    /// Reports that a buffer for several messages is the caller's again, where its last message is not reported: no
+    /// other flag is set then (fi_cq(3)).
     #[cold]
     fn give_back(&self, context: *mut c_void) {
         let (flags, buf) = (FI_MULTI_RECV, std::ptr::null_mut());
@@ -363,8 +364,8 @@ mod tests {
     use crate::queue::Queue;
     use std::rc::Rc;
 
-    /// The flags and errors of what is reported of messages of these lengths to a buffer of 4096 bytes for several messages, behind a former
-    /// completion with the same context.
+    /// The flags and errors of what is reported of messages of these lengths to a buffer of 4096 bytes for several
+    /// messages, behind a former completion with the same context.
     fn reports(completion: bool, lengths: &[usize]) -> Vec<(u64, i32)> {
         let mut core = Core::new(Address { pid: std::process::id(), fd: 0, nonce: 1 });
         core.reports.receive_queue = Some(Rc::new(Queue::default()));

@@ -77,7 +77,8 @@ fn is_mapped(start: u64, len: usize) -> bool {
     let mut pieces = (0..(end - from).div_ceil(step)).map(|piece| from + piece * step);
     pieces.all(|at| {
         let bytes = step.min(end - at) as usize;
-        // SAFETY: the kernel writes a byte for each page, of which there are 1024 at most, and answers ENOMEM for addresses that are not mapped.
+        // SAFETY: the kernel writes a byte for each page, of which there are 1024 at most, and answers ENOMEM for
+        // addresses that are not mapped.
         unsafe { libc::mincore(at as usize as *mut libc::c_void, bytes, resident.as_mut_ptr()) == 0 }
     })
 }

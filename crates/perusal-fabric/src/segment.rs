@@ -1,7 +1,8 @@
 //! The memory of an endpoint: a sealed memfd with one ring for each peer that sends to it.
 //!
-//! The endpoint that receives owns the memory. A process that wants to send opens it as `/proc/PID/fd/FD`, which the kernel allows to processes of the same
-//! user only, claims a slot, and writes into the slot who it is. Nothing has a name in a file system, so nothing is left after any kill.
+//! The endpoint that receives owns the memory. A process that wants to send opens it as `/proc/PID/fd/FD`, which the
+//! kernel allows to processes of the same user only, claims a slot, and writes into the slot who it is. Nothing has a
+//! name in a file system, so nothing is left after any kill.
 //!
 //! [`crate::words`] has the rules of its words.
 

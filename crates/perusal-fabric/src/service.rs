@@ -1,8 +1,9 @@
 //! Endpoints that have the name of a service, and the addresses by which libfabric's callers ask for them: `perusal://:NAME`.
 //!
-//! Such an endpoint holds two sockets in the abstract namespace, which the kernel takes away with the process: one has the service's name, so that no second
-//! endpoint of the user gets it; the name of the other also has the endpoint's address, for whoever looks for the service. Nobody connects to them: the
-//! kernel lists their names in /proc/net/unix. Anybody can bind such names, so an address counts only if the memory there has the service's name, too.
+//! Such an endpoint holds two sockets in the abstract namespace, which the kernel takes away with the process: one has
+//! the service's name, so that no second endpoint of the user gets it; the name of the other also has the endpoint's
+//! address, for whoever looks for the service. Nobody connects to them: the kernel lists their names in /proc/net/unix.
+//! Anybody can bind such names, so an address counts only if the memory there has the service's name, too.
 
 use crate::address::Address;
 use crate::api::{FI_EADDRINUSE, FI_EADDRNOTAVAIL, FI_EINVAL, FI_EIO};
@@ -13,7 +14,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 const SCHEME: &str = "perusal://:";
-/// Bytes of the longest name of a service: with user and address it fits into the name of a socket, by itself into where libfabric's callers keep names.
+/// Bytes of the longest name of a service: with user and address it fits into the name of a socket, by itself into
+/// where libfabric's callers keep names.
 const LONGEST: usize = 40;
 /// The kernel's list of sockets.
 const SOCKETS: &str = "/proc/net/unix";

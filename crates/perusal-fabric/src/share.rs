@@ -1,6 +1,6 @@
-//! Long messages that sender and receiver copy together: the receiver reads parts out of the sender's memory, from the beginning on, while the
-//! sender writes others into the receiver's, from the end on, until they meet ([`Claims`]). Neither waits for the other to begin: a sender that
-//! makes no progress leaves all to the receiver.
+//! Long messages that sender and receiver copy together: the receiver reads parts out of the sender's memory, from the
+//! beginning on, while the sender writes others into the receiver's, from the end on, until they meet ([`Claims`]).
+//! Neither waits for the other to begin: a sender that makes no progress leaves all to the receiver.
 //!
 //! When the receiver's own call is over every part is somebody's. What is the sender's then, the sender is copying at this moment or has
 //! copied; it says so (FILLED), and the receive completes. A copy that the kernel refuses, to either, has the bytes come through the ring.
@@ -49,8 +49,8 @@ impl Core {
         let (mut own, mut copied, mut part) = (0, true, Some(first));
         while let Some(range) = part {
             own += range.len();
-            // SAFETY: within the receive's buffer, which is ours until it completes and has room for what is wanted, as the caller promises; the
-            // part is nobody else's.
+            // SAFETY: within the receive's buffer, which is ours until it completes and has room for what is wanted, as
+            // the caller promises; the part is nobody else's.
             copied = copied
                 && there
                     .at

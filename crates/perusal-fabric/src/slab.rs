@@ -44,8 +44,8 @@ impl<T> Slab<T> {
     }
 }
 
-/// Values whose numbers go to a peer and come back. A number that comes back may be any, and may come when its value is gone: it is no other
-/// value's then. Numbers fit into 62 bits, and none is 0.
+/// Values whose numbers go to a peer and come back. A number that comes back may be any, and may come when its value is
+/// gone: it is no other value's then. Numbers fit into 62 bits, and none is 0.
 #[derive(Debug)]
 pub struct Numbered<T> {
     /// Each with its serial: the upper half of its number.

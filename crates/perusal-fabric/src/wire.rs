@@ -17,9 +17,10 @@
 //! | FILLED | number of the receive | bytes that the sender has copied there, the error or 0 |
 //! | NOTICE | none, data | FI_REMOTE_READ or FI_REMOTE_WRITE, length, the key of each piece: the sender has accessed this process's memory itself |
 //!
-//! EAGER, NUMBERED and RTS carry in their kind whether the message is tagged, and whether it has data; accesses, whether bytes follow, whether there is
-//! data, and whether the origin wants to know the region. A piece is three words: address, length, key. What is read, and what a fetching
-//! atomic operation found, comes as DATA. Numbers come back from a peer, so they count only for an operation with that peer.
+//! EAGER, NUMBERED and RTS carry in their kind whether the message is tagged, and whether it has data; accesses,
+//! whether bytes follow, whether there is data, and whether the origin wants to know the region. A piece is three
+//! words: address, length, key. What is read, and what a fetching atomic operation found, comes as DATA. Numbers come
+//! back from a peer, so they count only for an operation with that peer.
 
 use crate::api::FI_EOTHER;
 use crate::region::Remote;

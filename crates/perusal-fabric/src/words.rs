@@ -1,17 +1,20 @@
 //! The words at the beginning of an endpoint's memory: who owns it, who sends through which slot, and which regions peers may access.
 //!
-//! - **Slot rule 1.** A slot goes from FREE to CLAIMED by a compare-exchange of the sender's, which also writes its process there, to READY by that
-//!   sender, to CLOSED by it when it leaves, and back to FREE by the owner, who has then drained the ring and retired its end. A slot that is not CLOSED
-//!   becomes FREE only if its sender gives it up before it is READY, or if the sender's process does not have its endpoint any more.
-//! - **Slot rule 2.** The sender writes the slot's address before the Release store of READY, and the owner reads it after its Acquire load.
-//! - **Region rule.** Only the owner writes the words of regions. It takes a region out, then changes the generation, and passes a Release fence before
-//!   it gives the entry's words other values; a reader looks at the generation before and, behind an Acquire fence, after the words, and takes no words of two generations.
-//! - **Cancel rule.** An announcement says how often its sender has ended announced sends (`cancels`). The owner counts up and passes a Release fence
-//!   before it gives a buffer back whose announcement a peer may still have; a peer looks at the count behind its copy and an Acquire fence, and takes
-//!   no bytes if it has changed.
-//! - **Pipe rule.** A thread of the owner's that will wait for its pipe arms it and has every ring notify, passes a heavy barrier, and looks for records
-//!   and changed slots once more. A sender commits its record or changes its slot, passes a barrier, and then looks whether the pipe is armed: one
-//!   of both sees the other.
+//! - **Slot rule 1.** A slot goes from FREE to CLAIMED by a compare-exchange of the sender's, which also writes its
+//!   process there, to READY by that sender, to CLOSED by it when it leaves, and back to FREE by the owner, who has
+//!   then drained the ring and retired its end. A slot that is not CLOSED becomes FREE only if its sender gives it up
+//!   before it is READY, or if the sender's process does not have its endpoint any more.
+//! - **Slot rule 2.** The sender writes the slot's address before the Release store of READY, and the owner reads it
+//!   after its Acquire load.
+//! - **Region rule.** Only the owner writes the words of regions. It takes a region out, then changes the generation,
+//!   and passes a Release fence before it gives the entry's words other values; a reader looks at the generation before
+//!   and, behind an Acquire fence, after the words, and takes no words of two generations.
+//! - **Cancel rule.** An announcement says how often its sender has ended announced sends (`cancels`). The owner counts
+//!   up and passes a Release fence before it gives a buffer back whose announcement a peer may still have; a peer looks
+//!   at the count behind its copy and an Acquire fence, and takes no bytes if it has changed.
+//! - **Pipe rule.** A thread of the owner's that will wait for its pipe arms it and has every ring notify, passes a
+//!   heavy barrier, and looks for records and changed slots once more. A sender commits its record or changes its slot,
+//!   passes a barrier, and then looks whether the pipe is armed: one of both sees the other.
 
 use perusal::internals::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -283,7 +286,8 @@ impl Words {
     pub fn cancel(&self, number: u32) {
         // Relaxed: the fence publishes it.
         self.cancels.store(number, Ordering::Relaxed);
-        // Release fence: cancel edge, pairs with the Acquire fence in `cancels`: whoever has copied what comes into the buffers now sees the number.
+        // Release fence: cancel edge, pairs with the Acquire fence in `cancels`: whoever has copied what comes into the
+        // buffers now sees the number.
         fence(Ordering::Release);
     }
 

@@ -103,8 +103,8 @@ pub struct Record {
     pub id: u64,
     /// Context of the communicator; [`Record::NO_CONTEXT`] if the event has none.
     pub context: u32,
-    /// Rank of the other side in the communicator, or of the target in the window; in the job where there is no context. Negative: any, all,
-    /// none, or not known.
+    /// Rank of the other side in the communicator, or of the target in the window; in the job where there is no
+    /// context. Negative: any, all, none, or not known.
     pub peer: i32,
     /// The tag; what the user gave until the real one is known.
     pub tag: i32,

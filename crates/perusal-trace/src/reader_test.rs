@@ -212,7 +212,8 @@ fn a_long_trace_is_timed_by_its_own_windows() {
 
 #[test]
 fn a_moment_is_read_on_both_clocks_or_not_at_all() {
-    // What the three stores of a window that is opened again leave, one after the other (trace rule 5), and what three looks find between them.
+    // What the three stores of a window that is opened again leave, one after the other (trace rule 5), and what three
+    // looks find between them.
     let words = [(100, 200), (0, 200), (0, 950), (900, 950)];
     for before in 0..4 {
         for between in before..4 {

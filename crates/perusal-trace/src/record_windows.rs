@@ -89,9 +89,9 @@ fn records_at(bytes: &[u8], from: u64, to: u64) -> &[RecordBytes] {
     bytes.get(from as usize..to as usize).unwrap_or_default().as_chunks().0
 }
 
-/// How far a window's records go: behind the last that is there. What is left from before is none (trace rules 3, 4); a place before the last
-/// that has none is a hole in the file. Time does not go back in a stream; where it does, the job has begun to write the window again
-/// while we read.
+/// How far a window's records go: behind the last that is there. What is left from before is none (trace rules 3, 4); a
+/// place before the last that has none is a hole in the file. Time does not go back in a stream; where it does, the job
+/// has begun to write the window again while we read.
 fn valid(records: &[RecordBytes], after: u64) -> usize {
     let first_word = |record: &RecordBytes| u64::from_le_bytes(record[..8].try_into().expect("eight bytes"));
     let ticks =

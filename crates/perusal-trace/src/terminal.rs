@@ -40,7 +40,8 @@ pub fn lines(text: &str) -> Cow<'_, str> {
 /// Returns a JSON document with the same values that may be shown on a terminal.
 #[must_use]
 pub fn json(document: &str) -> Cow<'_, str> {
-    // Only strings hold such characters, and an escape means the same there; all of them have four digits at most. A string has no ends of lines.
+    // Only strings hold such characters, and an escape means the same there; all of them have four digits at most. A
+    // string has no ends of lines.
     let escape = |shown: &mut String, c| {
         // Writing to a string cannot fail.
         let _ = write!(shown, "\\u{:04x}", u32::from(c));

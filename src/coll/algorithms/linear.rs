@@ -211,7 +211,8 @@ fn rooms_of(parts: &mut [(usize, Scratch)]) -> Vec<(usize, &mut [u8])> {
     parts.iter_mut().map(|(from, part)| (*from, &mut **part)).collect()
 }
 
-/// Makes `acc`, the operands of `rank`, the reduction of its own and all others', from the highest rank down: so all ranks get the same bits.
+/// Makes `acc`, the operands of `rank`, the reduction of its own and all others', from the highest rank down: so all
+/// ranks get the same bits.
 fn reduce_parts<K: ReductionKernel>(
     rank: usize,
     acc: &mut Scratch,

@@ -36,7 +36,8 @@ const LEAVES_RINGS: usize = 64 << 10;
 /// messages after 10.)
 const GATHERED: usize = 8 << 10;
 
-/// Bytes of a block from which a gather that is not copied in one step is messages again, though it would fit into the bulk: of these, too, there is one copy.
+/// Bytes of a block from which a gather that is not copied in one step is messages again, though it would fit into the
+/// bulk: of these, too, there is one copy.
 const GATHERED_LONG: usize = 128 << 10;
 
 /// Bytes of a block up to which members that have a CPU each do not copy it out of one member's memory, or into it, all at once:
@@ -59,8 +60,8 @@ const EXCHANGED_IN_ALL: usize = 512 << 10;
 /// Bytes from which a scan goes through the team though ranks outnumber CPUs: its messages would take several fragments each.
 const CHAINED_BELOW: usize = 16 << 10;
 
-/// Bytes up to which one of two members sends the other a message, where rings are filled past the cache: what has come is sent on faster through
-/// the ring's blocks than the kernel copies it.
+/// Bytes up to which one of two members sends the other a message, where rings are filled past the cache: what has come
+/// is sent on faster through the ring's blocks than the kernel copies it.
 const STREAMED: usize = 512 << 10;
 
 /// Bytes from which reductions of two members, of which each has a result of its own, are messages there.

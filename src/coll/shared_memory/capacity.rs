@@ -5,7 +5,8 @@ use crate::events::Collective;
 use crate::team::PAYLOAD;
 use crate::variables::{Config, VariableId};
 
-/// Members that share CPUs, up to which a scatter whose blocks do not fit into a piece is messages: a member that has its block goes on while the root sends the next.
+/// Members that share CPUs, up to which a scatter whose blocks do not fit into a piece is messages: a member that has
+/// its block goes on while the root sends the next.
 const FEW_MEMBERS: usize = 4;
 
 /// Bytes of all blocks together that more members scatter through a part at most. Of more, each block is read out of the root's

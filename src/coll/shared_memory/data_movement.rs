@@ -66,8 +66,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         if only { done } else { done.map_err(|error| self.fail_with(error)) }
     }
 
-    /// Fills `all`, which consists of a block for each member, of equal length, of which the caller's own is filled in: with `sent` bytes, as many as a
-    /// block has, or the members disagree.
+    /// Fills `all`, which consists of a block for each member, of equal length, of which the caller's own is filled in:
+    /// with `sent` bytes, as many as a block has, or the members disagree.
     ///
     /// # Errors
     /// As for [`Self::bcast`].
@@ -123,7 +123,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         Ok(block > PAYLOAD && self.is_one_step(Collective::Allgather, block).await?)
     }
 
-    /// Whether blocks that differ, that of member `r` before byte `ends[r]` of all, are gathered everywhere in one step. All get the same answer.
+    /// Whether blocks that differ, that of member `r` before byte `ends[r]` of all, are gathered everywhere in one
+    /// step. All get the same answer.
     ///
     /// # Errors
     /// Those of waiting.
@@ -134,7 +135,8 @@ impl<H: Hold> TeamGuard<'_, H> {
             && self.is_one_step(Collective::Allgather, total / size).await?)
     }
 
-    /// Fills `all`, which consists of a block for each member, that of member `r` before byte `ends[r]`, of which the caller's own is filled in. Long ones are copied in one step.
+    /// Fills `all`, which consists of a block for each member, that of member `r` before byte `ends[r]`, of which the
+    /// caller's own is filled in. Long ones are copied in one step.
     ///
     /// # Errors
     /// As for [`Self::bcast`].
@@ -170,9 +172,10 @@ impl<H: Hold> TeamGuard<'_, H> {
         .await
     }
 
-    /// Shows each member's block to all others, in as many rounds as the longest takes: `own` shows the stretch of the caller's that begins at a byte of it, and `write` is
-    /// given a member, a byte of its block, and the stretch that begins there. `agreed` is a number that all members must give. But two members whose long blocks
-    /// differ exchange messages, so that the one that has less need not wait until the other has written all.
+    /// Shows each member's block to all others, in as many rounds as the longest takes: `own` shows the stretch of the
+    /// caller's that begins at a byte of it, and `write` is given a member, a byte of its block, and the stretch that
+    /// begins there. `agreed` is a number that all members must give. But two members whose long blocks differ exchange
+    /// messages, so that the one that has less need not wait until the other has written all.
     ///
     /// # Errors
     /// As for [`Self::bcast`].

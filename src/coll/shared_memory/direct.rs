@@ -1,18 +1,19 @@
-//! Collectives of long data: each member says where its data lies, and where it has room, and the members copy between each other's memory. There is one
-//! copy of each byte, where messages and the bulk take two.
+//! Collectives of long data: each member says where its data lies, and where it has room, and the members copy between
+//! each other's memory. There is one copy of each byte, where messages and the bulk take two.
 //!
-//! Where each has data for others, the owner of the data writes it: what a member has just stored lies in its cache, from where it is written faster than others
-//! fetch it. Others read where one member has the data for all, so that all copy at once, where there is no one run of bytes to write to, and what
-//! they reduce.
+//! Where each has data for others, the owner of the data writes it: what a member has just stored lies in its cache,
+//! from where it is written faster than others fetch it. Others read where one member has the data for all, so that all
+//! copy at once, where there is no one run of bytes to write to, and what they reduce.
 //!
-//! - **Direct rule 1.** What a member exposes, it leaves alone until the members have met, but for what the operation says; then its call may return.
+//! - **Direct rule 1.** What a member exposes, it leaves alone until the members have met, but for what the operation
+//!   says; then its call may return.
 //! - **Direct rule 2.** Between two meetings, a byte that one member writes no other reads or writes.
 //!
-//! - **Direct rule 3.** A member that waits for the others in vain, because one has died, leaves once no other copies; and a member that is about to copy looks
-//!   first whether one has died.
+//! - **Direct rule 3.** A member that waits for the others in vain, because one has died, leaves once no other copies;
+//!   and a member that is about to copy looks first whether one has died.
 //!
-//! What a member reads out of a slot is an address, which the kernel checks in the process that it belongs to: a peer that writes garbage spoils its own
-//! memory, or that of its job.
+//! What a member reads out of a slot is an address, which the kernel checks in the process that it belongs to: a peer
+//! that writes garbage spoils its own memory, or that of its job.
 
 use super::division::slice;
 use super::{AlgorithmKind, Hold, Operands, OperationKey, TeamGuard};
@@ -90,7 +91,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         bytes >= self.engine.config().coll_direct_from()
     }
 
-    /// Whether the members perform an operation in one step; `bytes` as for [`super::TeamCapacity::algorithm_kind`]. All get the same answer.
+    /// Whether the members perform an operation in one step; `bytes` as for [`super::TeamCapacity::algorithm_kind`].
+    /// All get the same answer.
     ///
     /// # Errors
     /// Those of waiting.
@@ -245,8 +247,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await
     }
 
-    /// A gather of blocks of equal length, for which every member calls this: the others write their blocks into `all`, where the root has one run of bytes for
-    /// them; else it reads them, each into what `place` gives. The root's own block is `own`, or in its place already: if that is empty, or if there is no `all`.
+    /// A gather of blocks of equal length, for which every member calls this: the others write their blocks into `all`,
+    /// where the root has one run of bytes for them; else it reads them, each into what `place` gives. The root's own
+    /// block is `own`, or in its place already: if that is empty, or if there is no `all`.
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of `place`.
@@ -280,8 +283,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await.map(|()| true)
     }
 
-    /// A scatter of blocks of equal length, for which every member calls this. `all`, at the root, has all blocks; `own`, elsewhere, has room for the
-    /// caller's, which it reads while the root does `meanwhile`.
+    /// A scatter of blocks of equal length, for which every member calls this. `all`, at the root, has all blocks;
+    /// `own`, elsewhere, has room for the caller's, which it reads while the root does `meanwhile`.
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of `meanwhile`.
@@ -303,8 +306,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await.map(|()| true)
     }
 
-    /// An alltoall of blocks of equal length: `all` has the caller's block for each member. Each writes into the members' `room`, which is one run of bytes for
-    /// all blocks; a member that has none reads, each block into what `place` gives. The members know that it is done in one step.
+    /// An alltoall of blocks of equal length: `all` has the caller's block for each member. Each writes into the
+    /// members' `room`, which is one run of bytes for all blocks; a member that has none reads, each block into what
+    /// `place` gives. The members know that it is done in one step.
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of `place`.
@@ -379,7 +383,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         (BLOCK.min(ROOM / self.size()) / unit).max(1) * unit
     }
 
-    /// A reduce-scatter: member m gets the bytes `range(m)` of the results, in an `out` that is as long. `false` if it is not done in one step.
+    /// A reduce-scatter: member m gets the bytes `range(m)` of the results, in an `out` that is as long. `false` if it
+    /// is not done in one step.
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of the operation.
@@ -419,8 +424,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         Ok(true)
     }
 
-    /// A scan, or an exclusive one (`inclusive` is false): each member computes a slice of all members' results, and writes it to them. `false` if it is not
-    /// done in one step.
+    /// A scan, or an exclusive one (`inclusive` is false): each member computes a slice of all members' results, and
+    /// writes it to them. `false` if it is not done in one step.
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of the operation.
@@ -485,7 +490,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         Ok(())
     }
 
-    /// Reduces the bytes `range` of all members' operands in `room`, which has as many for each member. It reads them beginning behind the caller, and reduces them in rank order.
+    /// Reduces the bytes `range` of all members' operands in `room`, which has as many for each member. It reads them
+    /// beginning behind the caller, and reduces them in rank order.
     fn reduce_block<'r, K: ReductionKernel>(
         &self,
         exposed: &Exposed<'_>,

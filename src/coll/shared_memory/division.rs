@@ -163,8 +163,9 @@ impl Division {
     }
 
     /// # Safety
-    /// Bulk rule 2 allows to read all operands; `place` returns room for `block` bytes of results (less, at the end) that begin at its
-    /// argument, which holds no operands that are still needed. Where `past` says where results are to be copied to past the cache, bulk rule 3 allows to write them there.
+    /// Bulk rule 2 allows to read all operands; `place` returns room for `block` bytes of results (less, at the end)
+    /// that begin at its argument, which holds no operands that are still needed. Where `past` says where results are
+    /// to be copied to past the cache, bulk rule 3 allows to write them there.
     unsafe fn blocks<K: ReductionKernel>(
         &self,
         Piece { at, .. }: Piece,

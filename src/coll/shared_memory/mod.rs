@@ -312,8 +312,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         copied
     }
 
-    /// Moves members' data among them: each writes `len` bytes, and is shown those of the members that it wants. `len` is at most [`Self::room_among_all`], with
-    /// the same `width`.
+    /// Moves members' data among them: each writes `len` bytes, and is shown those of the members that it wants. `len`
+    /// is at most [`Self::room_among_all`], with the same `width`.
     pub(super) async fn among_all(
         &mut self,
         what: OperationKey,
@@ -408,7 +408,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         Ok(first)
     }
 
-    /// Has a part of the bulk have `bytes` bytes, or as many as it may have: it grows if it has less. Returns whether it has; all members get the same answer.
+    /// Has a part of the bulk have `bytes` bytes, or as many as it may have: it grows if it has less. Returns whether
+    /// it has; all members get the same answer.
     ///
     /// # Errors
     /// Those of waiting.
@@ -468,8 +469,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 }
 
-/// Which share of a part of the bulk is whose. Of two members, each has the share that the other had when the part was last used: it has read that since, so it need
-/// not wait for the other's processor when it writes there.
+/// Which share of a part of the bulk is whose. Of two members, each has the share that the other had when the part was
+/// last used: it has read that since, so it need not wait for the other's processor when it writes there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shares {
     size: usize,
@@ -555,8 +556,8 @@ pub(super) enum Readers {
 /// Writes the key and the payload of a slot.
 ///
 /// # Safety
-/// Nobody else accesses the slot: it is the caller's, who has entered the round and not published it (team rules 2 and 3), or the outcome of a
-/// round in which the caller has arrived last (team rule 4).
+/// Nobody else accesses the slot: it is the caller's, who has entered the round and not published it (team rules 2 and
+/// 3), or the outcome of a round in which the caller has arrived last (team rule 4).
 #[inline]
 unsafe fn put(slot: *mut TeamSlot, what: OperationKey, f: impl FnOnce(&mut [u8; PAYLOAD])) {
     // SAFETY: nobody else accesses the slot, as the caller promises.

@@ -13,8 +13,8 @@ use core::ops::Range;
 const FOR_EACH: usize = 32 << 10;
 
 impl<H: Hold> TeamGuard<'_, H> {
-    /// Reduces every member's operands, and gives member m the bytes `range(m)` of the results, in an `out` that is as long. `false` if the team cannot do so,
-    /// before anything has happened.
+    /// Reduces every member's operands, and gives member m the bytes `range(m)` of the results, in an `out` that is as
+    /// long. `false` if the team cannot do so, before anything has happened.
     ///
     /// # Errors
     /// Those of waiting and of the kernel; [`crate::Error::Other`] where members disagree about the operation.
@@ -38,8 +38,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         self.reduce_scatter_shown(what, operands, range, kernel).await
     }
 
-    /// Reduces the operands of the members up to the caller into its `out`; without the caller's own, if not `inclusive`: then rank 0 gets nothing. `false` as
-    /// for [`Self::reduce_scatter`].
+    /// Reduces the operands of the members up to the caller into its `out`; without the caller's own, if not
+    /// `inclusive`: then rank 0 gets nothing. `false` as for [`Self::reduce_scatter`].
     ///
     /// # Errors
     /// As for [`Self::reduce_scatter`].
@@ -67,8 +67,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         self.scan_shown(what, operands, members, kernel).await
     }
 
-    /// A round in which each member shows operands that fit into its slot, and reduces the bytes `range` of those of the first `members` into its
-    /// `out`.
+    /// A round in which each member shows operands that fit into its slot, and reduces the bytes `range` of those of
+    /// the first `members` into its `out`.
     #[inline]
     async fn reduce_few<K: ReductionKernel>(
         &mut self,
@@ -103,7 +103,8 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// where they lie; then a member's share holds its result, or in an exclusive scan that of the next one. `false` if there is
     /// no room for them.
     ///
-    /// A slice of the shares is read and written by one member alone, once the first round is complete; others read it when the second is complete.
+    /// A slice of the shares is read and written by one member alone, once the first round is complete; others read it
+    /// when the second is complete.
     async fn scan_in_slices<K: ReductionKernel>(
         &mut self,
         what: OperationKey,
@@ -123,13 +124,15 @@ impl<H: Hold> TeamGuard<'_, H> {
         let copy = self.copy_of_operands();
         wait!(self, self.begin()?);
         let part = self.part(Readers::NextRound, true).await?;
-        // SAFETY: bulk rule 1: the part is free and this round's, the share is the caller's and has room for `len` bytes; the operands can be read (`Operands::new`).
+        // SAFETY: bulk rule 1: the part is free and this round's, the share is the caller's and has room for `len`
+        // bytes; the operands can be read (`Operands::new`).
         unsafe { copy.copy(None, own, part.add(rank * stride), len) };
         self.write_slot(what, |_| {});
         self.arrive(|_| {})?;
         wait!(self, self.completion());
         self.agree(what).map_err(|error| self.fail_with(error))?;
-        // SAFETY: the round is complete, so all shares are written; the slice of each, which is `width` bytes from there on, is the caller's alone.
+        // SAFETY: the round is complete, so all shares are written; the slice of each, which is `width` bytes from
+        // there on, is the caller's alone.
         let shown = |member: usize| unsafe {
             core::slice::from_raw_parts_mut(part.add(member * stride + mine.start), width)
         };
@@ -157,15 +160,16 @@ impl<H: Hold> TeamGuard<'_, H> {
         let share = if inclusive { Some(rank) } else { rank.checked_sub(1) };
         if let Some(share) = share {
             wait!(self, self.completion());
-            // SAFETY: the round is complete, so the share holds results, which nobody writes before the caller has arrived again; `out` can be written
-            // (`Operands::new`) and is as long.
+            // SAFETY: the round is complete, so the share holds results, which nobody writes before the caller has
+            // arrived again; `out` can be written (`Operands::new`) and is as long.
             unsafe { copy_run(part.add(share * stride), out, len) };
         }
         self.leave();
         reduced.map_err(|error| self.fail_with(error)).map(|()| true)
     }
 
-    /// A scan of operands that fit into no slot, in one round: each member reduces those of the first `members`. `false` if there is no room for them.
+    /// A scan of operands that fit into no slot, in one round: each member reduces those of the first `members`.
+    /// `false` if there is no room for them.
     async fn scan_shown<K: ReductionKernel>(
         &mut self,
         what: OperationKey,
@@ -200,8 +204,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         Ok(true)
     }
 
-    /// A reduce-scatter of operands that fit into no slot, in as many rounds as they need: in each, every member shows as many bytes of what each of the others gets, which
-    /// reduces them. `false` if there is no room for an element of each.
+    /// A reduce-scatter of operands that fit into no slot, in as many rounds as they need: in each, every member shows
+    /// as many bytes of what each of the others gets, which reduces them. `false` if there is no room for an element of
+    /// each.
     async fn reduce_scatter_shown<K: ReductionKernel>(
         &mut self,
         what: OperationKey,

@@ -7,9 +7,10 @@
 //!
 //! In the bulk, operands of member m lie at m strides of the round's part, and the results behind those of all members.
 //!
-//! - **Bulk rule 1.** A member writes its own operands, if another one reads them, after it has taken the part and before it arrives (team rule 6).
-//! - **Bulk rule 2.** Others' operands are read when the round is complete, or by the member that arrives last; no member writes them before
-//!   the reader has arrived again.
+//! - **Bulk rule 1.** A member writes its own operands, if another one reads them, after it has taken the part and
+//!   before it arrives (team rule 6).
+//! - **Bulk rule 2.** Others' operands are read when the round is complete, or by the member that arrives last; no
+//!   member writes them before the reader has arrived again.
 //! - **Bulk rule 3.** A slice of the results is written by one member: the last to arrive, or the slice's. Others read it when they know
 //!   that this member has arrived in the next round, or that it has completed this one.
 
@@ -23,7 +24,8 @@ use crate::team::{PAYLOAD, RoundArrival};
 use core::mem::MaybeUninit;
 use core::ops::Range;
 
-/// Bytes of each member up to which another round costs more than one member that reduces everything, where each round costs a switch of every rank.
+/// Bytes of each member up to which another round costs more than one member that reduces everything, where each round
+/// costs a switch of every rank.
 const ALONE: usize = 8 << 10;
 
 /// The same, of all other members together, where each has a CPU.
@@ -130,13 +132,15 @@ impl Operands {
     /// The first `bytes` bytes of the result's place.
     ///
     /// # Safety
-    /// The result is as long as that, no operand lies there but one that is used no more, and nothing else that refers to the place is used meanwhile.
+    /// The result is as long as that, no operand lies there but one that is used no more, and nothing else that refers
+    /// to the place is used meanwhile.
     pub(in crate::coll) unsafe fn result<'r>(self, bytes: usize) -> &'r mut [u8] {
         if bytes == 0 {
             // For no bytes the program may give no address.
             return &mut [];
         }
-        // SAFETY: `out` has so many bytes, which no other thread uses until the operation has returned (`Operands::new`), nor does the caller.
+        // SAFETY: `out` has so many bytes, which no other thread uses until the operation has returned
+        // (`Operands::new`), nor does the caller.
         unsafe { core::slice::from_raw_parts_mut(self.out, bytes) }
     }
 

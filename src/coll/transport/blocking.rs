@@ -34,8 +34,9 @@ pub struct BlockingTransport<'a> {
     message_mode: Cell<Mode>,
 }
 
-/// Returns the team of `comm` for an operation of all its members, if the caller has joined it in an earlier one. Callers need no
-/// transport while nothing fails. [`run_describing`](crate::coll::run_describing) runs it, or [`run`](crate::coll::run) if the call has described itself.
+/// Returns the team of `comm` for an operation of all its members, if the caller has joined it in an earlier one.
+/// Callers need no transport while nothing fails. [`run_describing`](crate::coll::run_describing) runs it, or
+/// [`run`](crate::coll::run) if the call has described itself.
 #[inline(always)]
 #[must_use]
 pub fn team_of<'a>(engine: &'a Engine, comm: &'a Comm, operation: Collective) -> Option<BlockingTeam<'a>> {

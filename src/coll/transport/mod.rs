@@ -68,7 +68,8 @@ pub trait Transport {
     async fn team(&self, _: Collective) -> Option<TeamGuard<'_, Self::Hold<'_>>> {
         None
     }
-    /// Returns how members of the team arrive in such an operation and what the team has room for, as far as that is known before it is asked for.
+    /// Returns how members of the team arrive in such an operation and what the team has room for, as far as that is
+    /// known before it is asked for.
     fn team_capacity(&self, _: Collective) -> Option<(RoundArrival, TeamCapacity<'_>)> {
         None
     }
@@ -168,9 +169,10 @@ pub const NAMED_CALLS: i32 = 1 << 29;
 
 /// The first failure of an operation's transfers.
 ///
-/// After it the operation goes on, so that the other ranks do not wait for ever. But what the caller has is not what it should send any more: in its
-/// place goes a message that is shorter or longer than its receiver expects, which fails by it, too ([`in_place_of`](Self::in_place_of)). Where the job
-/// ends nothing is sent: the launcher ends the other ranks, and their jobs', for the reason that there is.
+/// After it the operation goes on, so that the other ranks do not wait for ever. But what the caller has is not what it
+/// should send any more: in its place goes a message that is shorter or longer than its receiver expects, which fails
+/// by it, too ([`in_place_of`](Self::in_place_of)). Where the job ends nothing is sent: the launcher ends the other
+/// ranks, and their jobs', for the reason that there is.
 struct Failure<'a> {
     engine: &'a Engine,
     /// The communicator of the operation.
@@ -191,8 +193,9 @@ fn extent(error: &Error) -> u8 {
 }
 
 impl<'a> Failure<'a> {
-    /// Of an operation on `comm`, which begins with one if a member has died some time ago or the communicator is revoked. Messages among some of the
-    /// members, which have a user's tag or a name, are not concerned by the death of others.
+    /// Of an operation on `comm`, which begins with one if a member has died some time ago or the communicator is
+    /// revoked. Messages among some of the members, which have a user's tag or a name, are not concerned by the death
+    /// of others.
     #[inline(always)]
     fn new(engine: &'a Engine, comm: &'a Comm, tag: i32) -> Self {
         let of_all = (1..NAMED_CALLS).contains(&tag);
@@ -250,8 +253,8 @@ impl<'a> Failure<'a> {
         }
     }
 
-    /// What is wrong with such a message: the death of a member or a revocation if there was one, for then it says that the sender has failed; else
-    /// ranks disagree about the operation.
+    /// What is wrong with such a message: the death of a member or a revocation if there was one, for then it says that
+    /// the sender has failed; else ranks disagree about the operation.
     #[cold]
     fn spoiled(&self, came: Result<usize>, room: usize, from: usize) -> Error {
         let disagreement = match came {
@@ -285,8 +288,8 @@ struct ReceiveUnderWay {
     from: usize,
 }
 
-/// Joins a team in its first operation: rank 0 takes a collective segment, one `of_operation` or any, and broadcasts its number over `transport`, on
-/// which all members of `comm` can be reached.
+/// Joins a team in its first operation: rank 0 takes a collective segment, one `of_operation` or any, and broadcasts
+/// its number over `transport`, on which all members of `comm` can be reached.
 #[cold]
 async fn join_team<T: Transport>(
     transport: &T,

@@ -32,8 +32,8 @@ pub enum SequenceNumber {
     Persistent(u32),
 }
 
-/// A transport whose operations complete while the engine makes progress. [`check`](Self::check) returns the first failure, after which it goes on
-/// ([`Failure`]).
+/// A transport whose operations complete while the engine makes progress. [`check`](Self::check) returns the first
+/// failure, after which it goes on ([`Failure`]).
 pub struct NonblockingTransport<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
@@ -46,7 +46,8 @@ pub struct NonblockingTransport<'a> {
     message_mode: Cell<Mode>,
 }
 
-/// Returns `team`, of the members of `comm`, for an operation in the background, if the caller has joined it in an earlier one and no operation has it.
+/// Returns `team`, of the members of `comm`, for an operation in the background, if the caller has joined it in an
+/// earlier one and no operation has it.
 #[inline]
 #[must_use]
 pub fn team_in_turn<'a>(
@@ -64,8 +65,9 @@ pub fn team_in_turn<'a>(
 }
 
 impl<'a> NonblockingTransport<'a> {
-    /// For nonblocking collective number `number` among the peers of `comm`, which `team` may serve. Persistent ones have tags apart, for they may be
-    /// started in any order (MPI 5.0 §6.13): each its own until [`TAGS`] more have been prepared on the communicator.
+    /// For nonblocking collective number `number` among the peers of `comm`, which `team` may serve. Persistent ones
+    /// have tags apart, for they may be started in any order (MPI 5.0 §6.13): each its own until [`TAGS`] more have
+    /// been prepared on the communicator.
     #[must_use]
     pub fn new(engine: &'a Engine, comm: &'a Comm, number: SequenceNumber, team: &'a TeamUse) -> Self {
         let (mode, number) = match number {
@@ -111,7 +113,8 @@ impl<'a> NonblockingTransport<'a> {
 
     fn start_recv(&self, from: usize, room: &mut [u8]) -> ReceiveUnderWay {
         let bytes = room.len();
-        // SAFETY: the future that borrows `room` is polled until the request is over, or leaked, as `Transport` demands of all that drive it.
+        // SAFETY: the future that borrows `room` is polled until the request is over, or leaked, as `Transport` demands
+        // of all that drive it.
         let request = self.failure.note(unsafe {
             let mode = mode_of_receive(self.message_mode.get(), bytes, self.size() - 1);
             self.engine.coll_irecv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag, mode)
@@ -122,7 +125,8 @@ impl<'a> NonblockingTransport<'a> {
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
         let bytes = self.failure.in_place_of(bytes)?;
         let (from, len) = (bytes.as_ptr(), bytes.len());
-        // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked, as `Transport` demands of all that drive it.
+        // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked, as `Transport`
+        // demands of all that drive it.
         self.failure.note(unsafe {
             self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, self.message_mode.get())
         })

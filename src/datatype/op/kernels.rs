@@ -1,7 +1,7 @@
 //! The loops: one predefined operation over two arrays of one representation. Simple enough for the compiler to vectorise.
 //!
-//! - **Kernel rule 1.** `left` and `right` of a kernel are `n` packed values (or pairs) of its type each, at any alignment. Nobody else writes
-//!   `left` or uses `right`, and the two do not overlap.
+//! - **Kernel rule 1.** `left` and `right` of a kernel are `n` packed values (or pairs) of its type each, at any
+//!   alignment. Nobody else writes `left` or uses `right`, and the two do not overlap.
 
 use super::super::{Basic, BasicClass, MachineType};
 use super::long_double::{self, LongDouble, Quad};

@@ -302,7 +302,8 @@ impl UserOp {
                     let by = done as isize * datatype.extent();
                     let (from, to) = (left.wrapping_offset(by), right.wrapping_offset(by));
                     done += len as usize;
-                    // SAFETY: MPI_Op_create was given a function that takes `len` elements on each side; these are the next `len` of `count`.
+                    // SAFETY: MPI_Op_create was given a function that takes `len` elements on each side; these are the
+                    // next `len` of `count`.
                     unsafe { function(from.cast_mut().cast(), to.cast(), &mut len, &mut handle) };
                 }
             }

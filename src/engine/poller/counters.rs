@@ -55,8 +55,9 @@ impl Counters {
         !self.ready.is_empty()
     }
 
-    /// The next peer has had its turn. If its records of the last comparison are not all taken its next turn comes after the others', unless
-    /// nothing was `found`: then, and if there are more records, the next comparison finds it again.
+    /// The next peer has had its turn. If its records of the last comparison are not all taken its next turn comes
+    /// after the others', unless nothing was `found`: then, and if there are more records, the next comparison finds it
+    /// again.
     #[inline]
     pub fn end_turn(&mut self, found: bool) {
         if let Some((peer, count)) = self.ready.pop()

@@ -1,8 +1,9 @@
 //! The poller: takes records out of the rings to this rank and has them handled.
 //!
-//! One thread at a time has it, under the engine's `poller` lock. Which rings it looks into follows from the notification mode: with flags
-//! those that it polls ([`PolledRings`]) and those whose peers have set their flag in the doorbell; with counters those whose count has changed
-//! ([`Counters`]). A receive that nothing else precedes takes its message out of a ring itself ([`Poller::try_take`]).
+//! One thread at a time has it, under the engine's `poller` lock. Which rings it looks into follows from the
+//! notification mode: with flags those that it polls ([`PolledRings`]) and those whose peers have set their flag in the
+//! doorbell; with counters those whose count has changed ([`Counters`]). A receive that nothing else precedes takes its
+//! message out of a ring itself ([`Poller::try_take`]).
 
 mod counters;
 mod polled;
@@ -186,8 +187,8 @@ impl Poller {
         }
     }
 
-    /// Leaves to a later process of this place where it is to go on. Peers notify from here on; rings that are polled still are, in case that
-    /// this process goes on itself.
+    /// Leaves to a later process of this place where it is to go on. Peers notify from here on; rings that are polled
+    /// still are, in case that this process goes on itself.
     #[cold]
     pub fn retire(&mut self) {
         self.rings.retire();
@@ -203,8 +204,9 @@ impl Poller {
         1
     }
 
-    /// Takes the next record of a ring for a receive that nothing else precedes, if it is a small message that `wanted` accepts. Returns its
-    /// header, length and sender (a rank of the job). Unwanted: the receive must leave everything to [`Self::poll`].
+    /// Takes the next record of a ring for a receive that nothing else precedes, if it is a small message that `wanted`
+    /// accepts. Returns its header, length and sender (a rank of the job). Unwanted: the receive must leave everything
+    /// to [`Self::poll`].
     #[inline(always)]
     pub fn try_take(
         &mut self,

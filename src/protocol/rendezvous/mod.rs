@@ -11,7 +11,8 @@
 //! | `cma` | the receiver, out of the sender's memory (cross-memory attach) |
 //! | `ring_chunks` | both ranks, through the ring: takes every message |
 //!
-//! `selection` says from which size on two processes copy between their memories, `claims` which of two ranks that copy at once takes which part.
+//! `selection` says from which size on two processes copy between their memories, `claims` which of two ranks that copy
+//! at once takes which part.
 
 mod address_space;
 mod claims;
@@ -120,8 +121,8 @@ impl Rendezvous<'_> {
         }
     }
 
-    /// The receiver has everything: lets the sender go and completes the receive. In this order, for another thread may wait for the receive, and whoever knows of its end may
-    /// count on the sender's buffer.
+    /// The receiver has everything: lets the sender go and completes the receive. In this order, for another thread may
+    /// wait for the receive, and whoever knows of its end may count on the sender's buffer.
     fn finish_copied(self, request: Ref, protocol: ProtocolKind) -> Result<()> {
         // SAFETY: request rule 2: the receive is matched, and the copy is over, so it is ours.
         let body = unsafe { request.body() };

@@ -55,7 +55,8 @@ impl CopyPolicy {
             && matches!(config.source(VariableId::CopyReadFrom), ValueSource::Default)
     }
 
-    /// Whether the receiver takes a message out of the ring, though it could copy it in one step: also where the kernel would copy it at a tenth of its speed.
+    /// Whether the receiver takes a message out of the ring, though it could copy it in one step: also where the kernel
+    /// would copy it at a tenth of its speed.
     pub fn prefers_ring(&self, engine: &Engine, body: &Body, rts: &Rts) -> bool {
         self.keeps_to_blocks(engine, body.world.get(), rts.total, false)
             || engine.config.copy() == CopyChoice::Auto

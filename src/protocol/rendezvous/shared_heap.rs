@@ -127,11 +127,12 @@ impl<'e> Rendezvous<'e> {
         emit(request, Event::ReqXferBegin);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
         if body.is_bytes() {
-            // SAFETY: `wanted` bytes from `from` on are in the heap, which stays mapped, and not in our buffer, as the caller promises; that
-            // is valid until the request completes and has room for them.
+            // SAFETY: `wanted` bytes from `from` on are in the heap, which stays mapped, and not in our buffer, as the
+            // caller promises; that is valid until the request completes and has room for them.
             unsafe { copy_long(from, body.addr.get(), body.wanted.get()) };
         } else {
-            // SAFETY: `wanted` bytes from `from` on are in the heap, which stays mapped, and not in our buffer, as the caller promises; they fit it.
+            // SAFETY: `wanted` bytes from `from` on are in the heap, which stays mapped, and not in our buffer, as the
+            // caller promises; they fit it.
             unsafe { body.unpack(0, core::slice::from_raw_parts(from, body.wanted.get())) };
         }
         self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.wanted.get());
@@ -162,8 +163,8 @@ impl<'e> Rendezvous<'e> {
         self.engine.answer(world, body.remote.get(), clear)?;
         emit(request, Event::ReqXferBegin);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, total);
-        // SAFETY: `total` bytes from `from` on are in the heap, as the caller promises; our buffer is valid until the request completes, and
-        // they fit it (checked); parts lie within them.
+        // SAFETY: `total` bytes from `from` on are in the heap, as the caller promises; our buffer is valid until the
+        // request completes, and they fit it (checked); parts lie within them.
         let copy = |part: Range<usize>| unsafe { copy_part(from, body.addr.get(), part) };
         let moved = copy_parts(first, || claims.take_low(turn, split), copy);
         let moved = moved.map_err(|Garbage| corrupt(world, spoiled(total)))?;
@@ -236,8 +237,8 @@ impl<'e> Rendezvous<'e> {
         // SAFETY: so many bytes from `to` on are in the heap, as the caller promises.
         unsafe { map_around(to, 0..bytes) };
         if body.is_bytes() {
-            // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap, as the caller promises, and
-            // the receiver asked for them there.
+            // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap, as
+            // the caller promises, and the receiver asked for them there.
             unsafe { copy_long(body.addr.get(), to, bytes) };
         } else {
             // SAFETY: as many bytes at `to` are in the heap, as the caller promises, and no Rust object lies there.
@@ -266,8 +267,8 @@ impl<'e> Rendezvous<'e> {
         emit(request, Event::ReqXferBegin);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
         let copy = |part: Range<usize>| {
-            // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap, as the caller promises;
-            // parts lie within them, and this one is ours (share rule 2).
+            // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap, as
+            // the caller promises; parts lie within them, and this one is ours (share rule 2).
             unsafe {
                 map_around(to, part.clone());
                 copy_part(body.addr.get(), to, part);

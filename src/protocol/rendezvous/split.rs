@@ -1,5 +1,5 @@
-//! Copy engine by cross-memory attach from both sides: the sender writes into the receiver's memory, while the receiver may read a part, the first, out of
-//! the sender's.
+//! Copy engine by cross-memory attach from both sides: the sender writes into the receiver's memory, while the receiver
+//! may read a part, the first, out of the sender's.
 
 use super::Rendezvous;
 use super::selection::refuse;
@@ -58,8 +58,9 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
 
 /// How many bytes of a message the receiver reads; the sender writes the rest.
 ///
-/// What the sender has just stored lies in its cache: to write from there takes a third of the time that the receiver takes to fetch it. So the receiver
-/// helps only with long messages, if it has none of its own on their way, and not with one of many.
+/// What the sender has just stored lies in its cache: to write from there takes a third of the time that the receiver
+/// takes to fetch it. So the receiver helps only with long messages, if it has none of its own on their way, and not
+/// with one of many.
 fn own_part(engine: &Engine, body: &Body) -> usize {
     let bytes = body.wanted.get();
     let policy = &engine.protocol_state().copy;

@@ -18,7 +18,8 @@ pub const PARTITIONS: usize = 4;
 /// Ranks of the job that a detail can name as members of a communicator or holders of a lock; of sets with later ranks it names none.
 pub const MEMBERS: usize = 1024;
 
-/// Words of the name of an MPI function (the call's, and that of a request), of a communicator, and of a message's communicator, 8 bytes each.
+/// Words of the name of an MPI function (the call's, and that of a request), of a communicator, and of a message's
+/// communicator, 8 bytes each.
 const CALL: usize = 6;
 const NAME: usize = 8;
 const SHORT_NAME: usize = 4;
@@ -164,8 +165,8 @@ pub struct WaitDetail {
     pub lock: LockAbout,
 }
 
-/// A [`WaitDetail`] in shared memory: a sequence lock with one writer, the thread that runs progress. A reader believes nothing: numbers are
-/// bounded, and text is made printable.
+/// A [`WaitDetail`] in shared memory: a sequence lock with one writer, the thread that runs progress. A reader believes
+/// nothing: numbers are bounded, and text is made printable.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DetailWords {

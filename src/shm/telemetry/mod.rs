@@ -144,7 +144,8 @@ pub fn watch_extremes() {
     watch::begin();
 }
 
-/// What the threads of a thread slot have added to the lengths of the queues, less what they have taken: the sum over all thread slots is the length.
+/// What the threads of a thread slot have added to the lengths of the queues, less what they have taken: the sum over
+/// all thread slots is the length.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 struct Levels {

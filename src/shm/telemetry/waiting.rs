@@ -5,9 +5,9 @@ pub use crate::events::Waiting;
 use crate::sync::{Ordering, fence};
 use core::fmt;
 
-/// What a rank waits for and since when, in shared memory: a sequence lock, so that a reader never has the kind of one wait with the words of
-/// another. The thread that runs progress sets it; any thread of the rank may clear it. A wait that is set while another thread clears the one
-/// before may be cleared with it.
+/// What a rank waits for and since when, in shared memory: a sequence lock, so that a reader never has the kind of one
+/// wait with the words of another. The thread that runs progress sets it; any thread of the rank may clear it. A wait
+/// that is set while another thread clears the one before may be cleared with it.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct WaitingFor {
@@ -24,8 +24,8 @@ pub struct WaitingFor {
 /// Bits of the state that are the kind's.
 const KIND_BITS: u32 = 8;
 const KIND: u64 = (1 << KIND_BITS) - 1;
-/// Samples that a reader takes while waits follow each other. A rank that writes on and on has none of a reader's time. In a model, one: loom
-/// lets a second one see a store that the first has seen replaced.
+/// Samples that a reader takes while waits follow each other. A rank that writes on and on has none of a reader's time.
+/// In a model, one: loom lets a second one see a store that the first has seen replaced.
 const SAMPLES: u32 = if cfg!(perusal_loom) { 1 } else { 16 };
 
 /// A sample of [`WaitingFor`].

@@ -10,9 +10,10 @@
 //!   producer has it.
 //! - **Buffer rule 3.** There is one [`BufferConsumer`], and it is borrowed mutably while it takes.
 //!
-//! *Edge 5*: `BufferProducer::push` (Release) → `BufferConsumer::take` (Acquire) publishes the entry; `BufferConsumer::take` (Release) →
-//! `BufferProducer::push` (Acquire) gives the cell back; the claim in `BufferProducer::push` (Release) → `BufferConsumer::claimed` (Acquire)
-//! orders what the producer had dropped before, here or elsewhere, before what it claimed after.
+//! *Edge 5*: `BufferProducer::push` (Release) → `BufferConsumer::take` (Acquire) publishes the entry;
+//! `BufferConsumer::take` (Release) → `BufferProducer::push` (Acquire) gives the cell back; the claim in
+//! `BufferProducer::push` (Release) → `BufferConsumer::claimed` (Acquire) orders what the producer had dropped before,
+//! here or elsewhere, before what it claimed after.
 
 use crate::sync::{AtomicU64, CachePadded, Cell, Ordering};
 use core::mem::MaybeUninit;

@@ -4,8 +4,9 @@
 //! older ones stays where it is, and is delivered first. So nothing is moved, nothing is lost, and each drop is counted once: by the
 //! buffer that had no room or, when that is gone, in one sum.
 //!
-//! A buffer is retired by its reference count, not by an epoch: that no thread reads it any more is not enough. What counts is that no listener can
-//! put anything in, and that is the case when the last listener that had the buffer has been dropped.
+//! A buffer is retired by its reference count, not by an epoch: that no thread reads it any more is not enough. What
+//! counts is that no listener can put anything in, and that is the case when the last listener that had the buffer has
+//! been dropped.
 //!
 //! # Rules
 //! - **Chain rule 1.** Passes follow each other, and a buffer is only removed in [`BufferChain::begin_pass`]. So the

@@ -43,10 +43,11 @@ impl<const N: usize> CallbackTable<N> {
     /// Puts `callbacks`, one for each level, in force.
     pub fn set(&self, callbacks: [CallbackPointer; N]) {
         let guard = epoch::pin();
-        // AcqRel: callback table edge, pairs with Acquire in `get`, publishes the table; and that of the table before, which is ours to free.
+        // AcqRel: callback table edge, pairs with Acquire in `get`, publishes the table; and that of the table before,
+        // which is ours to free.
         let old = self.0.swap(Owned::new(callbacks), Ordering::AcqRel, &guard);
-        // SAFETY: the swap took it out, so no thread can find it any more, and only this thread retires it; readers that found it before are
-        // in epochs that the deferred destruction waits for.
+        // SAFETY: the swap took it out, so no thread can find it any more, and only this thread retires it; readers
+        // that found it before are in epochs that the deferred destruction waits for.
         unsafe { guard.defer_destroy(old) };
     }
 

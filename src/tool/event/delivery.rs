@@ -1,15 +1,16 @@
 //! Delivery: all handles, and the passes in which a tool's functions receive the events that waited in buffers.
 //!
-//! A tool's function is called at once, where the event happens, or at a *safe point*: the beginning of an MPI function, and the end of MPI_Init,
-//! MPI_Finalize and their like for sessions. No lock of the engine is held there, so the function may call MPI itself. One thread delivers at a
-//! time; another that passes a safe point meanwhile goes on.
-//! A thread that is about to sleep inside MPI delivers too, because events would wait as long as it sleeps: to the functions that
-//! could be called where the events happened, since locks of the engine may be held. What they leave waits for a safe point.
+//! A tool's function is called at once, where the event happens, or at a *safe point*: the beginning of an MPI
+//! function, and the end of MPI_Init, MPI_Finalize and their like for sessions. No lock of the engine is held there, so
+//! the function may call MPI itself. One thread delivers at a time; another that passes a safe point meanwhile goes on.
+//! A thread that is about to sleep inside MPI delivers too, because events would wait as long as it sleeps: to the
+//! functions that could be called where the events happened, since locks of the engine may be held. What they leave
+//! waits for a safe point.
 //!
 //! # A pass
 //! 1. For each buffer, note how far it is filled: the pass goes so far and no further.
-//! 2. Report each handle's drops. Whatever step 3 delivers was put in before step 1. So what was dropped before it, at this handle or at another,
-//!    is reported before it is delivered (MPI 5.0 §15.3.8, handling dropped events).
+//! 2. Report each handle's drops. Whatever step 3 delivers was put in before step 1. So what was dropped before it, at
+//!    this handle or at another, is reported before it is delivered (MPI 5.0 §15.3.8, handling dropped events).
 //! 3. Deliver what waits, handle by handle.
 //!
 //! The state here is the process's: MPI_T's handles are, too.

@@ -155,8 +155,8 @@ impl<'a> InstanceStack<'a> {
     }
 }
 
-/// The handle of an event that is delivered at once, for the function that the listener calls next: good until the listener returns, on the thread
-/// whose hazard this is.
+/// The handle of an event that is delivered at once, for the function that the listener calls next: good until the
+/// listener returns, on the thread whose hazard this is.
 ///
 /// It is the record's address; an [`Instance`] is made when a function asks about it. Its event type is what the listener returns
 /// ([`Listener::subject_type`](crate::events::Listener::subject_type)).

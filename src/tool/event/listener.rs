@@ -34,8 +34,8 @@ impl Listener for ImmediateListener {
     #[inline(always)]
     fn deliver(&self, record: &EventRecord<'_>, hazard: &HazardRecord) {
         let instance = instance::of_immediate(hazard, record);
-        // SAFETY: the tool registered the function to be called with this data at this level; the record, which the instance names, lives until it
-        // returns.
+        // SAFETY: the tool registered the function to be called with this data at this level; the record, which the
+        // instance names, lives until it returns.
         unsafe { (self.function)(instance, self.number, self.level, self.data) };
     }
 

@@ -1,10 +1,11 @@
 //! A registration handle: what it listens to, which functions it calls, and how it ends (MPI 5.0 §15.3.8, handle allocation).
 //!
 //! # Rules
-//! - An event reaches a registration only through the listener that the registry owns: an [`ImmediateListener`], a [`FilteredListener`], a
-//!   [`BufferedListener`] or a [`CountingListener`], one at a time. The registry keeps those that were replaced while a dispatch may be inside. All of
-//!   them share a [`ListenerGuard`], which is dropped when none of them runs or will run. So all that is left to deliver is there when that drop
-//!   calls [`Registration::settle`].
+//! - An event reaches a registration only through the listener that the registry owns: an [`ImmediateListener`], a
+//!   [`FilteredListener`], a [`BufferedListener`] or a [`CountingListener`], one at a time. The registry keeps those
+//!   that were replaced while a dispatch may be inside. All of them share a [`ListenerGuard`], which is dropped when
+//!   none of them runs or will run. So all that is left to deliver is there when that drop calls
+//!   [`Registration::settle`].
 //! - No lock of this module is held over a tool's function, nor over a release of the registry, which may wait for one.
 
 use super::buffer_chain::{BufferChain, EventBuffer};
@@ -368,7 +369,8 @@ impl Registration {
             InstanceStack::of_this_thread().during(
                 &Instance::late(self.event_type, &record, &queued),
                 |instance| {
-                    // SAFETY: the tool registered the function to be called with this data at this level; the instance lives until it returns.
+                    // SAFETY: the tool registered the function to be called with this data at this level; the instance
+                    // lives until it returns.
                     unsafe { function(instance, self.number(), level.to_c(), call.data) };
                 },
             );

@@ -8,8 +8,9 @@ use std::time::Instant;
 
 /// 100,000 rounds of 8 ranks: between nodes it meets its limit of 180 s where they share few CPUs.
 const LONG: (&str, usize) = ("pt2pt/sendflood", 8);
-/// Programs, or their beginnings, about memory that the processes of a node share. Where MPICH takes each rank for a node of its own they return, or look at their
-/// own memory, and say "No Errors": they run with two ranks or more on each of two nodes, so that windows over all ranks are the provider's.
+/// Programs, or their beginnings, about memory that the processes of a node share. Where MPICH takes each rank for a
+/// node of its own they return, or look at their own memory, and say "No Errors": they run with two ranks or more on
+/// each of two nodes, so that windows over all ranks are the provider's.
 const SHARING: [&str; 6] = [
     "rma/fence_shm",
     "rma/mutex_bench_shm",
@@ -79,7 +80,8 @@ fn is_sharing(test: &Test<'_>) -> bool {
     SHARING.iter().any(|program| test.name().starts_with(program))
 }
 
-/// The variables of a test of MPICH's: where it needs ranks that share memory, MPICH sees which do, and on one machine takes every second rank for one of another node.
+/// The variables of a test of MPICH's: where it needs ranks that share memory, MPICH sees which do, and on one machine
+/// takes every second rank for one of another node.
 fn sharing<'a>(test: &Test<'_>, over: &[(&'a str, String)]) -> Vec<(&'a str, String)> {
     let mut over = over.to_vec();
     if is_sharing(test) {

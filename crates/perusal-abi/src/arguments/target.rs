@@ -61,8 +61,8 @@ impl<'a> Target<'a> {
         self.win.direct(self.rank, self.disp, count * contiguous_size(self.datatype)?)
     }
 
-    /// The addresses of the elements in the process of the target, a member of the window, in as many runs as there are at first; `None` if they are
-    /// not what a target may have.
+    /// The addresses of the elements in the process of the target, a member of the window, in as many runs as there are
+    /// at first; `None` if they are not what a target may have.
     #[must_use]
     pub fn runs(&self, most: usize) -> Option<Vec<Range<u64>>> {
         let target = self.of_engine().ok()?;

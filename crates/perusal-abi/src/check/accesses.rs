@@ -1,5 +1,5 @@
-//! Operations without a request, or whose request is not all that ends them: one-sided operations use their buffers until they are flushed or their
-//! epoch ends, split collective accesses to files until they are ended.
+//! Operations without a request, or whose request is not all that ends them: one-sided operations use their buffers
+//! until they are flushed or their epoch ends, split collective accesses to files until they are ended.
 
 use super::buffers::{Access, Area};
 use super::{Kind, State, conflicts, function, report, targets, with};

@@ -56,8 +56,8 @@ pub fn compare(comm: &Comm, op: &CollectiveOp) -> Option<u32> {
     })
 }
 
-/// Compares a collective call on a communicator that moves no data of the program's: `about` has in words what all members must give alike, which
-/// is called `what`; it is empty if there is nothing, or the caller may give anything.
+/// Compares a collective call on a communicator that moves no data of the program's: `about` has in words what all
+/// members must give alike, which is called `what`; it is empty if there is nothing, or the caller may give anything.
 pub fn compare_on_comm(comm: &Comm, what: &'static str, about: &str) {
     compare_call(comm, what, about, || report::name_of(comm));
 }
@@ -67,8 +67,8 @@ pub fn compare_call(comm: &Comm, what: &'static str, about: &str, on: impl Fn() 
     compare_signatures(comm, Signature::of_call(function(), about), &|| about.to_owned(), what, on);
 }
 
-/// Says where members of the group that this call has given have given another one: the group that was `made` of all that they gave is then none of
-/// theirs (MPI 5.0 §7.4.2).
+/// Says where members of the group that this call has given have given another one: the group that was `made` of all
+/// that they gave is then none of theirs (MPI 5.0 §7.4.2).
 pub fn compare_groups(comm: &Comm, given: &Group, made: &Group) {
     if given.compare(made) == Similarity::Ident {
         return;

@@ -1,5 +1,5 @@
-//! Checks for mistakes that no error and no hang shows (`mpiexec --check`): what is never completed, received or freed, collective calls that
-//! differ between ranks, buffers that two operations use at once.
+//! Checks for mistakes that no error and no hang shows (`mpiexec --check`): what is never completed, received or freed,
+//! collective calls that differ between ranks, buffers that two operations use at once.
 //!
 //! | file | what lives there |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! What was found, and how it is said: mistakes at once, what was left undone in MPI_Finalize, where ranks that say the same say it together.
+//! What was found, and how it is said: mistakes at once, what was left undone in MPI_Finalize, where ranks that say the
+//! same say it together.
 
 use super::{ON, STATE, State, WATCH, with};
 use crate::coll::call::{CallRoot, CollectiveOp, Elements, Form, Pieces, Transports};

@@ -1,8 +1,10 @@
-//! What one-sided operations access at their targets, compared with those of other origins, and of this one, that are under way (MPI 5.0 §12.7).
+//! What one-sided operations access at their targets, compared with those of other origins, and of this one, that are
+//! under way (MPI 5.0 §12.7).
 //!
-//! Operations between two fences are under way until the second one, wherever they are called between the two. All others are from their call to the
-//! flush, unlock or MPI_Win_complete that ends them: what another origin does before or after that is seen only if it happens meanwhile, so that
-//! nothing is said of operations that messages may have ordered.
+//! Operations between two fences are under way until the second one, wherever they are called between the two. All
+//! others are from their call to the flush, unlock or MPI_Win_complete that ends them: what another origin does before
+//! or after that is seen only if it happens meanwhile, so that nothing is said of operations that messages may have
+//! ordered.
 
 use super::accesses::window_name;
 use super::buffers::Area;
@@ -130,8 +132,8 @@ pub fn fence(win: &WindowObject, none_before: bool) {
     });
 }
 
-/// The operations on the window with a target, or with all, are complete there, or about to be, so that others may know it; `only_gets`: only those
-/// that read.
+/// The operations on the window with a target, or with all, are complete there, or about to be, so that others may know
+/// it; `only_gets`: only those that read.
 pub fn ended(win: &WindowObject, target: Option<c_int>, only_gets: bool) {
     // Whether there is such a target the call itself says, later.
     let world = |rank| {

@@ -1,5 +1,5 @@
-//! Threads that call MPI: whether the thread level allows it (MPI 5.0 §11.6.2), and collective calls of two threads on one communicator (MPI 5.0
-//! §6.14).
+//! Threads that call MPI: whether the thread level allows it (MPI 5.0 §11.6.2), and collective calls of two threads on
+//! one communicator (MPI 5.0 §6.14).
 
 use super::{State, is_on, requests, with};
 use crate::abi::{MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, MPI_THREAD_SINGLE};
@@ -97,7 +97,8 @@ pub fn ended() {
     }
 }
 
-/// The collective call `function` of this thread begins on the communicator of this context, which is named `on`: says if another thread is in one.
+/// The collective call `function` of this thread begins on the communicator of this context, which is named `on`: says
+/// if another thread is in one.
 pub fn collective(state: &mut State, context: u32, function: &'static str, on: impl Fn() -> String) {
     if DEPTH.get() == 0 {
         return;

@@ -1,10 +1,11 @@
-//! The types of messages (MPI 5.0 §3.3.1): that in which a message is sent, compared with that in which it is received. And whether the receive of
-//! a message in ready mode was there when it was sent (MPI 5.0 §3.4).
+//! The types of messages (MPI 5.0 §3.3.1): that in which a message is sent, compared with that in which it is received.
+//! And whether the receive of a message in ready mode was there when it was sent (MPI 5.0 §3.4).
 //!
-//! A message is known by its communicator, sender, receiver and tag, and by its number among those: they are matched in the order in which they
-//! were sent (MPI 5.0 §3.5). A sender leaves the type in the job's table, and the receiver takes it there when the message is matched; events say
-//! when that is. Where threads send at once, their messages with one tag may be numbered in another order than they are sent; but who receives
-//! them cannot know which is which, and so they have one type.
+//! A message is known by its communicator, sender, receiver and tag, and by its number among those: they are matched in
+//! the order in which they were sent (MPI 5.0 §3.5). A sender leaves the type in the job's table, and the receiver
+//! takes it there when the message is matched; events say when that is. Where threads send at once, their messages with
+//! one tag may be numbered in another order than they are sent; but who receives them cannot know which is which, and
+//! so they have one type.
 
 use super::requests::Live;
 use super::{function, is_on, report, with};
@@ -27,7 +28,8 @@ type Kept = SentMessage<KeptText>;
 /// What a message is by its sender: the handle of its type, its bytes, the function.
 type Sent = (usize, u64, &'static str);
 
-/// Messages of one communicator, direction, peer and tag: a number of the context, whether this rank sends, the peer's rank in the job, the tag.
+/// Messages of one communicator, direction, peer and tag: a number of the context, whether this rank sends, the peer's
+/// rank in the job, the tag.
 type Stream = (u32, bool, u32, i32);
 
 /// What is known of messages of this process.
@@ -232,7 +234,8 @@ fn taken(context: u32, spec: &Spec) -> Option<Kept> {
     })?
 }
 
-/// Says where a message was sent in another type than that of its receive. Of one that ends within an element of that, the end of the receive says so.
+/// Says where a message was sent in another type than that of its receive. Of one that ends within an element of that,
+/// the end of the receive says so.
 fn compare(receive: &Spec, sent: &Kept) {
     let Ok(engine) = engine() else { return };
     let Some((comm, from)) = peer(engine, receive) else { return };

@@ -89,8 +89,8 @@ impl Peers {
         unsafe { array.elements(self.0) }
     }
 
-    /// A buffer of which each of them has as many elements. Of a rank without neighbours nothing is touched: what it passes may be NULL, whatever
-    /// the count is.
+    /// A buffer of which each of them has as many elements. Of a rank without neighbours nothing is touched: what it
+    /// passes may be NULL, whatever the count is.
     pub fn share(self, buffer: Buffer<'_>) -> Result<Buffer<'_>> {
         Count::checked(buffer.count)?;
         Ok(if self.0 == 0 { buffer.with_count(0) } else { buffer })

@@ -1,5 +1,6 @@
-//! The fast paths of collectives in which each member has its own amount of data for each other (gatherv, scatterv, alltoallv, allgatherv), and of those
-//! among neighbours: pieces of predefined types without gaps. What is said of the others ([`super::fast`]) holds for them.
+//! The fast paths of collectives in which each member has its own amount of data for each other (gatherv, scatterv,
+//! alltoallv, allgatherv), and of those among neighbours: pieces of predefined types without gaps. What is said of the
+//! others ([`super::fast`]) holds for them.
 
 use super::arguments;
 use super::checks::{Peers, Types, Varied, destinations, in_place, members, sources};
@@ -63,7 +64,8 @@ impl Piece {
         unsafe { core::slice::from_raw_parts_mut(self.addr, self.bytes) }
     }
 
-    /// Copies what the caller has for itself, from here to where it has room for it; `None` if that has another length or is the same place.
+    /// Copies what the caller has for itself, from here to where it has room for it; `None` if that has another length
+    /// or is the same place.
     fn copy_to(self, to: Self) -> Option<()> {
         if self.bytes != to.bytes || (self.addr == to.addr && to.bytes > 0) {
             return None;
@@ -133,7 +135,8 @@ async unsafe fn exchange<T: Transport>(
 ) -> Result<()> {
     // SAFETY: the program lets the call read what it sends, as the caller promises.
     let sends: PerPeer<(usize, &[u8])> = sends.map(|(to, piece)| (to, unsafe { piece.data() })).collect();
-    // SAFETY: the program lets the call write where it receives, as the caller promises; MPI 5.0 §6 forbids that such pieces overlap others.
+    // SAFETY: the program lets the call write where it receives, as the caller promises; MPI 5.0 §6 forbids that such
+    // pieces overlap others.
     let mut recvs: PerPeer<(usize, &mut [u8])> =
         recvs.map(|(from, piece)| (from, unsafe { piece.room() })).collect();
     transport.exchange_all(&sends, &mut recvs).await

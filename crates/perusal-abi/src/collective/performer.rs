@@ -21,7 +21,8 @@ use core::future::Future;
 use core::pin::Pin;
 use std::sync::Arc;
 
-/// What a fast path is given to perform its operation with. `None`, of any function: it does not perform this one, and nothing has happened that others see.
+/// What a fast path is given to perform its operation with. `None`, of any function: it does not perform this one, and
+/// nothing has happened that others see.
 pub(crate) trait Performer<'a>: Copy {
     /// How it holds the team.
     type Hold: Hold + 'a;
@@ -36,7 +37,8 @@ pub(crate) trait Performer<'a>: Copy {
     /// Returns the team of the communicator.
     fn team(self, operation: Collective) -> Option<TeamGuard<'a, Self::Hold>>;
 
-    /// Performs `call` on `team`, of which a member shows `bytes` bytes. `call` says false where the team does not serve it. `what` is the call, for reports.
+    /// Performs `call` on `team`, of which a member shows `bytes` bytes. `call` says false where the team does not
+    /// serve it. `what` is the call, for reports.
     fn in_team(
         self,
         team: TeamGuard<'a, Self::Hold>,
@@ -173,8 +175,8 @@ impl InBackground<'_> {
         let work = work(number);
         let number = NumberedCall::count_in_background(engine, comm);
         let work: Pin<Box<dyn Future<Output = Result<()>> + '_>> = Box::pin(work);
-        // SAFETY: of what is borrowed, it holds the communicator and the team, which the operation keeps, and the program's buffers, which are valid
-        // until the request is complete (argument rule 3).
+        // SAFETY: of what is borrowed, it holds the communicator and the team, which the operation keeps, and the
+        // program's buffers, which are valid until the request is complete (argument rule 3).
         let work =
             unsafe { core::mem::transmute::<Pin<Box<dyn Future<Output = Result<()>> + '_>>, Work>(work) };
         let outline = |comm: &Comm| match self {

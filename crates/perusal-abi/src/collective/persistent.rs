@@ -17,12 +17,14 @@ use crate::sync::{AtomicU8, Mutex, Ordering};
 use crate::types::MPI_Request;
 use std::sync::Arc;
 
-/// The fast path of an operation, with the arguments of the call that prepared it. It gives `None` where it cannot be taken ([`super::fast`]).
+/// The fast path of an operation, with the arguments of the call that prepared it. It gives `None` where it cannot be
+/// taken ([`super::fast`]).
 pub(crate) struct FastPath(Box<Perform>);
 
 type Perform = dyn Fn(InBackground<'_>) -> Option<Begun>;
 
-// SAFETY: it holds addresses of the program's, which are valid on every thread while the operation is performed (argument rule 3), and numbers.
+// SAFETY: it holds addresses of the program's, which are valid on every thread while the operation is performed
+// (argument rule 3), and numbers.
 unsafe impl Send for FastPath {}
 // SAFETY: nothing in it changes; where its addresses lead is accessed only while the operation is performed (argument rule 3).
 unsafe impl Sync for FastPath {}
@@ -34,8 +36,8 @@ impl FastPath {
     }
 }
 
-/// Whether an operation has a team of its own: its form must be one in which every member knows how much the others have. All members get the
-/// same answer.
+/// Whether an operation has a team of its own: its form must be one in which every member knows how much the others
+/// have. All members get the same answer.
 fn has_team(call: &CollectiveOp) -> bool {
     match call {
         CollectiveOp::Barrier

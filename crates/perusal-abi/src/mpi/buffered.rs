@@ -27,7 +27,8 @@ fn attach_to(buffers: &Buffers, addr: *mut c_void, size: i64) -> Result<()> {
     if size > 0 {
         return Err(Error::Buffer("it is NULL or MPI_IN_PLACE, and its size is not 0"));
     }
-    // What a detach gives where nothing is attached: a library that puts back what it has found leaves the program free to attach (MPI 5.0 §3.6).
+    // What a detach gives where nothing is attached: a library that puts back what it has found leaves the program free
+    // to attach (MPI 5.0 §3.6).
     buffers.check_none()
 }
 

@@ -117,9 +117,10 @@ fn dress(handle: MPI_Comm, old: &Comm, new: MPI_Comm, hints: Info) -> Result<()>
     Ok(())
 }
 
-/// A communicator that a nonblocking call makes. Until it is there its handle names a stand-in without contexts, which takes what is set on it for
-/// the communicator: its error handler, attributes, hints and name. Dropped before, it leaves nothing behind. As long as there is one calls take their
-/// general path, which looks whether a communicator is complete.
+/// A communicator that a nonblocking call makes. Until it is there its handle names a stand-in without contexts, which
+/// takes what is set on it for the communicator: its error handler, attributes, hints and name. Dropped before, it
+/// leaves nothing behind. As long as there is one calls take their general path, which looks whether a communicator is
+/// complete.
 pub(super) struct ComingComm {
     stand_in: Arc<Comm>,
     handle: MPI_Comm,
@@ -176,8 +177,8 @@ impl Drop for ComingComm {
     }
 }
 
-/// Begins a duplicate: its handle, which the communicator is behind when the request is complete, and the request. What it inherits is what there
-/// is now (MPI 5.0 §7.4.2).
+/// Begins a duplicate: its handle, which the communicator is behind when the request is complete, and the request. What
+/// it inherits is what there is now (MPI 5.0 §7.4.2).
 fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Request)> {
     let old = comms::get(handle)?;
     let engine = engine()?;
@@ -324,8 +325,8 @@ fn connected(
     }
 }
 
-/// MPI_Intercomm_create_from_groups: as MPI_Intercomm_create, with a string for a tag. Only the leader has `remote`, and there the rank of the other
-/// leader.
+/// MPI_Intercomm_create_from_groups: as MPI_Intercomm_create, with a string for a tag. Only the leader has `remote`,
+/// and there the rank of the other leader.
 fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), text: &[u8]) -> Result<Agreed> {
     let engine = engine()?;
     let leader = group.checked(leader)? as usize;
@@ -385,8 +386,8 @@ fn compare_function(comm: &Comm) {
     }
 }
 
-/// Performs a collective call that makes something of `comm`: compared with those of the other members, as [`check_calls::compare_on_comm`] says, and
-/// counted as one there, whatever `call` sends and receives.
+/// Performs a collective call that makes something of `comm`: compared with those of the other members, as
+/// [`check_calls::compare_on_comm`] says, and counted as one there, whatever `call` sends and receives.
 pub(super) fn making<R>(
     comm: &Comm,
     (what, about): (&'static str, impl FnOnce() -> String),

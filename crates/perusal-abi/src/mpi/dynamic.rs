@@ -91,8 +91,8 @@ fn share(comm: &Comm, root: u32, outcome: Option<Result<Vec<u32>>>) -> Result<Ve
     Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
 }
 
-/// Connects the group of `comm` with that of the process at the other end. At the root, `outcome` has its place and the context id. `counted` as for
-/// a bridge.
+/// Connects the group of `comm` with that of the process at the other end. At the root, `outcome` has its place and the
+/// context id. `counted` as for a bridge.
 fn connected(comm: &Comm, root: u32, outcome: Option<Result<(u32, u32)>>, counted: bool) -> Result<MPI_Comm> {
     let engine = engine()?;
     let bridge =

@@ -31,8 +31,8 @@ static OF_NO_FILE: LazyLock<ErrhandlerSlot> = LazyLock::new(|| ErrhandlerSlot::n
 /// Whether the program has given MPI_COMM_SELF an error handler.
 static SELF_HAS_ONE: AtomicBool = AtomicBool::new(false);
 
-/// The error handler of errors that belong to no object: that of MPI_COMM_SELF; while the program has given it none, that of MPI_COMM_WORLD, as
-/// programs of MPI 3 expect. Where these name nothing, errors are fatal.
+/// The error handler of errors that belong to no object: that of MPI_COMM_SELF; while the program has given it none,
+/// that of MPI_COMM_WORLD, as programs of MPI 3 expect. Where these name nothing, errors are fatal.
 fn of_nothing() -> Errhandler {
     // Relaxed: a program that sets a handler in one thread and relies on it in another orders the two itself.
     let stand_in = if SELF_HAS_ONE.load(Ordering::Relaxed) { MPI_COMM_SELF } else { MPI_COMM_WORLD };

@@ -1,5 +1,5 @@
-//! User Level Failure Mitigation: communicators after the death of members (`mpi-ext.h`). The functions are an extension, with the names and meanings of
-//! the proposal to the MPI Forum and of the MPIs that have them.
+//! User Level Failure Mitigation: communicators after the death of members (`mpi-ext.h`). The functions are an
+//! extension, with the names and meanings of the proposal to the MPI Forum and of the MPIs that have them.
 
 use super::comm_create::{ComingComm, opened};
 use crate::arguments::{Argument, InOut};
@@ -95,8 +95,8 @@ pub fn get_failed(comm: Arc<Comm>) -> Result<Group> {
     dead_members(&comm, u32::MAX)
 }
 
-/// MPIX_Comm_ack_failed: acknowledges the first `count` members of the group that MPIX_Comm_get_failed gives, all if they are fewer; returns how many
-/// are acknowledged now.
+/// MPIX_Comm_ack_failed: acknowledges the first `count` members of the group that MPIX_Comm_get_failed gives, all if
+/// they are fewer; returns how many are acknowledged now.
 pub fn ack_failed(comm: Arc<Comm>, count: c_int) -> Result<c_int> {
     let count =
         usize::try_from(count).map_err(|_| Error::Arg("the number of deaths to acknowledge is negative"))?;

@@ -51,7 +51,8 @@ fn is_restricted(kind: &str) -> bool {
     restrictors.is_some_and(|list| list.split(':').all(|restrictor| RESTRICTORS.contains(&restrictor)))
 }
 
-/// The hints of something made from `comm`, with the kinds that it supports: those of its session, or of the world. A program cannot change them.
+/// The hints of something made from `comm`, with the kinds that it supports: those of its session, or of the world. A
+/// program cannot change them.
 pub fn with_kinds(mut hints: Info, comm: &Comm) -> Result<Info> {
     match comm.group().session() {
         Some(session) => hints.set(KEY, &session.kinds)?,

@@ -10,8 +10,8 @@ use crate::requests::{self, InVain, Named, Standing, find};
 use crate::types::MPI_Request;
 use core::ffi::c_int;
 
-/// The outcomes of requests of an array as they are taken, and the first of them that failed, if one did: its place, its error, and what that is
-/// raised on.
+/// The outcomes of requests of an array as they are taken, and the first of them that failed, if one did: its place,
+/// its error, and what that is raised on.
 pub(super) struct Outcomes<'a> {
     statuses: Statuses<'a>,
     /// Statuses that are set.
@@ -59,8 +59,9 @@ impl<'a> Outcomes<'a> {
     }
 }
 
-/// Takes all outcomes. The first request is that at `begin` of the program's array, and all before have succeeded. If the wait for one of them is in
-/// vain, those that are not over stay, and have MPI_ERR_PENDING in their statuses, or what it is in vain for.
+/// Takes all outcomes. The first request is that at `begin` of the program's array, and all before have succeeded. If
+/// the wait for one of them is in vain, those that are not over stay, and have MPI_ERR_PENDING in their statuses, or
+/// what it is in vain for.
 pub(super) fn take_all(
     engine: &Engine,
     named: &[Named],

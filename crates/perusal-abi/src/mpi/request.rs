@@ -108,8 +108,9 @@ fn state_of(engine: &Engine, handle: MPI_Request) -> HandleState {
     }
 }
 
-/// The fast path of a wait for several messages, those from `from` on, one after the other: where it ended. The next one, if there is one, is
-/// unusual in some way, and the complete implementation must see to it and those behind it. `OBSERVED`: there may be listeners.
+/// The fast path of a wait for several messages, those from `from` on, one after the other: where it ended. The next
+/// one, if there is one, is unusual in some way, and the complete implementation must see to it and those behind it.
+/// `OBSERVED`: there may be listeners.
 #[inline(always)]
 fn waitall_in_turn<const OBSERVED: bool>(
     engine: &Engine,
@@ -513,7 +514,8 @@ pub fn status_some(
     show_several(engine, over, statuses)
 }
 
-/// Shows the outcome of a request that is over and stays. The call fails with what the query function of a generalized request says, which it has called.
+/// Shows the outcome of a request that is over and stays. The call fails with what the query function of a generalized
+/// request says, which it has called.
 fn show_one(engine: &Engine, named: &Named, status: StatusOut<'_>) -> Result<()> {
     let (got, error) = named.look(engine);
     status.set_or_empty(&got);

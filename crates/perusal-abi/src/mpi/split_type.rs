@@ -34,7 +34,8 @@ pub(super) fn resources() -> Result<Info> {
     Ok(info)
 }
 
-/// The color of a member whose hints say by what to split; none for one that is confined to no instance of it, or where nothing is known by that name.
+/// The color of a member whose hints say by what to split; none for one that is confined to no instance of it, or where
+/// nothing is known by that name.
 fn guided_color(comm: &Comm, hints: &Info, takes_sets: bool) -> Result<Option<c_int>> {
     let set = hints.get(PROCESS_SET)?.filter(|_| takes_sets);
     match (hints.get(HARDWARE)?, set) {

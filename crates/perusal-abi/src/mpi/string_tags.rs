@@ -1,9 +1,10 @@
-//! Tags that are strings (MPI_Comm_create_from_group, MPI_Intercomm_create_from_groups), and numbers of which there are too many to be tags of their own
-//! (those that [`crate::coll::user_tag`] has none for): a string is made of these.
+//! Tags that are strings (MPI_Comm_create_from_group, MPI_Intercomm_create_from_groups), and numbers of which there are
+//! too many to be tags of their own (those that [`crate::coll::user_tag`] has none for): a string is made of these.
 //!
-//! The tag of a message is a number. So the processes of such a call agree on one first: one of them takes a number that none of its other calls has at
-//! present, and introduces the call to the others by a message with the number and the string. That message has a tag that is made of the string, which two
-//! strings may have in common; whoever receives it compares the string, and leaves an introduction to another call to the thread that makes that call.
+//! The tag of a message is a number. So the processes of such a call agree on one first: one of them takes a number
+//! that none of its other calls has at present, and introduces the call to the others by a message with the number and
+//! the string. That message has a tag that is made of the string, which two strings may have in common; whoever
+//! receives it compares the string, and leaves an introduction to another call to the thread that makes that call.
 
 use crate::coll::connect::names;
 use crate::coll::{BlockingTransport, NAMED_CALLS, Subset, Transport, run};
@@ -52,8 +53,9 @@ pub fn fresh(world: &Comm) -> c_int {
     (CALLS | ((world.rank() << COUNT_BITS | count) & (CALLS - 1))) as c_int
 }
 
-/// A tag for a call with string `text` among processes of several worlds, whose ranks there say nothing to the others: it differs from those of other calls that
-/// have a member in common with this one, unless one chance in half a thousand million happens.
+/// A tag for a call with string `text` among processes of several worlds, whose ranks there say nothing to the others:
+/// it differs from those of other calls that have a member in common with this one, unless one chance in half a
+/// thousand million happens.
 pub fn fresh_among_worlds(text: &[u8]) -> c_int {
     // Relaxed: a counter, as above.
     let count = TAKEN.fetch_add(1, Ordering::Relaxed);
@@ -107,8 +109,8 @@ pub fn introduced(engine: &Engine, world: &Comm, text: &[u8], from: usize) -> Re
     }
 }
 
-/// The tag of a call with string `text` among the ranks `ranks` of `world`, of which the caller is one and the one at `first` introduces it, with a tag that it
-/// gets from `fresh`.
+/// The tag of a call with string `text` among the ranks `ranks` of `world`, of which the caller is one and the one at
+/// `first` introduces it, with a tag that it gets from `fresh`.
 ///
 /// # Errors
 /// As for [`introduce`] and [`introduced`].
@@ -156,8 +158,9 @@ impl Drop for NamedCall<'_> {
 }
 
 impl<'e> NamedCall<'e> {
-    /// The call with string `text` of the members of `group`, whose member `first` introduces it to the others. `None` if the caller is no member. With processes of
-    /// several worlds the string goes with the names of the members: a process may be in several such groups, and have the same rank there as others.
+    /// The call with string `text` of the members of `group`, whose member `first` introduces it to the others. `None`
+    /// if the caller is no member. With processes of several worlds the string goes with the names of the members: a
+    /// process may be in several such groups, and have the same rank there as others.
     ///
     /// # Errors
     /// As for [`agree`].

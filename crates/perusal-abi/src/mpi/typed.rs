@@ -1,5 +1,6 @@
-//! The fast path of messages whose type the program has made. What has no gaps goes as plain bytes; of what has gaps, a few bytes are packed here, and go as plain
-//! bytes, too. As on the fast path of predefined types, nothing that is wrong is found out, and what is not served has done nothing.
+//! The fast path of messages whose type the program has made. What has no gaps goes as plain bytes; of what has gaps, a
+//! few bytes are packed here, and go as plain bytes, too. As on the fast path of predefined types, nothing that is
+//! wrong is found out, and what is not served has done nothing.
 
 use crate::arguments::{Buffer, CommHandle, Out, StatusOut};
 use crate::comm::Comm;

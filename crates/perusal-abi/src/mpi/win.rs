@@ -100,7 +100,8 @@ pub fn free(win: InOut<'_, MPI_Win>) -> Result<()> {
         check::context_freed(object.context());
     }
     let freed = object.free(engine);
-    // Without a member that has died no member can be waited for. The handle goes; the memory stays, for those that live may access it still.
+    // Without a member that has died no member can be waited for. The handle goes; the memory stays, for those that
+    // live may access it still.
     let without_the_dead = matches!(freed, Err(Error::ProcFailed { .. }));
     if !without_the_dead {
         freed.clone()?;

@@ -37,7 +37,8 @@ struct PvarHandle {
     pvar: &'static Pvar,
     object: BoundObject,
     started: bool,
-    /// It has been neither started nor written since it was made or reset: of a watermark, the length at its start counts, not that of before.
+    /// It has been neither started nor written since it was made or reset: of a watermark, the length at its start
+    /// counts, not that of before.
     unused: bool,
     /// What was counted when it was started or reset.
     base: u64,
@@ -48,8 +49,8 @@ struct PvarHandle {
     before: u64,
 }
 
-/// The communicator or window that a handle is bound to: its handle, 0 for none, which another one may have when it is gone, and its events, which
-/// no other has.
+/// The communicator or window that a handle is bound to: its handle, 0 for none, which another one may have when it is
+/// gone, and its events, which no other has.
 pub(super) struct BoundObject {
     pub handle: usize,
     pub events: Weak<CommEvents>,

@@ -1,5 +1,6 @@
-//! `mpiexec -configfile FILE` (MPI 5.0 §11.5), and `--app FILE` of Open MPI: what would stand on the command line between colons stands in the file, a line each. A line
-//! that begins with `#` is a comment; one that ends with `\` goes on in the next. Words are quoted as for a shell.
+//! `mpiexec -configfile FILE` (MPI 5.0 §11.5), and `--app FILE` of Open MPI: what would stand on the command line
+//! between colons stands in the file, a line each. A line that begins with `#` is a comment; one that ends with `\`
+//! goes on in the next. Words are quoted as for a shell.
 
 use super::options::OptionTable;
 use std::ffi::OsString;

@@ -7,8 +7,8 @@ use perusal::internals::variables::VariableId;
 
 use super::{Plan, RunOptions, steered};
 
-/// How many ranks of a program there are to be: -n, or so many on each node or part of the machine, as the options say that `plan` has taken over, or
-/// `default`.
+/// How many ranks of a program there are to be: -n, or so many on each node or part of the machine, as the options say
+/// that `plan` has taken over, or `default`.
 pub(super) fn of(block: &RunOptions, plan: &Plan, default: u32) -> Result<u32, String> {
     let mapped = || ranks_per_node(&block.map_by.clone().or_else(|| steered(VariableId::MapBy))?);
     let per_node = block.per_node.or(block.one_per_node.then_some(1));

@@ -44,9 +44,9 @@ use options::OptionTable;
 /// Run a program on several ranks of this machine.
 ///
 /// Long options may be written with one dash or two. Several programs make one job when they are separated by `:`, each
-/// with its own -n, -env and -wdir; `-configfile FILE` reads them from a file, a line each. Exit status: 0 if all ranks ended well; that of the first rank that failed (128 plus
-/// the signal that killed it); 124 after --timeout; 125 after a
-/// deadlock; 126 or 127 if a program cannot be run.
+/// with its own -n, -env and -wdir; `-configfile FILE` reads them from a file, a line each. Exit status: 0 if all ranks
+/// ended well; that of the first rank that failed (128 plus the signal that killed it); 124 after --timeout; 125 after
+/// a deadlock; 126 or 127 if a program cannot be run.
 #[derive(Parser, Debug, Default)]
 #[command(
     name = "perusal",
@@ -119,7 +119,8 @@ struct RunOptions {
     /// Write each rank's output to the file NAME.RANK, too; with ":nocopy" behind the name nowhere else
     #[arg(long = "output-filename", value_name = "NAME")]
     output_filename: Option<OsString>,
-    /// Words, separated by commas: "tag" is -l, "timestamp" --timestamp-output, "merge" --merge-stderr-to-stdout, "file=NAME" --output-filename; "dir=DIR" writes to DIR/1/rank.RANK/stdout and stderr
+    /// Words, separated by commas: "tag" is -l, "timestamp" --timestamp-output, "merge" --merge-stderr-to-stdout,
+    /// "file=NAME" --output-filename; "dir=DIR" writes to DIR/1/rank.RANK/stdout and stderr
     #[arg(long = "output", value_name = "WORDS", value_delimiter = ',')]
     output: Vec<String>,
     /// Write what ranks write to standard output to this file only, "%r" standing for the rank
@@ -146,19 +147,20 @@ struct RunOptions {
     /// Write what is known of a deadlock, or of a job that has not ended in time, to this file as JSON
     #[arg(long = "deadlock-report", value_name = "FILE")]
     deadlock_report: Option<PathBuf>,
-    /// Say at MPI_Finalize what was never completed, received or freed, and at once where collective calls differ or two operations use a buffer
+    /// Say at MPI_Finalize what was never completed, received or freed, and at once where collective calls differ or
+    /// two operations use a buffer
     #[arg(long = "check")]
     check: bool,
     /// Which rank gets standard input: a rank, "all" or "none" [default: 0]
     #[arg(long = "stdin", short = 's', value_name = "RANK")]
     stdin: Option<String>,
 
-    /// Bind each rank: none, core, socket, numa, l3cache, l2cache, l1cache, hwthread; core:2 for two cores [default: an equal share of the cores if
-    /// ranks do not outnumber them]
+    /// Bind each rank: none, core, socket, numa, l3cache, l2cache, l1cache, hwthread; core:2 for two cores [default: an
+    /// equal share of the cores if ranks do not outnumber them]
     #[arg(long = "bind-to", value_name = "WHAT")]
     bind_to: Option<String>,
-    /// Assign ranks to cores: core (neighbours next to each other), socket, numa or a cache (in turn); ppr:N:socket for N ranks on each socket (or node,
-    /// core, l3cache, …); :PE=2 for two cores a rank
+    /// Assign ranks to cores: core (neighbours next to each other), socket, numa or a cache (in turn); ppr:N:socket for
+    /// N ranks on each socket (or node, core, l3cache, …); :PE=2 for two cores a rank
     #[arg(long = "map-by", value_name = "HOW")]
     map_by: Option<String>,
     /// The same as --map-by ppr:N:socket

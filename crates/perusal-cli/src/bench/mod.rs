@@ -1,7 +1,8 @@
 //! `perusal bench`: measures this library on this machine in about ten seconds, and the machine's own limits for comparison.
 //!
-//! The command starts itself again as the ranks of a job ([`ranks`]). Rank 0 measures, and prints the figures as a table or as
-//! JSON ([`figures`]; [`measure`] has what a measurement is). The ranks call the C functions ([`crate::mpi`]), as programs do. [`limits`] needs no MPI.
+//! The command starts itself again as the ranks of a job ([`ranks`]). Rank 0 measures, and prints the figures as a
+//! table or as JSON ([`figures`]; [`measure`] has what a measurement is). The ranks call the C functions
+//! ([`crate::mpi`]), as programs do. [`limits`] needs no MPI.
 
 mod figures;
 mod limits;

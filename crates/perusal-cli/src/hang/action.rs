@@ -20,7 +20,8 @@ impl Proved {
         Self { cause, waits: numbers(ranks).collect() }
     }
 
-    /// The cause, if the ranks are still in the waits of which it was proved. Those may have ended: of a job that survives deaths, one may have been killed.
+    /// The cause, if the ranks are still in the waits of which it was proved. Those may have ended: of a job that
+    /// survives deaths, one may have been killed.
     fn holds(&self, ranks: &[RankView]) -> Option<&Cause> {
         numbers(ranks).eq(self.waits.iter().copied()).then_some(&self.cause)
     }

@@ -67,8 +67,8 @@ fn collectives(ranks: &[RankView]) -> BTreeMap<u32, Vec<(&RankView, &LongWait)>>
     all
 }
 
-/// Of ranks in collective operations on one communicator, those whose calls can be compared: where some wait for requests, of which a rank may have
-/// several, those that are in the earliest one.
+/// Of ranks in collective operations on one communicator, those whose calls can be compared: where some wait for
+/// requests, of which a rank may have several, those that are in the earliest one.
 fn in_step<'a>(members: &[(&'a RankView, &'a LongWait)]) -> Vec<(&'a RankView, &'a LongWait)> {
     let number = |wait: &LongWait| wait.detail.collective.number;
     let earliest = members.iter().map(|(_, wait)| number(wait)).min();
@@ -98,8 +98,8 @@ fn different_collectives(ranks: &[RankView]) -> Option<Cause> {
     None
 }
 
-/// All members of a communicator in the same operation, some of them further on: those have made a call that the others have left out, and that
-/// waited for nobody (a root that broadcasts, a rank that gives its part to a root).
+/// All members of a communicator in the same operation, some of them further on: those have made a call that the others
+/// have left out, and that waited for nobody (a root that broadcasts, a rank that gives its part to a root).
 fn different_numbers(ranks: &[RankView]) -> Option<Cause> {
     collectives(ranks).values().find_map(|members| {
         let first = members[0].1;
@@ -202,8 +202,9 @@ pub fn is_absent(ranks: &[RankView], rank: u32) -> bool {
     ranks.get(rank as usize).is_some_and(absent)
 }
 
-/// Members of the communicator of a collective wait that are in no collective operation there, without those that have made the call and gone on, if
-/// others are left. Of a nonblocking one, those that have begun it, too, whatever they wait for, are there.
+/// Members of the communicator of a collective wait that are in no collective operation there, without those that have
+/// made the call and gone on, if others are left. Of a nonblocking one, those that have begun it, too, whatever they
+/// wait for, are there.
 pub fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
     let context = wait.wait.context;
     let is_there = |rank: &RankView| {
@@ -257,7 +258,8 @@ pub fn is_among_neighbours(wait: &LongWait) -> bool {
     wait.is_collective() && wait.function().starts_with("MPI_Neighbor_")
 }
 
-/// A rank that waits in a collective operation among neighbours for one that has made this call: it does not have the first one as a neighbour.
+/// A rank that waits in a collective operation among neighbours for one that has made this call: it does not have the
+/// first one as a neighbour.
 fn different_neighbours(ranks: &[RankView]) -> Option<Cause> {
     waits(ranks).filter(|(_, wait)| is_among_neighbours(wait)).find_map(|(rank, wait)| {
         let peer = wait.wait.peer?;
@@ -280,8 +282,8 @@ fn different_neighbours(ranks: &[RankView]) -> Option<Cause> {
     })
 }
 
-/// A rank that waits for a message from one that is further on in the collective calls on the same communicator: a root that broadcasts to ranks
-/// that receive.
+/// A rank that waits for a message from one that is further on in the collective calls on the same communicator: a root
+/// that broadcasts to ranks that receive.
 fn left_out_a_collective(ranks: &[RankView]) -> Option<Cause> {
     waits(ranks).filter(|(_, wait)| wait.is_for_message()).find_map(|(rank, wait)| {
         let peer = ranks.get(wait.wait.peer? as usize).filter(|peer| peer.rank != rank.rank)?;

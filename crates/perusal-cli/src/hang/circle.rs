@@ -6,7 +6,8 @@ use perusal::internals::shm::telemetry::{MessageAbout, Waiting};
 use super::cause::{Cause, is_among_neighbours, is_finalizing, missing, said, under_way, waits};
 use super::{LongWait, RankView};
 
-/// The ranks that a wait is for: one of them at least must go on, or all, where several hold a lock. None where that is not known, as of a lock that is being handed over.
+/// The ranks that a wait is for: one of them at least must go on, or all, where several hold a lock. None where that is
+/// not known, as of a lock that is being handed over.
 pub fn awaited(ranks: &[RankView], rank: &RankView, wait: &LongWait) -> Vec<u32> {
     if wait.finalizing || wait.wait.kind == Waiting::Finalize {
         let outside = ranks.iter().filter(|other| !is_finalizing(other) && other.rank != rank.rank);
@@ -61,7 +62,8 @@ pub fn first(ranks: &[RankView]) -> Option<Vec<u32>> {
     (0..ranks.len() as u32).find_map(|start| round(ranks, start, next).filter(|round| round[0] == start))
 }
 
-/// The circle of ranks that `rank` waits for, perhaps as one of them, by waits for one rank each: for its message, its receive, a lock that it holds.
+/// The circle of ranks that `rank` waits for, perhaps as one of them, by waits for one rank each: for its message, its
+/// receive, a lock that it holds.
 pub fn behind(ranks: &[RankView], rank: u32) -> Option<Vec<u32>> {
     let next = |at: u32| {
         let wait = ranks.get(at as usize)?.wait().filter(|wait| !wait.finalizing)?;

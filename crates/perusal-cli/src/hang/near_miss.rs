@@ -1,7 +1,7 @@
 //! Messages that are nearly what a rank waits for: sent with another tag, on another communicator or by another rank, or not started.
 //!
-//! Each is a guess: a message with another tag may be one that is wanted later. That ranks wait for each other's messages is certain, so where
-//! they do that comes first, unless each of them has its near miss.
+//! Each is a guess: a message with another tag may be one that is wanted later. That ranks wait for each other's
+//! messages is certain, so where they do that comes first, unless each of them has its near miss.
 
 use perusal::internals::shm::telemetry::{MessageAbout, Wait, Waiting};
 
@@ -61,7 +61,8 @@ pub fn cycle(ranks: &[RankView]) -> Option<Cause> {
     of_circle(ranks, &round, None)
 }
 
-/// What is said of the ranks that wait in a circle: that they do, and a near miss of one of them, or else the one that led here. Where each has one, that alone.
+/// What is said of the ranks that wait in a circle: that they do, and a near miss of one of them, or else the one that
+/// led here. Where each has one, that alone.
 fn of_circle(ranks: &[RankView], round: &[u32], led: Option<NearMiss<'_>>) -> Option<Cause> {
     let kinds = [&LIKELY[..], &[Mismatch::Source]].concat();
     let near: Vec<NearMiss<'_>> =

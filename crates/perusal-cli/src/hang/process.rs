@@ -30,7 +30,8 @@ impl ProcessView {
         Self { state, threads, call }
     }
 
-    /// Whether a thread of the process `pid` accesses files for the library, as far as can be known: then what others wait for may come without a message.
+    /// Whether a thread of the process `pid` accesses files for the library, as far as can be known: then what others
+    /// wait for may come without a message.
     pub fn has_file_thread(pid: i32) -> bool {
         let name =
             |thread: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(thread?.path().join("comm"));
@@ -41,11 +42,13 @@ impl ProcessView {
         })
     }
 
-    /// Whether all threads of the process `pid` but those with the numbers `in_mpi` sleep and only a thread of the process could wake them: one of those, or nobody.
+    /// Whether all threads of the process `pid` but those with the numbers `in_mpi` sleep and only a thread of the
+    /// process could wake them: one of those, or nobody.
     ///
-    /// They wait for a futex without a limit (a mutex, a condition, the end of a thread). All must do so at one moment: each is seen twice, and all
-    /// are seen once before any is seen again; one that has not slept all the time between has been switched meanwhile. A handler of a signal could
-    /// wake one, too, so programs that catch signals of timers or of their own are not judged.
+    /// They wait for a futex without a limit (a mutex, a condition, the end of a thread). All must do so at one moment:
+    /// each is seen twice, and all are seen once before any is seen again; one that has not slept all the time between
+    /// has been switched meanwhile. A handler of a signal could wake one, too, so programs that catch signals of timers
+    /// or of their own are not judged.
     pub fn others_sleep(pid: i32, in_mpi: &[u64]) -> bool {
         let Some(first) = Sleepers::of(pid) else { return false };
         first.others.iter().all(|thread| in_mpi.contains(thread))
@@ -131,7 +134,8 @@ fn is_private_memory(pid: i32, addr: u64) -> bool {
     })
 }
 
-/// Whether the process `pid` catches signals, as far as can be known, other than those that ask for its end, tell of a fault, or are glibc's own.
+/// Whether the process `pid` catches signals, as far as can be known, other than those that ask for its end, tell of a
+/// fault, or are glibc's own.
 fn catches_more_than_its_end(pid: i32) -> bool {
     const HARMLESS: [i32; 15] = [
         libc::SIGHUP,

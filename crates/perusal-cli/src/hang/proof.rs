@@ -11,13 +11,13 @@
 //! thread, or with a wait for something outside, is never called deadlocked. A thread that only another thread of its process
 //! could wake is none that acts, if all but those that wait in MPI are such.
 //!
-//! Of several threads of a rank that wait in MPI one runs progress; the others publish what they wait for, and how often they have looked in vain whether that is
-//! over. They must stay in their waits, too, and each must look twice between the second and the third look of the launcher's: what it saw last is then what all
-//! ranks have come to.
+//! Of several threads of a rank that wait in MPI one runs progress; the others publish what they wait for, and how
+//! often they have looked in vain whether that is over. They must stay in their waits, too, and each must look twice
+//! between the second and the third look of the launcher's: what it saw last is then what all ranks have come to.
 //!
-//! Whether somebody else may act is asked between the first and the second look: what a thread has sent that is gone by then lies where the ranks
-//! poll afterwards, and while all wait no new one begins. Asked behind the third look it would be too late: a thread that sends and ends between the
-//! look and the question would have been there for neither.
+//! Whether somebody else may act is asked between the first and the second look: what a thread has sent that is gone by
+//! then lies where the ranks poll afterwards, and while all wait no new one begins. Asked behind the third look it
+//! would be too late: a thread that sends and ends between the look and the question would have been there for neither.
 
 use std::time::{Duration, Instant};
 
@@ -84,8 +84,9 @@ impl Watch {
         self.add(is_closed, look_at_all(scene), Instant::now())
     }
 
-    /// Adds a look at all ranks, if one was possible, at a moment. `is_closed`: since the look before, there was a moment at which nobody but the
-    /// ranks that wait could act. Returns whether the looks prove that nothing will happen in the job.
+    /// Adds a look at all ranks, if one was possible, at a moment. `is_closed`: since the look before, there was a
+    /// moment at which nobody but the ranks that wait could act. Returns whether the looks prove that nothing will
+    /// happen in the job.
     fn add(&mut self, is_closed: bool, looks: Option<Vec<Look>>, now: Instant) -> bool {
         let Some(looks) = looks.filter(|_| self.on) else {
             *self = Self::new(self.on);
@@ -232,8 +233,8 @@ mod tests {
     /// Milliseconds after which a report of a deadlock is there.
     const LIMIT: u64 = 2000;
 
-    /// What one look sees of a rank that comes into its last wait at `begin`, and blocks for `sleep` milliseconds each time; it counts what it
-    /// has handled before the wait at `begin`.
+    /// What one look sees of a rank that comes into its last wait at `begin`, and blocks for `sleep` milliseconds each
+    /// time; it counts what it has handled before the wait at `begin`.
     fn seen(moment: u64, begin: u64, sleep: u64) -> Look {
         match moment.checked_sub(begin) {
             None => waits(1, 7, 3),

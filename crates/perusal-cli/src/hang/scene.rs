@@ -49,7 +49,8 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The memory in which the ring from one rank of this job to another one lies, and their places there; `None` if they do not meet in any.
+    /// The memory in which the ring from one rank of this job to another one lies, and their places there; `None` if
+    /// they do not meet in any.
     pub fn ring(&self, from: u32, to: u32) -> Option<(&'a Memory, u32, u32)> {
         // A process receives in its own job's memory.
         let (memory, to) = self.home(to)?;

@@ -1,5 +1,5 @@
-//! Jobs on several hosts: MPICH's launcher starts them, with MPICH's library in place of perusal's and perusal's provider of libfabric below it.
-//! The program is the same: both libraries have the standard's ABI.
+//! Jobs on several hosts: MPICH's launcher starts them, with MPICH's library in place of perusal's and perusal's
+//! provider of libfabric below it. The program is the same: both libraries have the standard's ABI.
 //!
 //! | file | what it has |
 //! |---|---|

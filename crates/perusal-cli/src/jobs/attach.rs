@@ -1,6 +1,7 @@
 //! Jobs of this user that run on this machine, and their memory, mapped for reading only.
 //!
-//! A job's memory has no name: it is found as a descriptor that one of its processes has open, which the kernel lets the same user (and root) open.
+//! A job's memory has no name: it is found as a descriptor that one of its processes has open, which the kernel lets
+//! the same user (and root) open.
 
 use std::collections::HashSet;
 use std::fs::{self, File};

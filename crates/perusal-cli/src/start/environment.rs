@@ -64,8 +64,8 @@ fn finished(variables: Vec<(OsString, OsString)>) -> Vec<CString> {
     variables.into_iter().chain(tuned).filter_map(|(name, value)| entry(name, value)).collect()
 }
 
-/// A rank's number on the node, and how many there are, under the names of MPICH's and Intel MPI's launchers: scripts choose a device by them, and
-/// programs find out whether they run under MPI at all.
+/// A rank's number on the node, and how many there are, under the names of MPICH's and Intel MPI's launchers: scripts
+/// choose a device by them, and programs find out whether they run under MPI at all.
 const LOCAL_RANK_VARIABLE: &str = "MPI_LOCALRANKID";
 const LOCAL_SIZE_VARIABLE: &str = "MPI_LOCALNRANKS";
 

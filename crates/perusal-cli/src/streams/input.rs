@@ -1,8 +1,8 @@
 //! Standard input for the ranks that get it.
 //!
-//! One rank inherits a file or a pipe, so that nothing is read that it does not read itself. A terminal belongs to
-//! the launcher's process group and would stop a rank that reads it, so the launcher reads it and passes lines on. All ranks have a file each for
-//! itself, and get copies of what the launcher reads from a pipe or a terminal.
+//! One rank inherits a file or a pipe, so that nothing is read that it does not read itself. A terminal belongs to the
+//! launcher's process group and would stop a rank that reads it, so the launcher reads it and passes lines on. All
+//! ranks have a file each for itself, and get copies of what the launcher reads from a pipe or a terminal.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Seek, SeekFrom, Write};

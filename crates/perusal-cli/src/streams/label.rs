@@ -27,8 +27,8 @@ enum Piece {
 }
 
 impl LabelText {
-    /// Reads a pattern: `%r` stands for the rank, `%h` for the machine, `%t` for the seconds since the job began, `%g` and `%p`, of which there is one
-    /// each, for 0, and `%%` for a percent sign.
+    /// Reads a pattern: `%r` stands for the rank, `%h` for the machine, `%t` for the seconds since the job began, `%g`
+    /// and `%p`, of which there is one each, for 0, and `%%` for a percent sign.
     ///
     /// # Errors
     /// Says what stands for nothing.

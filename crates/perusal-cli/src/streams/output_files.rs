@@ -1,4 +1,5 @@
-//! Files for what ranks write: `--output-filename` and `--output`, as Open MPI has them, and `-outfile-pattern` and `-errfile-pattern`, as MPICH does.
+//! Files for what ranks write: `--output-filename` and `--output`, as Open MPI has them, and `-outfile-pattern` and
+//! `-errfile-pattern`, as MPICH does.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};

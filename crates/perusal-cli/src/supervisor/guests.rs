@@ -1,5 +1,5 @@
-//! Jobs of other launchers: their processes have places here, as ours have there. Each launcher gives places in its own job's memory only, and
-//! hears from the other how processes of the other job end.
+//! Jobs of other launchers: their processes have places here, as ours have there. Each launcher gives places in its own
+//! job's memory only, and hears from the other how processes of the other job end.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;

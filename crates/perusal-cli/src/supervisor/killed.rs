@@ -1,5 +1,6 @@
-//! Ranks that SIGKILL has not ended yet. The kernel takes a process apart on the process's own time: with much memory, or beside others that want
-//! the CPUs, that takes seconds. A rank that runs, or waits for a CPU, is ending; only of one that does neither the launcher takes its leave.
+//! Ranks that SIGKILL has not ended yet. The kernel takes a process apart on the process's own time: with much memory,
+//! or beside others that want the CPUs, that takes seconds. A rank that runs, or waits for a CPU, is ending; only of
+//! one that does neither the launcher takes its leave.
 
 use std::fs;
 

@@ -251,8 +251,9 @@ fn shown(name: &[u8]) -> String {
     format!("{:?}", String::from_utf8_lossy(&name[..name.len().min(64)]))
 }
 
-/// Tells two processes each other's place, and a context id to meet in: one of this job, and one of this or another job. From now on the death of one is
-/// an error for the other. Returns false, with an error sent to the other one, if in its job the first has no place.
+/// Tells two processes each other's place, and a context id to meet in: one of this job, and one of this or another
+/// job. From now on the death of one is an error for the other. Returns false, with an error sent to the other one, if
+/// in its job the first has no place.
 fn introduce(
     (memory, job): (&Memory, u64),
     (place, answer): (u32, &OwnedFd),

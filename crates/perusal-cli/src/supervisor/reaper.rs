@@ -57,8 +57,8 @@ impl Reaper {
         }
     }
 
-    /// Hands the reaper the process group of `leader`, a child of the launcher that is not reaped. A reaper that cannot take it is left with
-    /// the job's id to find the group's processes by.
+    /// Hands the reaper the process group of `leader`, a child of the launcher that is not reaped. A reaper that cannot
+    /// take it is left with the job's id to find the group's processes by.
     pub fn add_group(&self, leader: i32) -> io::Result<()> {
         let number = Pid::from_raw(leader).ok_or(io::ErrorKind::InvalidInput)?;
         let descriptor = pidfd_open(number, PidfdFlags::empty())?;
@@ -143,7 +143,8 @@ fn next_group(watched: BorrowedFd<'_>) -> Option<Option<RankGroup>> {
     Some(leaders.next().map(|leader| RankGroup { leader, number: i32::from_le_bytes(number) }))
 }
 
-/// Kills every process that carries the job's id in the environment that it was started with. Returns true if there was one, or one whose environment is not there yet.
+/// Kills every process that carries the job's id in the environment that it was started with. Returns true if there was
+/// one, or one whose environment is not there yet.
 fn kill_marked(job_id: u64) -> bool {
     let mark = format!("{JOB_ID_VARIABLE}={job_id:016x}");
     let own = std::process::id();
@@ -159,7 +160,8 @@ fn kill_marked(job_id: u64) -> bool {
             Err(_) => continue,
         };
         let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { continue };
-        // Between its old program and its new one a process has none for a moment; threads of the kernel, and the dead, have no program either.
+        // Between its old program and its new one a process has none for a moment; threads of the kernel, and the dead,
+        // have no program either.
         found |= environment.is_empty() && std::fs::read_link(format!("/proc/{pid}/exe")).is_ok();
         if environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()) {
             found = true;

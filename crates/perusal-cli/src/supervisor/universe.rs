@@ -62,7 +62,8 @@ enum Refusal {
 
 /// How long a spawn waits for the places of processes that have no connection to others left, and so are about to end.
 const LEAVING: Duration = Duration::from_secs(10);
-/// How long it waits for those of processes that are connected: what one side of MPI_Comm_disconnect has left the other may just be leaving.
+/// How long it waits for those of processes that are connected: what one side of MPI_Comm_disconnect has left the other
+/// may just be leaving.
 const CONNECTED: Duration = Duration::from_secs(1);
 
 /// A program of a request, as it is started.

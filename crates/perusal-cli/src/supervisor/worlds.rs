@@ -183,7 +183,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The same, with what is known of it. That the job has outlived a death is no failure; that a process failed after MPI_Finalize is one.
+    /// The same, with what is known of it. That the job has outlived a death is no failure; that a process failed after
+    /// MPI_Finalize is one.
     pub(crate) fn outlive_failure(&mut self, place: u32, failure: Failure) {
         let others = if self.is_running() { "; the others go on" } else { "" };
         self.say(&format!("{}{others}", failure.text));
@@ -255,7 +256,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The first of `count` places in a row for a new world: such that have ended well, or have had no process. `None` if there are not so many.
+    /// The first of `count` places in a row for a new world: such that have ended well, or have had no process. `None`
+    /// if there are not so many.
     pub fn find_places(&self, count: u32) -> Option<u32> {
         let mut run = 0;
         for place in self.memory.size()..self.memory.places() {
@@ -277,8 +279,9 @@ impl Supervisor<'_> {
         most
     }
 
-    /// A process may have a place again when all of its world have finalized, have left no communicator that reaches out, and have ended: they have
-    /// retired from their rings, so that another process goes on there. Their output has been read to its end.
+    /// A process may have a place again when all of its world have finalized, have left no communicator that reaches
+    /// out, and have ended: they have retired from their rings, so that another process goes on there. Their output has
+    /// been read to its end.
     pub fn is_free(&self, place: u32) -> bool {
         if self.universe.guests.hold(place) {
             return false;

@@ -1,4 +1,5 @@
-//! Chooses values from measured times. A default gives way only to something that is clearly better in every repetition, because no machine is quiet.
+//! Chooses values from measured times. A default gives way only to something that is clearly better in every
+//! repetition, because no machine is quiet.
 
 use super::file::JobKind;
 use super::rank::{EAGER, ENGINES, SIZES, STRATEGIES};
@@ -183,8 +184,8 @@ const RULES: [Rule; 5] = [
 ];
 
 impl Rule {
-    /// The value that all repetitions speak for against the default: of those that they give the nearest to it. None if the variable was not
-    /// measured.
+    /// The value that all repetitions speak for against the default: of those that they give the nearest to it. None if
+    /// the variable was not measured.
     fn settle(&self, repetitions: &[Measured], shape: &JobShape) -> Option<Chosen> {
         let first = self.sizes[0] as u64;
         if repetitions.iter().any(|one| one.time(self.series[0], first).is_none()) {

@@ -1,5 +1,6 @@
-//! The two ranks that measure. They send messages back and forth by the library that programs link, and change one control variable after the other meanwhile. Rank 0
-//! prints a line for each time: what was measured, a number, and nanoseconds one way.
+//! The two ranks that measure. They send messages back and forth by the library that programs link, and change one
+//! control variable after the other meanwhile. Rank 0 prints a line for each time: what was measured, a number, and
+//! nanoseconds one way.
 
 use crate::mpi::MpiRank;
 use perusal::internals::arch::clock::now;

@@ -9,8 +9,9 @@
 //!   (`object::give`), and nobody closes it before the call returns.
 //! - **Caller rule 2.** The buffers of an operation, and all pieces of them, are valid for what the operation does with them until it
 //!   completes (fi_msg(3), fi_tagged(3), fi_rma(3), fi_atomic(3)).
-//! - **Caller rule 3.** Any other pointer leads, until the call returns, to what the page says of that argument: a structure, an array of as
-//!   many entries as the call says, a text with its zero, room for what is asked for; or it is null, where the page allows that.
+//! - **Caller rule 3.** Any other pointer leads, until the call returns, to what the page says of that argument: a
+//!   structure, an array of as many entries as the call says, a text with its zero, room for what is asked for; or it
+//!   is null, where the page allows that.
 
 mod constants;
 mod tables;

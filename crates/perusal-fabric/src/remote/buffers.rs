@@ -74,7 +74,8 @@ impl Network {
         self.vectors && self.endpoint.is_some() && len <= AT_ONCE
     }
 
-    /// Sends a record whose payload is the buffer of send `number` of the endpoint's, with that number before it if `with_number`. False: there is no room now.
+    /// Sends a record whose payload is the buffer of send `number` of the endpoint's, with that number before it if
+    /// `with_number`. False: there is no room now.
     ///
     /// # Safety
     ///
@@ -100,8 +101,9 @@ impl Network {
         ];
         let address = self.destinations[to].address;
         let error = self.endpoint.as_ref().map_or(-1, |endpoint| {
-            // SAFETY: an endpoint's third table has messages; the fifth function sends what lies in several places, whose list it copies. The head stays until the completion
-            // (network rule 1), and so does the buffer, as the caller promises.
+            // SAFETY: an endpoint's third table has messages; the fifth function sends what lies in several places,
+            // whose list it copies. The head stays until the completion (network rule 1), and so does the buffer, as
+            // the caller promises.
             unsafe {
                 let send = endpoint.function::<SendPieces>(2, 4);
                 send(endpoint.fid(), parts.as_ptr(), null_mut(), parts.len(), address, context(at, SEND))

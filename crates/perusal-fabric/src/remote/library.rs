@@ -27,7 +27,8 @@ const VERSION: u32 = 1 << 16 | 17;
 impl Library {
     /// Finds the library among those that the process has loaded; `None` if there is none.
     pub fn find() -> Option<Self> {
-        // The usual case: the program is linked with an MPI that is linked with libfabric. A program in another language has loaded it privately.
+        // The usual case: the program is linked with an MPI that is linked with libfabric. A program in another
+        // language has loaded it privately.
         Self::of(libc::RTLD_DEFAULT).or_else(|| {
             let mut names: Vec<CString> = Vec::new();
             // SAFETY: the function is called with the list, and returns before the list ends.
@@ -237,7 +238,8 @@ impl Handle {
     /// `argument` is what the command wants.
     unsafe fn control_with(&self, command: c_int, argument: *mut c_void) -> Result<(), i32> {
         type Control = unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int;
-        // SAFETY: every object has a table of its own functions, of which this is the third; `argument` is what the command wants, as the caller promises.
+        // SAFETY: every object has a table of its own functions, of which this is the third; `argument` is what the
+        // command wants, as the caller promises.
         let error = unsafe {
             let control: Control =
                 std::mem::transmute::<*const (), Control>((*(*self.fid()).ops).function(2));

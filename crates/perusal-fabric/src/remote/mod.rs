@@ -1,11 +1,12 @@
 //! Peers on other nodes: the records of the rings, carried by an endpoint of another provider of libfabric, the *core provider*.
 //!
-//! `library` has the libfabric that has loaded this provider, `node` what tells nodes apart and who is still there, `buffers` the callers' buffers that the
-//! core provider moves.
+//! `library` has the libfabric that has loaded this provider, `node` what tells nodes apart and who is still there,
+//! `buffers` the callers' buffers that the core provider moves.
 //!
-//! - **Network rule 1.** A buffer that was given to the core provider is touched by nobody until its completion, or the end of the core provider's endpoint.
-//! - **Network rule 2.** Before the first record to a peer goes a hello with the sender's name; the provider keeps the order (FI_ORDER_SAS). A
-//!   record of a sender that has said no hello is dropped.
+//! - **Network rule 1.** A buffer that was given to the core provider is touched by nobody until its completion, or the
+//!   end of the core provider's endpoint.
+//! - **Network rule 2.** Before the first record to a peer goes a hello with the sender's name; the provider keeps the
+//!   order (FI_ORDER_SAS). A record of a sender that has said no hello is dropped.
 //! - **Network rule 3.** What is received goes to the same protocol and the same matching as what comes out of a ring.
 
 mod buffers;
@@ -30,7 +31,8 @@ const HEAD: usize = 32;
 const NUMBER: usize = 8;
 /// The longest payload that is copied into a record: a fragment of a long message.
 pub const PAYLOAD: usize = 32 << 10;
-/// The longest payload: a message that is sent at once, from its sender's buffer. To ask the receiver for a place first would take longer than a copy there.
+/// The longest payload: a message that is sent at once, from its sender's buffer. To ask the receiver for a place first
+/// would take longer than a copy there.
 pub const AT_ONCE: usize = 256 << 10;
 /// Receives that are always posted.
 const RECEIVES: usize = 32;
@@ -501,7 +503,8 @@ fn source(offer: &Info) -> Option<SocketAddr> {
     node::from_sockaddr(unsafe { std::slice::from_raw_parts(offer.src_addr.cast::<u8>(), offer.src_addrlen) })
 }
 
-/// Which of several addresses to take: the lowest number, the first of equals. `None`: it is of no use elsewhere without more than the address.
+/// Which of several addresses to take: the lowest number, the first of equals. `None`: it is of no use elsewhere
+/// without more than the address.
 fn rank(address: SocketAddr) -> Option<u32> {
     match address {
         SocketAddr::V6(six) if six.ip().is_unicast_link_local() => None,

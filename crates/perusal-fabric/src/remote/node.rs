@@ -112,7 +112,8 @@ fn is_readable(fd: &OwnedFd) -> bool {
     unsafe { libc::poll(&raw mut poll, 1, 0) > 0 }
 }
 
-/// Connects to where an endpoint listens, without waiting. The descriptor can be read when the endpoint has ended, or does not answer in time.
+/// Connects to where an endpoint listens, without waiting. The descriptor can be read when the endpoint has ended, or
+/// does not answer in time.
 fn watch(peer: SocketAddr) -> Option<OwnedFd> {
     let family = if peer.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;

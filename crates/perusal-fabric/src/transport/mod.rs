@@ -1,15 +1,16 @@
 //! The transport by itself, for those who write an MPI or a runtime: endpoints of one machine that send each other tagged messages.
 //!
-//! An [`Endpoint`] belongs to a process, which may have several. It has an [`Address`], which the program brings to whoever shall send to it;
-//! who has the address makes it a [`Peer`]. There is no launcher and no set of processes that is fixed: endpoints open, meet and close
-//! while others run, and nothing is left of one, however its process ends.
+//! An [`Endpoint`] belongs to a process, which may have several. It has an [`Address`], which the program brings to
+//! whoever shall send to it; who has the address makes it a [`Peer`]. There is no launcher and no set of processes that
+//! is fixed: endpoints open, meet and close while others run, and nothing is left of one, however its process ends.
 //!
-//! A message has a tag of 64 bits, 8 bytes of data, and any number of bytes. A receive says which bits of the tag it does not care for, and
-//! names a peer or takes any. Messages between two endpoints match in the order in which they were sent. Operations end in the order in which
-//! they are done: each is a [`Completion`] with the number that the caller gave it.
+//! A message has a tag of 64 bits, 8 bytes of data, and any number of bytes. A receive says which bits of the tag it
+//! does not care for, and names a peer or takes any. Messages between two endpoints match in the order in which they
+//! were sent. Operations end in the order in which they are done: each is a [`Completion`] with the number that the
+//! caller gave it.
 //!
-//! Nothing moves without a call: [`Endpoint::poll`], [`Endpoint::wait`] and [`Endpoint::progress`] move messages, those under way included. An
-//! endpoint is used by one thread at a time, and may go from one to another.
+//! Nothing moves without a call: [`Endpoint::poll`], [`Endpoint::wait`] and [`Endpoint::progress`] move messages, those
+//! under way included. An endpoint is used by one thread at a time, and may go from one to another.
 //!
 //! ```
 //! use perusal_fi::transport::{Endpoint, Peer};
@@ -125,8 +126,8 @@ pub struct Endpoint {
     peers: u32,
 }
 
-// SAFETY: every Rc and every pointer in an endpoint belongs to it alone and goes with it; pointers that a caller gave are valid in every thread,
-// as the unsafe functions that take them ask for.
+// SAFETY: every Rc and every pointer in an endpoint belongs to it alone and goes with it; pointers that a caller gave
+// are valid in every thread, as the unsafe functions that take them ask for.
 unsafe impl core::marker::Send for Endpoint {}
 
 impl Endpoint {
@@ -157,9 +158,9 @@ impl Endpoint {
         Peer(peer)
     }
 
-    /// Removes a peer: what is under way with it ends with [`Error::Closed`], and the memory to send to it is given back. A longer message that the
-    /// peer has not received ends there with [`Error::Closed`], too. Messages that have arrived from it can still be received from any peer. Its
-    /// number is not used again.
+    /// Removes a peer: what is under way with it ends with [`Error::Closed`], and the memory to send to it is given
+    /// back. A longer message that the peer has not received ends there with [`Error::Closed`], too. Messages that have
+    /// arrived from it can still be received from any peer. Its number is not used again.
     ///
     /// # Errors
     ///
@@ -168,8 +169,8 @@ impl Endpoint {
         self.inner.remove(u64::from(peer.0)).map_err(Error::from)
     }
 
-    /// Whether the peer's endpoint is closed, or its process has ended. Nothing else tells that while no operation is under way with it. Costs a
-    /// system call. A peer that was never added has left.
+    /// Whether the peer's endpoint is closed, or its process has ended. Nothing else tells that while no operation is
+    /// under way with it. Costs a system call. A peer that was never added has left.
     pub fn has_left(&mut self, peer: Peer) -> bool {
         self.inner.core.has_left(u64::from(peer.0))
     }
@@ -184,8 +185,9 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// Nothing was sent, and there is no completion: [`Error::Full`] if there is no room now, [`Error::Unreachable`] or [`Error::Closed`] if the
-    /// peer is gone, [`Error::UnknownPeer`], [`Error::TooManySenders`], [`Error::OutOfMemory`]. The buffer comes back with the error.
+    /// Nothing was sent, and there is no completion: [`Error::Full`] if there is no room now, [`Error::Unreachable`] or
+    /// [`Error::Closed`] if the peer is gone, [`Error::UnknownPeer`], [`Error::TooManySenders`],
+    /// [`Error::OutOfMemory`]. The buffer comes back with the error.
     pub fn send(
         &mut self,
         to: Peer,
@@ -277,8 +279,8 @@ impl Endpoint {
         Ok(self.inner.core.send_eager(to, Some(tag), Some(data), &spans, none, false)?)
     }
 
-    /// Receives a message into `buffer`, which the completion gives back: from a peer or from any, whose tag is `tag` but for the bits of `ignore`.
-    /// A peer that was not added matches nothing.
+    /// Receives a message into `buffer`, which the completion gives back: from a peer or from any, whose tag is `tag`
+    /// but for the bits of `ignore`. A peer that was not added matches nothing.
     pub fn receive(
         &mut self,
         from: Option<Peer>,
@@ -298,7 +300,8 @@ impl Endpoint {
     ///
     /// # Safety
     ///
-    /// The `len` bytes are valid for writes in every thread, and nobody else touches them, until the completion is taken or the endpoint is dropped.
+    /// The `len` bytes are valid for writes in every thread, and nobody else touches them, until the completion is
+    /// taken or the endpoint is dropped.
     pub unsafe fn receive_raw(
         &mut self,
         from: Option<Peer>,

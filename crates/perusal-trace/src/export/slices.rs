@@ -1,7 +1,8 @@
-//! What a stream is in the middle of, as slices that lie within each other: calls, sends and receives that begin, arrivals, searches, sleeps.
+//! What a stream is in the middle of, as slices that lie within each other: calls, sends and receives that begin,
+//! arrivals, searches, sleeps.
 //!
-//! The beginning of a send or a receive, and an arrival, has no end of its own. It is a *run*: records that follow each other in one stream and
-//! speak of one request or one message, with the searches between them.
+//! The beginning of a send or a receive, and an arrival, has no end of its own. It is a *run*: records that follow each
+//! other in one stream and speak of one request or one message, with the searches between them.
 
 use super::super::model::{Record, RecordPayload};
 use crate::events::{CollMode, Event, FileMode};

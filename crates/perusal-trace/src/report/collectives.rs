@@ -31,7 +31,8 @@ const AWAKE: u64 = 20_000_000;
 /// MPI_Win_fence, which all members of a window call in the same order, as an operation.
 const FENCE: u16 = u16::MAX;
 
-/// Collective accesses to files, which all who have opened one call in the same order, as operations: from this number on, by operation and pointer.
+/// Collective accesses to files, which all who have opened one call in the same order, as operations: from this number
+/// on, by operation and pointer.
 const FILE: u16 = u16::MAX - 6;
 
 fn of_file(operation: u8, pointer: u8) -> u16 {
@@ -102,7 +103,8 @@ pub fn collectives(
 fn waiting(slept: &[Slept], call: &CollectiveCall, end: u64) -> Vec<(u64, u64)> {
     let first = slept.partition_point(|slept| slept.end <= call.begin);
     let blocks = call.mode == CollMode::Blocking as u8;
-    // A rank that waits for the request of an operation in the background may wait for others at the same time, but not for a message alone.
+    // A rank that waits for the request of an operation in the background may wait for others at the same time, but not
+    // for a message alone.
     const REQUESTS: [Waiting; 4] = [Waiting::Any, Waiting::All, Waiting::Collective, Waiting::Operation];
     let inside = slept[first..].iter().take_while(|slept| slept.begin < end);
     let inside = inside.filter(|slept| blocks || REQUESTS.contains(&slept.kind));

@@ -1,4 +1,5 @@
-//! Collective operations in OTF2: MpiCollectiveBegin and MpiCollectiveEnd, with communicator, root and the bytes that the rank has sent and received.
+//! Collective operations in OTF2: MpiCollectiveBegin and MpiCollectiveEnd, with communicator, root and the bytes that
+//! the rank has sent and received.
 //!
 //! Within a region they are around what happens in it. A nonblocking operation has both at the moment at which it is complete.
 

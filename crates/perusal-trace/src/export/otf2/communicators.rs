@@ -1,7 +1,8 @@
 //! Communicators in OTF2, and the ranks that are members of what the job made.
 //!
-//! An intercommunicator is one communicator of both groups, in the order of their ranks, for a message has to name the same one at both ends. A member
-//! that is not part of the trace, because it was spawned or is of another job, has a location without events.
+//! An intercommunicator is one communicator of both groups, in the order of their ranks, for a message has to name the
+//! same one at both ends. A member that is not part of the trace, because it was spawned or is of another job, has a
+//! location without events.
 
 use super::super::super::model::{CommInfo, RankTrace, Record, Trace};
 use std::collections::{BTreeMap, BTreeSet};

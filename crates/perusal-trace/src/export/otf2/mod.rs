@@ -3,8 +3,8 @@
 //! Each stream of a rank has two locations: its calls, arrivals, sleeps and collectives on one, its searches of the queues on another,
 //! so that tools which sum up time by location keep them apart. Messages and queue lengths are on the rank's first location.
 //!
-//! `library` has the functions of OTF2, `writer` an archive that is being written; `calls`, `communicators`, `collectives`, `files` and `windows`
-//! say what of a trace is what there.
+//! `library` has the functions of OTF2, `writer` an archive that is being written; `calls`, `communicators`,
+//! `collectives`, `files` and `windows` say what of a trace is what there.
 
 mod calls;
 mod collectives;
@@ -30,8 +30,8 @@ use std::path::Path;
 use windows::Otf2Windows;
 use writer::{Archive, Attribute, AttributeKind, Definitions, Location};
 
-/// Regions that are always there; collectives follow, then one-sided operations, calls that synchronise windows, waits for locks, accesses to
-/// files, and functions that the program calls.
+/// Regions that are always there; collectives follow, then one-sided operations, calls that synchronise windows, waits
+/// for locks, accesses to files, and functions that the program calls.
 const REGIONS: [(&str, u8); 6] = [
     ("send", POINT_TO_POINT),
     ("receive", POINT_TO_POINT),

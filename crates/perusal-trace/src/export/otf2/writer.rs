@@ -1,8 +1,9 @@
 //! An OTF2 archive that is being written: handles that cannot outlive it, calls that are checked.
 //!
-//! - **Writer rule 1.** The writer of a [`Location`] or of [`Definitions`] is open: it borrows the archive, and is closed once, by what has it.
-//! - **Writer rule 2.** OTF2 has copied a text or a list when the call returns that is given its address. A list has as many elements as the
-//!   call says; definitions name each other by number.
+//! - **Writer rule 1.** The writer of a [`Location`] or of [`Definitions`] is open: it borrows the archive, and is
+//!   closed once, by what has it.
+//! - **Writer rule 2.** OTF2 has copied a text or a list when the call returns that is given its address. A list has as
+//!   many elements as the call says; definitions name each other by number.
 
 use super::library::{FlushCallbacks, Library, Opaque};
 use crate::error::{Error, Result};
