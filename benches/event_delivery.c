@@ -4,7 +4,7 @@
  *   mpiexec -n 2 event_delivery [ROUNDS]       a ping-pong of 8 bytes: MPI_Send and MPI_Recv
  *
  * The same messages are sent while nobody listens (idle), while a handle listens to an event that they do not cause, so that
- * they go the general ways but tell nobody (gate), and with empty callbacks on everything that they cause: handles of
+ * they take the slow path but no callback is called (gate), and with empty callbacks on everything that they cause: handles of
  * PERUSE, of MPI_T bound to the communicator, of MPI_T unbound, and two MPI_T handles of each event. In each round all of
  * these run one after the other, so that what the machine does meets all alike. A line for each case: deliveries to this
  * rank's callbacks for one message (a round trip, with two ranks), nanoseconds of a message, and what a delivery costs

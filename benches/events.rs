@@ -8,8 +8,8 @@
 //! least. In a round all cases run one after the other, each with many events in a row; so what it costs to read the
 //! clock does not matter, and what the machine does meets all alike. That is why the loop is this file's own: divan
 //! runs one case to its end before the next, and a virtual processor that changes its speed every few seconds would
-//! then decide which is quicker. The last lines are of threads that come after the first, which finds its pin by a
-//! shorter way, and tell how far such threads disturb each other when they raise at once.
+//! then decide which is quicker. The last lines are of threads that come after the first one, which finds its
+//! hazard pointer at once, and show how far such threads disturb each other when they emit at the same time.
 use core::ffi::{c_int, c_long, c_void};
 use core::hint::black_box;
 use perusal::events::{
@@ -92,7 +92,7 @@ fn bench() -> (Arc<Registry>, Arc<CommEvents>) {
     (registry, comm)
 }
 
-fn tap(registry: &Arc<Registry>) -> GlobalSubscription {
+fn subscribe(registry: &Arc<Registry>) -> GlobalSubscription {
     registry.subscribe_globally(EventSet::ALL, Arc::new(|record: &EventRecord<'_>| _ = black_box(record.id)))
 }
 
@@ -122,7 +122,7 @@ fn main() {
     println!("nanoseconds of a delivered event, all in: median (middle half, least)");
     let mut cases = vec![
         case("nobody listens: a site", 1, |_, _| ()),
-        case("a tap with an empty function", 1, |registry, _| tap(registry)),
+        case("a global subscriber with an empty function", 1, |registry, _| subscribe(registry)),
         case("a closure of Rust's", 1, |_, comm| {
             Subscription::new(comm, EVENT, |what| _ = black_box(what.id)).expect("a handle")
         }),
@@ -144,8 +144,8 @@ fn main() {
     for (case, samples) in cases.iter().zip(samples) {
         report(&case.name, case.deliveries, samples);
     }
-    threads("a tap, on a second thread", 1, |registry, _| tap(registry));
-    threads("a tap, on two such threads at once", 2, |registry, _| tap(registry));
+    threads("a global subscriber, on a second thread", 1, |registry, _| subscribe(registry));
+    threads("a global subscriber, on two such threads at once", 2, |registry, _| subscribe(registry));
     threads("PERUSE, 1 handle, on a second thread", 1, |registry, comm| handles(registry, comm, 1));
     threads("PERUSE, 1 handle, on two such threads at once", 2, |registry, comm| handles(registry, comm, 1));
 }

@@ -2,8 +2,8 @@
 //!
 //!     cargo bench --bench tool_events [-- ROUNDS]
 //!
-//! An event site of the engine's own is passed over and over: with nobody who listens, with a tap of Rust's that does
-//! nothing (what is below MPI_T), with an empty callback, with that on a second thread, with four of them, with one
+//! An event site of the engine's own is passed over and over: with nobody who listens, with a global subscriber of Rust's
+//! that does nothing (what is below MPI_T), with an empty callback, with that on a second thread, with four of them, with one
 //! that reads an element, with a handle whose buffer is full, and with one whose buffer is emptied. In a round all of
 //! these run one after the other, so that what the machine does meets all alike. That is why the loop is this file's
 //! own: divan runs one case to its end before the next, and a virtual processor that changes its speed every few
@@ -96,13 +96,13 @@ fn on_a_second_thread() -> f64 {
     std::thread::scope(|s| s.spawn(twice).join().expect("no panic"))
 }
 
-fn with_tap() -> f64 {
-    let tap = process::registry().subscribe_globally(
+fn with_subscriber() -> f64 {
+    let subscription = process::registry().subscribe_globally(
         Event::RingFull.into(),
         Arc::new(|record: &EventRecord<'_>| _ = black_box(record)),
     );
     let time = time(|| ());
-    drop(tap);
+    drop(subscription);
     time
 }
 
@@ -111,7 +111,7 @@ type Case = (&'static str, usize, fn() -> f64);
 
 const CASES: [Case; 8] = [
     ("nobody listens", 1, || time(|| ())),
-    ("a tap of Rust's", 1, with_tap),
+    ("a global subscriber of Rust's", 1, with_subscriber),
     ("an empty callback", 1, || with_handles(1, empty, 0)),
     ("the same, on a second thread", 1, on_a_second_thread),
     ("4 empty callbacks, of each", SEVERAL, || with_handles(SEVERAL, empty, 0)),

@@ -4,7 +4,7 @@
 //! When one has changed it marks the match contexts that are in trouble, and has the protocols end the operations that
 //! cannot end well ([`Protocols::end_failed`](super::Protocols)). A marked context seems to have listeners to all
 //! events, and holds the bindings' fast paths as these do: so no fast path, which looks at nothing else, takes it, and
-//! the general paths look at the mark.
+//! the slow paths look at the mark.
 
 use super::{Engine, MatchContext, Ref};
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
 //! MPI_Recv, blocking and not.
 //!
-//! As with sends, each verb has one general form, and one for plain bytes that says no where anything is unusual.
+//! As with sends, each verb has a slow path, and a fast path for plain bytes that says no where anything is unusual.
 
 use super::args::RecvBuf;
 use crate::abi;

@@ -1,6 +1,6 @@
 //! MPI_Send and its modes, blocking and not.
 //!
-//! Each verb has one general form, and one for plain bytes that says no where anything is unusual and has then done nothing.
+//! Each verb has a slow path, and a fast path for plain bytes that says no where anything is unusual and has then done nothing.
 
 use super::args::SendBuf;
 use crate::comm::Comm;

@@ -1,5 +1,5 @@
-/* Blocking collectives of not many bytes have a short way, and those of few a shorter one. Members meet whether they take it or not: first all do, then those of odd rank go
- * the general way because a tool listens there. What is wrong is found out all the same.
+/* Blocking collectives of not many bytes have a fast path, and those of few bytes one of their own. Members meet whether they take it or not:
+ * first all do, then those of odd rank take the slow path because a tool listens there. What is wrong is found out all the same.
  * RANKS: 1 2 3 5
  */
 #include "mpi_t_event.h"

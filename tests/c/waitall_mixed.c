@@ -1,4 +1,4 @@
-/* MPI_Waitall takes plain messages one after the other, and hands over to the general way at what is none.
+/* MPI_Waitall takes plain messages one after the other, and hands over to the slow path at what is none.
  * RANKS: 2
  */
 #include "check.h"

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A word, and what to say instead.
-const RETIRED: [(&str, &str); 34] = [
+const RETIRED: [(&str, &str); 35] = [
     ("crowded", "oversubscribed"),
     ("roomy", "a CPU for each rank"),
     ("haunted", "peer died"),
@@ -33,6 +33,7 @@ const RETIRED: [(&str, &str); 34] = [
     ("parting", "core migration"),
     ("senseless", "pointless"),
     ("spoke", "sent"),
+    ("tap", "global subscriber"),
     ("taps", "global subscribers"),
     ("trains", "eager fragments"),
     ("unwatched", "not polled"),

@@ -119,7 +119,7 @@ fn dress(handle: MPI_Comm, old: &Comm, new: MPI_Comm, hints: Info) -> Result<()>
 
 /// A communicator that a nonblocking call makes. Until it is there its handle names a stand-in without contexts, which
 /// takes what is set on it for the communicator: its error handler, attributes, hints and name. Dropped before, it
-/// leaves nothing behind. As long as there is one calls take their general path, which looks whether a communicator is
+/// leaves nothing behind. As long as there is one calls take their slow path, which looks whether a communicator is
 /// complete.
 pub(super) struct ComingComm {
     stand_in: Arc<Comm>,

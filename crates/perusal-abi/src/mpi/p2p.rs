@@ -1,6 +1,6 @@
 //! Point-to-point communication (MPI 5.0 §3): each function is tried on the fast path, which reports no error and
 //! does nothing if it does not serve the case; a type of the program's own on the one for these ([`typed`]);
-//! then on the path for calls with listeners ([`observed`]); then on the complete path.
+//! then on the path for calls with listeners ([`observed`]); then on the slow path.
 
 use super::typed;
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
