@@ -1,23 +1,30 @@
 //! Whether a job is deadlocked, from three looks at its memory.
 //!
-//! A rank in a wait polls its rings and asks whether the wait is over, then blocks for a tenth of a second at most. It counts
-//! blocks before which something had happened, and blocks before which nothing had. Say that from the first look to the third
-//! every rank stays in one wait, counts no block of the first kind, and between the second and the third look counts two of the
-//! second kind. Then no rank has handled, sent or ended anything since the first look was over; and after that each has polled
-//! once, in vain, so that nothing was under way to it. What a rank in a wait does follows from what it handles only, so nothing
-//! will ever happen, unless somebody else acts: a thread of the program that is not in MPI and may call it (MPI_THREAD_MULTIPLE:
-//! with any other level none may while one waits), one of the library's that accesses files, or something outside of the job.
-//! Guests count as ranks where their job's memory is known, and where whoever has met them is a guest, too. A job with such a
-//! thread, or with a wait for something outside, is never called deadlocked. A thread that only another thread of its process
-//! could wake is none that acts, if all but those that wait in MPI are such.
+//! A rank in a wait polls its rings, asks whether the wait is over, and blocks for a tenth of a second at most. It
+//! counts its blocks in two words: *stirred* if something had happened before the block, *vain* if nothing had.
 //!
-//! Of several threads of a rank that wait in MPI one runs progress; the others publish what they wait for, and how
-//! often they have looked in vain whether that is over. They must stay in their waits, too, and each must look twice
-//! between the second and the third look of the launcher's: what it saw last is then what all ranks have come to.
+//! **The condition.** From the first look to the third every rank stays in one wait and counts no stirred block;
+//! between the second and the third it counts two vain ones.
 //!
-//! Whether somebody else may act is asked between the first and the second look: what a thread has sent that is gone by
-//! then lies where the ranks poll afterwards, and while all wait no new one begins. Asked behind the third look it
-//! would be too late: a thread that sends and ends between the look and the question would have been there for neither.
+//! **Why it suffices.** No rank has handled, sent or ended anything since the first look was over; after that each has
+//! polled once, in vain, so that nothing was under way to it. What a rank in a wait does follows only from what it
+//! handles. So nothing will ever happen, unless somebody outside of these waits acts:
+//! - a thread of the program that is not in MPI and may call it (MPI_THREAD_MULTIPLE: with any other level none may
+//!   while one waits);
+//! - a thread of the library's that accesses files;
+//! - something outside of the job.
+//!
+//! A job with any of these is never called deadlocked. A thread that only another thread of its process could wake is
+//! not counted as one that acts, if all threads but those that wait in MPI are such. Guests count as ranks where their
+//! job's memory is known, and where every process that has met them is a guest, too.
+//!
+//! **Several threads of a rank.** Of those that wait in MPI one runs progress; the others publish what they wait for,
+//! and how often they have looked in vain whether that is over. They must stay in their waits, too, and each must look
+//! twice between the second and the third look of the launcher's: what it saw last is then what all ranks have come to.
+//!
+//! **When it is asked who else may act:** between the first and the second look. What a thread has sent that has ended
+//! by then lies where the ranks poll afterwards, and while all wait no new thread begins. After the third look it would
+//! be too late: a thread that sends and ends between that look and the question would be seen by neither.
 
 use std::time::{Duration, Instant};
 
