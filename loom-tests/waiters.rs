@@ -57,7 +57,7 @@ impl Rank {
         self.polled.store(false, Ordering::Release);
     }
 
-    /// As `Engine::notify_completion`.
+    /// As `Progress::notify_completion`.
     fn complete(&self, which: usize) {
         let (_, awaited) = self.requests[which].complete_shared();
         fence(Ordering::SeqCst);
@@ -94,7 +94,7 @@ impl Rank {
         }
     }
 
-    /// As `Engine::poll_once`, with nothing for the caller.
+    /// As `Progress::poll_once`, with nothing for the caller.
     fn poll_once(&self) {
         if self.try_poll() {
             self.leave();

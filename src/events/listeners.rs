@@ -107,7 +107,7 @@ impl Node {
 
     /// The next node, if there is one.
     fn next(&self) -> Option<&Node> {
-        // Acquire: pairs with Release in `ListenerList::insert`; publishes the node.
+        // Acquire: pairs with Release in `ListenerList::put`; publishes the node.
         let next = self.next.load(Ordering::Acquire);
         // SAFETY: a node that is there was leaked by `insert`, and is freed only in the list's `drop`, which borrows it mutably
         // (event rule 1).

@@ -48,7 +48,7 @@
 //! No step of a dispatch is an atomic read-modify-write, and none of its fences costs anything where the kernel has
 //! `membarrier(2)`: see `hazard`.
 //!
-//! *Edge 4*: `ListenerList::insert` (Release) → `ListEntry::holds` (Acquire) publishes what the slot holds, and
+//! *Edge 4*: `Node::fill` and `ListenerList::note_only` (Release) → `ListEntry::holds` (Acquire) publishes what the slot holds, and
 //! `SlotState::open` (Release) → `SlotState::status` (Acquire) its event type; `HazardRecord::set` (Release) →
 //! `HazardDomain::read` (Acquire) hands the slot back.
 

@@ -441,7 +441,7 @@ impl Registry {
         slot: &HandleSlot,
         new: OwnedCallback,
     ) {
-        // Release: pairs with Acquire in `dispatch`'s `held`. Only holders of the control lock write.
+        // Release: pairs with Acquire in `Protected::callback`. Only holders of the control lock write.
         let old = slot.callback.swap(new.into_raw(), Ordering::Release);
         let replaced = &mut control.entries[handle.index()].replaced;
         // SAFETY: the slot owned it. It goes to `replaced` and stays there while anybody is inside.

@@ -260,7 +260,7 @@ impl<S: Storage> Producer<S> {
         if self.tail + n - self.head <= self.storage.cells() as u64 {
             return true;
         }
-        // Acquire: edge 2, pairs with Release in `Consumer::return_credit`: its reads of the cells are over.
+        // Acquire: edge 2, pairs with Release in `Consumer::publish_heads`: its reads of the cells are over.
         self.head = self.storage.control().consumer.head.load(Ordering::Acquire).min(self.tail);
         self.tail + n - self.head <= self.storage.cells() as u64
     }
@@ -271,7 +271,7 @@ impl<S: Storage> Producer<S> {
         if end - self.bulk_head <= self.storage.bulk() as u64 {
             return true;
         }
-        // Acquire: edge 2, pairs with Release in `Consumer::return_credit`: its reads of the bytes are over.
+        // Acquire: edge 2, pairs with Release in `Consumer::publish_heads`: its reads of the bytes are over.
         self.bulk_head =
             self.storage.control().consumer.bulk_head.load(Ordering::Acquire).min(self.bulk_tail);
         end - self.bulk_head <= self.storage.bulk() as u64

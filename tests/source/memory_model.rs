@@ -179,6 +179,51 @@ fn every_method_that_the_page_names_is_one_of_its_type() {
     );
 }
 
+/// The comments of a file, each in one line.
+fn comments(text: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    for line in text.lines().map(str::trim_start) {
+        match line.strip_prefix("//") {
+            Some(words) => {
+                let comment = found.last_mut().expect("one is there");
+                *comment = format!("{comment} {}", words.trim_start_matches(['/', '!']).trim());
+            }
+            None => found.push(String::new()),
+        }
+    }
+    found
+}
+
+#[test]
+fn the_other_end_that_a_label_names_has_an_ordering() {
+    let sources = sources();
+    let ends: BTreeSet<&str> = sources.iter().flat_map(|(_, text)| ordered(text)).collect();
+    let (mut wrong, mut checked) = (Vec::new(), 0);
+    for (path, text) in &sources {
+        if APART.iter().any(|(apart, _)| path.starts_with(apart)) {
+            continue;
+        }
+        for comment in comments(text) {
+            for label in comment.split("pairs with ").skip(1) {
+                // Up to the end of the clause; a name has no such marks.
+                let clause = label.split(['.', ';']).next().unwrap_or_default();
+                let clause = clause.split(": ").next().unwrap_or_default();
+                let Some((_, names)) = clause.split_once(" in ") else { continue };
+                let functions = code(names).filter_map(|name| name.rsplit("::").next());
+                // A type stands for its drop.
+                for name in functions.filter(|name| !name.starts_with(|c: char| c.is_ascii_uppercase())) {
+                    checked += 1;
+                    if !ends.contains(name) {
+                        wrong.push(format!("{path}: pairs with {clause}: `{name}` has none"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(checked > 100, "only {checked} found: the test does not read the labels");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn every_edge_that_is_cited_has_a_row_and_every_numbered_row_is_cited_at_both_ends() {
     let page = page();
