@@ -81,7 +81,7 @@ impl Flow {
 /// All messages of a trace, by the time of their sends.
 #[must_use]
 pub fn flows(trace: &Trace) -> Vec<Flow> {
-    let mut ways: HashMap<FlowKey, Ends> = HashMap::new();
+    let mut by_key: HashMap<FlowKey, Ends> = HashMap::new();
     for rank in &trace.ranks {
         let mut walk = ReceiverWalk { rank: rank.rank, ..ReceiverWalk::default() };
         for (index, record) in rank.records.iter().enumerate() {
@@ -93,22 +93,22 @@ pub fn flows(trace: &Trace) -> Vec<Flow> {
             };
             if record.event == Event::ReqActivate && record.send {
                 let Some(dest) = world else { continue };
-                let way = FlowKey { source: rank.rank, dest, context: record.context, tag: record.tag };
+                let key = FlowKey { source: rank.rank, dest, context: record.context, tag: record.tag };
                 let send = (record.when, record.bytes, RecordIndex { rank: rank.rank, index });
-                ways.entry(way).or_default().sends.push(send);
+                by_key.entry(key).or_default().sends.push(send);
             }
             walk.step(index, record, world);
         }
-        for (way, incoming) in walk.arrivals() {
-            ways.entry(way).or_default().arrivals.push(incoming);
+        for (key, incoming) in walk.arrivals() {
+            by_key.entry(key).or_default().arrivals.push(incoming);
         }
     }
-    let mut flows: Vec<Flow> = ways.into_iter().flat_map(|(way, ends)| ends.meet(way)).collect();
+    let mut flows: Vec<Flow> = by_key.into_iter().flat_map(|(key, ends)| ends.meet(key)).collect();
     flows.sort_by_key(|flow| (flow.sent, flow.source, flow.send.index));
     flows
 }
 
-/// Messages on one way keep their order.
+/// What messages have in common that keep their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct FlowKey {
     source: u32,
@@ -124,8 +124,8 @@ struct Ends {
 }
 
 impl Ends {
-    fn meet(self, way: FlowKey) -> impl Iterator<Item = Flow> {
-        let FlowKey { source, dest, context, tag } = way;
+    fn meet(self, key: FlowKey) -> impl Iterator<Item = Flow> {
+        let FlowKey { source, dest, context, tag } = key;
         let arrivals = self.arrivals.into_iter().map(Some).chain(std::iter::repeat(None));
         self.sends.into_iter().zip(arrivals).map(move |((sent, bytes, send), incoming)| {
             // An early message has no time of its own.
@@ -169,7 +169,7 @@ enum Pending {
 impl ReceiverWalk {
     fn step(&mut self, index: usize, record: &Record, world: Option<u32>) {
         let pending = self.pending.remove(&record.stream);
-        let way =
+        let key =
             world.map(|source| FlowKey { source, dest: self.rank, context: record.context, tag: record.tag });
         let place = RecordIndex { rank: self.rank, index };
         let withdrawn = record.payload == RecordPayload::Cancelled;
@@ -180,7 +180,7 @@ impl ReceiverWalk {
             Event::ReqActivate if !record.send => {
                 self.requests.insert(record.id, Life { activated: record.when, message: None });
             }
-            Event::MsgArrived => self.arrive(way, record, place),
+            Event::MsgArrived => self.arrive(key, record, place),
             Event::MsgInsertInUnexQ => {
                 if let Some(message) = self.by_id.get(&record.id) {
                     self.messages[*message].1.unexpected = true;
@@ -197,10 +197,10 @@ impl ReceiverWalk {
                     self.link(message, record.id);
                 }
             }
-            Event::ReqMatchUnex => drop(self.pending.insert(record.stream, Pending::Request(record.id, way))),
+            Event::ReqMatchUnex => drop(self.pending.insert(record.stream, Pending::Request(record.id, key))),
             // No receive will come for it.
-            Event::MsgRemoveFromUnexQ if withdrawn => drop(self.leave_queue(way, record, place)),
-            Event::MsgRemoveFromUnexQ => self.taken_from_queue(way, record, place, pending),
+            Event::MsgRemoveFromUnexQ if withdrawn => drop(self.leave_queue(key, record, place)),
+            Event::MsgRemoveFromUnexQ => self.taken_from_queue(key, record, place, pending),
             Event::ReqComplete => {
                 let message = self.requests.get(&record.id).and_then(|life| life.message);
                 if let Some(message) = message.filter(|_| !record.send) {
@@ -211,8 +211,8 @@ impl ReceiverWalk {
         }
     }
 
-    fn arrive(&mut self, way: Option<FlowKey>, record: &Record, place: RecordIndex) {
-        let Some(way) = way else { return };
+    fn arrive(&mut self, key: Option<FlowKey>, record: &Record, place: RecordIndex) {
+        let Some(key) = key else { return };
         let incoming = MessageArrival {
             arrived: record.when,
             unexpected: false,
@@ -222,13 +222,13 @@ impl ReceiverWalk {
             completed: None,
         };
         self.by_id.insert(record.id, self.messages.len());
-        self.messages.push((way, incoming));
+        self.messages.push((key, incoming));
     }
 
     /// The message that leaves the queue. One that came before its communicator was there is known from now on.
-    fn leave_queue(&mut self, way: Option<FlowKey>, record: &Record, place: RecordIndex) -> Option<usize> {
+    fn leave_queue(&mut self, key: Option<FlowKey>, record: &Record, place: RecordIndex) -> Option<usize> {
         self.by_id.remove(&record.id).or_else(|| {
-            let way = way?;
+            let key = key?;
             self.early.push(self.messages.len());
             let incoming = MessageArrival {
                 arrived: 0,
@@ -238,19 +238,19 @@ impl ReceiverWalk {
                 posted: None,
                 completed: None,
             };
-            self.messages.push((way, incoming));
+            self.messages.push((key, incoming));
             Some(self.messages.len() - 1)
         })
     }
 
     fn taken_from_queue(
         &mut self,
-        way: Option<FlowKey>,
+        key: Option<FlowKey>,
         record: &Record,
         place: RecordIndex,
         pending: Option<Pending>,
     ) {
-        let Some(message) = self.leave_queue(way, record, place) else { return };
+        let Some(message) = self.leave_queue(key, record, place) else { return };
         self.matched(message, record.when, place);
         match pending {
             Some(Pending::Request(request, _)) => self.link(message, request),
@@ -260,8 +260,8 @@ impl ReceiverWalk {
 
     /// A receive whose match names no message in the next record takes the one that a probe took before.
     fn settle_probed(&mut self, pending: Option<Pending>) {
-        let Some(Pending::Request(request, Some(way))) = pending else { return };
-        if let Some(message) = self.probed.get_mut(&way).and_then(VecDeque::pop_front) {
+        let Some(Pending::Request(request, Some(key))) = pending else { return };
+        if let Some(message) = self.probed.get_mut(&key).and_then(VecDeque::pop_front) {
             self.link(message, request);
         }
     }

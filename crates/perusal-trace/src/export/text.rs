@@ -96,8 +96,9 @@ fn put_record(line: &mut String, rank: &RankTrace, record: &Record) {
     let _ =
         write!(line, "{} {}.{} {event} {:#x}:", seconds(record.when), rank.rank, record.stream, record.id);
     if labels::is_of_message(record) {
-        let (way, Record { peer, tag, bytes, .. }) = (if record.send { "to" } else { "from" }, record);
-        let _ = write!(line, " {way} {peer} tag {tag} bytes {bytes}");
+        let (preposition, Record { peer, tag, bytes, .. }) =
+            (if record.send { "to" } else { "from" }, record);
+        let _ = write!(line, " {preposition} {peer} tag {tag} bytes {bytes}");
     } else if matches!(record.payload, RecordPayload::Rma { .. }) {
         let _ = write!(line, " target {} bytes {}", record.peer, record.bytes);
     } else if record.bytes > 0 {

@@ -14,20 +14,20 @@ pub struct RankFlows {
 /// The messages of each of `ranks` ranks.
 #[must_use]
 pub fn rank_flows(flows: &[Flow], ranks: usize) -> Vec<RankFlows> {
-    let mut ways = vec![RankFlows::default(); ranks];
+    let mut by_rank = vec![RankFlows::default(); ranks];
     for (index, flow) in flows.iter().enumerate() {
-        if let Some(way) = ways.get_mut(flow.source as usize) {
-            way.from.push((flow.send.index, index));
+        if let Some(own) = by_rank.get_mut(flow.source as usize) {
+            own.from.push((flow.send.index, index));
         }
-        if let (Some(way), Some(incoming)) = (ways.get_mut(flow.dest as usize), &flow.incoming) {
-            way.to.push((incoming.arrived, index));
+        if let (Some(own), Some(incoming)) = (by_rank.get_mut(flow.dest as usize), &flow.incoming) {
+            own.to.push((incoming.arrived, index));
         }
     }
-    for way in &mut ways {
-        way.from.sort_unstable();
-        way.to.sort_unstable();
+    for own in &mut by_rank {
+        own.from.sort_unstable();
+        own.to.sort_unstable();
     }
-    ways
+    by_rank
 }
 
 /// When the receiver came to a message: posted its receive, or took it by a probe. `None` if it never did.

@@ -25,8 +25,8 @@ pub fn matrix(trace: &Trace) -> Matrix {
                 _ => continue,
             };
             let Some(peer) = rank.world_peer(record) else { continue };
-            let way = if outgoing { (rank.rank, peer) } else { (peer, rank.rank) };
-            count(pairs.entry(way).or_default(), record);
+            let pair = if outgoing { (rank.rank, peer) } else { (peer, rank.rank) };
+            count(pairs.entry(pair).or_default(), record);
         }
     }
     let cells = pairs.into_iter().map(|((from, to), pair)| {
@@ -53,8 +53,8 @@ impl Matrix {
         let group = ranks.div_ceil(most).max(1);
         let mut cells: BTreeMap<(u32, u32), MatrixCell> = BTreeMap::new();
         for &(from, to, messages, bytes, unexpected, unexpected_bytes) in &self.cells {
-            let way = (from / group, to / group);
-            let cell = cells.entry(way).or_insert((way.0, way.1, 0, 0, 0, 0));
+            let pair = (from / group, to / group);
+            let cell = cells.entry(pair).or_insert((pair.0, pair.1, 0, 0, 0, 0));
             cell.2 += messages;
             cell.3 += bytes;
             cell.4 += unexpected;

@@ -61,14 +61,14 @@ pub fn analyse(trace: &Trace, file: &str) -> Report {
     let flows = flows(trace);
     let slept: Vec<Vec<Slept>> = trace.ranks.iter().map(waits::sleeps).collect();
     let (collectives, in_collectives) = collectives::collectives(trace, &slept);
-    let ways = flow::rank_flows(&flows, trace.ranks.len());
+    let by_rank = flow::rank_flows(&flows, trace.ranks.len());
     let mut at_windows = windows::one_sided(trace);
     let mut at_files = files::files(trace);
     let waits: Vec<Vec<CausedWait>> = in_collectives
         .into_iter()
         .enumerate()
         .map(|(rank, mut all)| {
-            all.extend(waits::for_messages(&trace.ranks[rank], &slept[rank], &flows, &ways[rank]));
+            all.extend(waits::for_messages(&trace.ranks[rank], &slept[rank], &flows, &by_rank[rank]));
             all.append(&mut at_windows.waits[rank]);
             all.append(&mut at_files.of_ranks[rank]);
             waits::in_order(all)

@@ -52,10 +52,10 @@ pub fn partitioned(trace: &Trace) -> Vec<PartitionedReport> {
     for rank in &trace.ranks {
         let mut open: HashMap<u64, Open> = HashMap::new();
         for record in &rank.records {
-            let Some(way) = way(rank, record) else { continue };
-            let row = pairs.entry(way).or_insert_with(|| PartitionedReport {
-                sender: way.0,
-                receiver: way.1,
+            let Some(pair) = pair(rank, record) else { continue };
+            let row = pairs.entry(pair).or_insert_with(|| PartitionedReport {
+                sender: pair.0,
+                receiver: pair.1,
                 ..PartitionedReport::default()
             });
             let operation = open.entry(record.id).or_default();
@@ -71,7 +71,7 @@ pub fn partitioned(trace: &Trace) -> Vec<PartitionedReport> {
                         row.ready_ns += over.last.saturating_sub(over.first.unwrap_or(over.last));
                     } else {
                         row.open_ns += record.when.saturating_sub(over.started);
-                        let sums = received.entry(way).or_default();
+                        let sums = received.entry(pair).or_default();
                         (sums.0, sums.1) = (sums.0 + 1, sums.1 + bytes);
                     }
                 }
@@ -100,8 +100,8 @@ pub fn partitioned(trace: &Trace) -> Vec<PartitionedReport> {
             }
         }
     }
-    for (way, (messages, bytes)) in received {
-        if let Some(row) = pairs.get_mut(&way).filter(|row| row.messages < messages) {
+    for (pair, (messages, bytes)) in received {
+        if let Some(row) = pairs.get_mut(&pair).filter(|row| row.messages < messages) {
             (row.messages, row.bytes) = (messages, bytes);
         }
     }
@@ -111,7 +111,7 @@ pub fn partitioned(trace: &Trace) -> Vec<PartitionedReport> {
 }
 
 /// Sender and receiver of a partitioned message; `None` of any other record, and of messages to nobody.
-fn way(rank: &RankTrace, record: &Record) -> Option<(u32, u32)> {
+fn pair(rank: &RankTrace, record: &Record) -> Option<(u32, u32)> {
     if !matches!(record.payload, RecordPayload::PartOperation { .. } | RecordPayload::Partition { .. }) {
         return None;
     }

@@ -98,8 +98,8 @@ enum WaitEnd {
 
 /// The waiting of a rank for messages and receives.
 #[must_use]
-pub fn for_messages(trace: &RankTrace, slept: &[Slept], flows: &[Flow], ways: &RankFlows) -> Vec<CausedWait> {
-    let ends = ends(trace, flows, ways);
+pub fn for_messages(trace: &RankTrace, slept: &[Slept], flows: &[Flow], own: &RankFlows) -> Vec<CausedWait> {
+    let ends = ends(trace, flows, own);
     let mut waits: Vec<CausedWait> = slept.iter().filter_map(|slept| asleep(slept, &ends, flows)).collect();
     waits.extend(ends.iter().filter_map(|(when, end)| awake(*when, *end, trace, flows)));
     waits
@@ -118,11 +118,11 @@ pub fn in_order(mut waits: Vec<CausedWait>) -> Vec<CausedWait> {
     waits
 }
 
-fn ends(trace: &RankTrace, flows: &[Flow], ways: &RankFlows) -> Vec<(u64, WaitEnd)> {
+fn ends(trace: &RankTrace, flows: &[Flow], own: &RankFlows) -> Vec<(u64, WaitEnd)> {
     let mut ends: Vec<(u64, WaitEnd)> =
-        ways.to.iter().map(|&(arrived, flow)| (arrived, WaitEnd::Arrived(flow))).collect();
+        own.to.iter().map(|&(arrived, flow)| (arrived, WaitEnd::Arrived(flow))).collect();
     let mut sends: HashMap<u64, usize> = HashMap::new();
-    let mut outgoing = ways.from.iter().peekable();
+    let mut outgoing = own.from.iter().peekable();
     for (index, record) in trace.records.iter().enumerate() {
         if let Some((_, flow)) = outgoing.next_if(|(at, _)| *at == index) {
             sends.insert(record.id, *flow);
@@ -131,7 +131,7 @@ fn ends(trace: &RankTrace, flows: &[Flow], ways: &RankFlows) -> Vec<(u64, WaitEn
             ends.push((record.when, end));
         }
     }
-    debug_assert!(ways.to.iter().all(|(_, flow)| *flow < flows.len()));
+    debug_assert!(own.to.iter().all(|(_, flow)| *flow < flows.len()));
     // A stable sort: an arrival comes before what it makes go on in the same nanosecond.
     ends.sort_by_key(|(when, _)| *when);
     ends
