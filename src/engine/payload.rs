@@ -21,7 +21,7 @@ pub(crate) unsafe fn copy_in(from: *const u8, to: &mut Room<'_>) {
     // SAFETY: `from` has as many bytes as `to`, without overlap, as the caller promises.
     unsafe {
         if to.len() >= STREAMED {
-            copy_in_long(from, to.as_mut_ptr(), to.len(), to.is_near());
+            copy_in_long(from, to);
         } else {
             copy_in_short(from, to);
         }
@@ -82,13 +82,16 @@ pub(crate) unsafe fn copy_out(data: &[u8], to: *mut u8) {
 ///
 /// # Safety
 ///
-/// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
+/// As for [`copy_in`].
 #[inline(never)]
-unsafe fn copy_in_long(from: *const u8, to: *mut u8, len: usize, near: bool) {
-    // SAFETY: `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap, as the caller promises.
+unsafe fn copy_in_long(from: *const u8, room: &mut Room<'_>) {
+    let (to, len) = (room.as_mut_ptr(), room.len());
+    // SAFETY: `from` has as many bytes as the room, without overlap, as the caller promises.
     unsafe {
-        if near {
+        if room.is_near() {
             arch::copy_run(from, to, len);
+        } else if let Some(times) = room.times_of_runs() {
+            times.copy(from, to, len);
         } else if arch::streams() {
             arch::copy_nontemporal(from, to, len);
         } else if len >= LONG {

@@ -3,7 +3,7 @@
 use super::CopyTimes;
 use super::blocks::Blocks;
 use super::control::{NOTIFIED, NOTIFY, resumed};
-use super::record::{self, Header, INLINE, MAX_LEN, Room};
+use super::record::{self, Header, INLINE, MAX_LEN, Manner, Room};
 use super::storage::Storage;
 use crate::limits::LINE;
 use crate::sync::{Arc, AtomicU64, Ordering};
@@ -24,8 +24,9 @@ pub struct Producer<S> {
     head: u64,
     bulk_head: u64,
     blocks: Option<Arc<Blocks<S>>>,
-    /// How packed payloads had better be written.
+    /// How payloads had better be written: those that are packed, and, where it learns that, runs of bytes.
     times: CopyTimes,
+    learns_runs: bool,
 }
 
 impl<S: Storage> Producer<S> {
@@ -39,6 +40,7 @@ impl<S: Storage> Producer<S> {
             bulk_head: 0,
             blocks: None,
             times: CopyTimes::default(),
+            learns_runs: false,
         }
     }
 
@@ -49,7 +51,14 @@ impl<S: Storage> Producer<S> {
         let load = |word: &AtomicU64, unit| resumed(word.load(Ordering::Relaxed), unit);
         let (tail, bulk_tail) = (load(&control.producer.tail, 1), load(&control.producer.bulk_tail, LINE));
         let (head, bulk_head) = (load(&control.consumer.head, 1), load(&control.consumer.bulk_head, 1));
-        Self { storage, tail, bulk_tail, head, bulk_head, blocks: None, times: CopyTimes::default() }
+        let times = CopyTimes::default();
+        Self { storage, tail, bulk_tail, head, bulk_head, blocks: None, times, learns_runs: false }
+    }
+
+    /// From now on runs of bytes, too, are written as it has learned, if `learns`.
+    #[must_use]
+    pub fn learning_runs(self, learns: bool) -> Self {
+        Self { learns_runs: learns, ..self }
     }
 
     /// From now on payloads may lie in these blocks, which the consumer of the ring from the peer has, too.
@@ -195,8 +204,12 @@ impl<S: Storage> Producer<S> {
             // all of it behind the consumer's published head.
             let to = unsafe { core::slice::from_raw_parts_mut(to, len) };
             // A block has been read by this end, so a store to it waits for nobody.
-            let times = block.is_none().then_some(&self.times);
-            fill(&mut Room::new(to, block.is_some(), times));
+            let manner = match block {
+                Some(_) => Manner::Near,
+                None if self.learns_runs => Manner::Learned(&self.times),
+                None => Manner::LearnedIfPacked(&self.times),
+            };
+            fill(&mut Room::new(to, manner));
         });
         let place = self.place();
         if prefetch {

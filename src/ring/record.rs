@@ -55,21 +55,38 @@ const BLOCK: usize = 8 << 10;
 #[derive(Debug)]
 pub struct Room<'a> {
     bytes: &'a mut [u8],
-    is_near: bool,
-    /// How the writer had better write there, if it has learned that.
-    times: Option<&'a CopyTimes>,
+    manner: Manner<'a>,
+}
+
+/// How a writer writes into a room.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Manner<'a> {
+    /// Through its cache: no other processor has read the room since this one has, so a store to it waits for nobody.
+    Near,
+    /// As is best for most readers.
+    Alike,
+    /// So, but packed data as the writer has learned.
+    LearnedIfPacked(&'a CopyTimes),
+    /// As the writer has learned.
+    Learned(&'a CopyTimes),
 }
 
 impl<'a> Room<'a> {
     #[inline(always)]
-    pub(super) fn new(bytes: &'a mut [u8], is_near: bool, times: Option<&'a CopyTimes>) -> Self {
-        Self { bytes, is_near, times }
+    pub(super) fn new(bytes: &'a mut [u8], manner: Manner<'a>) -> Self {
+        Self { bytes, manner }
     }
 
     /// Room that no other processor has read since this one has: a store to it waits for nobody.
     #[inline(always)]
     pub fn near(bytes: &'a mut [u8]) -> Self {
-        Self { bytes, is_near: true, times: None }
+        Self { bytes, manner: Manner::Near }
+    }
+
+    /// Room that is filled as the writer has learned.
+    #[inline(always)]
+    pub fn learned(bytes: &'a mut [u8], times: &'a CopyTimes) -> Self {
+        Self { bytes, manner: Manner::Learned(times) }
     }
 
     /// `len` bytes of it, from byte `at` on.
@@ -81,7 +98,9 @@ impl<'a> Room<'a> {
     /// it goes block by block.
     #[inline]
     pub fn fill_packed(&mut self, pack: impl Fn(usize, &mut [u8])) {
-        let Some(times) = self.times else { return pack(0, self) };
+        let (Manner::LearnedIfPacked(times) | Manner::Learned(times)) = self.manner else {
+            return pack(0, self);
+        };
         times.pack(self.len(), |past| {
             if !past {
                 return pack(0, self);
@@ -100,14 +119,21 @@ impl<'a> Room<'a> {
     #[inline(always)]
     #[must_use]
     pub fn is_near(&self) -> bool {
-        self.is_near
+        matches!(self.manner, Manner::Near)
+    }
+
+    /// What the writer has learned of how to copy a run of bytes there; `None` if it copies there as to most readers.
+    #[inline(always)]
+    #[must_use]
+    pub fn times_of_runs(&self) -> Option<&'a CopyTimes> {
+        if let Manner::Learned(times) = self.manner { Some(times) } else { None }
     }
 }
 
 impl<'a> From<&'a mut [u8]> for Room<'a> {
     #[inline(always)]
     fn from(bytes: &'a mut [u8]) -> Self {
-        Self { bytes, is_near: false, times: None }
+        Self { bytes, manner: Manner::Alike }
     }
 }
 
@@ -183,11 +209,14 @@ mod tests {
     fn packed_data_fill_the_room_whatever_the_way() {
         let byte = |at: usize| (at % 251) as u8;
         for len in [0, 100, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 77] {
-            for times in [None, Some(CopyTimes::default()), Some(CopyTimes::going_past())] {
+            let (through, past) = (CopyTimes::default(), CopyTimes::going_past());
+            let learned =
+                [&through, &past].map(|times| [Manner::Learned(times), Manner::LearnedIfPacked(times)]);
+            for manner in [Manner::Near, Manner::Alike].into_iter().chain(learned.into_iter().flatten()) {
                 let mut bytes = vec![0; len];
-                Room::new(&mut bytes, false, times.as_ref())
+                Room::new(&mut bytes, manner)
                     .fill_packed(|at, to| (at..).zip(to).for_each(|(at, to)| *to = byte(at)));
-                assert!((0..len).all(|at| bytes[at] == byte(at)), "{len} {times:?}");
+                assert!((0..len).all(|at| bytes[at] == byte(at)), "{len} {manner:?}");
             }
         }
     }

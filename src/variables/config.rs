@@ -317,7 +317,12 @@ mod tests {
         for id in one_step.map(VariableId::variable) {
             assert_eq!((id.default)(&a_cpu_each), 8 << 10, "{}", id.name);
             assert_eq!((id.default)(&JobShape { streams: true, ..a_cpu_each }), 64 << 10, "{}", id.name);
-            assert_eq!((id.default)(&JobShape { streams: true, ..HERE }), (id.default)(&HERE), "{}", id.name);
+            for (usable_cpus, ring_fulls) in [(2, 4), (1, 1)] {
+                let shared = JobShape { ranks: 8, streams: true, usable_cpus, ..HERE };
+                let in_turn = 1 + ring_fulls * u64::from(HERE.ring_bulk);
+                let from = if id.id == VariableId::CopyHalvesFrom { NEVER } else { in_turn };
+                assert_eq!((id.default)(&shared), from, "{}, {usable_cpus} CPUs", id.name);
+            }
         }
     }
 

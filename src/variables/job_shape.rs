@@ -28,6 +28,13 @@ impl JobShape {
         self.ranks > self.usable_cpus
     }
 
+    /// Whether runs of bytes that others read are written past the cache or through it as the writer learns ([`crate::ring::CopyTimes`]): where they are filled past it,
+    /// but a reader may have the writer's own CPU.
+    #[must_use]
+    pub fn learns_runs(&self) -> bool {
+        self.streams && self.is_oversubscribed()
+    }
+
     /// Whether ranks notify each other by counters of what they have committed (doorbell rule 6): where they outnumber the CPUs, are
     /// more than a rank polls anyway, and are so few that looking at all counters is cheap.
     #[must_use]

@@ -102,14 +102,28 @@ const MALLOC: u64 = 32 << 10;
 /// A copy threshold that no message reaches.
 pub const NEVER: u64 = u32::MAX as u64;
 
+/// On AMD's processors, two copies that meet in a cache take less than one by the kernel. But each time that the ring is
+/// full takes a turn of all ranks of the CPU, so what is longer than so many ring-fulls, or than one where more than so
+/// many ranks share a CPU, is copied in one step.
+const RING_FULLS: u64 = 4;
+const FEW_ON_A_CPU: u32 = 4;
+
 /// Where ranks share CPUs, what fits into a member's share of shared memory is copied through that: it costs no system
 /// call for each pair of ranks.
 fn copied_in_turn(shape: &JobShape) -> u64 {
+    if shape.learns_runs() {
+        let on_a_cpu = shape.ranks.div_ceil(shape.usable_cpus.max(1));
+        let ring_fulls = if on_a_cpu <= FEW_ON_A_CPU { RING_FULLS } else { 1 };
+        return 1 + ring_fulls * u64::from(shape.ring_bulk);
+    }
     (TEAM_PART as u64 / u64::from(shape.ranks.max(1))).clamp(READ_IN_TURN, 2 * READ_IN_TURN)
 }
 
 /// Where ranks share CPUs, so many bytes are not announced if the ring takes them unasked: the sender would wait for the receiver's turn.
 fn read_in_turn(shape: &JobShape) -> u64 {
+    if shape.learns_runs() {
+        return copied_in_turn(shape);
+    }
     (1 + copied_in_turn(shape).min(most_fragments(shape))).max(READ_IN_TURN)
 }
 

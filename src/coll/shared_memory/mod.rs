@@ -39,11 +39,12 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::Collective;
 use crate::limits::PAGE;
-use crate::ring::Room;
+use crate::ring::{CopyTimes, Room};
 use crate::team::{
     Arrived, Condition, CorruptWord, MappedSegment, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
 };
 use core::future::Future;
+use std::sync::Arc;
 
 /// How often a word is polled, where every rank has a CPU, before the caller waits as for a message: about as long as members
 /// that run in step are apart. Nor does an operation go on in the background before, which costs about as long.
@@ -55,8 +56,14 @@ pub fn show(from: &[u8], to: &mut Room<'_>) {
         return crate::arch::copy_slice(from, to);
     }
     assert_eq!(from.len(), to.len());
+    let (from, to, len, times) = (from.as_ptr(), to.as_mut_ptr(), from.len(), to.times_of_runs());
     // SAFETY: both are borrowed and as long as each other; who borrows `to` alone, has none of `from` in it.
-    unsafe { crate::arch::copy_for_others(from.as_ptr(), to.as_mut_ptr(), from.len()) };
+    unsafe {
+        match times {
+            Some(times) => times.copy(from, to, len),
+            None => crate::arch::copy_for_others(from, to, len),
+        }
+    }
 }
 
 /// A communicator's team while the caller performs a collective, in which all members take part.
@@ -285,12 +292,13 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let part =
             if len > PAYLOAD { Some(self.part(Readers::Arrive, self.rank() == root).await?) } else { None };
         if self.rank() == root {
+            let learned = self.learned();
             self.write_slot(what, |payload| match part {
                 None => copy(Place::Room(&mut Room::from(&mut payload[..len]))),
                 Some(part) => {
                     // SAFETY: team rule 6: the part is free and this round's, in which only the root writes; `len` fits.
                     let room = unsafe { core::slice::from_raw_parts_mut(part, len) };
-                    copy(Place::Room(&mut Room::from(room)));
+                    copy(Place::Room(&mut learned.room(room)));
                 }
             });
             self.rounds().publish();
@@ -330,12 +338,13 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             None => 0,
         };
         let shares = if part.is_some() { self.shares() } else { Shares::FIXED };
+        let learned = self.learned();
         self.write_slot(what, |payload| match part {
             None => write(&mut Room::from(&mut payload[..len]), shares),
             Some(part) => {
                 // SAFETY: team rule 6: the part is free and this round's; every member writes its own stride of it.
                 let own = unsafe { core::slice::from_raw_parts_mut(part.add(shares.of(rank) * stride), len) };
-                write(&mut shares.room(own), shares);
+                write(&mut if shares.alternate() { Room::near(own) } else { learned.room(own) }, shares);
             }
         });
         self.arrive(|_| {})?;
@@ -383,6 +392,12 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let team = self.team();
         let part_bytes = team.rounds.storage().most_part_bytes();
         TeamCapacity { config: engine.config(), size, part_bytes, direct: team.direct != Some(false) }
+    }
+
+    /// What the caller has learned of how to write data that several members read.
+    fn learned(&mut self) -> Learned {
+        let (learns, rank) = (self.engine.config().shape().learns_runs(), self.rank());
+        Learned { rank, times: learns.then(|| self.team().copy_times.clone()) }
     }
 
     /// Which share is whose in the part of the bulk that was taken last.
@@ -490,10 +505,21 @@ impl Shares {
     pub fn alternate(self) -> bool {
         self.size == 2
     }
+}
 
-    /// Room for data in the caller's share.
-    pub fn room(self, share: &mut [u8]) -> Room<'_> {
-        if self.alternate() { Room::near(share) } else { Room::from(share) }
+/// What a member has learned of how to write data that several members read, where it learns that.
+struct Learned {
+    rank: usize,
+    times: Option<Arc<[CopyTimes]>>,
+}
+
+impl Learned {
+    /// Room for such data.
+    fn room<'r>(&'r self, bytes: &'r mut [u8]) -> Room<'r> {
+        match &self.times {
+            Some(times) => Room::learned(bytes, &times[self.rank]),
+            None => Room::from(bytes),
+        }
     }
 }
 
