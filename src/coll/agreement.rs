@@ -143,8 +143,20 @@ pub fn dead_members(engine: &Engine, comm: &Comm, until: u32) -> Vec<u32> {
     engine.job().failures().dead_among(members(comm), until)
 }
 
-/// What may have kept others from a call that they made for this rank, too, who alone know why: the latest death in the
-/// job, or a revocation.
+/// Refuses what all members of a communicator are needed for, if this rank can know that it must fail.
+///
+/// # Errors
+/// [`Error::ProcFailed`] if a member has died, [`Error::Revoked`], and those of [`is_revoked`].
+pub fn check_whole(engine: &Engine, comm: &Comm) -> Result<()> {
+    let (deaths, revocations) = engine.job().failures().counts();
+    if revocations > 0 && is_revoked(engine, comm)? {
+        return Err(Error::Revoked);
+    }
+    let dead = if deaths > 0 { dead_members(engine, comm, u32::MAX) } else { vec![] };
+    dead.first().map_or(Ok(()), |dead| Err(engine.proc_failed(*dead)))
+}
+
+/// What may have kept others from a call that they made for this rank, too, who alone know why: the latest death in the job, or a revocation.
 #[must_use]
 pub fn failure_of_others(engine: &Engine) -> Option<Error> {
     engine.progress().notice_failures();

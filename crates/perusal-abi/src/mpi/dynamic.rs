@@ -5,7 +5,7 @@ use super::spawn_events::SpawnSpan;
 use crate::abi::*;
 use crate::arguments::{Argument, Letters, Room, RootOnly, Words};
 use crate::check;
-use crate::coll::{BlockingTransport, Purpose, bcast};
+use crate::coll::{BlockingTransport, Purpose, agreement, bcast};
 use crate::comm::Comm;
 use crate::comms;
 use crate::dynamic::meeting::meet;
@@ -18,6 +18,7 @@ use crate::shm;
 use crate::sync::{AtomicUsize, Ordering};
 use crate::types::{MPI_Comm, MPI_Info};
 use core::ffi::{c_char, c_int};
+use core::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -163,9 +164,34 @@ fn spawned_now(
         let asked = asked?;
         // A negative number is an error, and has no codes.
         most = asked.iter().map(|asked| u32::try_from(asked.most).unwrap_or(0)).collect();
+        agreement::check_whole(engine, comm)?;
         let answer = ask(engine, &request(&asked, engine.job().places())?, None)?;
         answer.map(|answer| answer.numbers).ok_or_else(|| Error::Intern("a spawn without an answer".into()))
     });
+    let places = answer.as_ref().and_then(|answer| answer.as_ref().ok()).map(|answer| places_of(answer));
+    let made = met(comm, root, &most, answer, codes);
+    if let Some(places) = places.filter(|_| made.is_err()) {
+        // Those that have started well wait in MPI_Init; what becomes of them is nothing to us any more.
+        let known = places.start..places.end.min(engine.job().places_in_use());
+        known.for_each(|place| engine.job().roster().entry(place).refuse_meeting());
+    }
+    made
+}
+
+/// The places of the processes that the launcher has started: it answers with the first, a context id, and how many there are of each program.
+fn places_of(answer: &[u32]) -> Range<u32> {
+    let (first, started) = (answer[0], answer.get(2..).unwrap_or_default());
+    first..started.iter().fold(first, |end, started| end.saturating_add(*started))
+}
+
+/// Meets the processes that the launcher has started. `most` and `answer` are the root's: how many each program was to have, and what the launcher says.
+fn met(
+    comm: &Comm,
+    root: u32,
+    most: &[u32],
+    answer: Option<Result<Vec<u32>>>,
+    codes: RootOnly<'_, *mut c_int>,
+) -> Result<MPI_Comm> {
     // The numbers of each program's processes, wished and started, go to all members even where the spawn fails.
     let started = |answer: &[u32]| answer.get(2..).unwrap_or_default().to_vec();
     let table = answer.as_ref().map(|answer| {
@@ -184,7 +210,6 @@ fn spawned_now(
         };
         codes.iter().for_each(|codes| codes.fill(table.as_chunks::<2>().0.iter().flat_map(of_program)));
     };
-    let first = answer.as_ref().and_then(|answer| answer.as_ref().ok()).map(|answer| answer[0]);
     let met = answer.map(|answer| answer.map(|answer| (answer[0], answer[1])));
     let connected = connected(comm, root, met, false).map_err(|error| match error {
         Error::RankFailed { rank, how } => Error::Dynamic {
@@ -198,12 +223,6 @@ fn spawned_now(
         error => error,
     });
     report(connected.is_ok());
-    if let Some(first) = first.filter(|_| connected.is_err()) {
-        // Those that have started well wait in MPI_Init; what becomes of them is nothing to us any more.
-        let started: u32 = table.as_chunks::<2>().0.iter().map(|[_, started]| *started).sum();
-        let places = first..first.saturating_add(started).min(engine.job().places_in_use());
-        places.for_each(|place| engine.job().roster().entry(place).refuse_meeting());
-    }
     connected
 }
 
