@@ -49,7 +49,7 @@ impl OpenCollectives {
         location: &mut Location<'_>,
         rank: &RankTrace,
         record: &Record,
-        comms: &Otf2Communicators<'_>,
+        comms: &Otf2Communicators,
     ) -> Result<()> {
         let RecordPayload::Coll { operation, root, mode, .. } = record.payload else { return Ok(()) };
         let known = OPERATIONS.iter().find(|(own, _)| *own as u16 == operation);

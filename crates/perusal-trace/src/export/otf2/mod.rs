@@ -152,7 +152,7 @@ fn write_rank(
     archive: &Archive<'_>,
     place: usize,
     rank: &RankTrace,
-    comms: &Otf2Communicators<'_>,
+    comms: &Otf2Communicators,
     objects: &Otf2Objects<'_>,
 ) -> Result<Otf2Counts> {
     let numbers = locations(rank);
@@ -212,7 +212,7 @@ fn put_search(
     open: &mut [[Location<'_>; 2]],
     edge: &Edge,
     (rank, record): (&RankTrace, &Record),
-    comms: &Otf2Communicators<'_>,
+    comms: &Otf2Communicators,
     calls: &CalledFunctions,
 ) -> Result<()> {
     let location = &mut open[usize::from(edge.stream)][1];
@@ -266,7 +266,7 @@ fn put_message(
     location: &mut Location<'_>,
     rank: &RankTrace,
     record: &Record,
-    comms: &Otf2Communicators<'_>,
+    comms: &Otf2Communicators,
 ) -> Result<()> {
     let sent = matches!(record.event, Event::ReqActivate | Event::PartStart) && record.send;
     let came = match record.event {
@@ -291,7 +291,7 @@ fn put_message(
 fn define(
     to: &Definitions<'_>,
     trace: &Trace,
-    (comms, ranks): (&Otf2Communicators<'_>, &Otf2Ranks),
+    (comms, ranks): (&Otf2Communicators, &Otf2Ranks),
     objects: &Otf2Objects<'_>,
     counts: &[Otf2Counts],
 ) -> Result<()> {
