@@ -137,7 +137,21 @@ const COMMANDS: &[Command] = &[
     ("verify", "[PART…]", "what takes longer than the tests may, after them", verify::main),
 ];
 
+/// Has the command end without a word where nobody reads its output any more, as in `cargo xtask instructions CASE | head`.
+fn end_without_a_reader() {
+    let said_before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = panic.payload_as_str().unwrap_or_default();
+        if text.starts_with("failed printing to stdout") && text.contains("Broken pipe") {
+            // As a shell has the status of a program that SIGPIPE ended.
+            std::process::exit(128 + 13);
+        }
+        said_before(panic);
+    }));
+}
+
 fn main() -> ExitCode {
+    end_without_a_reader();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some((name, rest)) = arguments.split_first() else { return usage() };
     let Some((_, _, _, command)) = COMMANDS.iter().find(|(known, ..)| known == name) else { return usage() };
