@@ -43,9 +43,15 @@ fn program() -> &'static str {
 
 /// Runs the program on two ranks with these options of the launcher; gives what the logger wrote.
 fn logged(options: &[&str], environment: &[(&str, &str)]) -> String {
+    logged_of(&[], options, environment)
+}
+
+/// The same, of the program with these arguments.
+fn logged_of(arguments: &[&str], options: &[&str], environment: &[(&str, &str)]) -> String {
     let name = product("run");
     let mut command = Command::new(prefix().join("bin/perusal"));
-    command.args(["run", "-n", "2"]).args(options).arg(program()).envs(environment.iter().copied());
+    command.args(["run", "-n", "2"]).args(options).arg(program()).args(arguments);
+    command.envs(environment.iter().copied());
     let outcome =
         run::run(&mut command, prefix(), &name.file_name().expect("a file").to_string_lossy(), HANG);
     assert_eq!(outcome.code(), Some(0), "{options:?}\n{}{}", outcome.stdout, outcome.stderr);
@@ -214,6 +220,14 @@ fn the_statistics_know_the_history_of_the_queues() {
     assert_eq!(all, "sum 20, min 2, mean 10, max 18", "{log}");
     let lost = value(&log, "[MEL] Unexpected queue statistics all 2 ranks", "Events lost");
     assert_eq!(lost, "sum 0, min 0, mean 0, max 0", "{log}");
+}
+
+#[test]
+fn the_statistics_have_what_was_pending_on_a_freed_communicator() {
+    let log = logged_of(&["free"], &["--queue-statistics"], &[]);
+    let of_rank_1 = |what: &str, name: &str| value(&log, &format!("[MEL] {what} statistics rank: 1"), name);
+    assert_eq!(of_rank_1("Posted queue", "Num Messages"), "7", "{log}");
+    assert_eq!(of_rank_1("Posted queue search", "Num Searches in queue"), "19", "{log}");
 }
 
 #[test]

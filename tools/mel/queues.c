@@ -10,8 +10,15 @@ const mel_title mel_titles[MEL_STATISTICS] = {
     {"Unexpected queue search statistics", false},
 };
 
+/* Event types that begin and end a stay or a search: those of all communicators together, which also tell what was pending on
+ * one that is freed, and those of one communicator, for an MPI that has no others. `id`: the element that identifies a stay. */
+enum { FORMS = 2 };
 typedef struct {
-    const char *first, *last; /* event types that begin and end a stay or a search */
+    const char *first, *last, *id;
+} form;
+
+typedef struct {
+    form forms[FORMS];
     pthread_mutex_t lock;
     mel_times inside;
     double populated_since;
@@ -19,10 +26,18 @@ typedef struct {
 } statistic;
 
 static statistic all[MEL_STATISTICS] = {
-    {.first = "pml_ob1_posted_insert", .last = "pml_ob1_posted_remove", .lock = PTHREAD_MUTEX_INITIALIZER},
-    {.first = "pml_ob1_unex_insert", .last = "pml_ob1_unex_remove", .lock = PTHREAD_MUTEX_INITIALIZER},
-    {.first = "pml_ob1_search_posted_begin", .last = "pml_ob1_search_posted_end", .lock = PTHREAD_MUTEX_INITIALIZER},
-    {.first = "pml_ob1_search_unexpected_begin", .last = "pml_ob1_search_unexpected_end", .lock = PTHREAD_MUTEX_INITIALIZER},
+    {.forms = {{"PERUSE_COMM_REQ_INSERT_IN_POSTED_Q_all", "PERUSE_COMM_REQ_REMOVE_FROM_POSTED_Q_all", "id"},
+               {"pml_ob1_posted_insert", "pml_ob1_posted_remove", "request"}},
+     .lock = PTHREAD_MUTEX_INITIALIZER},
+    {.forms = {{"PERUSE_COMM_MSG_INSERT_IN_UNEX_Q_all", "PERUSE_COMM_MSG_REMOVE_FROM_UNEX_Q_all", "id"},
+               {"pml_ob1_unex_insert", "pml_ob1_unex_remove", "request"}},
+     .lock = PTHREAD_MUTEX_INITIALIZER},
+    {.forms = {{"PERUSE_COMM_SEARCH_POSTED_Q_BEGIN_all", "PERUSE_COMM_SEARCH_POSTED_Q_END_all", NULL},
+               {"pml_ob1_search_posted_begin", "pml_ob1_search_posted_end", NULL}},
+     .lock = PTHREAD_MUTEX_INITIALIZER},
+    {.forms = {{"PERUSE_COMM_SEARCH_UNEX_QUEUE_BEGIN_all", "PERUSE_COMM_SEARCH_UNEX_Q_END_all", NULL},
+               {"pml_ob1_search_unexpected_begin", "pml_ob1_search_unexpected_end", NULL}},
+     .lock = PTHREAD_MUTEX_INITIALIZER},
 };
 
 /* One of the eight event types, and the element that identifies a stay; -1: none, because a search begins and ends on one thread. */
@@ -93,19 +108,32 @@ void mel_queues_dropped(MPI_Count count, MPI_T_event_registration handle, int so
     pthread_mutex_unlock(&side->statistic->lock);
 }
 
+/* Whether the MPI has both types of a form, and the element that it needs. */
+static bool listen_by(statistic *of, const form *form, mel_want *each) {
+    const mel_type *first = mel_type_named(form->first), *last = mel_type_named(form->last);
+    int of_first = form->id ? mel_element(first, form->id) : -1, of_last = form->id ? mel_element(last, form->id) : -1;
+    side *two = &sides[2 * (of - all)];
+    if (!first || !last || (form->id && (of_first < 0 || of_last < 0))) {
+        return false;
+    }
+    two[0] = (side){first, of_first, of};
+    two[1] = (side){last, of_last, of};
+    each(first, enter, &two[0]);
+    each(last, leave, &two[1]);
+    return true;
+}
+
 void mel_queues_each(mel_want *each) {
-    for (int i = 0; i < 2 * MEL_STATISTICS; i++) {
-        statistic *of = &all[i / 2];
-        bool last = i % 2;
-        const char *name = last ? of->last : of->first;
-        const mel_type *type = mel_type_named(name);
-        int id = mel_element(type, "request");
-        if (!type || (id < 0 && mel_titles[i / 2].is_queue)) {
-            mel_say("MEL: no %s: this MPI has no event type '%s' that names its request\n", mel_titles[i / 2].title, name);
-            continue;
+    for (int i = 0; i < MEL_STATISTICS; i++) {
+        const form *forms = all[i].forms, *own = &forms[FORMS - 1];
+        int found = 0;
+        while (found < FORMS && !listen_by(&all[i], &forms[found], each)) {
+            found++;
         }
-        sides[i] = (side){type, id, of};
-        each(type, last ? leave : enter, &sides[i]);
+        if (found == FORMS) {
+            mel_say("MEL: no %s: this MPI has no event types '%s' and '%s' that name their request\n", mel_titles[i].title,
+                    own->first, own->last);
+        }
     }
 }
 
