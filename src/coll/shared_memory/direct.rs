@@ -79,7 +79,8 @@ impl Exposed<'_> {
         own.begin_copying();
         let copied = self.engine.check_before_copying(self.comm.collective()).and_then(|()| copy());
         own.end_copying();
-        copied
+        // The memory of a process is gone before others hear of its death.
+        copied.map_err(|error| self.engine.trouble_by_now(self.comm.p2p()).unwrap_or(error))
     }
 }
 
@@ -173,9 +174,15 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         done.map_err(|error| self.fail_with(error))?;
         match well.iter().position(|well| *well != 1) {
             None => Ok(()),
-            Some(rank) => Err(self.fail_with(Error::Other(format!(
-                "rank {rank} could not copy from or to the memory of another rank in this collective"
-            )))),
+            Some(rank) => {
+                // Perhaps a member has died, or the communicator is revoked, of which the other one has taken notice before us.
+                let failed = self.engine.trouble_by_now(self.comm.p2p()).unwrap_or_else(|| {
+                    Error::Other(format!(
+                        "rank {rank} could not copy from or to the memory of another rank in this collective"
+                    ))
+                });
+                Err(self.fail_with(failed))
+            }
         }
     }
 
