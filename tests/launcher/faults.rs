@@ -212,6 +212,37 @@ fn a_launcher_that_is_killed_takes_along_what_hides_in_the_ranks_groups() {
     eventually("the hidden process's end", || state(&pid).map_or(true, |stat| stat.contains(") Z ")));
 }
 
+/// Has the calling process share one CPU with all that it starts, and wait there until they leave it.
+fn share_one_cpu() -> std::io::Result<()> {
+    let priority = libc::sched_param { sched_priority: 0 };
+    // SAFETY: plain memory for the kernel to fill, and integers.
+    let refused = unsafe {
+        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
+        let first = libc::sched_getcpu();
+        libc::CPU_SET(usize::try_from(first).unwrap_or(0), &mut cpus);
+        libc::sched_setaffinity(0, size_of_val(&cpus), &raw const cpus) != 0
+            || libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const priority) != 0
+    };
+    if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[test]
+fn a_rank_that_kills_its_launcher_at_once_leaves_nothing_in_its_group() {
+    let dir = Directory::new("at-once");
+    for round in 0..20 {
+        let name = dir.file(&round.to_string());
+        let script = format!("env -i sleep 1000 & echo $! >{name}; kill -KILL $PPID; wait");
+        let mut launcher = Command::new(PERUSAL);
+        launcher.args(["run", "--on-deadlock", "ignore", "-n", "1", "sh", "-c", &script]);
+        // SAFETY: `share_one_cpu` makes system calls only.
+        unsafe { launcher.pre_exec(share_one_cpu) };
+        let _ = start_as(&mut launcher, &[], Stdio::null()).end();
+        let pid = std::fs::read_to_string(&name).expect("the rank has written it");
+        let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        eventually("the hidden process's end", || state().map_or(true, |stat| stat.contains(") Z ")));
+    }
+}
+
 #[test]
 fn the_launcher_that_ranks_watch_is_not_the_one_that_a_rank_writes() {
     // The process id of a process that has ended.

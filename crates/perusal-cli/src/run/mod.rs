@@ -217,7 +217,7 @@ impl Starter<'_> {
                     processes: app.count,
                     trace: self.plan.trace.as_ref().map(|trace| trace.path.as_path()),
                 };
-                let started = supervisor.starter().start(&NewProcess {
+                let started = supervisor.start(&NewProcess {
                     argv: &argv,
                     env: &env,
                     identity,

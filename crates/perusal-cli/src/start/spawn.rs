@@ -1,6 +1,7 @@
 //! Starting one rank, at the price of a vfork: the child runs in the launcher's memory until it has become the program,
 //! so nothing is copied however many ranks there are, and a failure comes back as a plain number.
 
+use crate::supervisor::reaper::Reaper;
 use rustix::process::{Resource, Rlimit};
 use std::ffi::{CString, OsStr};
 use std::io::{self, Read};
@@ -27,6 +28,8 @@ pub struct RankStart<'a> {
     pub mask: &'a libc::sigset_t,
     /// The limit on open descriptors to go back to, if it was raised.
     pub descriptors: Option<Rlimit>,
+    /// What gets the rank's process group.
+    pub reaper: Option<&'a Reaper>,
 }
 
 /// Which step of starting failed.
@@ -143,6 +146,10 @@ fn prepare_and_exec(child: &ChildSetup<'_>) -> SpawnStep {
         // The launcher may have died before that took hold.
         if libc::getppid() != child.launcher {
             libc::_exit(127);
+        }
+        if let Some(reaper) = start.reaper {
+            // Without the group the reaper still finds processes by the job's id.
+            let _ = reaper.add_own_group();
         }
         // Rust ignores SIGPIPE in the launcher, and that would be inherited.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);

@@ -9,6 +9,7 @@ use rustix::process::Rlimit;
 
 use super::environment::RankIdentity;
 use super::spawn::{RankStart, SpawnError, spawn};
+use crate::supervisor::reaper::Reaper;
 use crate::sys;
 
 /// Smallest number that descriptors of the job get: shell scripts use the low ones for themselves.
@@ -80,11 +81,11 @@ impl ProcessStarter {
         })
     }
 
-    /// Starts a process.
+    /// Starts a process, whose group `reaper` gets.
     ///
     /// # Errors
     /// Which step failed.
-    pub fn start(&self, new: &NewProcess<'_>) -> Result<Started, StartError> {
+    pub fn start(&self, new: &NewProcess<'_>, reaper: Option<&Reaper>) -> Result<Started, StartError> {
         let (own_out, out) = io::pipe().map_err(StartError::Pipe)?;
         let (own_err, err) = io::pipe().map_err(StartError::Pipe)?;
         let identity =
@@ -98,6 +99,7 @@ impl ProcessStarter {
             inherited: [self.segment.as_raw_fd(), self.door.as_raw_fd()],
             mask: &self.mask,
             descriptors: self.descriptors,
+            reaper,
         })
         .map_err(StartError::Spawn)?;
         Ok(Started { pid, output: [own_out, own_err] })

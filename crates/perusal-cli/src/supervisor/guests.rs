@@ -309,9 +309,7 @@ impl Supervisor<'_> {
     /// Keeps the table of processes without holes: a guest is none of them.
     fn add_guest(&mut self, place: u32) -> std::io::Result<()> {
         let output = [std::io::pipe()?.0, std::io::pipe()?.0];
-        let reaper = self.reaper.take();
         let added = self.add_rank(place, Started { pid: 0, output });
-        self.reaper = reaper;
         let rank = &mut self.ranks[place as usize];
         (rank.running, rank.given_up) = (false, true);
         added

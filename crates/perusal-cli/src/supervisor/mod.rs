@@ -32,7 +32,7 @@ use rustix::event::epoll::EventFlags;
 use crate::args::{OnDeadlock, Plan};
 use crate::hang;
 use crate::run::streams_of;
-use crate::start::starter::{ProcessStarter, Started};
+use crate::start::starter::{NewProcess, ProcessStarter, StartError, Started};
 use crate::streams::input::Relay;
 use crate::streams::output::{Outlet, RankStream};
 use crate::streams::sinks::{Sinks, Targets};
@@ -189,9 +189,9 @@ impl<'a> Supervisor<'a> {
         &self.memory
     }
 
-    /// What starts processes.
-    pub fn starter(&self) -> &ProcessStarter {
-        &self.universe.starter
+    /// Starts a process of the job.
+    pub fn start(&self, new: &NewProcess<'_>) -> Result<Started, StartError> {
+        self.universe.starter.start(new, self.reaper.as_ref())
     }
 
     /// Whether the job is ending because of a failure.
@@ -207,10 +207,6 @@ impl<'a> Supervisor<'a> {
     /// Adds a rank that has just been started: the next, or one at a place that is free again.
     pub fn add_rank(&mut self, rank: u32, started: Started) -> io::Result<()> {
         let Started { pid, output: [out, err] } = started;
-        if let Some(reaper) = &self.reaper {
-            // Without the group the reaper still finds processes by the job's id.
-            let _ = reaper.add_group(pid);
-        }
         put(&mut self.ranks, rank as usize, RankProcess::new(pid));
         for pipe in [&out, &err] {
             sys::set_nonblocking(pipe)?;

@@ -4,18 +4,19 @@
 //! reaper holds one end of a pair of sockets whose other end only the launcher has. When that is closed, the launcher has died,
 //! and the reaper kills the process groups of all ranks and every process whose environment carries the job's id.
 //!
-//! - **Reaper rule 1.** What the reaper kills by comes from the launcher: the job's id before there are ranks, the process groups through
-//!   the sockets. It reads nothing from the job's memory, which every rank can write.
+//! - **Reaper rule 1.** What the reaper kills by comes from the launcher, or from its code in a process that is not yet the program of a rank:
+//!   the job's id before there are ranks, the process groups through the sockets. It reads nothing from the job's memory, which every rank can write.
 //! - **Reaper rule 2.** Process ids come back, so the reaper kills by descriptors (pidfds), which mean one process for ever, wherever the
 //!   kernel has them.
 
 use perusal::internals::shm::JOB_ID_VARIABLE;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -31,7 +32,7 @@ pub struct Reaper {
     lifeline: OwnedFd,
 }
 
-/// The process group that the launcher made for a rank.
+/// The process group of a rank.
 struct RankGroup {
     /// Its first process, which the launcher started.
     leader: OwnedFd,
@@ -57,19 +58,37 @@ impl Reaper {
         }
     }
 
-    /// Hands the reaper the process group of `leader`, a child of the launcher that is not reaped. A reaper that cannot
-    /// take it is left with the job's id to find the group's processes by.
-    pub fn add_group(&self, leader: i32) -> io::Result<()> {
-        let number = Pid::from_raw(leader).ok_or(io::ErrorKind::InvalidInput)?;
-        let descriptor = pidfd_open(number, PidfdFlags::empty())?;
+    /// Hands the reaper the process group that the calling process leads, which is going to be a rank. A reaper that cannot take it is left with
+    /// the job's id to find the group's processes by.
+    ///
+    /// The rank does so itself, before it becomes its program: until then it has a copy of the socket, so the reaper cannot see the launcher's end
+    /// before it has the group. It makes system calls only.
+    pub fn add_own_group(&self) -> Result<(), Errno> {
+        let leader = getpid();
+        let descriptor = pidfd_open(leader, PidfdFlags::empty())?;
         let descriptors = [descriptor.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
-        // The launcher waits for nobody, not even for a reaper that somebody has stopped.
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        sendmsg(&self.lifeline, &[IoSlice::new(&leader.to_le_bytes())], &mut control, flags)?;
-        Ok(())
+        let number = leader.as_raw_nonzero().get().to_le_bytes();
+        let mut send = || {
+            sendmsg(
+                &self.lifeline,
+                &[IoSlice::new(&number)],
+                &mut control,
+                SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+            )
+        };
+        match send() {
+            Err(Errno::AGAIN) => {
+                // The reaper is behind some hundred ranks. Nobody waits long for one that somebody has stopped.
+                let mut room = [PollFd::new(&self.lifeline, PollFlags::OUT)];
+                poll(&mut room, Some(&MOST_WAIT))?;
+                send()
+            }
+            sent => sent,
+        }
+        .map(drop)
     }
 
     /// Kills the reaper and waits for its end. A reaper that may not be killed ends by itself, behind the launcher.
@@ -115,12 +134,14 @@ fn run(job_id: u64, watched: BorrowedFd<'_>) {
     }
 }
 
+/// The longest that a rank which is started waits for room in the socket.
+const MOST_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// Most looks for processes of the job that are left, where one has found any.
 const LOOKS: u32 = 100;
 /// The time between two of them.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// Waits for the next group from the launcher. `None` when the launcher has ended; nothing inside for a message without a descriptor, where
+/// Waits for the next group. `None` when the launcher has ended; nothing inside for a message without a descriptor, where
 /// this process has no room for one.
 fn next_group(watched: BorrowedFd<'_>) -> Option<Option<RankGroup>> {
     let mut number = [0; 4];

@@ -223,8 +223,7 @@ impl Supervisor<'_> {
                 };
                 let wdir = (!wdir.is_empty()).then_some(wdir);
                 let new = NewProcess { argv, env, identity, wdir, cpus: &[], stdin: None };
-                let started: Started =
-                    self.universe.starter.start(&new).map_err(|error| why(&error, argv, wdir))?;
+                let started: Started = self.start(&new).map_err(|error| why(&error, argv, wdir))?;
                 self.memory.header().count_threads(1);
                 self.add_rank(spawned.world.0 + rank, started).map_err(|error| error.to_string())?;
                 rank += 1;

@@ -64,11 +64,7 @@ impl Supervisor<'_> {
         self.epoll.add(&lifeline, EventFlags::IN, LIFELINE)?;
         // Its output is its own.
         let output = [io::pipe()?.0, io::pipe()?.0];
-        // The reaper must not end it with the launcher.
-        let reaper = self.reaper.take();
-        let added = self.add_rank(0, Started { pid, output });
-        self.reaper = reaper;
-        added?;
+        self.add_rank(0, Started { pid, output })?;
         self.ranks[0].adopted = true;
         self.lifeline = Some(lifeline);
         Ok(())
