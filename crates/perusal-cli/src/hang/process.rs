@@ -53,7 +53,33 @@ impl ProcessView {
         let Some(first) = Sleepers::of(pid) else { return false };
         first.others.iter().all(|thread| in_mpi.contains(thread))
             && Sleepers::of(pid).as_ref() == Some(&first)
-            && !catches_more_than_its_end(pid)
+            && !Self::catches_more_than_its_end(pid)
+    }
+
+    /// Whether the process `pid` catches signals, as far as can be known, other than those that ask for its end, tell of a fault, or are glibc's own.
+    pub fn catches_more_than_its_end(pid: i32) -> bool {
+        const HARMLESS: [i32; 15] = [
+            libc::SIGHUP,
+            libc::SIGINT,
+            libc::SIGQUIT,
+            libc::SIGILL,
+            libc::SIGTRAP,
+            libc::SIGABRT,
+            libc::SIGBUS,
+            libc::SIGFPE,
+            libc::SIGSEGV,
+            libc::SIGPIPE,
+            libc::SIGTERM,
+            libc::SIGSYS,
+            libc::SIGWINCH,
+            32,
+            33,
+        ];
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        let harmless = HARMLESS.iter().fold(0, |mask, signal| mask | 1_u64 << (signal - 1));
+        caught.is_none_or(|caught| caught & !harmless != 0)
     }
 
     /// Whether a signal or a debugger has stopped it.
@@ -132,33 +158,6 @@ fn is_private_memory(pid: i32, addr: u64) -> bool {
         });
         bounds.is_some_and(|bounds| bounds.contains(&addr)) && rest.as_bytes().get(3) == Some(&b'p')
     })
-}
-
-/// Whether the process `pid` catches signals, as far as can be known, other than those that ask for its end, tell of a
-/// fault, or are glibc's own.
-fn catches_more_than_its_end(pid: i32) -> bool {
-    const HARMLESS: [i32; 15] = [
-        libc::SIGHUP,
-        libc::SIGINT,
-        libc::SIGQUIT,
-        libc::SIGILL,
-        libc::SIGTRAP,
-        libc::SIGABRT,
-        libc::SIGBUS,
-        libc::SIGFPE,
-        libc::SIGSEGV,
-        libc::SIGPIPE,
-        libc::SIGTERM,
-        libc::SIGSYS,
-        libc::SIGWINCH,
-        32,
-        33,
-    ];
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    let harmless = HARMLESS.iter().fold(0, |mask, signal| mask | 1_u64 << (signal - 1));
-    caught.is_none_or(|caught| caught & !harmless != 0)
 }
 
 /// The name of a system call that programs often sleep in, or its number.

@@ -28,7 +28,7 @@
 
 use std::time::{Duration, Instant};
 
-use perusal::internals::shm::telemetry::WaitingThread;
+use perusal::internals::shm::telemetry::{Waiting, WaitingThread};
 use perusal::internals::shm::{RankState, is_gone};
 
 use super::Scene;
@@ -224,7 +224,11 @@ fn may_be_proved(scene: &Scene<'_>, looks: &[Look]) -> bool {
         };
         let others_sleep =
             || !ProcessView::has_file_thread(entry.pid()) && ProcessView::others_sleep(entry.pid(), &in_mpi);
+        // Nothing says that it is no generalized request, which a handler of a signal may complete.
+        let may_be_handled =
+            || wait.kind == Waiting::Any && ProcessView::catches_more_than_its_end(entry.pid());
         wait.is_closed(|| detail.call)
+            && !may_be_handled()
             && (ProcessView::of(entry.pid()).threads == 1 || alone() || others_sleep())
     };
     (0..scene.own.places_in_use()).all(is_bound) && scene.is_closed()
@@ -234,7 +238,7 @@ fn may_be_proved(scene: &Scene<'_>, looks: &[Look]) -> bool {
 mod tests {
     use super::*;
     use perusal::internals::shm::expected_shape;
-    use perusal::internals::shm::telemetry::{Wait, Waiting};
+    use perusal::internals::shm::telemetry::Wait;
     use perusal::internals::variables::{Config, Overrides};
 
     /// Milliseconds after which a report of a deadlock is there.

@@ -146,6 +146,30 @@ fn a_process_with_further_threads_that_may_call_mpi_proves_nothing() {
 }
 
 #[test]
+fn a_wait_for_a_request_that_a_handler_may_complete_proves_nothing() {
+    extern "C" fn handler(_: i32) {}
+    // SAFETY: the handler does nothing, and no test expects the signal.
+    let catch = |handler| unsafe { libc::signal(libc::SIGUSR2, handler) };
+    let memory = Memory::create(1, 0).unwrap();
+    let detail = WaitDetail { call: "MPI_Wait".into(), ..WaitDetail::default() };
+    let proves = |kind| {
+        waits(&memory, 0, &wait(kind, Some(0)), &detail);
+        let mut watch = Watch::new(true);
+        (0..4).any(|_| {
+            let proved = watch.look(&alone(&memory));
+            std::thread::sleep(watch.next().expect("a deadlock is possible"));
+            memory.telemetry(0).vain_blocks.add(5);
+            proved
+        })
+    };
+    assert!(proves(Waiting::Any));
+    catch(handler as *const () as libc::sighandler_t);
+    assert!(!proves(Waiting::Any), "it may be that of a generalized request");
+    assert!(proves(Waiting::Receive), "a handler sends no messages");
+    catch(libc::SIG_DFL);
+}
+
+#[test]
 fn several_ranks_are_spoken_of_in_the_plural() {
     for (one, all) in [
         ("waits in MPI_Barrier", "wait in MPI_Barrier"),
