@@ -17,7 +17,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use perusal::internals::shm::RosterEntry;
-use perusal::internals::shm::failures::{Ballot, Count, Decision, FailureWords, RevocationCount};
+use perusal::internals::shm::failures::{Ballot, Count, Decision, FailureWords, RevocationCount, Subject};
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
     perusal::model::check(3, body);
@@ -32,7 +32,7 @@ struct Job {
 impl Job {
     /// Rank `rank` agrees with the first `members` ranks, in agreement number `serial`.
     fn agree(&self, rank: usize, members: usize, serial: u32, flag: u32) -> Decision {
-        let ballot = Ballot::new(&self.words, 3, serial);
+        let ballot = Ballot::new(&self.words, 3, serial, Subject::Value);
         let acknowledged = serial + 4;
         let place = ballot.vote(&self.entries[rank], flag, acknowledged).expect("room for a vote");
         let propose = |count: Count| {
@@ -98,7 +98,7 @@ fn whose_proposal_is_not_taken_sees_what_the_other_has_made_for_its_own() {
     model(|| {
         let proposals = Arc::new(Proposals::default());
         // Both have voted, so that the proposals alone are left to order.
-        let ballot = Ballot::new(&proposals.job.words, 3, 1);
+        let ballot = Ballot::new(&proposals.job.words, 3, 1, Subject::Value);
         (0..2).for_each(|rank| assert!(ballot.vote(&proposals.job.entries[rank], 1, 0).is_some()));
         let decide = |proposals: &Proposals, own: usize| {
             let propose = |_: Count| {
@@ -106,7 +106,7 @@ fn whose_proposal_is_not_taken_sees_what_the_other_has_made_for_its_own() {
                 proposals.made[own].set(7);
                 Ok(Decision { small: 0, large: own as u32 })
             };
-            let ballot = Ballot::new(&proposals.job.words, 3, 1);
+            let ballot = Ballot::new(&proposals.job.words, 3, 1, Subject::Value);
             let decided = ballot.decide(proposals.job.entries[..2].iter(), propose, |_| {});
             let decision = decided.expect("a word that ranks write").expect("all have voted");
             // Agreement rule 2: a thread that sees the decision sees what was made for it.
@@ -128,13 +128,13 @@ fn a_vote_of_who_dies_counts_for_all_or_for_none() {
         Ok(Decision { small: count.latest_death as u16, large: count.flag })
     }
     fn decide(job: &Job) -> Option<Decision> {
-        Ballot::new(&job.words, 3, 1)
+        Ballot::new(&job.words, 3, 1, Subject::Value)
             .decide(job.entries.iter(), propose, |_| {})
             .expect("a word that ranks write")
     }
     model(|| {
         let job = Arc::new(Job::default());
-        let ballot = Ballot::new(&job.words, 3, 1);
+        let ballot = Ballot::new(&job.words, 3, 1, Subject::Value);
         (0..2).for_each(|rank| assert!(ballot.vote(&job.entries[rank], 1, 0).is_some()));
         let living = [(); 2].map(|()| {
             let job = job.clone();

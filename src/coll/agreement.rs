@@ -8,7 +8,7 @@ use crate::arch::clock::now;
 use crate::comm::{Comm, Group};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::shm::failures::{Ballot, Count, Decision, FailureWords};
+use crate::shm::failures::{Ballot, Count, Decision, FailureWords, Subject};
 use crate::shm::telemetry::{Wait, Waiting};
 use crate::shm::{RosterEntry, contexts};
 use core::future::{Future, poll_fn};
@@ -26,12 +26,18 @@ struct Agreement<'a> {
 
 impl<'a> Agreement<'a> {
     /// Votes, once all agreements before number `serial` of `comm` are over.
-    async fn vote(engine: &'a Engine, comm: &'a Comm, serial: u32, flag: u32) -> Result<Self> {
+    async fn vote(
+        engine: &'a Engine,
+        comm: &'a Comm,
+        serial: u32,
+        subject: Subject,
+        flag: u32,
+    ) -> Result<Self> {
         let id = comm.context / 2;
         let words: &FailureWords = engine.job().failures().words(id)?;
         // Agreement rule 1.
         poll_fn(|_| if comm.agreements().is_turn(serial) { Poll::Ready(()) } else { Poll::Pending }).await;
-        let ballot = Ballot::new(words, id, serial);
+        let ballot = Ballot::new(words, id, serial, subject);
         let own = engine.job().roster().entry(engine.rank());
         // There was a place when it began. Others that had begun may have it by now, and give it back.
         let vote = |_: &mut Context<'_>| match ballot.vote(own, flag, comm.p2p().acknowledged()) {
@@ -181,7 +187,8 @@ pub fn acknowledge(engine: &Engine, comm: &Comm, count: usize) -> usize {
 /// Those of the agreement and of waiting.
 pub fn leave_with_the_living(engine: &Engine, world: &Comm) -> Result<()> {
     let serial = world.agreements().begin();
-    engine.leave_after(|| run(engine, world, agree(engine, world, serial, 0)).map(drop))
+    let leave = || run(engine, world, agree_on(engine, world, serial, Subject::Leaving, 0)).map(drop);
+    engine.leave_after(leave)
 }
 
 /// Begins an agreement on `comm`; gives its number there. Where it fails no number is used up, so that the caller may try again.
@@ -204,7 +211,17 @@ pub fn begin(engine: &Engine, comm: &Comm) -> Result<u32> {
 /// # Errors
 /// [`Error::Segment`] if there is no memory for the agreement.
 pub async fn agree(engine: &Engine, comm: &Comm, serial: u32, flag: u32) -> Result<(u32, Result<()>)> {
-    let agreement = Agreement::vote(engine, comm, serial, flag).await?;
+    agree_on(engine, comm, serial, Subject::Value, flag).await
+}
+
+async fn agree_on(
+    engine: &Engine,
+    comm: &Comm,
+    serial: u32,
+    subject: Subject,
+    flag: u32,
+) -> Result<(u32, Result<()>)> {
+    let agreement = Agreement::vote(engine, comm, serial, subject, flag).await?;
     let propose = |count: Count| {
         let unacknowledged = count.latest_death > count.acknowledged;
         Ok(Decision { small: u16::from(unacknowledged), large: count.flag })
@@ -229,7 +246,7 @@ pub async fn shrink(engine: &Engine, comm: &Comm, serial: u32) -> Result<Agreed>
         let living: Vec<u32> = group.iter().filter(|member| !dead.contains(member)).collect();
         living
     };
-    let agreement = Agreement::vote(engine, comm, serial, 0).await?;
+    let agreement = Agreement::vote(engine, comm, serial, Subject::Communicator, 0).await?;
     let propose = |count: Count| {
         let left = living(comm.group(), count.latest_death).len()
             + comm.remote().map_or(0, |remote| living(remote, count.latest_death).len());

@@ -21,6 +21,8 @@ use crate::{Error, Result};
 /// Agreements that a rank can be in at once. A model has few words.
 pub const VOTES: usize = if cfg!(perusal_loom) { 1 } else { 12 };
 
+/// Where the key of a vote has the subject of its agreement, above the context id.
+const SUBJECT: u32 = 60;
 /// In the key of a vote: its owner is about to write it.
 const TAKEN: u64 = u64::MAX;
 
@@ -75,6 +77,17 @@ pub struct Count {
     pub latest_death: u32,
 }
 
+/// What an agreement is on. Members that differ in that wait for each other for ever, which a report of the hang says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// A value.
+    Value,
+    /// A communicator of those that live.
+    Communicator,
+    /// The end of the program's use of MPI.
+    Leaving,
+}
+
 /// One agreement.
 #[derive(Debug, Clone, Copy)]
 pub struct Ballot<'a> {
@@ -86,8 +99,10 @@ pub struct Ballot<'a> {
 impl<'a> Ballot<'a> {
     /// Returns agreement number `serial`, from 1 on, of the communicator with context id `id`.
     #[must_use]
-    pub fn new(words: &'a FailureWords, id: u32, serial: u32) -> Self {
-        Self { words, key: (u64::from(id) + 1) << 32 | u64::from(serial), serial: serial as u16 }
+    pub fn new(words: &'a FailureWords, id: u32, serial: u32, subject: Subject) -> Self {
+        const { assert!(CONTEXTS < 1 << (SUBJECT - 32)) };
+        let key = (subject as u64) << SUBJECT | (u64::from(id) + 1) << 32 | u64::from(serial);
+        Self { words, key, serial: serial as u16 }
     }
 
     /// Whether the caller's roster entry has a place for one more vote.
@@ -312,12 +327,27 @@ mod tests {
     }
 
     #[test]
+    fn members_that_agree_on_different_things_do_not_take_each_other_s_votes() {
+        let memory = Memory::create(2, 0).unwrap();
+        let roster = memory.roster();
+        let entries = || (0..2).map(|rank| roster.entry(rank));
+        let words = memory.failures().words(7).unwrap();
+        let on = |subject| Ballot::new(words, 7, 1, subject);
+        for (rank, subject) in [(0, Subject::Value), (1, Subject::Communicator)] {
+            assert!(on(subject).vote(roster.entry(rank), 0b11, 0).is_some());
+        }
+        for subject in [Subject::Value, Subject::Communicator] {
+            assert_eq!(on(subject).decide(entries(), value, |_| {}).unwrap(), None);
+        }
+    }
+
+    #[test]
     fn the_living_agree_on_the_and_of_their_flags_once_each_has_voted_or_died() {
         let memory = Memory::create(3, 0).unwrap();
         let roster = memory.roster();
         let entries = || (0..3).map(|rank| roster.entry(rank));
         let words = memory.failures().words(7).unwrap();
-        let ballot = Ballot::new(words, 7, 1);
+        let ballot = Ballot::new(words, 7, 1, Subject::Value);
         let first = ballot.vote(roster.entry(0), 0b110, 0).unwrap();
         assert_eq!(ballot.decide(entries(), value, |_| {}).unwrap(), None);
         let second = ballot.vote(roster.entry(1), 0b011, 0).unwrap();
@@ -331,7 +361,7 @@ mod tests {
         // The other finds it, though a vote is gone.
         assert_eq!(ballot.decide(entries(), |_| unreachable!(), |_| {}).unwrap(), decided);
         ballot.leave(roster.entry(1), second);
-        let next = Ballot::new(words, 7, 2);
+        let next = Ballot::new(words, 7, 2, Subject::Value);
         assert_eq!(next.decision(), None);
         assert_eq!(memory.failures().dead_among(0..3, u32::MAX), [2]);
         assert_eq!(memory.failures().dead_among(0..3, 0), []);
@@ -342,7 +372,7 @@ mod tests {
         let memory = Memory::create(1, 0).unwrap();
         let words = memory.failures().words(5).unwrap();
         let votes: Vec<_> = (0..13)
-            .map(|serial| Ballot::new(words, 5, serial).vote(memory.roster().entry(0), 0, 0))
+            .map(|serial| Ballot::new(words, 5, serial, Subject::Value).vote(memory.roster().entry(0), 0, 0))
             .collect();
         assert_eq!(votes.iter().flatten().count(), VOTES);
         assert_eq!(votes[VOTES], None);

@@ -29,6 +29,7 @@ impl Cause {
 /// The mistake behind what the ranks of a job that stands still do; the likeliest one, where there are several.
 pub fn cause(ranks: &[RankView]) -> Cause {
     different_collectives(ranks)
+        .or_else(|| different_agreements(ranks))
         .or_else(|| different_arguments(ranks))
         .or_else(|| unready_partitions(ranks))
         .or_else(|| different_neighbours(ranks))
@@ -89,17 +90,37 @@ fn different_collectives(ranks: &[RankView]) -> Option<Cause> {
             members[0].1.comm(),
             said_by(members, |wait| [wait.numbered_call(), wait.arguments()].join(" ").trim_end().to_owned())
         );
-        return Cause::new(
-            "different-collectives",
-            text,
-            "every rank of a communicator must call the same collective operations in the same order",
-        );
+        return Cause::new("different-collectives", text, SAME_COLLECTIVES);
     }
     None
 }
 
-/// All members of a communicator in the same operation, some of them further on: those have made a call that the others
-/// have left out, and that waited for nobody (a root that broadcasts, a rank that gives its part to a root).
+/// Members of a communicator that outlive deaths by different functions.
+fn different_agreements(ranks: &[RankView]) -> Option<Cause> {
+    let mut all: BTreeMap<u32, Vec<_>> = BTreeMap::new();
+    for (rank, wait) in waits(ranks) {
+        if wait.wait.kind == Waiting::Agreement && !wait.finalizing {
+            all.entry(wait.wait.context).or_default().push((rank, wait));
+        }
+    }
+    let call = |wait: &LongWait| wait.detail.call.clone();
+    let members = all.values().find(|members| groups(members, call).len() > 1)?;
+    Cause::new(
+        "different-collectives",
+        format!(
+            "the ranks call different collective operations on {}: {}",
+            members[0].1.comm(),
+            said_by(members, call)
+        ),
+        SAME_COLLECTIVES,
+    )
+}
+
+const SAME_COLLECTIVES: &str =
+    "every rank of a communicator must call the same collective operations in the same order";
+
+/// All members of a communicator in the same operation, some of them further on: those have made a call that the others have left out, and that
+/// waited for nobody (a root that broadcasts, a rank that gives its part to a root).
 fn different_numbers(ranks: &[RankView]) -> Option<Cause> {
     collectives(ranks).values().find_map(|members| {
         let first = members[0].1;
@@ -309,9 +330,13 @@ fn left_out_a_collective(ranks: &[RankView]) -> Option<Cause> {
 /// A wait for a rank that has ended, or is in MPI_Finalize.
 fn awaits_the_absent(ranks: &[RankView]) -> Option<Cause> {
     waits(ranks).filter(|(_, wait)| !wait.finalizing).find_map(|(rank, wait)| {
-        let peers = awaited(ranks, rank, wait);
-        let peer = peers.into_iter().find(|peer| is_absent(ranks, *peer))?;
-        let peer = &ranks[peer as usize];
+        let is_leaving = |member: &u32| ranks.get(*member as usize).is_some_and(is_finalizing);
+        let peer = match wait.wait.kind {
+            // Those that have ended have no say in it.
+            Waiting::Agreement => wait.detail.comm.members.iter().copied().find(is_leaving),
+            _ => awaited(ranks, rank, wait).into_iter().find(|peer| is_absent(ranks, *peer)),
+        };
+        let peer = &ranks[peer? as usize];
         let doing = if is_finalizing(peer) { "is in MPI_Finalize already".to_owned() } else { peer.doing() };
         let behind = match wait.wait.kind {
             Waiting::Lock => format!("{}; rank {} {doing}", wait.lock(), peer.rank),
@@ -340,6 +365,7 @@ pub fn said(wait: &LongWait) -> String {
             format!("{} on {}", wait.call(), wait.comm())
         }
         (Waiting::Lock | Waiting::Epoch, _) => format!("{}{}", wait.call(), wait.on_window()),
+        (Waiting::Agreement, _) => format!("{} on {}", wait.call(), wait.comm()),
         _ => match operations(wait).as_slice() {
             [] => wait.call().to_owned(),
             operations => format!("{} ({})", wait.call(), operations.join(", ")),
