@@ -333,6 +333,11 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
         "rank 0 waits for tag 0 from rank 1 on 'MPI_COMM_WORLD'; from rank 1 there is tag 1",
     ),
     (
+        "isendrecv-tags",
+        "2",
+        "rank 0 waits for tag 0 from rank 1 on 'MPI_COMM_WORLD'; from rank 1 there is tag 1",
+    ),
+    (
         "isend-waited-for",
         "2",
         "ranks 0 and 1 wait for each other: each waits in a send for its receive, and none receives",
@@ -401,5 +406,15 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
         "agree-and-barrier",
         "3",
         "ranks 1 and 2 wait in MPI_Barrier no. 1 on 'halo' for rank 0, which waits in MPIX_Comm_agree on 'halo'",
+    ),
+    (
+        "agree-and-shrink",
+        "3",
+        "the ranks call different collective operations on 'halo': rank 0 MPIX_Comm_agree, ranks 1 and 2 MPIX_Comm_shrink",
+    ),
+    (
+        "agree-and-finalize",
+        "2",
+        "rank 0 waits in MPIX_Comm_agree on 'MPI_COMM_WORLD' for rank 1, which is in MPI_Finalize already",
     ),
 ];

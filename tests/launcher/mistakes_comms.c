@@ -3,6 +3,7 @@
 
 /* Not every MPI has mpi-ext.h. */
 int MPIX_Comm_agree(MPI_Comm comm, int *flag);
+int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
 
 static void idup_missing(void)
 {
@@ -89,6 +90,18 @@ static void intercomm_tags(void)
     MPI_Intercomm_create(half, 0, world, 1 - rank % 2, 5 + rank % 2, &bridge);
 }
 
+static void agree_and_shrink(void)
+{
+    MPI_Comm halo = named_dup("halo"), living;
+    if (rank == 0) MPIX_Comm_agree(halo, &value);
+    else MPIX_Comm_shrink(halo, &living);
+}
+
+static void agree_and_finalize(void)
+{
+    if (rank == 0) MPIX_Comm_agree(world, &value);
+}
+
 static void agree_and_barrier(void)
 {
     MPI_Comm halo = named_dup("halo");
@@ -105,5 +118,7 @@ const struct mistake mistakes_comms[] = {
     {"numbers-after-creation", numbers_after_creation},
     {"intercomm-tags", intercomm_tags},
     {"agree-and-barrier", agree_and_barrier},
+    {"agree-and-shrink", agree_and_shrink},
+    {"agree-and-finalize", agree_and_finalize},
     {NULL, NULL},
 };

@@ -320,6 +320,13 @@ static void issend_freed(void)
     MPI_Request_free(&request);
 }
 
+static void isendrecv_tags(void)
+{
+    MPI_Request request;
+    MPI_Isendrecv_replace(&value, 1, MPI_INT, next, rank, before, rank, world, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 const struct mistake mistakes_messages[] = {
     {"cyclic-receive", cyclic_receive},
     {"cyclic-send", cyclic_send},
@@ -350,6 +357,7 @@ const struct mistake mistakes_messages[] = {
     {"waitsome", waitsome},
     {"sendrecv-partner", sendrecv_partner},
     {"sendrecv-tags", sendrecv_tags},
+    {"isendrecv-tags", isendrecv_tags},
     {"isend-waited-for", isend_waited_for},
     {"worker-not-told", worker_not_told},
     {"one-step-less", one_step_less},

@@ -43,6 +43,10 @@ pub trait Task: Send + Sync {
     fn collective(&self) -> Option<(u32, Outline)> {
         None
     }
+    /// The messages that it is made of, if that is what it is.
+    fn messages(&self) -> &[Request] {
+        &[]
+    }
     /// Whether its handle stays after its completion (MPI 5.0 §6.13).
     fn is_persistent(&self) -> bool {
         false
@@ -221,6 +225,11 @@ pub fn only_one(named: &[Named]) -> Option<&Named> {
 /// # Errors
 /// Those of `over`, and what makes waiting pointless.
 pub fn wait_for(engine: &Engine, which: Option<&Named>, over: impl FnMut() -> Result<bool>) -> Result<()> {
+    if let Some(Named::Task(task)) = which
+        && !task.messages().is_empty()
+    {
+        return wait_for_messages(engine, task.messages(), over);
+    }
     let collective = || match which {
         Some(Named::Task(task)) => task.collective(),
         _ => None,
@@ -237,6 +246,27 @@ pub fn wait_for(engine: &Engine, which: Option<&Named>, over: impl FnMut() -> Re
         _ => None,
     };
     engine.progress().wait_for_request_of(awaited, about, over)
+}
+
+/// Waits until `over`, for these messages as a report of a hang sees it.
+fn wait_for_messages(
+    engine: &Engine,
+    messages: &[Request],
+    mut over: impl FnMut() -> Result<bool>,
+) -> Result<()> {
+    let mut failed = Ok(());
+    let waited = engine.wait_while(|| {
+        let ends = over().unwrap_or_else(|error| {
+            failed = Err(error);
+            true
+        });
+        messages.iter().copied().find(|message| !ends && !message.is_over())
+    });
+    match waited {
+        // `over` says whether the whole is in vain, too, and what that is raised on.
+        Err(error) if InVain::is_of_a_request(&error) => over().map(drop),
+        waited => waited.and(failed),
+    }
 }
 
 /// The handle of a message's request.

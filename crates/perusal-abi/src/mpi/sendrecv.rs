@@ -85,8 +85,8 @@ fn packed(buffer: Buffer<'_>) -> Result<Scratch> {
 
 /// A combined send and receive under way: two messages, one request.
 struct Combined {
-    sent: Request,
-    received: Request,
+    /// The send, and the receive.
+    halves: [Request; 2],
     /// A copy of what is sent, if it is received into the same buffer.
     bytes: Mutex<Option<Scratch>>,
     /// What its errors are raised on: the handle of its communicator, and the error handler there.
@@ -95,14 +95,16 @@ struct Combined {
 
 impl Task for Combined {
     fn poll(&self, engine: &Engine) -> Result<bool> {
-        engine.check_pending(self.received)?;
-        Ok(self.sent.is_over() && self.received.is_over())
+        engine.check_pending(self.halves[1])?;
+        Ok(self.halves.iter().all(|half| half.is_over()))
     }
     fn outcome(&self, engine: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
         let of = |request| if last { engine.take_outcome(request) } else { engine.look_at_outcome(request) };
-        let (_, failed) = of(self.sent);
-        let (status, error) = of(self.received);
+        let [(_, failed), (status, error)] = self.halves.map(of);
         (status, error.or(failed))
+    }
+    fn messages(&self) -> &[Request] {
+        &self.halves
     }
     fn raises_on(&self) -> Option<RaisedOn> {
         Some(RaisedOn::comm(self.comm.0, &self.comm.1))
@@ -112,15 +114,16 @@ impl Task for Combined {
         Err(Error::Request("a combined send and receive cannot be cancelled"))
     }
     fn free(&self, engine: &Engine) -> Result<()> {
+        let [sent, received] = self.halves;
         match lock(&self.bytes).take() {
             // The message may still be read from it.
-            Some(bytes) if !self.sent.is_over() => {
+            Some(bytes) if !sent.is_over() => {
                 let _bytes = Mutex::new(bytes);
-                engine.progress().put_aside(Box::new(FreedSend { sent: self.sent, _bytes }));
+                engine.progress().put_aside(Box::new(FreedSend { sent, _bytes }));
             }
-            _ => engine.free_request(self.sent),
+            _ => engine.free_request(sent),
         }
-        engine.free_request(self.received);
+        engine.free_request(received);
         Ok(())
     }
 }
@@ -150,7 +153,7 @@ fn start_task(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<Scratch>
     let copied = copy.is_some();
     // The copy's bytes do not move with it.
     let bytes = Mutex::new(copy);
-    let task = Combined { sent, received, bytes, comm: (comm.handle(), comm.errhandler.clone()) };
+    let task = Combined { halves: [sent, received], bytes, comm: (comm.handle(), comm.errhandler.clone()) };
     let handle = insert_task(Box::new(task))?;
     if check::is_on() {
         let sent = (!copied).then(|| send.half());
