@@ -150,9 +150,9 @@ fn a_wait_for_a_request_that_a_handler_may_complete_proves_nothing() {
     extern "C" fn handler(_: i32) {}
     // SAFETY: the handler does nothing, and no test expects the signal.
     let catch = |handler| unsafe { libc::signal(libc::SIGUSR2, handler) };
-    let memory = Memory::create(1, 0).unwrap();
     let detail = WaitDetail { call: "MPI_Wait".into(), ..WaitDetail::default() };
     let proves = |kind| {
+        let memory = Memory::create(1, 0).unwrap();
         waits(&memory, 0, &wait(kind, Some(0)), &detail);
         let mut watch = Watch::new(true);
         (0..4).any(|_| {
