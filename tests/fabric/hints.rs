@@ -1,10 +1,29 @@
 //! What fi_getinfo answers to hints: what is asked for, or more, or that there is no such endpoint.
 
-use crate::node::{Node, Said, ask, ask_of, ask_with, info, no_hints};
+use crate::node::{CAPS, Node, Part, Said, ask, ask_of, ask_with, info, no_hints};
 use libc::c_int;
 use perusal_fi::api::*;
 
 const NONE: Option<c_int> = Some(-FI_ENODATA);
+
+/// `struct fi_domain_attr` with what versions from 2.0 on have behind it.
+#[repr(C)]
+struct Domain {
+    attr: DomainAttr,
+    appended: [u64; 4],
+}
+
+impl Domain {
+    /// A copy of what the provider has offered.
+    ///
+    /// # Safety
+    ///
+    /// The provider made it.
+    unsafe fn of(offered: &Info) -> Self {
+        // SAFETY: what the provider made has all parts.
+        Self { attr: unsafe { offered.domain_attr.read() }, appended: [0; 4] }
+    }
+}
 
 /// Attributes that may be changed before they are hints.
 type Change = fn(&mut Info, &mut EpAttr, &mut TxAttr, &mut RxAttr, &mut DomainAttr, &mut FabricAttr);
@@ -15,10 +34,10 @@ fn offer(version: u32, change: Change) -> Result<&'static Info, c_int> {
     unsafe {
         let offered = &*ask_with(None, None, 0, &no_hints()).expect("an endpoint");
         let (mut ep, mut tx) = (offered.ep_attr.read(), offered.tx_attr.read());
-        let (mut rx, mut domain) = (offered.rx_attr.read(), offered.domain_attr.read());
+        let (mut rx, mut domain) = (offered.rx_attr.read(), Domain::of(offered));
         let (mut fabric, mut hints) = (offered.fabric_attr.read(), no_hints());
-        change(&mut hints, &mut ep, &mut tx, &mut rx, &mut domain, &mut fabric);
-        (hints.ep_attr, hints.domain_attr) = (&raw mut ep, &raw mut domain);
+        change(&mut hints, &mut ep, &mut tx, &mut rx, &mut domain.attr, &mut fabric);
+        (hints.ep_attr, hints.domain_attr) = (&raw mut ep, (&raw mut domain).cast());
         (hints.tx_attr, hints.rx_attr) = (&raw mut tx, &raw mut rx);
         hints.fabric_attr = &raw mut fabric;
         ask_of(version, None, None, 0, &hints).map(|info| &*info)
@@ -96,6 +115,83 @@ fn a_caller_of_an_old_version_hears_of_the_old_modes_of_registration_alone() {
         unsafe { (*offer.domain_attr).mr_mode }
     };
     assert_eq!((mode(1 << 16 | 4), mode(1 << 16 | 5)), (FI_MR_SCALABLE, 0));
+}
+
+#[test]
+fn formats_of_tags_that_an_mpi_names_come_back_and_masks_do_not_matter() {
+    let format = |change| {
+        // SAFETY: what the provider made has all parts.
+        unsafe { (*offer(2 << 16 | 5, change).expect("an endpoint").ep_attr).mem_tag_format }
+    };
+    assert_eq!(format(|_, ep, _, _, _, _| ep.mem_tag_format = 0), FI_TAG_GENERIC);
+    assert_eq!(format(|_, ep, _, _, _, _| ep.mem_tag_format = 1), 1, "FI_TAG_MPI");
+    assert_eq!(format(|_, ep, _, _, _, _| ep.mem_tag_format = 2), 2, "FI_TAG_CCL");
+    assert_eq!(format(|_, ep, _, _, _, _| ep.mem_tag_format = 0xffff_0000_ffff_0000), FI_TAG_GENERIC);
+}
+
+#[test]
+fn keys_for_authorization_and_groups_of_peers_are_refused_to_those_who_know_them() {
+    for (at, is_refused) in [(0, true), (1, true), (2, false)] {
+        // SAFETY: what the provider made has all parts.
+        let answers = unsafe {
+            let offered = &*ask_with(None, None, 0, &no_hints()).expect("an endpoint");
+            let mut domain = Domain::of(offered);
+            domain.appended[at] = 1;
+            let mut hints = no_hints();
+            hints.domain_attr = (&raw mut domain).cast();
+            [1 << 16 | 17, 2 << 16].map(|version| ask_of(version, None, None, 0, &hints).err())
+        };
+        assert_eq!(answers, [None, if is_refused { NONE } else { None }], "word {at}");
+    }
+}
+
+/// What fi_getinfo answers to hints that name a fabric and a domain, with this mode of registration: which fabric and which domain, and their modes.
+fn objects(fabric: *mut Fid, domain: *mut Fid, mode: i32) -> Result<(*mut Fid, *mut Fid, i32), c_int> {
+    // SAFETY: what the provider made has all parts.
+    unsafe {
+        let offered = &*ask_with(None, None, 0, &no_hints()).expect("an endpoint");
+        let (mut of_fabric, mut of_domain) = (offered.fabric_attr.read(), Domain::of(offered));
+        (of_fabric.fabric, of_domain.attr.domain, of_domain.attr.mr_mode) = (fabric, domain, mode);
+        let mut hints = no_hints();
+        (hints.fabric_attr, hints.domain_attr) = (&raw mut of_fabric, (&raw mut of_domain).cast());
+        let answer = &*ask_with(None, None, 0, &hints)?;
+        let domain = &*answer.domain_attr;
+        Ok(((*answer.fabric_attr).fabric, domain.domain, domain.mr_mode))
+    }
+}
+
+#[test]
+fn an_open_fabric_and_domain_can_be_asked_for_and_are_told() {
+    const KEYS: i32 = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
+    let none = std::ptr::null_mut();
+    let (plain, basic) = (Node::new(), Node::with_mode(KEYS));
+    for (node, mode) in [(&plain, 0), (&basic, KEYS)] {
+        let (fabric, domain) = (node.address(Part::Fabric), node.address(Part::Domain));
+        // Modes that the caller would keep to, and need not, are cleared.
+        assert_eq!(objects(none, domain, KEYS | FI_MR_ALLOCATED), Ok((fabric, domain, mode)));
+        assert_eq!(objects(fabric, domain, KEYS), Ok((fabric, domain, mode)));
+        let found = objects(fabric, none, 0).expect("an endpoint");
+        assert_eq!(found, (fabric, if mode == 0 { domain } else { none }, 0));
+    }
+    let (fabric, domain) = (plain.address(Part::Fabric), plain.address(Part::Domain));
+    assert_eq!(objects(basic.address(Part::Fabric), domain, 0).err(), NONE, "of another fabric");
+    assert_eq!(
+        objects(none, basic.address(Part::Domain), 0).err(),
+        NONE,
+        "modes that the caller does not keep to"
+    );
+    assert_eq!(objects(domain, none, 0).err(), NONE, "no fabric");
+    assert_eq!(objects(none, fabric, 0).err(), NONE, "no domain");
+    // Whoever names none hears of the first ones, which may be another test's.
+    let found = objects(none, none, 0).expect("an endpoint");
+    assert!(!found.0.is_null());
+    let offer = info(CAPS).expect("an endpoint");
+    // SAFETY: what the provider made has all parts.
+    unsafe {
+        assert!(!(*(*offer).fabric_attr).fabric.is_null());
+        // It is opened once more.
+        assert!(Node::open(offer).is_ok());
+    }
 }
 
 #[test]

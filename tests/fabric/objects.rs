@@ -1,6 +1,6 @@
 //! How objects are bound, in which order they are closed, and what address vectors take.
 
-use crate::node::{CAPS, Node, Part, Said, info};
+use crate::node::{CAPS, Node, Part, Said, ask_of, info, no_hints};
 use crate::two;
 use perusal_fi::api::*;
 
@@ -162,4 +162,96 @@ fn a_raw_key_can_be_had_of_any_registration_and_is_the_key() {
         assert_eq!(node.map_raw(&raw), Ok(registered.key));
         assert_eq!(node.map_raw(&raw[1..]), Err(-FI_EINVAL));
     }
+}
+
+/// An endpoint has a queue for the ends of each kind of operation that it was opened for, whatever counts them.
+#[test]
+fn an_endpoint_is_enabled_with_a_queue_for_each_direction_that_it_has() {
+    const EITHER: u64 = FI_SEND | FI_RECV;
+    const SENDS: u64 = FI_TAGGED | FI_SEND;
+    const RECEIVES: u64 = FI_MSG | FI_RECV;
+    const TARGET: u64 = FI_RMA | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    let node = Node::new();
+    for (caps, queue, counter, error) in [
+        (FI_MSG, EITHER, 0, 0),
+        (FI_MSG, FI_SEND, FI_RECV, -FI_ENOCQ),
+        (FI_MSG, FI_RECV, FI_SEND, -FI_ENOCQ),
+        (FI_MSG, 0, EITHER, -FI_ENOCQ),
+        (SENDS, FI_SEND, 0, 0),
+        (SENDS, FI_RECV, 0, -FI_ENOCQ),
+        (RECEIVES, FI_RECV, 0, 0),
+        (RECEIVES, FI_SEND, 0, -FI_ENOCQ),
+        (RECEIVES | FI_RMA | FI_READ, FI_RECV, FI_READ, -FI_ENOCQ),
+        (RECEIVES | FI_RMA | FI_READ, EITHER, 0, 0),
+        (FI_RMA, FI_RECV, 0, -FI_ENOCQ),
+        (FI_RMA, FI_SEND, 0, 0),
+        (TARGET, FI_RECV, 0, 0),
+        (TARGET, 0, FI_REMOTE_WRITE, 0),
+        (TARGET, 0, 0, -FI_ENOCQ),
+    ] {
+        assert_eq!(node.enable_another(caps, queue, counter), error, "{caps:#x} {queue:#x} {counter:#x}");
+    }
+}
+
+#[test]
+fn a_call_takes_as_many_pieces_as_are_offered() {
+    const TOO_MANY: isize = -(FI_EINVAL as isize);
+    let (a, _b, to, _) = two();
+    // SAFETY: what the provider made has all parts.
+    let limit = unsafe { (*(*info(CAPS).expect("an endpoint")).tx_attr).iov_limit };
+    assert_eq!(a.pieces(limit, to), [0; 8]);
+    assert_eq!(a.pieces(limit + 1, to), [TOO_MANY; 8]);
+}
+
+/// What a caller has behind the structure that its version of the interface knows stays as it is.
+#[test]
+fn an_error_is_written_as_long_as_the_caller_knows_it() {
+    const GIVEN: u64 = 0x5555_5555_5555_5555;
+    for (version, known) in
+        [(1 << 16 | 4, 9), (1 << 16 | 5, 10), (1 << 16 | 19, 10), (1 << 16 | 20, 11), (2 << 16, 11)]
+    {
+        let offer = ask_of(version, None, None, 0, &no_hints()).expect("an endpoint");
+        let node = Node::open(offer).expect("an endpoint");
+        for given in [GIVEN, 0] {
+            let mut room = [0; 8];
+            node.receive(&mut room, FI_ADDR_UNSPEC, 5, 0, 7);
+            node.cancel(7);
+            let said = node.read_error(given);
+            assert_eq!((said[0], said[7] as u32), (7, FI_ECANCELED as u32));
+            // Room for more data is the caller's from 1.5 on, if there is any.
+            assert_eq!(said[8], if known > 9 { given } else { 0 });
+            assert!(known < 10 || said[9] == 0, "there is no more data");
+            assert!(known < 11 || said[10] == FI_ADDR_NOTAVAIL);
+            assert!(said[known..].iter().all(|&word| word == given), "{version:#x}: {said:x?}");
+        }
+    }
+}
+
+#[test]
+fn a_domain_takes_an_event_queue_to_which_nothing_is_reported() {
+    const FI_REG_MR: u64 = 1 << 59;
+    let node = Node::new();
+    let events = node.event_queue();
+    assert_eq!(node.bind_domain(&events, FI_REG_MR), -FI_EBADFLAGS);
+    assert_eq!((node.bind_domain(&events, 0), events.try_close()), (0, BUSY));
+    assert_eq!(node.bind_domain(&node.counter(), 0), -FI_EINVAL);
+}
+
+#[test]
+fn the_descriptor_of_an_event_queue_is_readable_while_there_are_events() {
+    let node = Node::new();
+    let (events, fd) = node.event_queue_to_poll();
+    let readable = || {
+        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry; the call does not wait.
+        unsafe { libc::poll(&raw mut poll, 1, 0) == 1 }
+    };
+    assert!(!readable() && node.may_wait_for(&events));
+    assert_eq!((events.write_event(5, &[1; 3]), events.write_event(6, &[])), (3, 0));
+    assert!(readable() && !node.may_wait_for(&events));
+    assert_eq!((events.read_event(FI_PEEK), events.read_event(0)), (Ok((5, 3)), Ok((5, 3))));
+    assert!(readable());
+    assert_eq!(events.read_event(0), Ok((6, 0)));
+    assert!(!readable() && node.may_wait_for(&events));
+    assert_eq!(events.read_event(0), Err(-(FI_EAGAIN as isize)));
 }

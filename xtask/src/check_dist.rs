@@ -1,7 +1,10 @@
 //! Is a distribution what it should be? Each check is one line; the last is in the form of cargo's test runner.
 
 use crate::dist::PACKAGES;
-use crate::shell::{Result, attempt, command, distribution, empty, files, output, root, tail, target, write};
+use crate::shell::{
+    Result, attempt, cargo, command, distribution, empty, files, folder, output, read, root, tail, target,
+    write,
+};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -186,6 +189,30 @@ impl Check {
             compiler.arg("-L").arg(&library).arg(format!("-Wl,-rpath,{}", library.display()));
             it.builds(&mut compiler, &["-lperusal-fi"], "1000 rounds; the other one has left: 1")
         });
+        self.that(
+            "and so does a Rust program in a package of its own, by the dependency that its page names",
+            |it| {
+                let page = read(root().join("docs/embedding.md"))?;
+                let line = page.split('`').find(|code| code.starts_with("perusal-fabric = "));
+                let line = line.ok_or("docs/embedding.md names none")?;
+                let line = line.replace("path/of/perusal", &root().display().to_string());
+                let package = empty(it.work.join("package"))?;
+                let text = format!(
+                    "[package]\nname = \"own\"\nedition = \"2024\"\n[workspace]\n[dependencies]\n{line}\n"
+                );
+                write(package.join("Cargo.toml"), text)?;
+                // The versions that are here already: nothing is fetched.
+                write(package.join("Cargo.lock"), read(root().join("Cargo.lock"))?)?;
+                write(
+                    folder(package.join("src"))?.join("main.rs"),
+                    read(root().join("examples/transport/farm.rs"))?,
+                )?;
+                let mut run = cargo(["run", "--quiet", "--offline"]);
+                // What it has built stays for the next time.
+                run.current_dir(&package).env("CARGO_TARGET_DIR", target().join("own-package"));
+                expect(&Self::must(&mut run)?, "200 results, all right: true; one worker was killed")
+            },
+        );
     }
 
     fn programs(&mut self) {

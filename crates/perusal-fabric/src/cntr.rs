@@ -42,9 +42,11 @@ pub unsafe extern "C" fn open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: caller rule 3: null or a valid structure.
-    let (events, wait) = unsafe { attr.as_ref() }.map_or((0, 0), |attr| (attr.events, attr.wait_obj));
-    // Operations are counted (FI_CNTR_EVENTS_COMP), not bytes.
-    if events != 0 || ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait) {
+    let (events, wait, flags) =
+        unsafe { attr.as_ref() }.map_or((0, 0, 0), |attr| (attr.events, attr.wait_obj, attr.flags));
+    // Operations are counted (FI_CNTR_EVENTS_COMP), not bytes; a flag (FI_PEER) would have them counted elsewhere.
+    if events != 0 || flags != 0 || ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait)
+    {
         return -FI_ENOSYS;
     }
     let counter = Rc::new(Counter::new(wait));

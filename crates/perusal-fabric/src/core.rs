@@ -3,6 +3,7 @@
 use crate::address::Address;
 use crate::api::*;
 use crate::direct::{self, Direct};
+use crate::directory::Directory;
 use crate::key::TagPattern;
 use crate::name::Name;
 use crate::operation::{Arriving, Body, Message, Receive, Reports, Send, Sending, There, Unexpected};
@@ -14,7 +15,7 @@ use crate::wire;
 use libc::c_void;
 use perusal::internals::matching::{PostedQueue, UnexpectedQueue};
 use perusal::internals::ring::Header;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// Largest message in bytes that is sent as one record, and that fi_inject takes.
@@ -35,8 +36,8 @@ pub struct Core {
     pub reports: Reports,
     /// Whether receives look at the sender that they name (FI_DIRECTED_RECV).
     pub directed: bool,
-    /// Numbers of peers by fi_addr_t; u32::MAX where not known yet.
-    pub(crate) by_fi_addr: Vec<u32>,
+    /// Numbers of peers by fi_addr_t.
+    directory: Directory,
     pub(crate) posted: PostedQueue<u32, TagPattern>,
     pub(crate) unexpected: UnexpectedQueue<Unexpected, TagPattern>,
     pub(crate) posted_plain: VecDeque<u32>,
@@ -63,7 +64,7 @@ impl Core {
             peers: Peers::new(address),
             reports: Reports::default(),
             directed: false,
-            by_fi_addr: Vec::new(),
+            directory: Directory::default(),
             posted: PostedQueue::new(),
             unexpected: UnexpectedQueue::new(),
             posted_plain: VecDeque::new(),
@@ -83,25 +84,14 @@ impl Core {
     /// The address vector says that `fi_addr` is the endpoint with this name.
     pub fn introduce(&mut self, fi_addr: u64, name: impl Into<Name>) {
         let number = self.peers.named(name.into());
-        let at = fi_addr as usize;
-        if self.by_fi_addr.len() <= at {
-            self.by_fi_addr.resize(at + 1, u32::MAX);
-        }
-        self.by_fi_addr[at] = number;
-        let peer = &mut self.peers.all[number as usize];
-        if peer.fi_addr == FI_ADDR_NOTAVAIL {
-            peer.fi_addr = fi_addr;
-        }
+        self.directory.insert(fi_addr, number);
+        self.peers.all[number as usize].add_number(fi_addr);
     }
 
     /// The address vector does not have `fi_addr` any more.
     pub fn forget(&mut self, fi_addr: u64) {
-        let Some(number) = self.by_fi_addr.get_mut(fi_addr as usize) else { return };
-        let number = std::mem::replace(number, u32::MAX);
-        if let Some(peer) = self.peers.all.get_mut(number as usize) {
-            // The endpoint may have been inserted more than once.
-            let left = self.by_fi_addr.iter().position(|&other| other == number);
-            peer.fi_addr = left.map_or(FI_ADDR_NOTAVAIL, |at| at as u64);
+        if let Some(number) = self.directory.remove(fi_addr) {
+            self.peers.all[number as usize].remove_number(fi_addr);
         }
     }
 
@@ -117,6 +107,21 @@ impl Core {
         Ok(())
     }
 
+    /// Forgets peers that the address vector does not have, with which no ring is shared, and with whom nothing is under way. Returns their numbers,
+    /// which the next ones get.
+    pub fn forget_strangers(&mut self) -> BTreeSet<u32> {
+        let mut strangers: BTreeSet<u32> =
+            (0..self.peers.all.len() as u32).filter(|&peer| self.peers.is_stranger(peer)).collect();
+        if !strangers.is_empty() {
+            let named = self.receives.iter().filter_map(|one| one.1.pattern.peer);
+            let arriving = self.arriving.iter().map(|one| one.1.peer);
+            let sent_to = self.sends.iter().map(|one| one.1.peer);
+            named.chain(arriving).chain(sent_to).for_each(|peer| _ = strangers.remove(&peer));
+            strangers.retain(|&peer| self.peers.forget(peer));
+        }
+        strangers
+    }
+
     /// Whether the endpoint behind `fi_addr` is closed, or its process has ended, or nobody knows of it.
     pub fn has_left(&mut self, fi_addr: u64) -> bool {
         self.peer_of(fi_addr).is_none_or(|peer| self.peers.all[peer as usize].has_ended())
@@ -124,7 +129,7 @@ impl Core {
 
     #[inline(always)]
     pub(crate) fn peer_of(&self, fi_addr: u64) -> Option<u32> {
-        self.by_fi_addr.get(fi_addr as usize).copied().filter(|&peer| peer != u32::MAX)
+        self.directory.get(fi_addr)
     }
 
     /// The pattern of a receive.

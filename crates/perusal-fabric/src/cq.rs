@@ -42,15 +42,22 @@ pub unsafe extern "C" fn open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: caller rule 3: null or a valid structure.
-    let (format, wait) = unsafe { attr.as_ref() }.map_or((0, 0), |attr| (attr.format, attr.wait_obj));
+    let (format, wait, flags) =
+        unsafe { attr.as_ref() }.map_or((0, 0, 0), |attr| (attr.format, attr.wait_obj, attr.flags));
     if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait) {
         return -FI_ENOSYS;
     }
     if format > FI_CQ_FORMAT_TAGGED {
         return -FI_EINVAL;
     }
+    // FI_AFFINITY is a hint; FI_PEER would have another provider's queue take the completions.
+    if flags & !FI_AFFINITY != 0 {
+        return -FI_ENOSYS;
+    }
     let format = if format == FI_CQ_FORMAT_UNSPEC { FI_CQ_FORMAT_CONTEXT } else { format };
-    let queue = Rc::new(Queue::new(format, wait));
+    // SAFETY: caller rule 1: a domain of ours.
+    let version = unsafe { with(domain, |domain: &Domain| domain.value.version) };
+    let queue = Rc::new(Queue::new(format, wait, version));
     if let (FI_WAIT_FD, Err(error)) = (wait, queue.make_waker()) {
         return -error;
     }
@@ -160,6 +167,10 @@ unsafe extern "C" fn signal(cq: *mut Fid) -> c_int {
     0
 }
 
+/// Versions of the interface in which `struct fi_cq_err_entry` has become longer: what a caller of an older one has behind it is left alone.
+const ERR_DATA_SIZE: u32 = 1 << 16 | 5;
+const SRC_ADDR: u32 = 1 << 16 | 20;
+
 unsafe extern "C" fn readerr(cq: *mut Fid, out: *mut CqErrEntry, _: u64) -> isize {
     let readerr = |cq: &Cq| {
         let mut done = cq.value.done.borrow_mut();
@@ -168,22 +179,29 @@ unsafe extern "C" fn readerr(cq: *mut Fid, out: *mut CqErrEntry, _: u64) -> isiz
         };
         done.pop_front();
         let entry = front.entry;
-        // SAFETY: caller rule 3: room for the entry. What there was of room for more data is left alone.
+        let version = cq.value.version;
+        // SAFETY: caller rule 3: room for the entry as the caller's version has it. There is no more data: a buffer of the caller's stays as it is, and else
+        // there is none.
         unsafe {
-            let (err_data, err_data_size) = ((*out).err_data, 0);
-            *out = CqErrEntry {
-                context: entry.context,
-                flags: entry.flags,
-                len: entry.len,
-                buf: entry.buf,
-                data: entry.data,
-                tag: entry.tag,
-                olen: front.overflow,
-                err: front.error,
-                prov_errno: front.error,
-                err_data,
-                err_data_size,
-            };
+            let has_buffer = version >= ERR_DATA_SIZE && (*out).err_data_size > 0;
+            (*out).context = entry.context;
+            (*out).flags = entry.flags;
+            (*out).len = entry.len;
+            (*out).buf = entry.buf;
+            (*out).data = entry.data;
+            (*out).tag = entry.tag;
+            (*out).olen = front.overflow;
+            (*out).err = front.error;
+            (*out).prov_errno = front.error;
+            if !has_buffer {
+                (*out).err_data = std::ptr::null_mut();
+            }
+            if version >= ERR_DATA_SIZE {
+                (*out).err_data_size = 0;
+            }
+            if version >= SRC_ADDR {
+                (*out).src_addr = FI_ADDR_NOTAVAIL;
+            }
         }
         1
     };

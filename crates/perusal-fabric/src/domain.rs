@@ -1,24 +1,27 @@
-//! Fabric, domain and event queue: what stands above and beside endpoints.
+//! Fabric and domain: what stands above endpoints.
 
 use crate::api::*;
 use crate::endpoint::Endpoint;
+use crate::eq::{self, Eq};
 use crate::lock::Lock;
 use crate::object::{Object, Tables, Ties, close, give, table, with};
+use crate::opened::{Modes, Opened};
 use crate::region::Regions;
 use crate::{av, cntr, cq, ep, mr, rma, wait};
 use libc::{c_int, c_void};
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 
 type FabricHead = (*const c_void, u32);
-type Fabric = Object<FabricHead, ()>;
+/// A fabric.
+pub type Fabric = Object<FabricHead, Opened>;
 
-static FABRIC_FID: FidOps = FidOps::new([close::<FabricHead, ()> as *const (), NONE, NONE, NONE, NONE, NONE]);
+static FABRIC_FID: FidOps =
+    FidOps::new([close::<FabricHead, Opened> as *const (), NONE, NONE, NONE, NONE, NONE]);
 static FABRIC: Table<6> = Table::new([
     domain as *const (),
     NONE,
-    eq_open as *const (),
+    eq::open as *const (),
     NONE,
     wait::trywait as *const (),
     domain2 as *const (),
@@ -33,8 +36,14 @@ pub unsafe extern "C" fn fabric(attr: *mut FabricAttr, out: *mut *mut Fid, conte
     // SAFETY: caller rule 3: a valid structure.
     let version = unsafe { (*attr).api_version };
     let head = (table(&FABRIC), version);
-    // SAFETY: caller rule 3: a place for the object.
-    unsafe { give(FI_CLASS_FABRIC, &FABRIC_FID, head, Ties::default(), (), context, out) }
+    let opened = Opened::new();
+    let number = opened.number();
+    // SAFETY: caller rule 3: a place for the object, which is there then.
+    unsafe {
+        give(FI_CLASS_FABRIC, &FABRIC_FID, head, Ties::default(), opened, context, out);
+        Opened::tell_fabric(number, *out, version);
+    }
+    0
 }
 
 type DomainHead = Tables<2>;
@@ -42,13 +51,21 @@ type DomainHead = Tables<2>;
 pub type Domain = Object<DomainHead, Rc<Shared>>;
 
 /// What the objects of a domain share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Shared {
     pub regions: Rc<Regions>,
     endpoints: RefCell<Vec<Weak<RefCell<Endpoint>>>>,
+    /// The version of the interface that the caller knows.
+    pub version: u32,
+    opened: Opened,
 }
 
 impl Shared {
+    /// What the objects of a domain share whose caller knows this version of the interface.
+    fn new(regions: Regions, version: u32) -> Self {
+        Self { regions: Rc::new(regions), endpoints: RefCell::default(), version, opened: Opened::new() }
+    }
+
     /// Has an endpoint serve accesses to the domain's regions.
     pub fn add(&self, endpoint: &Rc<RefCell<Endpoint>>) {
         endpoint.borrow_mut().serve(&self.regions);
@@ -67,7 +84,7 @@ impl Shared {
 
 static DOMAIN_FID: FidOps = FidOps::new([
     close::<DomainHead, Rc<Shared>> as *const (),
-    NONE,
+    bind as *const (),
     mr::control_keys as *const (),
     NONE,
     NONE,
@@ -93,19 +110,40 @@ unsafe extern "C" fn domain(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: caller rule 3: a valid structure.
-    let attr = unsafe { (*info).domain_attr.as_ref() };
-    let threading = attr.map_or(FI_THREAD_SAFE, |attr| attr.threading);
-    let mode = attr.map_or(0, |attr| attr.mr_mode);
-    let asks = |bit| mode == FI_MR_BASIC || mode & bit != 0;
-    let regions = Rc::new(Regions::new(asks(FI_MR_VIRT_ADDR), asks(FI_MR_PROV_KEY)));
-    let shared = Rc::new(Shared { regions, endpoints: RefCell::default() });
+    let modes = Modes::of(unsafe { (*info).domain_attr.as_ref() });
+    let asks = |bit| modes.registration & bit != 0;
+    let regions = Regions::new(asks(FI_MR_VIRT_ADDR), asks(FI_MR_PROV_KEY));
+    // SAFETY: caller rule 1: a fabric of ours.
+    let (version, uses) = unsafe {
+        let fabric = &*fabric.cast::<Fabric>();
+        (fabric.head.1, vec![fabric.users.clone()])
+    };
+    let shared = Rc::new(Shared::new(regions, version));
+    let number = shared.opened.number();
     let head = [table(&DOMAIN), table(&mr::TABLE)];
-    // SAFETY: caller rule 1: a fabric of ours; caller rule 3: a place for the object.
+    let ties = Ties::of(Lock::new(!modes.one_thread), uses);
+    // SAFETY: caller rule 3: a place for the object, which is there then.
     unsafe {
-        let uses = vec![(*fabric.cast::<Fabric>()).users.clone()];
-        let ties = Ties::of(Lock::new(threading != FI_THREAD_DOMAIN), uses);
-        give(FI_CLASS_DOMAIN, &DOMAIN_FID, head, ties, shared, context, out)
+        give(FI_CLASS_DOMAIN, &DOMAIN_FID, head, ties, shared, context, out);
+        Opened::tell_domain(number, *out, fabric, version, modes);
     }
+    0
+}
+
+/// `bind` of a domain with an event queue, to which nothing is reported: registrations are complete when their call returns, so that a flag that has
+/// them report (FI_REG_MR) is refused.
+unsafe extern "C" fn bind(domain: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
+    // SAFETY: caller rule 1: an object.
+    let class = unsafe { (*other).class };
+    if class != FI_CLASS_EQ {
+        return -FI_EINVAL;
+    }
+    if flags != 0 {
+        return -FI_EBADFLAGS;
+    }
+    // SAFETY: caller rule 1: a domain of ours; its class says that the other object is an event queue of ours.
+    unsafe { with(domain, |domain: &Domain| domain.uses(&(*other.cast::<Eq>()).users)) };
+    0
 }
 
 unsafe extern "C" fn domain2(
@@ -136,105 +174,6 @@ unsafe extern "C" fn endpoint2(
     unsafe { ep::open(domain, info, out, context) }
 }
 
-// Event queues. Nothing here reports to one: callers may write to it and read that back.
-
-/// An event and its bytes.
-type Events = RefCell<VecDeque<(u32, Box<[u8]>)>>;
-/// An event queue.
-pub type Eq = Object<Tables<1>, Events>;
-
-static EQ_FID: FidOps = FidOps::new([close::<Tables<1>, Events> as *const (), NONE, NONE, NONE, NONE, NONE]);
-static EQ: Table<5> = Table::new([
-    eq_read as *const (),
-    eq_readerr as *const (),
-    eq_write as *const (),
-    eq_sread as *const (),
-    cq::strerror as *const (),
-]);
-
-/// The beginning of `struct fi_eq_attr`.
-#[repr(C)]
-#[derive(Debug)]
-struct EqAttr {
-    size: usize,
-    flags: u64,
-    wait_obj: u32,
-}
-
-unsafe extern "C" fn eq_open(
-    fabric: *mut Fid,
-    attr: *const EqAttr,
-    out: *mut *mut Fid,
-    context: *mut c_void,
-) -> c_int {
-    // SAFETY: caller rule 3: null or a valid structure.
-    let wait = unsafe { attr.as_ref() }.map_or(FI_WAIT_NONE, |attr| attr.wait_obj);
-    if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD].contains(&wait) {
-        return -FI_ENOSYS;
-    }
-    // SAFETY: caller rule 1: a fabric of ours; caller rule 3: a place for the object.
-    unsafe {
-        let uses = vec![(*fabric.cast::<Fabric>()).users.clone()];
-        // Threads may write and read at once.
-        let ties = Ties::of(Lock::new(true), uses);
-        give(FI_CLASS_EQ, &EQ_FID, [table(&EQ)], ties, Events::default(), context, out)
-    }
-}
-
-unsafe extern "C" fn eq_read(eq: *mut Fid, event: *mut u32, buf: *mut u8, len: usize, flags: u64) -> isize {
-    let read = |eq: &Eq| {
-        let mut events = eq.value.borrow_mut();
-        let Some((number, bytes)) = events.front() else { return -(FI_EAGAIN as isize) };
-        if bytes.len() > len {
-            return -(FI_ETOOSMALL as isize);
-        }
-        let read = bytes.len();
-        // SAFETY: caller rule 3: `len` bytes and a place for the event.
-        unsafe {
-            *event = *number;
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), buf, read);
-        }
-        if flags & FI_PEEK == 0 {
-            events.pop_front();
-        }
-        read as isize
-    };
-    // SAFETY: caller rule 1: an event queue of ours.
-    unsafe { with(eq, read) }
-}
-
-unsafe extern "C" fn eq_sread(
-    eq: *mut Fid,
-    event: *mut u32,
-    buf: *mut u8,
-    len: usize,
-    timeout: c_int,
-    flags: u64,
-) -> isize {
-    let start = std::time::Instant::now();
-    loop {
-        // SAFETY: caller rule 1: an event queue of ours; caller rule 3: `len` bytes and a place for the event.
-        let read = unsafe { eq_read(eq, event, buf, len, flags) };
-        if read != -(FI_EAGAIN as isize) || (timeout >= 0 && start.elapsed().as_millis() >= timeout as u128) {
-            return read;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-}
-
-unsafe extern "C" fn eq_readerr(_: *mut Fid, _: *mut c_void, _: u64) -> isize {
-    -(FI_EAGAIN as isize)
-}
-
-unsafe extern "C" fn eq_write(eq: *mut Fid, event: u32, buf: *const u8, len: usize, _: u64) -> isize {
-    // SAFETY: caller rule 3: `len` bytes; of none, perhaps no address.
-    let bytes = if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(buf, len) } };
-    let bytes: Box<[u8]> = bytes.into();
-    // SAFETY: caller rule 1: an event queue of ours.
-    unsafe { with(eq, |eq: &Eq| eq.value.borrow_mut().push_back((event, bytes))) };
-    len as isize
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,7 +182,8 @@ mod tests {
 
     #[test]
     fn an_endpoint_makes_progress_for_the_counters_of_regions_that_were_there_before() {
-        let (shared, counter) = (Shared::default(), Rc::new(Counter::default()));
+        let shared = Shared::new(Regions::default(), 2 << 16);
+        let counter = Rc::new(Counter::default());
         let region = shared.regions.add(1, FI_REMOTE_WRITE, Box::new([(0, 0)])).expect("a free key");
         region.counters.borrow_mut().push((FI_REMOTE_WRITE, Rc::clone(&counter)));
         let endpoint = Rc::new(RefCell::new(Endpoint::new().expect("an endpoint")));

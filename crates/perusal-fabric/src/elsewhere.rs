@@ -47,6 +47,11 @@ impl Turns {
     pub(crate) fn come_next(&mut self) {
         self.left = 0;
     }
+
+    /// These peers are not known any more.
+    pub(crate) fn forget(&mut self, peers: &BTreeSet<u32>) {
+        self.ended.retain(|peer, _| !peers.contains(peer));
+    }
 }
 
 impl Endpoint {

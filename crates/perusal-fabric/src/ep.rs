@@ -5,8 +5,9 @@ use crate::av::Av;
 use crate::cntr::Cntr;
 use crate::core::EAGER_LIMIT;
 use crate::cq::Cq;
-use crate::domain::{Domain, Eq};
+use crate::domain::Domain;
 use crate::endpoint::Endpoint;
+use crate::eq::Eq;
 use crate::info::{IOV_LIMIT, RX_FLAGS, TX_FLAGS};
 use crate::object::{Object, Tables, close, give, locked, table, with};
 use crate::operation::{Receive, Send, Several};
@@ -29,6 +30,8 @@ pub struct Bindings {
     select_receives: Cell<bool>,
     has_addresses: Cell<bool>,
     enabled: Cell<bool>,
+    /// Whether its operations end in a queue for sends, and in one for receives.
+    needs: (bool, bool),
 }
 
 /// An endpoint.
@@ -111,6 +114,7 @@ pub unsafe extern "C" fn open(
         select_receives: Cell::new(false),
         has_addresses: Cell::new(false),
         enabled: Cell::new(false),
+        needs: (starts(caps), caps & (FI_MSG | FI_TAGGED) != 0 && caps & FI_RECV != 0),
     };
     // Nothing but what was asked for (fi_getinfo(3)).
     let asked = |which, table| if caps & which != 0 { table } else { self::table(&NOTHING) };
@@ -131,6 +135,12 @@ pub unsafe extern "C" fn open(
         });
         give(FI_CLASS_EP, &FID, head, ties, bindings, context, out)
     }
+}
+
+/// Whether an endpoint with these capabilities sends messages or begins accesses.
+fn starts(caps: u64) -> bool {
+    let sends = caps & (FI_MSG | FI_TAGGED) != 0 && caps & FI_SEND != 0;
+    sends || caps & (FI_RMA | FI_ATOMIC) != 0 && caps & (FI_READ | FI_WRITE) != 0
 }
 
 /// Flags of a queue or a counter that name operations; FI_TRANSMIT is FI_SEND.
@@ -260,11 +270,15 @@ fn enable(ep: &Ep) -> Result<(), c_int> {
     if !ep.value.has_addresses.get() {
         return Err(FI_ENOAV);
     }
-    let sends = reports.send_queue.is_some()
-        || !reports.send_counters.is_empty()
-        || !reports.access_counters.is_empty();
-    let receives = reports.receive_queue.is_some() || !reports.receive_counters.is_empty();
-    if !sends && !receives {
+    // Also an operation that wants no completion may fail: there is a queue for its error, whatever counts it (fi_endpoint(3)).
+    let (sends, receives) = ep.value.needs;
+    let has = (reports.send_queue.is_some(), reports.receive_queue.is_some());
+    if sends && !has.0 || receives && !has.1 {
+        return Err(FI_ENOCQ);
+    }
+    // Peers access memory only while somebody has the endpoint make progress.
+    let counts = [&reports.send_counters, &reports.receive_counters].iter().any(|all| !all.is_empty());
+    if !has.0 && !has.1 && !counts && reports.access_counters.is_empty() {
         return Err(FI_ENOCQ);
     }
     ep.value.enabled.set(true);
@@ -465,12 +479,14 @@ mod functions {
     use super::*;
     type P = *const c_void;
     type C = *mut c_void;
+    const INVALID: isize = -(FI_EINVAL as isize);
 
     pub unsafe extern "C" fn recv(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, context: C) -> isize {
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
         unsafe { receive_from(ep, Spans::one(buf, len), From { address, tag: None, context, flags: None }) }
     }
     pub unsafe extern "C" fn recvv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, context: C) -> isize {
+        if count > IOV_LIMIT { return INVALID; }
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { receive_from(ep, Spans::of(iov, count), From { address, tag: None, context, flags: None }) }
     }
@@ -478,7 +494,7 @@ mod functions {
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let msg = &*msg;
-            if msg.iov_count > IOV_LIMIT { return -(FI_EINVAL as isize); }
+            if msg.iov_count > IOV_LIMIT { return INVALID; }
             receive_from(ep, Spans::of(msg.iov, msg.iov_count), From { address: msg.addr, tag: None, context: msg.context, flags: Some(flags) })
         }
     }
@@ -487,6 +503,7 @@ mod functions {
         unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: None, context, flags: None, silent: false }) }
     }
     pub unsafe extern "C" fn sendv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, context: C) -> isize {
+        if count > IOV_LIMIT { return INVALID; }
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { send_to(ep, Spans::of(iov, count), To { address, tag: None, data: None, context, flags: None, silent: false }) }
     }
@@ -494,7 +511,7 @@ mod functions {
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let msg = &*msg;
-            if msg.iov_count > IOV_LIMIT { return -(FI_EINVAL as isize); }
+            if msg.iov_count > IOV_LIMIT { return INVALID; }
             let data = (flags & FI_REMOTE_CQ_DATA != 0).then_some(msg.data);
             send_to(ep, Spans::of(msg.iov, msg.iov_count), To { address: msg.addr, tag: None, data, context: msg.context, flags: Some(flags), silent: false })
         }
@@ -516,6 +533,7 @@ mod functions {
         unsafe { receive_from(ep, Spans::one(buf, len), From { address, tag: Some((tag, ignore)), context, flags: None }) }
     }
     pub unsafe extern "C" fn trecvv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, tag: u64, ignore: u64, context: C) -> isize {
+        if count > IOV_LIMIT { return INVALID; }
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { receive_from(ep, Spans::of(iov, count), From { address, tag: Some((tag, ignore)), context, flags: None }) }
     }
@@ -523,7 +541,7 @@ mod functions {
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let msg = &*msg;
-            if msg.iov_count > IOV_LIMIT { return -(FI_EINVAL as isize); }
+            if msg.iov_count > IOV_LIMIT { return INVALID; }
             receive_from(ep, Spans::of(msg.iov, msg.iov_count), From { address: msg.addr, tag: Some((msg.tag, msg.ignore)), context: msg.context, flags: Some(flags) })
         }
     }
@@ -532,6 +550,7 @@ mod functions {
         unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: None, context, flags: None, silent: false }) }
     }
     pub unsafe extern "C" fn tsendv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, tag: u64, context: C) -> isize {
+        if count > IOV_LIMIT { return INVALID; }
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { send_to(ep, Spans::of(iov, count), To { address, tag: Some(tag), data: None, context, flags: None, silent: false }) }
     }
@@ -539,7 +558,7 @@ mod functions {
         // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let msg = &*msg;
-            if msg.iov_count > IOV_LIMIT { return -(FI_EINVAL as isize); }
+            if msg.iov_count > IOV_LIMIT { return INVALID; }
             let data = (flags & FI_REMOTE_CQ_DATA != 0).then_some(msg.data);
             send_to(ep, Spans::of(msg.iov, msg.iov_count), To { address: msg.addr, tag: Some(msg.tag), data, context: msg.context, flags: Some(flags), silent: false })
         }

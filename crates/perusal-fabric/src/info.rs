@@ -4,6 +4,7 @@ use crate::access::RMA_IOV_LIMIT;
 use crate::api::*;
 use crate::core::EAGER_LIMIT;
 use crate::name::Name;
+use crate::opened::{self, Asked, Found};
 use crate::service::{self, Service};
 use libc::{c_char, c_int, c_void};
 use std::ffi::CStr;
@@ -50,6 +51,24 @@ const MESSAGE_LIMIT: usize = isize::MAX as usize;
 const PROTOCOL_VERSION: u32 = 1;
 /// The version of the interface that brought modes of registration beyond the two old ones: 1.5.
 const MODES: u32 = 1 << 16 | 5;
+/// The version that has appended [`Appended`]: 2.0.
+const GROUPS: u32 = 2 << 16;
+
+/// `struct fi_domain_attr` as it is since 2.0.
+#[repr(C)]
+struct Appended {
+    _before: DomainAttr,
+    max_ep_auth_key: usize,
+    max_group_id: u32,
+}
+
+impl Appended {
+    /// Whether neither keys for authorization nor groups of peers are asked for.
+    fn is_empty(&self) -> bool {
+        self.max_ep_auth_key == 0 && self.max_group_id == 0
+    }
+}
+
 /// Orders are kept among accesses, of at most [`EAGER_LIMIT`] bytes, and among messages.
 const ORDERS: u64 =
     FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_ACCESSES;
@@ -62,6 +81,48 @@ fn mr_mode(hinted: i32, version: u32) -> i32 {
         _ if version < MODES => FI_MR_SCALABLE,
         _ => 0,
     }
+}
+
+/// The same, of a domain that is open and wants these.
+fn mr_mode_of(registration: i32, hinted: i32, version: u32) -> i32 {
+    match registration {
+        0 => mr_mode(hinted, version),
+        _ if hinted == FI_MR_BASIC || version < MODES => FI_MR_BASIC,
+        _ => registration,
+    }
+}
+
+/// The open fabric and domain that the caller can go on with. `None` if it asks for others.
+///
+/// # Safety
+///
+/// `hints` is a valid `struct fi_info`, or null.
+unsafe fn opened(hints: *const Info, version: u32) -> Option<Found> {
+    // SAFETY: pointers of a valid `struct fi_info` are null or valid, as the caller promises.
+    let (fabric, domain) = unsafe {
+        let hints = hints.as_ref();
+        (
+            hints.and_then(|hints| hints.fabric_attr.as_ref()),
+            hints.and_then(|hints| hints.domain_attr.as_ref()),
+        )
+    };
+    let hinted = domain.map_or(0, |domain| domain.mr_mode);
+    let none = std::ptr::null_mut();
+    // A domain's own mode of threads suits a caller that names the domain and no mode.
+    let threading = domain.map_or(FI_THREAD_UNSPEC, |domain| domain.threading);
+    let names_domain = domain.is_some_and(|domain| !domain.domain.is_null());
+    opened::find(&Asked {
+        fabric: fabric.map_or(none, |fabric| fabric.fabric),
+        domain: domain.map_or(none, |domain| domain.domain),
+        version,
+        one_thread: threading == FI_THREAD_DOMAIN || threading == FI_THREAD_UNSPEC && names_domain,
+        allows: if version < MODES && hinted == 0 {
+            FI_MR_VIRT_ADDR | FI_MR_PROV_KEY
+        } else {
+            opened::registration(hinted)
+        },
+        offered: opened::registration(mr_mode(hinted, version)),
+    })
 }
 
 /// Memory that fi_freeinfo gives back, zeroed, with room behind it for what later versions of a structure append.
@@ -87,7 +148,7 @@ fn offered() -> u64 {
 /// # Safety
 ///
 /// `hints` is a valid `struct fi_info`.
-unsafe fn meets(hints: &Info) -> bool {
+unsafe fn meets(hints: &Info, version: u32) -> bool {
     let offered = offered();
     let mut meets = hints.caps & !offered == 0 && [0, FI_ADDR_STR].contains(&hints.addr_format);
     // SAFETY: pointers of a valid `struct fi_info` are null or valid.
@@ -120,6 +181,8 @@ unsafe fn meets(hints: &Info) -> bool {
         meets &= domain.max_ep_stx_ctx == 0 && domain.max_ep_srx_ctx == 0;
         meets &= domain.mr_iov_limit <= crate::mr::IOV_LIMIT && domain.auth_key_size == 0;
         meets &= domain.caps & !(offered & COMMUNICATION) == 0;
+        // SAFETY: a valid structure, which has these since this version.
+        meets &= version < GROUPS || unsafe { (*(&raw const *domain).cast::<Appended>()).is_empty() };
         // SAFETY: a name in a valid structure is null or a C string.
         meets &= unsafe { name_is(domain.name, c"perusal") };
     }
@@ -277,7 +340,10 @@ fn rx_attr(caps: u64, asked: Option<&RxAttr>) -> RxAttr {
     }
 }
 
-fn ep_attr() -> EpAttr {
+fn ep_attr(asked: Option<&EpAttr>) -> EpAttr {
+    // Tags and masks may be any: a caller whose tags have the fields of an MPI or of a library of collectives hears just that.
+    let format = asked.map_or(0, |ep| ep.mem_tag_format);
+    let is_named = (1..FI_TAG_MAX_FORMAT).contains(&format);
     EpAttr {
         kind: FI_EP_RDM,
         protocol: PROTOCOL,
@@ -287,7 +353,7 @@ fn ep_attr() -> EpAttr {
         max_order_raw_size: EAGER_LIMIT,
         max_order_war_size: EAGER_LIMIT,
         max_order_waw_size: EAGER_LIMIT,
-        mem_tag_format: 0xAAAA_AAAA_AAAA_AAAA,
+        mem_tag_format: if is_named { format } else { FI_TAG_GENERIC },
         tx_ctx_cnt: 1,
         rx_ctx_cnt: 1,
         auth_key_size: 0,
@@ -295,19 +361,22 @@ fn ep_attr() -> EpAttr {
     }
 }
 
-fn domain_attr(asked: Option<&DomainAttr>, version: u32, name: *mut c_char) -> DomainAttr {
+fn domain_attr(asked: Option<&DomainAttr>, opened: &Found, version: u32, name: *mut c_char) -> DomainAttr {
     // A value that is asked for, or else ours; there can be as many objects as anybody asks for.
     let or = |value: fn(&DomainAttr) -> u32, own| asked.map(value).filter(|&value| value != 0).unwrap_or(own);
     let at_least = |count: fn(&DomainAttr) -> usize, own: usize| asked.map_or(own, count).max(own);
+    let hinted = asked.map_or(0, |one| one.mr_mode);
+    let own_threading =
+        if opened.modes.is_some_and(|modes| modes.one_thread) { FI_THREAD_DOMAIN } else { FI_THREAD_SAFE };
     DomainAttr {
-        domain: std::ptr::null_mut(),
+        domain: opened.domain,
         name,
-        threading: or(|one| one.threading, FI_THREAD_SAFE),
+        threading: or(|one| one.threading, own_threading),
         control_progress: or(|one| one.control_progress, FI_PROGRESS_MANUAL),
         data_progress: FI_PROGRESS_MANUAL,
         resource_mgmt: FI_RM_ENABLED,
         av_type: or(|one| one.av_type, FI_AV_TABLE),
-        mr_mode: mr_mode(asked.map_or(0, |one| one.mr_mode), version),
+        mr_mode: mr_mode_of(opened.modes.map_or(0, |modes| modes.registration), hinted, version),
         mr_key_size: 8,
         cq_data_size: 8,
         cq_cnt: at_least(|one| one.cq_cnt, 1 << 16),
@@ -394,13 +463,15 @@ pub unsafe extern "C" fn getinfo(
     out: *mut *mut Info,
 ) -> c_int {
     // SAFETY: caller rule 3: valid hints, or none.
-    if !unsafe { hints.as_ref().is_none_or(|hints| meets(hints)) } {
+    if !unsafe { hints.as_ref().is_none_or(|hints| meets(hints, version)) } {
         return -FI_ENODATA;
     }
     // SAFETY: caller rule 3: C strings or null; valid hints, or none.
     let Some((source, destination)) = (unsafe { addresses(node, service, flags, hints) }) else {
         return -FI_ENODATA;
     };
+    // SAFETY: caller rule 3: valid hints, or none.
+    let Some(opened) = (unsafe { opened(hints, version) }) else { return -FI_ENODATA };
     let Some(parts) = Parts::allocate(&source, destination.as_deref()) else { return -FI_ENOMEM };
     let Parts { info, tx, rx, ep, domain, fabric, .. } = parts;
     // SAFETY: hints are valid or null (promised), and what was allocated is zeroed, large enough, and ours.
@@ -409,11 +480,12 @@ pub unsafe extern "C" fn getinfo(
         let caps = granted(hints.map_or(0, |hints| hints.caps)) | offered() & COMMUNICATION;
         *tx = tx_attr(caps, hints.and_then(|hints| hints.tx_attr.as_ref()));
         *rx = rx_attr(caps, hints.and_then(|hints| hints.rx_attr.as_ref()));
-        *ep = ep_attr();
-        *domain = domain_attr(hints.and_then(|hints| hints.domain_attr.as_ref()), version, parts.domain_name);
+        *ep = ep_attr(hints.and_then(|hints| hints.ep_attr.as_ref()));
+        let asked = hints.and_then(|hints| hints.domain_attr.as_ref());
+        *domain = domain_attr(asked, &opened, version, parts.domain_name);
         // libfabric sets the provider's name itself.
         *fabric = FabricAttr {
-            fabric: std::ptr::null_mut(),
+            fabric: opened.fabric,
             name: parts.fabric_name,
             prov_name: std::ptr::null_mut(),
             prov_version: crate::VERSION,

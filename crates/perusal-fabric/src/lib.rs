@@ -7,13 +7,13 @@
 //! | `api` | structures, constants and tables of libfabric's interface |
 //! | `address`, `name`, `service` | what names an endpoint: here, on another node, as a service |
 //! | `process`, `words`, `segment` | whether a peer's process is still there; an endpoint's memory |
-//! | `lock`, `key`, `spans`, `slab`, `region`, `arithmetic`, `yields` | a domain's lock, match keys, callers' buffers, operations by number, registered memory, atomic operations, yields of MPICH |
+//! | `lock`, `key`, `spans`, `slab`, `directory`, `region`, `arithmetic`, `yields` | a domain's lock, match keys, callers' buffers, operations and peers by number, registered memory, atomic operations, yields of MPICH |
 //! | `wire`, `queue` | records; completion queues and counters |
 //! | `remote`, `peers` | peers on other nodes; all peers |
 //! | `operation`, `core`, `receive`, `share`, `direct`, `access` | the protocol |
 //! | `endpoint`, `elsewhere`, `waker` | rings and progress; progress of what other nodes send; threads that wait |
 //! | [`transport`] | the interface for programs of one's own |
-//! | `object`, `wait`, `domain`, `av`, `cq`, `cntr`, `mr`, `ep`, `rma`, `info` | the objects that libfabric calls |
+//! | `object`, `opened`, `wait`, `domain`, `eq`, `av`, `cq`, `cntr`, `mr`, `ep`, `rma`, `info` | the objects that libfabric calls |
 
 mod access;
 pub mod address;
@@ -24,16 +24,19 @@ mod cntr;
 mod core;
 mod cq;
 mod direct;
+mod directory;
 mod domain;
 mod elsewhere;
 mod endpoint;
 mod ep;
+mod eq;
 mod info;
 mod key;
 mod lock;
 mod mr;
 mod name;
 mod object;
+mod opened;
 mod operation;
 mod peers;
 mod process;

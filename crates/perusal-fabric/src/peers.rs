@@ -162,6 +162,10 @@ pub struct Peer {
     pub address: Address,
     /// What the address vector calls it, or FI_ADDR_NOTAVAIL.
     pub fi_addr: u64,
+    /// What else it calls it, where it was inserted more than once.
+    other_numbers: Vec<u64>,
+    /// Messages of it that no receive has taken.
+    pub kept: usize,
     pub outgoing: Option<Outgoing>,
     pub waiting: VecDeque<Waiting>,
     /// The ring from the peer, while it has one.
@@ -199,6 +203,48 @@ impl Known {
 const FRESH: Duration = Duration::from_millis(1);
 
 impl Peer {
+    /// An endpoint that nothing is known of but its address.
+    fn new(address: Address) -> Self {
+        Self {
+            address,
+            fi_addr: FI_ADDR_NOTAVAIL,
+            other_numbers: Vec::new(),
+            kept: 0,
+            outgoing: None,
+            waiting: VecDeque::new(),
+            incoming: None,
+            no_parts: false,
+            memory: None,
+            dead: false,
+            no_copies: false,
+            refused: 0,
+            seen: None,
+            unanswered: 0,
+            regions: HashMap::new(),
+            remote: None,
+        }
+    }
+
+    /// The address vector calls it so, too.
+    pub fn add_number(&mut self, fi_addr: u64) {
+        if self.fi_addr == FI_ADDR_NOTAVAIL {
+            self.fi_addr = fi_addr;
+        } else {
+            self.other_numbers.push(fi_addr);
+        }
+    }
+
+    /// The address vector does not call it so any more: it keeps the number that it had, or has the lowest of the others.
+    pub fn remove_number(&mut self, fi_addr: u64) {
+        let others = &mut self.other_numbers;
+        others.retain(|&other| other != fi_addr);
+        if self.fi_addr == fi_addr {
+            let lowest = others.iter().copied().min();
+            others.retain(|&other| Some(other) != lowest);
+            self.fi_addr = lowest.unwrap_or(FI_ADDR_NOTAVAIL);
+        }
+    }
+
     /// Whether it is on another node.
     pub fn is_remote(&self) -> bool {
         self.remote.is_some()
@@ -296,11 +342,13 @@ pub struct Sent {
     pub peers_elsewhere: u64,
 }
 
-/// All peers that this endpoint has met. A peer's number is its place, and stays.
+/// All peers that this endpoint knows. A peer's number is its place, and stays until it is forgotten.
 #[derive(Debug)]
 pub struct Peers {
     own: Address,
     pub all: Vec<Peer>,
+    /// Places that no peer has.
+    unused: Vec<u32>,
     by_address: HashMap<Address, u32>,
     /// Numbers of peers that something waits for.
     pub with_waiting: Vec<u32>,
@@ -315,6 +363,7 @@ impl Peers {
         Self {
             own,
             all: Vec::new(),
+            unused: Vec::new(),
             by_address: HashMap::new(),
             with_waiting: Vec::new(),
             network: None,
@@ -325,24 +374,20 @@ impl Peers {
     /// The number of the peer with this address.
     pub fn number(&mut self, address: Address) -> u32 {
         *self.by_address.entry(address).or_insert_with(|| {
-            self.all.push(Peer {
-                address,
-                fi_addr: FI_ADDR_NOTAVAIL,
-                outgoing: None,
-                waiting: VecDeque::new(),
-                incoming: None,
-                no_parts: false,
-                memory: None,
-                dead: false,
-                no_copies: false,
-                refused: 0,
-                seen: None,
-                unanswered: 0,
-                regions: HashMap::new(),
-                remote: None,
-            });
+            let peer = Peer::new(address);
+            if let Some(number) = self.unused.pop() {
+                self.all[number as usize] = peer;
+                return number;
+            }
+            self.all.push(peer);
             (self.all.len() - 1) as u32
         })
+    }
+
+    /// How many peers there are.
+    #[cfg(test)]
+    pub fn known(&self) -> usize {
+        self.by_address.len()
     }
 
     /// The number of the peer with this name.
@@ -354,6 +399,33 @@ impl Peers {
             peer.remote.get_or_insert_with(|| Watched::new(elsewhere));
         }
         number
+    }
+
+    /// Whether a peer is of no use, as far as its record tells: the address vector does not have it, no ring is shared with it, no message of it is kept. One on
+    /// another node has ended besides: who has not may send.
+    pub fn is_stranger(&mut self, number: u32) -> bool {
+        let peer = &mut self.all[number as usize];
+        peer.fi_addr == FI_ADDR_NOTAVAIL
+            && peer.outgoing.is_none()
+            && peer.incoming.is_none()
+            && peer.kept == 0
+            && peer.waiting.is_empty()
+            && (peer.remote.is_none() || peer.has_ended())
+            && self.by_address.get(&peer.address) == Some(&number)
+    }
+
+    /// Forgets a peer that is a stranger, and with whom nothing is under way: its number may be the next one's. False: the network is not done with it yet.
+    pub fn forget(&mut self, number: u32) -> bool {
+        let peer = &mut self.all[number as usize];
+        if let (Some(watched), Some(network)) = (&peer.remote, &self.network)
+            && !network.borrow_mut().forget(peer.address.nonce, watched.way)
+        {
+            return false;
+        }
+        self.by_address.remove(&peer.address);
+        *peer = Peer { dead: true, ..Peer::new(peer.address) };
+        self.unused.push(number);
+        true
     }
 
     /// The way to a peer, made if there is none yet.
@@ -381,9 +453,10 @@ impl Peers {
         if peer.dead {
             return Err(FI_ESHUTDOWN);
         }
-        peer.outgoing = Some(match (&peer.remote, &self.network) {
+        peer.outgoing = Some(match (&mut peer.remote, &self.network) {
             (Some(watched), Some(network)) => {
                 let to = network.borrow_mut().connect(number, watched.elsewhere)?;
+                watched.way = Some(to);
                 Outgoing::Network(Rc::clone(network), to)
             }
             _ => Outgoing::Ring(Ring::attach(self.own, peer.address)?),

@@ -164,12 +164,14 @@ pub struct Queue {
     pub signaled_to_poll: Cell<bool>,
     wait_object: u32,
     waker: OnceCell<Waker>,
+    /// The version of the interface that the caller knows.
+    pub version: u32,
 }
 
 impl Queue {
-    /// A queue of entries of this format, with this kind of wait object.
-    pub fn new(format: u32, wait_object: u32) -> Self {
-        Self { format, wait_object, ..Self::default() }
+    /// A queue of entries of this format, with this kind of wait object, for a caller that knows this version of the interface.
+    pub fn new(format: u32, wait_object: u32, version: u32) -> Self {
+        Self { format, wait_object, version, ..Self::default() }
     }
 
     #[inline(always)]

@@ -38,6 +38,7 @@ impl Core {
 
     pub(crate) fn keep(&mut self, unexpected: Unexpected) {
         let message = &unexpected.message;
+        self.peers.all[message.peer as usize].kept += 1;
         if message.kind & wire::TAGGED != 0 {
             self.unexpected.insert(TagKey { peer: message.peer, tag: message.tag }, unexpected);
         } else {
@@ -242,6 +243,7 @@ impl Core {
 
     #[inline(never)]
     fn give(&mut self, number: u32, unexpected: Unexpected) {
+        self.peers.all[unexpected.message.peer as usize].kept -= 1;
         match unexpected.body {
             Body::Here(bytes) => self.deliver(number, unexpected.message, &bytes),
             Body::There(there) => self.fetch(number, unexpected.message, there),
@@ -311,6 +313,7 @@ impl Core {
 
     /// Tells the sender of a message that nobody wants its bytes.
     fn discard(&mut self, unexpected: Unexpected) {
+        self.peers.all[unexpected.message.peer as usize].kept -= 1;
         if let Body::There(There { send, .. }) = unexpected.body {
             let peer = unexpected.message.peer;
             self.peers.control(peer, wire::control(wire::CTS, send), [0; 3]);

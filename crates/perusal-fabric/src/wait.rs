@@ -1,6 +1,7 @@
 //! How a call of the interface waits.
 
 use crate::api::*;
+use crate::eq::Eq;
 use crate::object::{Object, Tables, with};
 use crate::queue::{Awaited, Counter, Queue};
 use crate::waker::{self, Waker};
@@ -84,7 +85,7 @@ pub unsafe extern "C" fn trywait(_: *mut Fid, objects: *mut *mut Fid, count: c_i
                 FI_CLASS_CNTR => {
                     with(object, |cntr: &Object<Tables<1>, Rc<Counter>>| cntr.value.try_wait(false))
                 }
-                // An event queue has no descriptor.
+                FI_CLASS_EQ => with(object, |eq: &Eq| eq.value.try_wait()),
                 _ => Ok(()),
             }
         };

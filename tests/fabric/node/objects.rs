@@ -20,6 +20,24 @@ impl Opened {
     pub fn try_close(&self) -> c_int {
         try_close(self.0)
     }
+
+    /// fi_eq_write of these bytes.
+    pub fn write_event(&self, event: u32, bytes: &[u8]) -> isize {
+        type Write = unsafe extern "C" fn(*mut Fid, u32, *const u8, usize, u64) -> isize;
+        // SAFETY: as many bytes as said.
+        unsafe { function::<Write>(self.0, 0, 2)(self.0, event, bytes.as_ptr(), bytes.len(), 0) }
+    }
+
+    /// fi_eq_read of at most eight bytes, with these flags. Returns the event and its length, or the error.
+    pub fn read_event(&self, flags: u64) -> Result<(u32, isize), isize> {
+        type Read = unsafe extern "C" fn(*mut Fid, *mut u32, *mut u8, usize, u64) -> isize;
+        let (mut event, mut room) = (0, [0; 8]);
+        // SAFETY: a place for the event, and eight bytes.
+        let read = unsafe {
+            function::<Read>(self.0, 0, 0)(self.0, &raw mut event, room.as_mut_ptr(), room.len(), flags)
+        };
+        if read < 0 { Err(read) } else { Ok((event, read)) }
+    }
 }
 
 impl Node {
@@ -79,6 +97,110 @@ impl Node {
             attr
         };
         self.opened(self.domain, 0, &attr)
+    }
+
+    /// The object as hints name it.
+    pub fn address(&self, part: Part) -> *mut Fid {
+        self.part(part)
+    }
+
+    /// fi_domain_bind of an event queue.
+    pub fn bind_domain(&self, events: &Opened, flags: u64) -> c_int {
+        // SAFETY: a domain has this function, and the event queue is open.
+        unsafe {
+            let bind: Bind = transmute_copy(&(*(*self.domain).ops).function(1));
+            bind(self.domain, events.0, flags)
+        }
+    }
+
+    /// fi_enable of another endpoint with these capabilities, to which a queue and a counter are bound with these flags, or not at all. Returns its error.
+    pub fn enable_another(&self, caps: u64, queue: u64, counter: u64) -> c_int {
+        let (info, mut ep) = (info(caps).expect("an endpoint"), null_mut());
+        let (completions, counts) = (self.queue(), self.counter());
+        // SAFETY: as the manual pages want it.
+        let error = unsafe {
+            assert_eq!(
+                function::<Open<Info>>(self.domain, 0, 2)(self.domain, info, &raw mut ep, null_mut()),
+                0
+            );
+            let bind: Bind = transmute_copy(&(*(*ep).ops).function(1));
+            assert_eq!(bind(ep, self.av, 0), 0);
+            for (object, flags) in [(&completions, queue), (&counts, counter)] {
+                assert!(flags == 0 || bind(ep, object.0, flags) == 0);
+            }
+            control(ep, FI_ENABLE, null_mut::<c_void>())
+        };
+        close(ep);
+        [completions, counts].iter().for_each(|one| assert_eq!(one.try_close(), 0));
+        error
+    }
+
+    /// fi_sendv, fi_recvv, fi_tsendv and fi_trecvv, and the calls with a message, of so many pieces without a byte. Returns their errors.
+    pub fn pieces(&self, count: usize, to: u64) -> [isize; 8] {
+        type Plain =
+            unsafe extern "C" fn(*mut Fid, *const libc::iovec, *mut *mut c_void, usize, u64, usize) -> isize;
+        type Send = unsafe extern "C" fn(
+            *mut Fid,
+            *const libc::iovec,
+            *mut *mut c_void,
+            usize,
+            u64,
+            u64,
+            usize,
+        ) -> isize;
+        type Receive = unsafe extern "C" fn(
+            *mut Fid,
+            *const libc::iovec,
+            *mut *mut c_void,
+            usize,
+            u64,
+            u64,
+            u64,
+            usize,
+        ) -> isize;
+        type Call<M> = unsafe extern "C" fn(*mut Fid, *const M, u64) -> isize;
+        let pieces = vec![libc::iovec { iov_base: null_mut(), iov_len: 0 }; count];
+        let (iov, desc, none) = (pieces.as_ptr(), null_mut(), null_mut());
+        let plain = Msg { iov, desc, iov_count: count, addr: to, context: none, data: 0 };
+        let tagged =
+            MsgTagged { iov, desc, iov_count: count, addr: to, tag: 1, ignore: 0, context: none, data: 0 };
+        let ep = self.ep;
+        // SAFETY: as many pieces as said, of which none has a byte.
+        unsafe {
+            [
+                function::<Plain>(ep, 2, 1)(ep, iov, desc, count, to, 0),
+                function::<Plain>(ep, 2, 4)(ep, iov, desc, count, to, 0),
+                function::<Receive>(ep, 4, 1)(ep, iov, desc, count, to, 1, 0, 0),
+                function::<Send>(ep, 4, 4)(ep, iov, desc, count, to, 1, 0),
+                function::<Call<Msg>>(ep, 2, 2)(ep, &raw const plain, 0),
+                function::<Call<Msg>>(ep, 2, 5)(ep, &raw const plain, 0),
+                function::<Call<MsgTagged>>(ep, 4, 2)(ep, &raw const tagged, 0),
+                function::<Call<MsgTagged>>(ep, 4, 5)(ep, &raw const tagged, 0),
+            ]
+        }
+    }
+
+    /// fi_cq_open with these flags. Returns its error.
+    pub fn open_queue(&self, flags: u64) -> c_int {
+        // SAFETY: zero is a value of every field; eight words are enough for the attributes.
+        let attr = unsafe {
+            let mut attr = [0_u64; 8];
+            (*attr.as_mut_ptr().cast::<CqAttr>()).flags = flags;
+            attr
+        };
+        self.opened(self.domain, 1, &attr).map_or_else(|error| error, |queue| queue.try_close())
+    }
+
+    /// fi_cq_readerr of the next error into words that are `given` before, more than the structure has.
+    pub fn read_error(&self, given: u64) -> [u64; 13] {
+        let mut words = [given; 13];
+        let readerr: unsafe extern "C" fn(*mut Fid, *mut u64, u64) -> isize = function(self.cq, 0, 2);
+        let start = Instant::now();
+        // SAFETY: room for the structure of any version.
+        while unsafe { readerr(self.cq, words.as_mut_ptr(), 0) } != 1 {
+            assert!(start.elapsed() < Duration::from_secs(900), "no error");
+        }
+        words
     }
 
     /// fi_cntr_open.
@@ -175,6 +297,26 @@ impl Node {
         (said, error)
     }
 
+    /// fi_eq_open with FI_WAIT_FD. Returns the queue, and its descriptor.
+    pub fn event_queue_to_poll(&self) -> (Opened, c_int) {
+        let (events, mut fd) =
+            (self.opened(self.fabric, 2, &[0, 0, u64::from(FI_WAIT_FD), 0, 0, 0, 0, 0]), -1);
+        let events = events.expect("an event queue");
+        // SAFETY: a place for a descriptor.
+        assert_eq!(unsafe { control(events.0, FI_GETWAIT, &raw mut fd) }, 0);
+        (events, fd)
+    }
+
+    /// fi_trywait of an event queue.
+    pub fn may_wait_for(&self, events: &Opened) -> bool {
+        let trywait: unsafe extern "C" fn(*mut Fid, *const *mut Fid, c_int) -> c_int =
+            function(self.fabric, 0, 4);
+        // SAFETY: one queue.
+        let error = unsafe { trywait(self.fabric, &raw const events.0, 1) };
+        assert!([0, -FI_EAGAIN].contains(&error), "{error}");
+        error == 0
+    }
+
     /// fi_eq_write of no bytes into a new event queue, and fi_eq_strerror of FI_ETRUNC.
     pub fn events(&self) -> (isize, String) {
         type Write = unsafe extern "C" fn(*mut Fid, u32, *const u8, usize, u64) -> isize;
@@ -200,12 +342,12 @@ impl Node {
         }
     }
 
-    /// fi_cntr_open for this type of events. Returns its error.
-    pub fn open_counter(&self, events: u32) -> c_int {
+    /// fi_cntr_open for this type of events, with these flags. Returns its error.
+    pub fn open_counter(&self, events: u32, flags: u64) -> c_int {
         let mut counter = null_mut();
         // SAFETY: as the manual pages want it; zero is a value of every field of the attributes.
         let error = unsafe {
-            let attr = CntrAttr { events, ..std::mem::zeroed() };
+            let attr = CntrAttr { events, flags, ..std::mem::zeroed() };
             function::<Open<CntrAttr>>(self.domain, 0, 4)(
                 self.domain,
                 &raw const attr,

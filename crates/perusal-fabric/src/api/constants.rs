@@ -22,6 +22,8 @@ pub const FI_INJECT: u64 = 1 << 25;
 pub const FI_INJECT_COMPLETE: u64 = 1 << 26;
 pub const FI_TRANSMIT_COMPLETE: u64 = 1 << 27;
 pub const FI_DELIVERY_COMPLETE: u64 = 1 << 28;
+/// A flag of fi_cq_open.
+pub const FI_AFFINITY: u64 = 1 << 29;
 pub const FI_COMMIT_COMPLETE: u64 = 1 << 30;
 pub const FI_MATCH_COMPLETE: u64 = 1 << 31;
 /// Flags of address vectors.
@@ -52,12 +54,16 @@ pub const FI_PROGRESS_UNSPEC: u32 = 0;
 pub const FI_PROGRESS_MANUAL: u32 = 2;
 /// Of control alone: manual, and by the threads that move data.
 pub const FI_PROGRESS_CONTROL_UNIFIED: u32 = 3;
+pub const FI_THREAD_UNSPEC: u32 = 0;
 pub const FI_THREAD_SAFE: u32 = 1;
 pub const FI_THREAD_DOMAIN: u32 = 3;
 pub const FI_THREAD_COMPLETION: u32 = 4;
 pub const FI_THREAD_ENDPOINT: u32 = 5;
 pub const FI_RM_ENABLED: u32 = 2;
 pub const FI_EP_RDM: u32 = 3;
+/// Tags of any bits; formats from the second number on are masks of their fields.
+pub const FI_TAG_GENERIC: u64 = 0xAAAA_AAAA_AAAA_AAAA;
+pub const FI_TAG_MAX_FORMAT: u64 = 1 << 16;
 /// The bit that a provider's own protocols have (`FI_PROV_SPECIFIC`), and a number.
 pub const PROTOCOL: u32 = 1 << 31 | 0x7065;
 /// Reads and writes after reads and writes; sends after sends.

@@ -175,6 +175,7 @@ pub struct CntrAttr {
     pub events: u32,
     pub wait_obj: u32,
     pub wait_set: *mut c_void,
+    /// Reserved.
     pub flags: u64,
 }
 
@@ -275,7 +276,7 @@ pub struct CqEntry {
     pub tag: u64,
 }
 
-/// `struct fi_cq_err_entry` as of libfabric 1.17. Later ones append to it what this provider does not report.
+/// `struct fi_cq_err_entry`. Callers of the interface before 1.5 have none of the last two, and before 1.20 not the last one.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct CqErrEntry {
@@ -290,10 +291,11 @@ pub struct CqErrEntry {
     pub prov_errno: c_int,
     pub err_data: *mut c_void,
     pub err_data_size: usize,
+    pub src_addr: u64,
 }
 
 const _: () = assert!(size_of::<Info>() == 120 && size_of::<TxAttr>() == 80 && size_of::<RxAttr>() == 64);
 const _: () =
     assert!(size_of::<EpAttr>() == 96 && size_of::<DomainAttr>() == 192 && size_of::<FabricAttr>() == 32);
-const _: () = assert!(size_of::<CqEntry>() == 48 && size_of::<CqErrEntry>() == 80);
+const _: () = assert!(size_of::<CqEntry>() == 48 && size_of::<CqErrEntry>() == 88);
 const _: () = assert!(size_of::<AvAttr>() == 48 && size_of::<CqAttr>() == 40 && size_of::<CntrAttr>() == 24);

@@ -123,6 +123,10 @@ pub struct Network {
     sends: Vec<Outgoing>,
     free: Vec<usize>,
     destinations: Vec<Destination>,
+    /// Places of destinations that were given up.
+    unused: Vec<usize>,
+    /// Destinations so far.
+    met: u64,
     peers: HashMap<u64, u32>,
     own: Name,
     watchers: Watchers,
@@ -209,6 +213,8 @@ impl Network {
             sends: Vec::new(),
             free: Vec::new(),
             destinations: Vec::new(),
+            unused: Vec::new(),
+            met: 0,
             peers: HashMap::new(),
             own: Name { local, elsewhere: Some(Elsewhere { node: node::node(), core, watch }) },
             watchers,
@@ -274,8 +280,36 @@ impl Network {
         if inserted != 1 {
             return Err(FI_EHOSTUNREACH);
         }
-        self.destinations.push(Destination { address, peer, in_flight: 0, greeted: false });
+        self.met += 1;
+        let destination = Destination { address, peer, in_flight: 0, greeted: false };
+        if let Some(to) = self.unused.pop() {
+            self.destinations[to] = destination;
+            return Ok(to);
+        }
+        self.destinations.push(destination);
         Ok(self.destinations.len() - 1)
+    }
+
+    /// Forgets the endpoint with this nonce, which has ended, and the way to it, if there was one. False: records to it are still under way.
+    pub fn forget(&mut self, nonce: u64, way: Option<usize>) -> bool {
+        type Remove = unsafe extern "C" fn(*mut Fid, *const u64, usize, u64) -> i32;
+        if let Some(to) = way {
+            let is_open = self.endpoint.is_some();
+            let Destination { address, in_flight, .. } = self.destinations[to];
+            if is_open && in_flight > 0 {
+                return false;
+            }
+            if is_open {
+                // SAFETY: the fourth function of an address vector removes; one number that it has given.
+                unsafe {
+                    let remove = self.addresses.function::<Remove>(0, 3);
+                    remove(self.addresses.fid(), &raw const address, 1, 0);
+                }
+            }
+            self.unused.push(to);
+        }
+        self.peers.remove(&nonce);
+        true
     }
 
     /// Sends a record. False: there is no room now.
@@ -350,7 +384,7 @@ impl Network {
 
     /// How many records were sent, and to how many peers.
     pub fn sent(&self) -> (u64, u64) {
-        (self.records, self.destinations.len() as u64)
+        (self.records, self.met)
     }
 
     /// Whether something has not left yet, or a message is on its way into a buffer.

@@ -80,6 +80,8 @@ impl Watchers {
 #[derive(Debug)]
 pub struct Watched {
     pub elsewhere: Elsewhere,
+    /// The network's number of the way there, once there was one.
+    pub way: Option<usize>,
     socket: Option<OwnedFd>,
     ended: Option<Instant>,
 }
@@ -87,7 +89,7 @@ pub struct Watched {
 impl Watched {
     /// A peer that nobody has asked for yet.
     pub fn new(elsewhere: Elsewhere) -> Self {
-        Self { elsewhere, socket: None, ended: None }
+        Self { elsewhere, way: None, socket: None, ended: None }
     }
 
     /// Whether it has ended, or does not answer in time.
