@@ -173,6 +173,15 @@ impl Node {
     ///
     /// The number of the error, negative.
     pub fn bound(info: *mut Info) -> Result<Node, c_int> {
+        Self::bound_for(info, FI_SEND | FI_RECV)
+    }
+
+    /// An endpoint that is bound and not enabled, with a queue for these operations.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error, negative.
+    pub fn bound_for(info: *mut Info, operations: u64) -> Result<Node, c_int> {
         let (mut fabric, mut domain, mut cq, mut av, mut ep) =
             (null_mut(), null_mut(), null_mut(), null_mut(), null_mut());
         let none = null_mut();
@@ -201,7 +210,7 @@ impl Node {
             let ops = &*(*ep).ops;
             let bind: Bind = transmute_copy(&ops.function(1));
             assert_eq!(bind(ep, av, 0), 0);
-            assert_eq!(bind(ep, cq, FI_SEND | FI_RECV), 0);
+            assert_eq!(bind(ep, cq, operations), 0);
         }
         Ok(Node { fabric, domain, ep, cq, av })
     }

@@ -164,9 +164,9 @@ fn a_raw_key_can_be_had_of_any_registration_and_is_the_key() {
     }
 }
 
-/// An endpoint has a queue for the ends of each kind of operation that it was opened for, whatever counts them.
+/// An endpoint has a queue for the ends of what it begins, whatever counts them.
 #[test]
-fn an_endpoint_is_enabled_with_a_queue_for_each_direction_that_it_has() {
+fn an_endpoint_is_enabled_with_a_queue_for_what_it_begins() {
     const EITHER: u64 = FI_SEND | FI_RECV;
     const SENDS: u64 = FI_TAGGED | FI_SEND;
     const RECEIVES: u64 = FI_MSG | FI_RECV;
@@ -174,7 +174,7 @@ fn an_endpoint_is_enabled_with_a_queue_for_each_direction_that_it_has() {
     let node = Node::new();
     for (caps, queue, counter, error) in [
         (FI_MSG, EITHER, 0, 0),
-        (FI_MSG, FI_SEND, FI_RECV, -FI_ENOCQ),
+        (FI_MSG, FI_SEND, FI_RECV, 0),
         (FI_MSG, FI_RECV, FI_SEND, -FI_ENOCQ),
         (FI_MSG, 0, EITHER, -FI_ENOCQ),
         (SENDS, FI_SEND, 0, 0),
@@ -190,6 +190,30 @@ fn an_endpoint_is_enabled_with_a_queue_for_each_direction_that_it_has() {
         (TARGET, 0, 0, -FI_ENOCQ),
     ] {
         assert_eq!(node.enable_another(caps, queue, counter), error, "{caps:#x} {queue:#x} {counter:#x}");
+    }
+}
+
+/// Where a queue for one direction is bound alone, the endpoint begins nothing of the other.
+#[test]
+fn nothing_is_begun_whose_error_has_no_queue() {
+    const NO: isize = -(FI_ENOCQ as isize);
+    for (caps, queue, sends, receives) in [
+        (FI_MSG | FI_TAGGED | FI_RMA, FI_SEND, 0, NO),
+        (FI_MSG | FI_TAGGED | FI_RECV | FI_RMA | FI_REMOTE_READ, FI_RECV, NO, 0),
+    ] {
+        let node = Node::bound_for(info(caps).expect("an endpoint"), queue).expect("an endpoint");
+        node.enable();
+        let peer = Node::new();
+        let to = node.insert(&peer.name());
+        assert_eq!(node.try_send_plain(&[1], to, 1), sends);
+        assert_eq!(node.send_now(&[1], to, 1, 0, 1), sends);
+        let mut room = [0; 8];
+        assert_eq!(node.receive_flags(&mut room, 1, 2, 0), receives);
+        if receives == 0 {
+            node.cancel(2);
+        } else {
+            assert_eq!(node.access(true, room.as_mut_ptr(), 0, to, 0, 3), 0);
+        }
     }
 }
 

@@ -29,7 +29,8 @@ pub struct Bindings {
     pub select_sends: Cell<bool>,
     select_receives: Cell<bool>,
     has_addresses: Cell<bool>,
-    enabled: Cell<bool>,
+    /// Whether it is enabled ([`ENABLED`]), and for which operations a queue is bound then.
+    ready: Cell<u64>,
     /// Whether its operations end in a queue for sends, and in one for receives.
     needs: (bool, bool),
 }
@@ -113,7 +114,7 @@ pub unsafe extern "C" fn open(
         select_sends: Cell::new(false),
         select_receives: Cell::new(false),
         has_addresses: Cell::new(false),
-        enabled: Cell::new(false),
+        ready: Cell::new(0),
         needs: (starts(caps), caps & (FI_MSG | FI_TAGGED) != 0 && caps & FI_RECV != 0),
     };
     // Nothing but what was asked for (fi_getinfo(3)).
@@ -145,6 +146,8 @@ fn starts(caps: u64) -> bool {
 
 /// Flags of a queue or a counter that name operations; FI_TRANSMIT is FI_SEND.
 const OPERATIONS: u64 = FI_SEND | FI_RECV;
+/// Among them: the endpoint is enabled.
+const ENABLED: u64 = 1;
 const ACCESSES: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 unsafe extern "C" fn bind(ep: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
@@ -198,6 +201,8 @@ fn bind_queue(ep: &Ep, cq: &Cq, flags: u64) -> Result<(), c_int> {
         reports.receive_queue = Some(Rc::clone(&cq.value));
         ep.value.select_receives.set(select);
     }
+    let ready = ep.value.ready.get();
+    ep.value.ready.set(if ready == 0 { 0 } else { ready | reports.queues() });
     cq.value.bound.add(&ep.value.endpoint);
     ep.uses(&cq.users);
     Ok(())
@@ -270,10 +275,11 @@ fn enable(ep: &Ep) -> Result<(), c_int> {
     if !ep.value.has_addresses.get() {
         return Err(FI_ENOAV);
     }
-    // Also an operation that wants no completion may fail: there is a queue for its error, whatever counts it (fi_endpoint(3)).
+    // Also an operation that wants no completion may fail: there is a queue for its error, whatever counts it (fi_endpoint(3)). An endpoint that also sends may have
+    // none for receives: then it begins none.
     let (sends, receives) = ep.value.needs;
     let has = (reports.send_queue.is_some(), reports.receive_queue.is_some());
-    if sends && !has.0 || receives && !has.1 {
+    if sends && !has.0 || receives && !sends && !has.1 {
         return Err(FI_ENOCQ);
     }
     // Peers access memory only while somebody has the endpoint make progress.
@@ -281,7 +287,7 @@ fn enable(ep: &Ep) -> Result<(), c_int> {
     if !has.0 && !has.1 && !counts && reports.access_counters.is_empty() {
         return Err(FI_ENOCQ);
     }
-    ep.value.enabled.set(true);
+    ep.value.ready.set(ENABLED | reports.queues());
     Ok(())
 }
 
@@ -377,16 +383,16 @@ const DELIVERY: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
 const REFUSED: u64 = FI_TRIGGER | FI_FENCE | FI_COMMIT_COMPLETE;
 
 impl Bindings {
-    /// Checks that operations may be called, an endpoint being enabled before (fi_endpoint(3)), and with the flags of
-    /// this call, if it has some.
+    /// Checks that operations may be called whose errors go to the queue of `which`, FI_SEND or FI_RECV: an endpoint is enabled before (fi_endpoint(3)), with a queue
+    /// for them; and with the flags of this call, if it has some.
     ///
     /// # Errors
     ///
-    /// FI_EOPBADSTATE, FI_EBADFLAGS.
+    /// FI_EOPBADSTATE, FI_ENOCQ, FI_EBADFLAGS.
     #[inline(always)]
-    pub fn check_call(&self, flags: Option<u64>) -> Result<(), i32> {
-        if !self.enabled.get() {
-            return Err(FI_EOPBADSTATE);
+    pub fn check_call(&self, which: u64, flags: Option<u64>) -> Result<(), i32> {
+        if self.ready.get() & which == 0 {
+            return Err(if self.ready.get() == 0 { FI_EOPBADSTATE } else { FI_ENOCQ });
         }
         if flags.is_some_and(|flags| flags & REFUSED != 0) { Err(FI_EBADFLAGS) } else { Ok(()) }
     }
@@ -399,7 +405,7 @@ impl Bindings {
 unsafe fn send_to(ep: *mut Fid, spans: Spans, to: To) -> isize {
     // SAFETY: an endpoint of ours, as the caller promises.
     let (ep, _locked) = unsafe { locked::<Tables<7>, Bindings>(ep) };
-    if let Err(error) = ep.value.check_call(to.flags) {
+    if let Err(error) = ep.value.check_call(FI_SEND, to.flags) {
         return answer(Err(error));
     }
     let flags = to.flags.unwrap_or_else(|| ep.value.send_flags.get());
@@ -439,7 +445,7 @@ struct From {
 unsafe fn receive_from(ep: *mut Fid, spans: Spans, from: From) -> isize {
     // SAFETY: an endpoint of ours, as the caller promises.
     let (ep, _locked) = unsafe { locked::<Tables<7>, Bindings>(ep) };
-    if let Err(error) = ep.value.check_call(from.flags) {
+    if let Err(error) = ep.value.check_call(FI_RECV, from.flags) {
         return answer(Err(error));
     }
     let flags = from.flags.unwrap_or_else(|| ep.value.receive_flags.get());

@@ -213,6 +213,12 @@ pub struct Reports {
 }
 
 impl Reports {
+    /// FI_SEND, FI_RECV: for which there is a queue.
+    pub fn queues(&self) -> u64 {
+        let has = |queue: &Option<_>, which| if queue.is_some() { which } else { 0 };
+        has(&self.send_queue, FI_SEND) | has(&self.receive_queue, FI_RECV)
+    }
+
     #[inline(always)]
     pub fn sent(&self, context: *mut c_void, flags: u64, completion: bool, error: i32) {
         if let (true, Some(queue)) = (completion || error != 0, &self.send_queue) {

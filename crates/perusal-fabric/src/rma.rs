@@ -62,7 +62,7 @@ enum Place<'a> {
 
 /// An access, and the flags of its call.
 fn access(ep: &Ep, spans: Spans, to: &To<'_>, unit: usize) -> Result<(Access, u64), i32> {
-    ep.value.check_call(to.flags)?;
+    ep.value.check_call(FI_SEND, to.flags)?;
     let flags = to.flags.unwrap_or_else(|| ep.value.send_flags.get());
     let pieces = match to.place {
         Place::One(addr, key) => vec![Remote { addr, len: spans.len(), key }],
