@@ -242,6 +242,12 @@ impl Run<'_> {
                 let (good, output) = self.pair(&programs, test, &Meet::Between(&nodes))?;
                 self.report(test, test, good, "", &output);
             }
+            for (length, title) in
+                [("100", "peers come and go"), ("300000", "peers come and go, long messages")]
+            {
+                let (good, output) = self.comers(length)?;
+                self.report(title, title, good && output.contains("No Errors"), "", &output);
+            }
         }
         self.only = only;
         self.mpich_tests(&own, ("tcp", &tcp))
@@ -421,6 +427,23 @@ impl Run<'_> {
         output += &String::from_utf8_lossy(&[served.stdout, served.stderr].concat());
         let says = SAYS.iter().find(|one| test.starts_with(one.0)).is_none_or(|one| output.contains(one.1));
         Ok((good && served.status.success() && says, output))
+    }
+
+    /// Runs tests/fabric/comers.c with messages of this length: those who come say that they are on another node.
+    fn comers(&self, length: &str) -> Result<(bool, String)> {
+        let (program, library) = (self.work.join("comers"), self.mpich.join("lib/mpich"));
+        let mut compiler = command("gcc");
+        compiler.args(["-O1", "-Wall", "-Werror"]).arg(root().join("tests/fabric/comers.c"));
+        compiler.arg(format!("-I{}", self.work.join("fabtests/include").display()));
+        compiler.arg(library.join("libfabric.so.1")).arg(format!("-Wl,-rpath,{}", library.display()));
+        run(compiler.arg("-Wl,--allow-shlib-undefined").arg("-o").arg(&program))?;
+        let mut comers = command("timeout");
+        comers.args(["-s", "KILL", &number("FABRIC_SECONDS", 900).to_string()]).arg(&program);
+        comers.args(["40", length]).env("OTHER", "there").env("PERUSAL_FABRIC_NODE", "here");
+        comers
+            .env("FI_PROVIDER", format!("{},tcp", self.provider))
+            .env("FI_PROVIDER_PATH", self.dist.join("lib"));
+        Ok(attempt(&mut comers))
     }
 
     /// MPICH's suite for stock MPICH.
