@@ -11,7 +11,7 @@
 //! | `wire`, `queue` | records; completion queues and counters |
 //! | `remote`, `peers` | peers on other nodes; all peers |
 //! | `operation`, `core`, `receive`, `share`, `direct`, `access` | the protocol |
-//! | `endpoint`, `elsewhere`, `waker` | rings and progress; progress of what other nodes send; threads that wait |
+//! | `endpoint`, `senders`, `elsewhere`, `waker` | progress; rings that come and go; progress of what other nodes send; threads that wait |
 //! | [`transport`] | the interface for programs of one's own |
 //! | `object`, `opened`, `wait`, `domain`, `eq`, `av`, `cq`, `cntr`, `mr`, `ep`, `rma`, `info` | the objects that libfabric calls |
 
@@ -46,6 +46,7 @@ mod region;
 mod remote;
 mod rma;
 mod segment;
+mod senders;
 mod service;
 mod share;
 mod slab;
