@@ -5,7 +5,7 @@ use super::reduction::Operands;
 use crate::arch::{copy_nontemporal, copy_run};
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
-use crate::ring::CopyTimes;
+use crate::ring::{CopyTimes, Room};
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use std::sync::Arc;
@@ -41,6 +41,22 @@ impl CopyOperands {
         match self {
             Self::Alike(_) => false,
             Self::Learned { times, .. } => times.iter().any(CopyTimes::goes_past),
+        }
+    }
+}
+
+/// What a member has learned of how to write data that several members read, where it learns that.
+pub(super) struct Learned {
+    pub rank: usize,
+    pub times: Option<Arc<[CopyTimes]>>,
+}
+
+impl Learned {
+    /// Room for such data.
+    pub fn room<'r>(&'r self, bytes: &'r mut [u8]) -> Room<'r> {
+        match &self.times {
+            Some(times) => Room::learned(bytes, &times[self.rank]),
+            None => Room::from(bytes),
         }
     }
 }

@@ -28,6 +28,7 @@ mod reduction;
 pub use algorithm_kind::AlgorithmKind;
 pub use capacity::TeamCapacity;
 pub(in crate::coll) use direct::one_run;
+use division::Learned;
 pub use hold::{Description, Hold, InTurn, Locked};
 pub use operation_key::OperationKey;
 use operation_key::{FAILED, disagreement};
@@ -39,12 +40,11 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::Collective;
 use crate::limits::PAGE;
-use crate::ring::{CopyTimes, Room};
+use crate::ring::Room;
 use crate::team::{
     Arrived, Condition, CorruptWord, MappedSegment, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
 };
 use core::future::Future;
-use std::sync::Arc;
 
 /// How often a word is polled, where every rank has a CPU, before the caller waits as for a message: about as long as members
 /// that run in step are apart. Nor does an operation go on in the background before, which costs about as long.
@@ -504,22 +504,6 @@ impl Shares {
     /// Whether the members take them in turn.
     pub fn alternate(self) -> bool {
         self.size == 2
-    }
-}
-
-/// What a member has learned of how to write data that several members read, where it learns that.
-struct Learned {
-    rank: usize,
-    times: Option<Arc<[CopyTimes]>>,
-}
-
-impl Learned {
-    /// Room for such data.
-    fn room<'r>(&'r self, bytes: &'r mut [u8]) -> Room<'r> {
-        match &self.times {
-            Some(times) => Room::learned(bytes, &times[self.rank]),
-            None => Room::from(bytes),
-        }
     }
 }
 
