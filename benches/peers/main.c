@@ -6,7 +6,6 @@
  *   BENCH_STEADY=1.3  measured again where one probe is more than so many times the other
  */
 #include "bench.h"
-#include <math.h>
 #include "probe.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -103,7 +102,10 @@ static double measure_once(void *of)
     for (;;) {
         took = chunk(it->comm, it->body, it->argument, n);
         /* Once may be an accident, such as a switch to another program. */
-        if (took >= want / 2) took = fmin(took, chunk(it->comm, it->body, it->argument, n));
+        if (took >= want / 2) {
+            double again = chunk(it->comm, it->body, it->argument, n);
+            if (again < took) took = again;
+        }
         if (took >= want / 2) break;
         double more = took > 0 ? want / took : 100;
         n = (long)((double)n * (more > 100 ? 100 : more)) + 1;
