@@ -292,7 +292,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let part =
             if len > PAYLOAD { Some(self.part(Readers::Arrive, self.rank() == root).await?) } else { None };
         if self.rank() == root {
-            let learned = self.learned();
+            let learned = self.learned(part.is_some());
             self.write_slot(what, |payload| match part {
                 None => copy(Place::Room(&mut Room::from(&mut payload[..len]))),
                 Some(part) => {
@@ -338,7 +338,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             None => 0,
         };
         let shares = if part.is_some() { self.shares() } else { Shares::FIXED };
-        let learned = self.learned();
+        let learned = self.learned(part.is_some());
         self.write_slot(what, |payload| match part {
             None => write(&mut Room::from(&mut payload[..len]), shares),
             Some(part) => {
@@ -394,9 +394,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         TeamCapacity { config: engine.config(), size, part_bytes, direct: team.direct != Some(false) }
     }
 
-    /// What the caller has learned of how to write data that several members read.
-    fn learned(&mut self) -> Learned {
-        let (learns, rank) = (self.engine.config().shape().learns_runs(), self.rank());
+    /// What the caller has learned of how to write data that several members read; of what fits into a slot, nothing.
+    fn learned(&mut self, is_long: bool) -> Learned {
+        let (learns, rank) = (is_long && self.engine.config().shape().learns_runs(), self.rank());
         Learned { rank, times: learns.then(|| self.team().copy_times.clone()) }
     }
 
