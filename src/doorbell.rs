@@ -6,8 +6,8 @@
 //!
 //! - *Flag.* A rank polls the rings of the peers that it is in conversation with (ring rule 7), and those peers never
 //!   touch the doorbell. The others set their flag there.
-//! - *Counter.* Where 10 to 256 ranks outnumber CPUs nothing is polled: each sender publishes in the doorbell how many records it has
-//!   committed, and the owner compares all counts, a line for 32 peers.
+//! - *Counter.* Where 10 to 256 ranks outnumber CPUs nothing is polled: each sender publishes in the doorbell how many
+//!   records it has committed, and the owner compares all counts, a line for 32 peers.
 //!
 //! # Rules
 //!
@@ -20,13 +20,15 @@
 //! | Doorbell rule 3 | ringer: a flag, `state` | sleeper: `state` = ASLEEP, flags (and what else it waits for) |
 //! | Doorbell rule 6 | sender: its count, `state` | sleeper: `state` = ASLEEP, all counts |
 //!
-//! Rules 1, 2 and 6 are on every message's way, so their side A has [`AsymmetricFence::light_barrier`], which costs nothing where the
-//! kernel has `membarrier`, and side B, which is about to sleep or to drop a ring from those it polls, pays with
-//! [`AsymmetricFence::heavy_barrier`]. Rule 3 is entered only by a rank that must ring: both sides use a processor fence.
+//! Rules 1, 2 and 6 are on every message's way, so their side A has [`AsymmetricFence::light_barrier`], which costs
+//! nothing where the kernel has `membarrier`, and side B, which is about to sleep or to drop a ring from those it
+//! polls, pays with [`AsymmetricFence::heavy_barrier`]. Rule 3 is entered only by a rank that must ring:
+//! both sides use a processor fence.
 //!
 //! - **Doorbell rule 4.** A flag is set by the peer it names and taken by the doorbell's owner, who then looks at that
 //!   peer's ring and at what waits for room to that peer. A count is written by the peer it names alone.
-//! - **Doorbell rule 5.** Only the owner sleeps; anyone may wake it. A wake-up without a reason is allowed, a lost one is not.
+//! - **Doorbell rule 5.** Only the owner sleeps; anyone may wake it.
+//!   A wake-up without a reason is allowed, a lost one is not.
 
 use crate::limits::APART;
 use crate::sync::{AsymmetricFence, AtomicU16, AtomicU64, Futex, Ordering, fence};
@@ -48,13 +50,16 @@ pub struct Doorbell {
     peers: usize,
 }
 
-// SAFETY: `Doorbell` points to atomics only, which any thread may use, and which outlive every copy (promised to the constructors).
+// SAFETY: `Doorbell` points to atomics only, which any thread may use,
+// and which outlive every copy (promised to the constructors).
 unsafe impl Send for Doorbell {}
-// SAFETY: `Doorbell` points to atomics only, which threads may use at once, and which outlive every copy (promised to the constructors).
+// SAFETY: `Doorbell` points to atomics only, which threads may use at once,
+// and which outlive every copy (promised to the constructors).
 unsafe impl Sync for Doorbell {}
 
 impl Doorbell {
-    /// Bytes of a doorbell for `peers` peers: the sleeper's word, 128 bytes further the flags, and as far behind them the counts.
+    /// Bytes of a doorbell for `peers` peers: the sleeper's word, 128 bytes further the flags,
+    /// and as far behind them the counts.
     pub const fn bytes(peers: usize) -> usize {
         Self::counts_at(peers) + (peers * size_of::<u16>()).next_multiple_of(APART)
     }
@@ -110,7 +115,8 @@ impl Doorbell {
 
     #[inline(always)]
     fn state(&self) -> &Futex {
-        // SAFETY: `state` is live as long as any copy of the doorbell (promised to the constructors), and made of an atomic.
+        // SAFETY: `state` is live as long as any copy of the doorbell (promised to the constructors),
+        // and made of an atomic.
         unsafe { self.state.as_ref() }
     }
 
@@ -132,7 +138,8 @@ impl Doorbell {
     /// [`AsymmetricFence::light_barrier`] and asks [`Self::is_asleep`] (doorbell rule 6).
     #[inline(always)]
     pub fn publish_count(&self, from: usize, committed: u64) {
-        // Release: edge 11, pairs with Acquire in `count_of` and `changed_counts`: an owner that sees the count finds the records.
+        // Release: edge 11, pairs with Acquire in `count_of` and `changed_counts`: an owner that sees the count finds
+        // the records.
         self.count(from).store(committed as u16, Ordering::Release);
     }
 
@@ -151,7 +158,8 @@ impl Doorbell {
     #[inline(always)]
     pub fn changed_counts(&self, known: &[u16]) -> impl Iterator<Item = (usize, u16)> {
         assert!(known.len() <= self.peers);
-        // SAFETY: `known.len() <= peers`, and `peers` counts, which are atomics, are live as long as any copy of the doorbell.
+        // SAFETY: `known.len() <= peers`, and `peers` counts, which are atomics,
+        // are live as long as any copy of the doorbell.
         let counts = unsafe { core::slice::from_raw_parts(self.counts.as_ptr(), known.len()) };
         counts.iter().zip(known).enumerate().filter_map(|(peer, (count, &known))| {
             // Acquire: edge 11, pairs with Release in `publish_count`: the records are there.
@@ -191,8 +199,8 @@ impl Doorbell {
     #[inline]
     pub fn wake_after_fence(&self) {
         let word = self.state().word();
-        // Relaxed load: the caller's fence orders it behind the caller's store. Release swap: edge 7, pairs with Acquire in
-        // `sleep`.
+        // Relaxed load: the caller's fence orders it behind the caller's store. Release swap: edge 7, pairs with
+        // Acquire in `sleep`.
         if word.load(Ordering::Relaxed) == ASLEEP && word.swap(AWAKE, Ordering::Release) == ASLEEP {
             self.state().wake();
         }
@@ -220,7 +228,8 @@ impl Doorbell {
     /// Sleeps until woken, `timeout` at the longest, unless a flag is set or `reason` finds something
     /// to do. Returns whether it slept.
     ///
-    /// The caller has enabled the notification of every ring; `reason` looks at the rings and counts (doorbell rules 1, 2 and 6, side B).
+    /// The caller has enabled the notification of every ring;
+    /// `reason` looks at the rings and counts (doorbell rules 1, 2 and 6, side B).
     pub fn sleep(
         &self,
         asymmetric: AsymmetricFence,
@@ -239,7 +248,8 @@ impl Doorbell {
         if sleep {
             self.state().wait(ASLEEP, timeout);
         }
-        // Acquire: edge 7, pairs with Release in `wake_after_fence`: the next time we are ASLEEP comes after this wake-up.
+        // Acquire: edge 7, pairs with Release in `wake_after_fence`: the next time we are ASLEEP comes after this
+        // wake-up.
         word.swap(AWAKE, Ordering::Acquire);
         sleep
     }

@@ -1,7 +1,9 @@
-//! The error of the engine, of the Rust API and of the C bindings, and its MPI error class ([`Error::class`], MPI 5.0 §9.4).
+//! The error of the engine, of the Rust API and of the C bindings,
+//! and its MPI error class ([`Error::class`], MPI 5.0 §9.4).
 //!
-//! A text says what was wrong, where, with which value, and what to do about it where that is known. The C bindings raise the class
-//! through the error handler of the communicator, and print the text where that handler is MPI_ERRORS_ARE_FATAL.
+//! A text says what was wrong, where, with which value, and what to do about it where that is known. The C bindings
+//! raise the class through the error handler of the communicator,
+//! and print the text where that handler is MPI_ERRORS_ARE_FATAL.
 
 use crate::abi;
 
@@ -32,8 +34,8 @@ fn tag_with_name(tag: i32) -> String {
 /// The result of every function that can fail.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Writes `perusal: ` and a line to standard error, at once: what several ranks say at the same time is not mixed within a line.
-/// Without standard error, nothing is written.
+/// Writes `perusal: ` and a line to standard error, at once: what several ranks say at the same time is not mixed
+/// within a line. Without standard error, nothing is written.
 pub fn report(line: core::fmt::Arguments<'_>) {
     use std::io::Write;
     let _ = std::io::stderr().write_all(format!("perusal: {line}\n").as_bytes());
@@ -304,7 +306,8 @@ pub enum Error {
         /// What became of it.
         how: String,
     },
-    /// A rank that may be the source of a receive has died; the receive goes on once that is acknowledged (MPIX_ERR_PROC_FAILED_PENDING).
+    /// A rank that may be the source of a receive has died;
+    /// the receive goes on once that is acknowledged (MPIX_ERR_PROC_FAILED_PENDING).
     #[error(
         "rank {rank}, from which the message might come, has failed: {how}; the receive stays, and can be waited for after \
          MPIX_Comm_ack_failed, or cancelled"

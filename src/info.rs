@@ -19,7 +19,8 @@ impl Info {
     /// Adds a pair, or replaces the value of a key that is there, which keeps its place.
     ///
     /// # Errors
-    /// `InfoKey` if the key is empty or does not fit into MPI_MAX_INFO_KEY with its zero, `InfoValue` alike (which may be empty).
+    /// `InfoKey` if the key is empty or does not fit into MPI_MAX_INFO_KEY with its zero,
+    /// `InfoValue` alike (which may be empty).
     pub fn set(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let key = checked_key(key.as_ref())?;
         let value = value.as_ref();

@@ -1,11 +1,13 @@
 //! *perusal*: a lock-free shared-memory message engine for MPI programs on one machine, with its inside open.
 //!
-//! Messages: [`run`], [`run_threads`], [`World`] and what hangs on them. The building blocks that people measure and study stand alone:
-//! [`ring`], [`matching`], [`events`]. [`model`] checks a callback of your own under every order of threads.
+//! Messages: [`run`], [`run_threads`], [`World`] and what hangs on them. The building blocks that people measure and
+//! study stand alone: [`ring`], [`matching`], [`events`].
+//! [`model`] checks a callback of your own under every order of threads.
 //!
 //! The C bindings, the launcher and what reads traces are crates of their own. This one exports no C symbol and runs
 //! nothing when it is loaded.
-// A member of the workspace sees the modules as `internals`; without that feature, or in a model, much of them is used by nobody.
+// A member of the workspace sees the modules as `internals`;
+// without that feature, or in a model, much of them is used by nobody.
 #![cfg_attr(any(not(feature = "internals"), perusal_loom), allow(dead_code, unused_imports))]
 
 // The modules in the order of their layers, lowest first. A module names modules of lower layers only
@@ -69,7 +71,8 @@ pub use api::{
 };
 pub use error::{Error, Result};
 
-/// The engine's modules, for the other members of this workspace. No part of the API: anything here may change at any time.
+/// The engine's modules, for the other members of this workspace.
+/// No part of the API: anything here may change at any time.
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals {

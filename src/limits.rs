@@ -1,15 +1,16 @@
-//! Capacities and protocol constants that several modules need, each with its unit. The compiler checks how they relate.
+//! Capacities and protocol constants that several modules need, each with its unit.
+//! The compiler checks how they relate.
 
 // Memory.
 
-/// Bytes of a cache line, the unit of transfer between cores, on x86-64 and most of AArch64; and the size of a ring's cell. Where
-/// lines have 128 bytes two cells share one: slower, and as right.
+/// Bytes of a cache line, the unit of transfer between cores, on x86-64 and most of AArch64; and the size of a ring's
+/// cell. Where lines have 128 bytes two cells share one: slower, and as right.
 pub const LINE: usize = 64;
 /// Bytes that keep two writers from sharing a line, adjacent-line prefetch included.
 pub const APART: usize = 128;
-/// Bytes of a page of the segment: the unit in which it is laid out and in which its memory is taken. The kernel's pages are as large on
-/// x86-64, and up to 64 KiB on AArch64: it then takes more than it is asked for, and what is mapped at an address of its own is
-/// aligned to [`HUGE_PAGE`].
+/// Bytes of a page of the segment: the unit in which it is laid out and in which its memory is taken. The kernel's
+/// pages are as large on x86-64, and up to 64 KiB on AArch64: it then takes more than it is asked for, and what is
+/// mapped at an address of its own is aligned to [`HUGE_PAGE`].
 pub const PAGE: usize = 4096;
 /// Bytes of a huge page: large extents of the shared heap are aligned to it.
 pub const HUGE_PAGE: usize = 2 << 20;
@@ -62,12 +63,14 @@ const _: () = assert!(MIN_BULK.is_power_of_two() && MAX_BULK.is_power_of_two() &
 
 // Notification.
 
-/// Most rings that an oversubscribed rank polls without being notified: a context switch between two polls leaves the caches cold,
-/// and one look at the doorbell tells which rings have something.
+/// Most rings that an oversubscribed rank polls without being notified: a context switch between two polls leaves the
+/// caches cold, and one look at the doorbell tells which rings have something.
 pub const POLLED_OVERSUBSCRIBED: usize = 8;
-/// Most ranks of an oversubscribed job that notify each other by counters: a receiver looks at the counters of all others.
+/// Most ranks of an oversubscribed job that notify each other by counters:
+/// a receiver looks at the counters of all others.
 pub const MAX_COUNTED_RANKS: u32 = 256;
-/// Most cells of a ring whose records are counted: a counter has 16 bits, and a full ring must not look like an empty one.
+/// Most cells of a ring whose records are counted: a counter has 16 bits,
+/// and a full ring must not look like an empty one.
 pub const MAX_COUNTED_CELLS: u32 = 1 << 15;
 
 const _: () = assert!((POLLED_OVERSUBSCRIBED as u32) < MAX_COUNTED_RANKS && MAX_COUNTED_CELLS < 1 << 16);
@@ -76,7 +79,8 @@ const _: () = assert!((POLLED_OVERSUBSCRIBED as u32) < MAX_COUNTED_RANKS && MAX_
 
 /// Most entries of a queue in its short form. As many as a window of messages usually has.
 pub const SHORT_QUEUE: usize = 64;
-/// A deep queue that falls to this many entries turns short: far below [`SHORT_QUEUE`], so that it does not turn deep again at once.
+/// A deep queue that falls to this many entries turns short:
+/// far below [`SHORT_QUEUE`], so that it does not turn deep again at once.
 pub const SHORT_QUEUE_AGAIN: usize = 8;
 /// Largest tag that a user may send with (MPI_TAG_UB).
 pub const TAG_UB: i32 = i32::MAX;
@@ -114,14 +118,16 @@ pub const EVENT_TYPES: usize = 511;
 
 /// Handles, and sessions, of one kind that tools may have at once (MPI_T).
 pub const TOOL_HANDLES: usize = 65_536;
-/// Sources of MPI_T events: the buffers, and a source for each thread. Events of further threads carry the buffers' source.
+/// Sources of MPI_T events: the buffers, and a source for each thread.
+/// Events of further threads carry the buffers' source.
 pub const EVENT_SOURCES: usize = 1024;
 /// Most entries of an MPI_T event buffer; at most 120 bytes each.
 pub const EVENT_BUFFER: usize = 1 << 20;
 /// Most bytes of a text variable, the terminating zero included.
 pub const VARIABLE_TEXT: usize = 256;
 
-/// Returns how many of `many` rounds a test takes: few where it is interpreted (Miri), which takes a thousand times as long.
+/// Returns how many of `many` rounds a test takes: few where it is interpreted (Miri),
+/// which takes a thousand times as long.
 #[cfg(test)]
 pub const fn rounds(many: usize) -> usize {
     if !cfg!(miri) {
@@ -135,8 +141,8 @@ pub const fn rounds(many: usize) -> usize {
     }
 }
 
-/// Returns n, where a test takes every n-th of its `many` cases: all of them, or as few as [`rounds`]. Odd, for the cases of nested loops
-/// repeat at even distances.
+/// Returns n, where a test takes every n-th of its `many` cases: all of them, or as few as [`rounds`]. Odd, for the
+/// cases of nested loops repeat at even distances.
 #[cfg(test)]
 pub const fn every(many: usize) -> usize {
     (many / rounds(many)) | 1

@@ -6,7 +6,8 @@
 //! an assertion does not hold.
 //!
 //! To check a callback from a crate of your own:
-//! 1. Keep its data in the atomics and cells of this module. They are `std`'s in an ordinary build and loom's in a model.
+//! 1. Keep its data in the atomics and cells of this module.
+//!    They are `std`'s in an ordinary build and loom's in a model.
 //! 2. Make a [`Registry`](crate::events::Registry) and attach a communicator to it: no engine and no ranks are needed.
 //! 3. Emit events as the engine does ([`CommEvents::emit`](crate::events::CommEvents::emit)) on one thread while
 //!    another one does the control side, with [`thread::spawn`], two or three threads in all, inside [`check`].
@@ -25,8 +26,8 @@ pub mod thread {
     pub use crate::sync::thread::{JoinHandle, spawn};
 }
 
-/// Runs `body` in every order of its threads with at most `preemptions` switches away from a thread that could go on, or as many as
-/// `LOOM_MAX_PREEMPTIONS` says if that is more. Without `--cfg perusal_loom`, runs it once.
+/// Runs `body` in every order of its threads with at most `preemptions` switches away from a thread that could go on,
+/// or as many as `LOOM_MAX_PREEMPTIONS` says if that is more. Without `--cfg perusal_loom`, runs it once.
 ///
 /// # Panics
 /// In the first order in which `body` panics, or uses a [`Cell`] on two threads at once.

@@ -10,11 +10,11 @@ use crate::datatype::op::Op;
 use crate::error::{Error, Result};
 use crate::rma::{self, Target};
 
-/// The right to access the window's memory at several ranks, as others do at the same time. An epoch gives it: [`Window::fence`],
-/// [`Window::lock_all`], [`Window::lock_shared`], [`Window::start`].
+/// The right to access the window's memory at several ranks, as others do at the same time. An epoch gives it:
+/// [`Window::fence`], [`Window::lock_all`], [`Window::lock_shared`], [`Window::start`].
 ///
-/// Every operation is atomic for each number that an element is made of, a put and a get as well: of two ranks that put to one place, one's
-/// value is there afterwards, and never a mixture. It has been performed when the call returns.
+/// Every operation is atomic for each number that an element is made of, a put and a get as well: of two ranks that put
+/// to one place, one's value is there afterwards, and never a mixture. It has been performed when the call returns.
 pub struct Access<'w, E: Element, T: Threading = Single> {
     pub(super) window: &'w Window<'w, E, T>,
     /// The one rank that it is for, unless for all that the epoch allows.
@@ -57,8 +57,8 @@ impl<E: Element, T: Threading> Access<'_, E, T> {
     /// Stores `data` from element `at` of rank `target` on (MPI_Accumulate with MPI_REPLACE).
     ///
     /// # Errors
-    /// [`Error::RmaRange`] beyond the target's memory; [`Error::RmaSync`] for a rank that the epoch is not for; [`Error::WinRank`],
-    /// [`Error::RankFailed`].
+    /// [`Error::RmaRange`] beyond the target's memory; [`Error::RmaSync`] for a rank that the epoch is not for;
+    /// [`Error::WinRank`], [`Error::RankFailed`].
     pub fn put(&self, data: &[E], target: usize, at: usize) -> Result<()> {
         self.update(&predefined(MPI_REPLACE)?, data, target, at)
     }
@@ -80,7 +80,8 @@ impl<E: Element, T: Threading> Access<'_, E, T> {
         self.update(&reduction.on::<E>()?, data, target, at)
     }
 
-    /// Does what [`accumulate`](Self::accumulate) does, and fills `old` with what was there before (MPI_Get_accumulate).
+    /// Does what [`accumulate`](Self::accumulate) does,
+    /// and fills `old` with what was there before (MPI_Get_accumulate).
     ///
     /// # Errors
     /// As [`accumulate`](Self::accumulate); [`Error::Buffer`] if `old` is not as long as `data`.
@@ -126,7 +127,8 @@ impl<E: Element, T: Threading> Access<'_, E, T> {
         self.fetch(&reduction.on::<E>()?, value, target, at)
     }
 
-    /// Stores `value` as element `at` of rank `target`, and returns what that was before (MPI_Fetch_and_op with MPI_REPLACE).
+    /// Stores `value` as element `at` of rank `target`,
+    /// and returns what that was before (MPI_Fetch_and_op with MPI_REPLACE).
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -134,7 +136,8 @@ impl<E: Element, T: Threading> Access<'_, E, T> {
         self.fetch(&predefined(MPI_REPLACE)?, value, target, at)
     }
 
-    /// Stores `new` as element `at` of rank `target` if that is `expected`, and returns what it was before (MPI_Compare_and_swap).
+    /// Stores `new` as element `at` of rank `target` if that is `expected`,
+    /// and returns what it was before (MPI_Compare_and_swap).
     ///
     /// # Errors
     /// As [`put`](Self::put); [`Error::Type`] for elements that are no single integers.

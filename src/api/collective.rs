@@ -1,5 +1,5 @@
-//! Blocking collectives on slices (MPI 5.0 chapter 6). All ranks of the communicator call the same one, with the same numbers of
-//! elements of the same type; where ranks disagree, some of them get an error.
+//! Blocking collectives on slices (MPI 5.0 chapter 6). All ranks of the communicator call the same one, with the same
+//! numbers of elements of the same type; where ranks disagree, some of them get an error.
 
 use super::address::rank;
 use super::communicator::Communicator;
@@ -12,8 +12,8 @@ use crate::datatype::op;
 use crate::error::{Error, Result};
 use crate::events::{Algorithm, CollMode};
 
-/// A reduction operation (MPI 5.0 §6.9.2). Bitwise operations are for integers. All of them commute; floating-point results have the same
-/// bits on all ranks.
+/// A reduction operation (MPI 5.0 §6.9.2). Bitwise operations are for integers. All of them commute; floating-point
+/// results have the same bits on all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
     /// The sum; integers wrap around.
@@ -64,13 +64,14 @@ fn input_pieces<'a, E: Element>(all: &'a [E], each: usize) -> impl Fn(usize) -> 
     move |r| input(&all[r * each..][..each])
 }
 
-/// A slice that is cut into pieces of `each` elements, one for each rank. A collective uses one output of a piece at a time.
+/// A slice that is cut into pieces of `each` elements, one for each rank.
+/// A collective uses one output of a piece at a time.
 fn output_pieces<'a, E: Element>(all: &'a mut [E], each: usize) -> impl Fn(usize) -> OutputBuffer<'a> {
     let (first, len) = (all.as_mut_ptr(), all.len());
     move |r| {
         assert!(r * each <= len && each <= len - r * each, "a piece of the slice");
-        // SAFETY: by the assertion, elements of the slice, which is borrowed exclusively for as long as the output lives; they may
-        // have any bytes (buffer rule 2).
+        // SAFETY: by the assertion, elements of the slice, which is borrowed exclusively for as long as the output
+        // lives; they may have any bytes (buffer rule 2).
         unsafe { OutputBuffer::new(first.add(r * each).cast(), each * E::COUNT, datatype::<E>()) }
     }
 }
@@ -139,12 +140,12 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// Gathers the `data` of all ranks in `all` at rank `root`, in rank order (MPI_Gather, MPI 5.0 §6.5). At the root `all` is as long as
-    /// `data` times the number of ranks; elsewhere it stays as it is, and may be empty.
+    /// Gathers the `data` of all ranks in `all` at rank `root`, in rank order (MPI_Gather, MPI 5.0 §6.5). At the root
+    /// `all` is as long as `data` times the number of ranks; elsewhere it stays as it is, and may be empty.
     ///
     /// # Errors
-    /// [`Error::Root`]; [`Error::Buffer`] if `all` has not the right length at `root`, where alone it is checked: the others
-    /// then wait for a rank that will not come; [`Error::RankFailed`].
+    /// [`Error::Root`]; [`Error::Buffer`] if `all` has not the right length at `root`, where alone it is checked: the
+    /// others then wait for a rank that will not come; [`Error::RankFailed`].
     pub fn gather<E: Element>(&self, data: &[E], all: &mut [E], root: usize) -> Result<()> {
         let root = self.root(root)?;
         if self.rank() == root {
@@ -157,8 +158,8 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// Gathers the `data` of all ranks in `all`, in rank order (MPI_Allgather, MPI 5.0 §6.7). `all` is as long as `data` times the number
-    /// of ranks.
+    /// Gathers the `data` of all ranks in `all`, in rank order (MPI_Allgather, MPI 5.0 §6.7). `all` is as long as
+    /// `data` times the number of ranks.
     ///
     /// # Errors
     /// [`Error::Buffer`] if `all` has not the right length; [`Error::RankFailed`].
@@ -189,8 +190,8 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// Makes piece `r` of `received` the piece of rank `r`'s `sent` that has the caller's number (MPI_Alltoall, MPI 5.0 §6.8). Both slices
-    /// are cut into as many equal pieces as there are ranks.
+    /// Makes piece `r` of `received` the piece of rank `r`'s `sent` that has the caller's number (MPI_Alltoall,
+    /// MPI 5.0 §6.8). Both slices are cut into as many equal pieces as there are ranks.
     ///
     /// # Errors
     /// [`Error::Buffer`] if the two have different lengths, or are not as many equal pieces as there are ranks;
@@ -205,12 +206,12 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// Reduces the `data` of all ranks, element by element, into `result` at rank `root` (MPI_Reduce, MPI 5.0 §6.9.1). Elsewhere `result`
-    /// stays as it is, and may be empty.
+    /// Reduces the `data` of all ranks, element by element, into `result` at rank `root` (MPI_Reduce, MPI 5.0 §6.9.1).
+    /// Elsewhere `result` stays as it is, and may be empty.
     ///
     /// # Errors
-    /// [`Error::Op`] if the reduction does not take the type; [`Error::Buffer`] if `result` is not as long as `data` at `root`;
-    /// [`Error::Root`], [`Error::RankFailed`].
+    /// [`Error::Op`] if the reduction does not take the type; [`Error::Buffer`] if `result` is not as long as `data` at
+    /// `root`; [`Error::Root`], [`Error::RankFailed`].
     pub fn reduce<E: Element>(
         &self,
         reduction: Reduction,

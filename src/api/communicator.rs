@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// Ranks that send each other messages, as one of them sees it (MPI 5.0 chapter 7).
 ///
-/// A communicator of [`Single`] stays on the thread that joined the job; one of [`Multiple`](super::Multiple) may be shared and
-/// sent between threads. Dropping it frees it; messages on it that nobody has received are lost.
+/// A communicator of [`Single`] stays on the thread that joined the job; one of [`Multiple`](super::Multiple) may be
+/// shared and sent between threads. Dropping it frees it; messages on it that nobody has received are lost.
 ///
 /// ```compile_fail,E0277
 /// # perusal::run_threads(1, |world| {
@@ -67,8 +67,8 @@ impl<T: Threading> Communicator<T> {
         self.comm.size() as usize
     }
 
-    /// Makes a communicator of the same ranks with a context of its own: messages on one are never received on the other
-    /// (MPI_Comm_dup, MPI 5.0 §7.4.2). All ranks call it.
+    /// Makes a communicator of the same ranks with a context of its own: messages on one are never received on the
+    /// other (MPI_Comm_dup, MPI 5.0 §7.4.2). All ranks call it.
     ///
     /// # Errors
     /// [`Error::NoMem`] if no context is left; [`Error::RankFailed`].
@@ -81,8 +81,8 @@ impl<T: Threading> Communicator<T> {
         .and_then(|made| made.ok_or(Error::Intern("a duplicate without its maker".into())))
     }
 
-    /// Makes a communicator of the ranks with the same `color`, ordered by `key` and then by rank; `None` for those without color
-    /// (MPI_Comm_split, MPI 5.0 §7.4.2). All ranks call it.
+    /// Makes a communicator of the ranks with the same `color`, ordered by `key` and then by rank; `None` for those
+    /// without color (MPI_Comm_split, MPI 5.0 §7.4.2). All ranks call it.
     ///
     /// # Errors
     /// As [`dup`](Self::dup).
@@ -103,8 +103,8 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// Makes a communicator of the given ranks, in the given order; `None` at all others (MPI_Comm_create, MPI 5.0 §7.4.2). All ranks call
-    /// it with the same list.
+    /// Makes a communicator of the given ranks, in the given order; `None` at all others (MPI_Comm_create,
+    /// MPI 5.0 §7.4.2). All ranks call it with the same list.
     ///
     /// # Errors
     /// [`Error::Rank`] and [`Error::RankTwice`] for a wrong list; as [`dup`](Self::dup).
@@ -148,8 +148,8 @@ impl<T: Threading> Communicator<T> {
     /// Calls `closure` for every `event` of messages on this communicator, until the subscription is dropped
     /// (PERUSE 2.0 §5.2.7, §5.2.8).
     ///
-    /// The closure runs inside the engine, on the thread that makes the event happen: it should be quick, and every call
-    /// of a communicator from it is [`Error::InsideCallback`]. If it panics, the job ends.
+    /// The closure runs inside the engine, on the thread that makes the event happen: it should be quick, and every
+    /// call of a communicator from it is [`Error::InsideCallback`]. If it panics, the job ends.
     ///
     /// # Errors
     /// [`Error::Other`] if events are compiled out.
@@ -187,8 +187,8 @@ impl<T: Threading> Communicator<T> {
         Subscription::new(&self.comm.events, event, closure).map_err(|error| Error::Other(error.to_string()))
     }
 
-    /// Delivers `events` on every communicator of this rank, those to come included, and of its engine to `subscriber`, until the result is
-    /// dropped. [`GlobalSubscriber`] says what it may do; `examples/first_tool.rs` is a whole tool.
+    /// Delivers `events` on every communicator of this rank, those to come included, and of its engine to `subscriber`,
+    /// until the result is dropped. [`GlobalSubscriber`] says what it may do; `examples/first_tool.rs` is a whole tool.
     pub fn subscribe_globally(
         &self,
         events: EventSet,
@@ -197,8 +197,8 @@ impl<T: Threading> Communicator<T> {
         self.member.registry().subscribe_globally(events, Arc::new(subscriber))
     }
 
-    /// Ends the whole job (MPI_Abort, MPI 5.0 §9.2): calls of all ranks fail with [`Error::RankFailed`], and a launcher ends the processes.
-    /// Returns the error that this rank may return.
+    /// Ends the whole job (MPI_Abort, MPI 5.0 §9.2): calls of all ranks fail with [`Error::RankFailed`], and a launcher
+    /// ends the processes. Returns the error that this rank may return.
     pub fn abort(&self, code: i32) -> Error {
         self.member.abort(code);
         Error::Code(code)

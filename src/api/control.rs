@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::variables::{Refusal, Variable};
 
 impl<T: Threading> Communicator<T> {
-    /// Returns the value of a control variable in this rank; of a choice, its item's number (MPI_T_cvar_read). `docs/tool-variables.md`
-    /// lists names, units and ranges.
+    /// Returns the value of a control variable in this rank; of a choice, its item's number (MPI_T_cvar_read).
+    /// `docs/tool-variables.md` lists names, units and ranges.
     ///
     /// # Errors
     /// [`Error::Other`] if there is none of that name.
@@ -31,8 +31,8 @@ impl<T: Threading> Communicator<T> {
     /// equal", all ranks must do so, between the same operations.
     ///
     /// # Errors
-    /// [`Error::Other`], which says why not: no such variable, a value out of range, a collective operation under way, or a variable that
-    /// cannot change any more.
+    /// [`Error::Other`], which says why not: no such variable, a value out of range, a collective operation under way,
+    /// or a variable that cannot change any more.
     pub fn set_control(&self, name: &str, value: u64) -> Result<()> {
         let variable = named(name)?;
         self.member.perform(|engine| {

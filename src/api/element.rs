@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 
 /// A type whose values can be sent as they lie in memory, and made of any bytes that arrive.
 ///
-/// Integers, floats and arrays of them are elements. `bool` and `char` are not: not every byte that a peer may send is one of
-/// their values; send them as `u8` and `u32`.
+/// Integers, floats and arrays of them are elements. `bool` and `char` are not: not every byte that a peer may send is
+/// one of their values; send them as `u8` and `u32`.
 ///
 /// # Safety
 ///

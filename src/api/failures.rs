@@ -1,4 +1,5 @@
-//! Communicators after the death of members, in a job that goes on without them (`mpiexec --survive`): User Level Failure Mitigation.
+//! Communicators after the death of members, in a job that goes on without them (`mpiexec --survive`):
+//! User Level Failure Mitigation.
 
 use super::communicator::Communicator;
 use super::threading::Threading;

@@ -102,7 +102,8 @@ impl FilePattern {
     /// The first `len` of each `every` elements (MPI_Type_contiguous, resized).
     ///
     /// # Errors
-    /// [`Error::Arg`] if `len` is 0 or more than `every`, or if sizes leave the address space; [`Error::CountTooLarge`].
+    /// [`Error::Arg`] if `len` is 0 or more than `every`, or if sizes leave the address space;
+    /// [`Error::CountTooLarge`].
     pub fn blocks<E: Element>(len: usize, every: usize) -> Result<Self> {
         if len == 0 || len > every {
             return Err(Error::Arg("a block of a file's pattern has 1 to `every` elements"));
@@ -114,11 +115,12 @@ impl FilePattern {
         Ok(Self { filetype, etype, handle: E::HANDLE })
     }
 
-    /// The part of an array of `shape` that begins at `start` and has `part` elements in each dimension, the last of which is the one that
-    /// lies together (MPI_Type_create_subarray).
+    /// The part of an array of `shape` that begins at `start` and has `part` elements in each dimension, the last of
+    /// which is the one that lies together (MPI_Type_create_subarray).
     ///
     /// # Errors
-    /// [`Error::Arg`] if there is no dimension, the slices differ in length, a size is 0, or the part is not inside the array.
+    /// [`Error::Arg`] if there is no dimension, the slices differ in length, a size is 0,
+    /// or the part is not inside the array.
     pub fn part<E: Element>(shape: &[usize], part: &[usize], start: &[usize]) -> Result<Self> {
         let etype = element::<E>()?;
         let filetype = Datatype::subarray(shape, part, start, Order::C, &etype)?;
@@ -178,8 +180,8 @@ impl<T: Threading> Communicator<T> {
     /// Opens a file (MPI_File_open). All ranks call it, with the same options and a name of the same file.
     ///
     /// # Errors
-    /// [`Error::AccessMode`] for options that contradict each other, [`Error::File`]: at every rank if one has any. Then
-    /// no file is left that this call has made. [`Error::RankFailed`].
+    /// [`Error::AccessMode`] for options that contradict each other, [`Error::File`]: at every rank if one has any.
+    /// Then no file is left that this call has made. [`Error::RankFailed`].
     pub fn open_file(&self, name: impl AsRef<Path>, options: FileOptions) -> Result<File<'_, T>> {
         self.member.close_dropped();
         let events = self.member.registry().attach_file();
@@ -205,7 +207,8 @@ fn source<E: Element>(data: &[E]) -> Elements {
 
 /// Names elements that are to be read.
 fn room<E: Element>(room: &mut [E]) -> Elements {
-    // SAFETY: the callers borrow the slice exclusively until the access is over, and elements may have any bytes (elements rule).
+    // SAFETY: the callers borrow the slice exclusively until the access is over,
+    // and elements may have any bytes (elements rule).
     unsafe {
         Elements::new(room.as_mut_ptr().cast(), room.len() * E::COUNT, datatype::<E>().clone(), E::HANDLE)
     }
@@ -307,7 +310,8 @@ impl<T: Threading> File<'_, T> {
         self.alone::<E>(Direction::Write, Start::Individual, &source(data)).map(drop)
     }
 
-    /// Fills `to` at the position that all ranks share, which moves behind it: no two ranks get the same elements (MPI_File_read_shared).
+    /// Fills `to` at the position that all ranks share, which moves behind it:
+    /// no two ranks get the same elements (MPI_File_read_shared).
     ///
     /// # Errors
     /// As [`read_at`](Self::read_at); [`Error::NoMem`] if the shared heap had no room for the position.
@@ -323,7 +327,8 @@ impl<T: Threading> File<'_, T> {
         self.alone::<E>(Direction::Write, Start::Shared, &source(data)).map(drop)
     }
 
-    /// As [`read_at`](Self::read_at), by all ranks at once (MPI_File_read_at_all): many short runs become few accesses to the file.
+    /// As [`read_at`](Self::read_at), by all ranks at once (MPI_File_read_at_all):
+    /// many short runs become few accesses to the file.
     ///
     /// # Errors
     /// As [`read_at`](Self::read_at); [`Error::RankFailed`].
@@ -471,7 +476,8 @@ impl<T: Threading> File<'_, T> {
         self.perform(|file, _| file.sync())
     }
 
-    /// Calls `closure` for every `event` of the file until the subscription is dropped, as [`Communicator::subscribe`] does for messages.
+    /// Calls `closure` for every `event` of the file until the subscription is dropped,
+    /// as [`Communicator::subscribe`] does for messages.
     ///
     /// # Errors
     /// [`Error::Other`] if events are compiled out.
@@ -557,7 +563,8 @@ impl<E: Element> PendingFile<E> {
         drop(is_over);
     }
 
-    /// Waits for the end; returns the elements that were written, or those that were read, which at the end of the file are fewer.
+    /// Waits for the end; returns the elements that were written, or those that were read,
+    /// which at the end of the file are fewer.
     ///
     /// # Errors
     /// [`Error::File`]: what the system says.

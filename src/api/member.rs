@@ -3,12 +3,12 @@
 //! Rules:
 //! - **API rule 1 (one entry).** The engine is used by [`Member::perform`] only. It refuses calls from inside an event
 //!   callback, for the engine is then in the middle of something, and calls on a rank that is broken or has left.
-//! - **API rule 2 (who is inside).** With [`Single`](super::Single), everything that leads to a member is neither `Send` nor
-//!   `Sync`, so only the thread that made it is ever inside. With [`Multiple`](super::Multiple), a thread inside holds `inside` for
-//!   reading; a thread that holds it for writing knows that no other is inside.
-//! - **API rule 3 (broken is inert).** Once waiting has become pointless, requests remain that nobody will end, and they name
-//!   buffers of callers. A call that says so returns only after the member was *settled*: nobody is inside, nobody will
-//!   be, and no other rank reaches into buffers here. So the buffers may go.
+//! - **API rule 2 (who is inside).** With [`Single`](super::Single), everything that leads to a member is neither
+//!   `Send` nor `Sync`, so only the thread that made it is ever inside. With [`Multiple`](super::Multiple), a thread
+//!   inside holds `inside` for reading; a thread that holds it for writing knows that no other is inside.
+//! - **API rule 3 (broken is inert).** Once waiting has become pointless, requests remain that nobody will end, and
+//!   they name buffers of callers. A call that says so returns only after the member was *settled*: nobody is inside,
+//!   nobody will be, and no other rank reaches into buffers here. So the buffers may go.
 //! - **API rule 4 (an active request keeps its buffer).** Until a request is over or the member settled, its buffer is
 //!   borrowed for longer ([`Scope`](super::Scope)), owned by what a leak would leak ([`OwnedSend`](super::OwnedSend),
 //!   [`OwnedReceive`](super::OwnedReceive)), or parked here.
@@ -105,7 +105,8 @@ fn lock<T>(mutex: &Mutex<T>) -> crate::sync::MutexGuard<'_, T> {
 }
 
 impl Member {
-    /// Joins `job`, and records it: in the file that the launcher has named, or in `trace`, which whoever made the job has made.
+    /// Joins `job`, and records it: in the file that the launcher has named, or in `trace`,
+    /// which whoever made the job has made.
     ///
     /// # Errors
     /// As [`Engine::new`] and [`Recording::start`].
@@ -155,8 +156,8 @@ impl Member {
     /// Runs `operation` on the engine (API rule 1).
     ///
     /// # Errors
-    /// Those of the operation; [`Error::InsideCallback`]; why the rank is broken or has left. API rule 3 holds for all but
-    /// [`Error::InsideCallback`], where nothing was begun.
+    /// Those of the operation; [`Error::InsideCallback`]; why the rank is broken or has left. API rule 3 holds for all
+    /// but [`Error::InsideCallback`], where nothing was begun.
     #[inline]
     pub fn perform<R>(&self, operation: impl FnOnce(&Engine) -> Result<R>) -> Result<R> {
         let inside = self.enter()?;
@@ -248,8 +249,8 @@ impl Member {
         }
     }
 
-    /// Takes a context that ranks have agreed on for a new communicator. Two communicators in one would free each other's
-    /// channels, so this does not rely on other ranks' being right, or on their doing the same at all.
+    /// Takes a context that ranks have agreed on for a new communicator. Two communicators in one would free each
+    /// other's channels, so this does not rely on other ranks' being right, or on their doing the same at all.
     ///
     /// # Errors
     /// [`Error::Other`] if no communicator made here can have it.
@@ -308,7 +309,8 @@ impl Member {
             } else {
                 engine.leave(world)?;
             }
-            // SAFETY: with several threads no halves are asked for, so there is nothing to look at; with one, it is ours.
+            // SAFETY: with several threads no halves are asked for, so there is nothing to look at;
+            // with one, it is ours.
             if engine.is_shared() { Ok(()) } else { unsafe { engine.await_writers() } }
         });
         drop(parked);

@@ -53,8 +53,8 @@ impl<T: Threading> Communicator<T> {
     /// Receives one message into `room` (MPI_Recv). Elements behind the message keep what they were.
     ///
     /// # Errors
-    /// [`Error::Truncate`] if the message is larger than `room`; it is received and lost. [`Error::Rank`], [`Error::Tag`],
-    /// [`Error::RankFailed`].
+    /// [`Error::Truncate`] if the message is larger than `room`; it is received and lost. [`Error::Rank`],
+    /// [`Error::Tag`], [`Error::RankFailed`].
     ///
     /// ```
     /// use perusal::Any;
@@ -82,8 +82,8 @@ impl<T: Threading> Communicator<T> {
         let (source, tag) = (source.into().number(self.size())?, tag.into().number()?);
         let buf = recv_buf(room);
         self.member.perform(|engine| {
-            // SAFETY: `room` is borrowed until `perform` returns, and then its request is over or the member settled (API
-            // rule 3); elements may have any bytes.
+            // SAFETY: `room` is borrowed until `perform` returns, and then its request is over or the member settled
+            // (API rule 3); elements may have any bytes.
             unsafe {
                 match engine.receive_unless_observed(&self.comm, buf.addr(), buf.bytes(), source, tag) {
                     Some(status) => Ok(status.into()),
@@ -96,8 +96,8 @@ impl<T: Threading> Communicator<T> {
     /// Receives one message of any size into a vector as long as the message.
     ///
     /// # Errors
-    /// [`Error::Type`] if the message is not made of whole elements, [`Error::NoMem`] if there is no memory for it; it is
-    /// received and lost in both cases. [`Error::Rank`], [`Error::Tag`], [`Error::RankFailed`].
+    /// [`Error::Type`] if the message is not made of whole elements, [`Error::NoMem`] if there is no memory for it; it
+    /// is received and lost in both cases. [`Error::Rank`], [`Error::Tag`], [`Error::RankFailed`].
     pub fn recv<E: Element>(
         &self,
         source: impl Into<Source>,
@@ -112,8 +112,8 @@ impl<T: Threading> Communicator<T> {
                 data = zeroed::<E>(bytes.div_ceil(size_of::<E>()));
             }
             let room = data.as_mut().map_or(&mut [][..], |data| &mut data[..]);
-            // SAFETY: `room` is a piece of `data`, or nothing; `data` outlives `perform`, and then the request is over or the
-            // member settled (API rule 3).
+            // SAFETY: `room` is a piece of `data`, or nothing; `data` outlives `perform`, and then the request is over
+            // or the member settled (API rule 3).
             let request = unsafe { engine.imrecv(&recv_buf(room), &mut Some(message)) }?;
             engine.wait_complete(request)?;
             outcome(engine.take_outcome(request))
@@ -143,8 +143,8 @@ impl<T: Threading> Communicator<T> {
         let (source, recv_tag) = (source.into().number(self.size())?, recv_tag.into().number()?);
         let (from, to) = ((&send_buf(data), dest, send_tag), (&recv_buf(room), source, recv_tag));
         self.member.perform(|engine| {
-            // SAFETY: both buffers are borrowed until `perform` returns, and then both requests are over or the member settled (API
-            // rule 3); elements may have any bytes.
+            // SAFETY: both buffers are borrowed until `perform` returns, and then both requests are over or the member
+            // settled (API rule 3); elements may have any bytes.
             let (sent, received) = unsafe { engine.isendrecv(&self.comm, from, to) }?;
             engine.wait_complete(sent)?;
             engine.wait_for_good(received)?;

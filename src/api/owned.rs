@@ -12,7 +12,8 @@ use crate::p2p::{self, Mode, Request};
 #[must_use = "wait for it, or drop it to let it go on by itself"]
 pub struct OwnedSend<'c, E: Element, T: Threading = Single>(Owned<'c, E, T>);
 
-/// A receive under way, with its room. Dropped, it is cancelled; if a message has met it, the room is kept until it is over.
+/// A receive under way, with its room. Dropped, it is cancelled;
+/// if a message has met it, the room is kept until it is over.
 #[must_use = "wait for it, or drop it to take it back"]
 pub struct OwnedReceive<'c, E: Element, T: Threading = Single>(Owned<'c, E, T>);
 
@@ -61,8 +62,8 @@ impl<T: Threading> Communicator<T> {
         self.member.reap();
         let buf = send_buf(&data);
         let request = self.member.perform(|engine| {
-            // SAFETY: the vector's memory stays where it is and is not written until the request is over or the member settled:
-            // it is in `Owned`, or parked, or leaked.
+            // SAFETY: the vector's memory stays where it is and is not written until the request is over or the member
+            // settled: it is in `Owned`, or parked, or leaked.
             unsafe { engine.isend(&self.comm, &buf, dest, tag, Mode::Standard) }
         })?;
         Ok(OwnedSend(Owned { comm: self, request: Some(request), buffer: data, receives: false }))
@@ -82,8 +83,8 @@ impl<T: Threading> Communicator<T> {
         self.member.reap();
         let buf = recv_buf(&mut room);
         let request = self.member.perform(|engine| {
-            // SAFETY: the vector's memory stays where it is and nobody looks at it until the request is over or the member
-            // settled: it is in `Owned`, or parked, or leaked. Elements may have any bytes.
+            // SAFETY: the vector's memory stays where it is and nobody looks at it until the request is over or the
+            // member settled: it is in `Owned`, or parked, or leaked. Elements may have any bytes.
             unsafe { engine.irecv(&self.comm, &buf, source, tag) }
         })?;
         Ok(OwnedReceive(Owned { comm: self, request: Some(request), buffer: room, receives: true }))

@@ -48,11 +48,13 @@ pub struct Receiving<'scope, E: Element, T: Threading = Single> {
 }
 
 impl<T: Threading> Communicator<T> {
-    /// Runs `body`, in which nonblocking sends and receives can be begun, and waits for all that it did not wait for itself.
+    /// Runs `body`, in which nonblocking sends and receives can be begun,
+    /// and waits for all that it did not wait for itself.
     ///
     /// Their buffers are borrowed until the scope has ended, whatever becomes of the handles: so no message can reach a
-    /// buffer that is gone. If `body` returns an error, what can still be cancelled is cancelled instead of waited for. If it
-    /// panics, and messages are under way that cannot be cancelled here, the job ends: waiting for them might take for ever.
+    /// buffer that is gone. If `body` returns an error, what can still be cancelled is cancelled instead of waited for.
+    /// If it panics, and messages are under way that cannot be cancelled here, the job ends:
+    /// waiting for them might take for ever.
     ///
     /// # Errors
     /// Those of `body`; else the first error of a message that `body` did not wait for.
@@ -156,8 +158,8 @@ impl<'scope, T: Threading> Scope<'scope, '_, T> {
         let comm = self.begun.comm;
         let (dest, tag) = (rank(dest, comm.size())?, tag(given)?);
         let place = self.begun.add(false, |engine| {
-            // SAFETY: `data` is borrowed until the scope has ended, which is not before the request is over or the member
-            // settled.
+            // SAFETY: `data` is borrowed until the scope has ended, which is not before the request is over or the
+            // member settled.
             unsafe { engine.isend(&comm.comm, &send_buf(data), dest, tag, mode) }
         })?;
         Ok(Sending { begun: &self.begun, place })
@@ -178,8 +180,8 @@ impl<'scope, T: Threading> Scope<'scope, '_, T> {
         let buf = recv_buf(room);
         let room = (buf.addr().cast(), room.len());
         let place = self.begun.add(true, |engine| {
-            // SAFETY: the room is borrowed until the scope has ended, which is not before the request is over or the member
-            // settled; elements may have any bytes.
+            // SAFETY: the room is borrowed until the scope has ended, which is not before the request is over or the
+            // member settled; elements may have any bytes.
             unsafe { engine.irecv(&comm.comm, &buf, source, tag) }
         })?;
         Ok(Receiving { begun: &self.begun, place, room, borrow: PhantomData })
@@ -238,8 +240,8 @@ impl<T: Threading> Begun<'_, T> {
     fn cancel_all(&self) {
         for place in self.places() {
             if self.entry(place).is_ok() {
-                // The error that brought us here is the one to tell. Whatever became of cancelling, after waiting the request
-                // is over or the member settled.
+                // The error that brought us here is the one to tell. Whatever became of cancelling, after waiting the
+                // request is over or the member settled.
                 let _ = self.cancel(place);
                 let _ = self.wait(place);
             }
@@ -306,12 +308,13 @@ impl<'scope, E: Element, T: Threading> Receiving<'scope, E, T> {
     /// As [`Communicator::recv_into`].
     pub fn wait(self) -> Result<(&'scope mut [E], Status)> {
         let status = outcome((self.begun.wait(self.place)?, None))?;
-        // SAFETY: address and length of the slice that was borrowed for 'scope; the request is over, so nobody else uses it,
-        // and `self` is gone. Elements may have any bytes.
+        // SAFETY: address and length of the slice that was borrowed for 'scope; the request is over, so nobody else
+        // uses it, and `self` is gone. Elements may have any bytes.
         Ok((unsafe { core::slice::from_raw_parts_mut(self.room.0, self.room.1) }, status))
     }
 
-    /// Cancels the receive and returns `None`, unless a message has met it (MPI_Cancel); then returns what [`wait`](Self::wait) does.
+    /// Cancels the receive and returns `None`, unless a message has met it (MPI_Cancel);
+    /// then returns what [`wait`](Self::wait) does.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -321,8 +324,8 @@ impl<'scope, E: Element, T: Threading> Receiving<'scope, E, T> {
         if status.cancelled {
             return Ok(None);
         }
-        // SAFETY: address and length of the slice that was borrowed for 'scope; the request is over, so nobody else uses it, and `self`
-        // is gone. Elements may have any bytes.
+        // SAFETY: address and length of the slice that was borrowed for 'scope; the request is over, so nobody else
+        // uses it, and `self` is gone. Elements may have any bytes.
         let room = unsafe { core::slice::from_raw_parts_mut(self.room.0, self.room.1) };
         Ok(Some((room, status.into())))
     }

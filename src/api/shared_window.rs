@@ -10,8 +10,9 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 impl<T: Threading> Communicator<T> {
-    /// As [`window`](Self::window), with the ranks' elements one behind the other in memory (MPI_Win_allocate_shared): an array that
-    /// [`Window::lock_whole`] gives as one slice. The pages that begin in a rank's part are near to that rank.
+    /// As [`window`](Self::window), with the ranks' elements one behind the other in memory (MPI_Win_allocate_shared):
+    /// an array that [`Window::lock_whole`] gives as one slice.
+    /// The pages that begin in a rank's part are near to that rank.
     ///
     /// # Errors
     /// As for [`window`](Self::window).
@@ -34,10 +35,12 @@ impl<T: Threading> Communicator<T> {
 }
 
 impl<E: Element, T: Threading> Window<'_, E, T> {
-    /// Locks all ranks' elements, rank after rank, and returns them as one slice: nobody else accesses them until it is dropped.
+    /// Locks all ranks' elements, rank after rank, and returns them as one slice:
+    /// nobody else accesses them until it is dropped.
     ///
     /// # Errors
-    /// [`Error::RmaFlavor`] for a window of [`Communicator::window`], whose parts are apart; else as for [`lock`](Self::lock).
+    /// [`Error::RmaFlavor`] for a window of [`Communicator::window`], whose parts are apart;
+    /// else as for [`lock`](Self::lock).
     pub fn lock_whole(&self) -> Result<Whole<'_, E, T>> {
         let (mut first, mut len) = (NonNull::dangling(), 0_usize);
         for rank in 0..self.size() {
@@ -67,8 +70,9 @@ impl<E: Element, T: Threading> Deref for Whole<'_, E, T> {
     type Target = [E];
 
     fn deref(&self) -> &[E] {
-        // SAFETY: the parts of a window that lives, each of which begins where the one before ends (`lock_whole`), aligned, which may have
-        // any bytes. The locks of all are held exclusively, so nobody writes them (API window rules 1 and 2).
+        // SAFETY: the parts of a window that lives, each of which begins where the one before ends (`lock_whole`),
+        // aligned, which may have any bytes. The locks of all are held exclusively,
+        // so nobody writes them (API window rules 1 and 2).
         unsafe { core::slice::from_raw_parts(self.elements.0.as_ptr(), self.elements.1) }
     }
 }

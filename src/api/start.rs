@@ -20,8 +20,8 @@ use std::thread::{Builder, panicking, scope};
 
 /// All ranks of the job: a [`Communicator`], and this rank's membership.
 ///
-/// Dropping it leaves the job, for which it waits until all ranks do (MPI_Finalize), unless the thread panics: then the job ends.
-/// Communicators that live on are of no use any more: their functions return [`Error::NotInitialized`].
+/// Dropping it leaves the job, for which it waits until all ranks do (MPI_Finalize), unless the thread panics: then the
+/// job ends. Communicators that live on are of no use any more: their functions return [`Error::NotInitialized`].
 pub struct World<T: Threading = Single> {
     communicator: Communicator<T>,
     over: bool,
@@ -48,8 +48,8 @@ impl<T: Threading> World<T> {
         fate: Arc<Fate>,
         fatal: Box<dyn Fn(String) + Send + Sync>,
     ) -> Result<Self> {
-        // SAFETY: with `Single`, the communicators that lead to the member, and all that borrows them, are neither `Send` nor
-        // `Sync`: they stay on this thread.
+        // SAFETY: with `Single`, the communicators that lead to the member, and all that borrows them, are neither
+        // `Send` nor `Sync`: they stay on this thread.
         let member = Arc::new(unsafe { Member::join(job, T::SHARED, trace, fate, fatal) }?);
         let (rank, world) = (member.job().rank(), member.job().world());
         let comm = Comm::world_of(rank, world, member.registry().attach(abi::MPI_COMM_WORLD));
@@ -104,12 +104,12 @@ impl<T: Threading> Drop for World<T> {
 /// This process's rank has been taken.
 static JOINED: AtomicBool = AtomicBool::new(false);
 
-/// Makes this process a rank (MPI_Init): of the job that `perusal run` (or `mpiexec`) started it for, or of a job of its own. Once a
-/// process.
+/// Makes this process a rank (MPI_Init): of the job that `perusal run` (or `mpiexec`) started it for, or of a job of
+/// its own. Once a process.
 ///
 /// # Errors
-/// [`Error::Segment`] when the job's memory cannot be had, [`Error::Other`] for the second call, and when a variable in the
-/// environment makes no sense.
+/// [`Error::Segment`] when the job's memory cannot be had, [`Error::Other`] for the second call, and when a variable in
+/// the environment makes no sense.
 ///
 /// ```
 /// # fn main() -> perusal::Result<()> {
@@ -148,8 +148,8 @@ fn end_process(job: &Job, text: &str) {
     unsafe { libc::_exit(1) }
 }
 
-/// Runs `body` as this process's rank, from [`init`] to [`World::finish`]. If it returns an error, the whole job ends, for other
-/// ranks may wait for this one.
+/// Runs `body` as this process's rank, from [`init`] to [`World::finish`]. If it returns an error, the whole job ends,
+/// for other ranks may wait for this one.
 ///
 /// # Errors
 /// Those of `body`, [`init`] and [`World::finish`].
@@ -157,13 +157,15 @@ pub fn run<R>(body: impl FnOnce(&World) -> Result<R>) -> Result<R> {
     init()?.conclude(body)
 }
 
-/// Runs `body` on `ranks` ranks, which are threads of this process, and returns what they return, in the order of ranks.
+/// Runs `body` on `ranks` ranks, which are threads of this process, and returns what they return,
+/// in the order of ranks.
 ///
 /// If one of them returns an error, or panics, the others do not wait for it: their communication ends with
 /// [`Error::RankFailed`], which says who is gone. A rank that neither communicates nor ends is waited for.
 ///
 /// # Errors
-/// Of the ranks that failed, the first one's error. [`Error::Segment`] when there is no memory for so many, or for no ranks.
+/// Of the ranks that failed, the first one's error. [`Error::Segment`] when there is no memory for so many, or for no
+/// ranks.
 ///
 /// # Panics
 /// If a rank panics, with what it panicked with.
@@ -182,7 +184,8 @@ pub fn run_threads<R: Send>(ranks: usize, body: impl Fn(&World) -> Result<R> + S
     run_threads_with::<Single, R>(ranks, body)
 }
 
-/// Does what [`run_threads`] does, with a thread level: with `run_threads_with::<Multiple, _>`, each rank may have threads of its own.
+/// Does what [`run_threads`] does, with a thread level: with `run_threads_with::<Multiple, _>`,
+/// each rank may have threads of its own.
 ///
 /// # Errors
 /// As [`run_threads`].

@@ -1,9 +1,10 @@
 //! Windows: memory of each rank that the others access (MPI 5.0 chapter 12), without data races in safe code.
 //!
-//! - **API window rule 1.** A reference to a part of a window's memory exists only while its rank is locked exclusively ([`Locked`]).
-//! - **API window rule 2.** All other accesses are accumulates, which are atomic for each number of an element ([`Access`]). They are made
-//!   under a shared lock of the target, or between two fences, or while the target exposes itself, and holds a shared lock of its own
-//!   memory.
+//! - **API window rule 1.** A reference to a part of a window's memory exists only while its rank is locked exclusively
+//!   ([`Locked`]).
+//! - **API window rule 2.** All other accesses are accumulates, which are atomic for each number of an element
+//!   ([`Access`]). They are made under a shared lock of the target, or between two fences, or while the target exposes
+//!   itself, and holds a shared lock of its own memory.
 //! - **API window rule 3.** Between two fences no rank holds a lock: each member has said to all others that it begins
 //!   an epoch of fences, and who holds a lock has said that it does not. A member for which one of the two fences fails
 //!   uses the window no more: others may be between them.
@@ -40,7 +41,8 @@ const DIFFERENT: Error = Error::RmaSync(
     "the ranks of a window did not begin the same: one calls another function, or holds a lock or is exposed",
 );
 
-/// Elements at each rank of a communicator that all its ranks can access, without the owner's help. [`Communicator::window`] makes one.
+/// Elements at each rank of a communicator that all its ranks can access, without the owner's help.
+/// [`Communicator::window`] makes one.
 ///
 /// | call | gives | others meanwhile |
 /// |---|---|---|
@@ -49,8 +51,8 @@ const DIFFERENT: Error = Error::RmaSync(
 /// | [`fence`](Self::fence) | atomic operations on all elements, at all ranks together | the same |
 /// | [`expose`](Self::expose), [`start`](Self::start) | atomic operations on the elements of ranks that wait for that | the same |
 ///
-/// A window belongs to its communicator, and one thread of a rank uses it at a time. [`free`](Self::free) gives its memory back; dropped
-/// without, its memory stays until the job ends, for another rank may be using it.
+/// A window belongs to its communicator, and one thread of a rank uses it at a time. [`free`](Self::free) gives its
+/// memory back; dropped without, its memory stays until the job ends, for another rank may be using it.
 ///
 /// ```
 /// use perusal::Reduction::Sum;
@@ -112,7 +114,8 @@ pub struct Window<'c, E: Element, T: Threading = Single> {
 }
 
 impl<T: Threading> Communicator<T> {
-    /// Makes a window with `len` elements of the caller's, all zero (MPI_Win_allocate). All ranks call it, each with a length of its own.
+    /// Makes a window with `len` elements of the caller's, all zero (MPI_Win_allocate).
+    /// All ranks call it, each with a length of its own.
     ///
     /// # Errors
     /// [`Error::NoMem`] if one of the ranks finds no room in the shared heap; [`Error::Type`] for elements of no bytes,
@@ -207,8 +210,8 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     /// accesses them until it is dropped. They lie in shared memory, so that loads and stores are all it takes.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] if the caller has locked that rank, or is in another epoch, or is exposed and locks itself; [`Error::WinRank`],
-    /// [`Error::RankFailed`].
+    /// [`Error::RmaSync`] if the caller has locked that rank, or is in another epoch, or is exposed and locks itself;
+    /// [`Error::WinRank`], [`Error::RankFailed`].
     ///
     /// ```
     /// # fn main() -> perusal::Result<()> {
@@ -233,7 +236,8 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
         Ok(Locked { window: self, target, elements: (first, len) })
     }
 
-    /// Locks rank `target`'s elements together with others that do the same (MPI_Win_lock with MPI_LOCK_SHARED), until it is dropped.
+    /// Locks rank `target`'s elements together with others that do the same (MPI_Win_lock with MPI_LOCK_SHARED),
+    /// until it is dropped.
     ///
     /// # Errors
     /// As [`lock`](Self::lock).
@@ -252,8 +256,8 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
         Ok(Shared { access: Access { window: self, only: None } })
     }
 
-    /// Runs `body`, which may access all ranks' elements, between two fences (MPI_Win_fence). All ranks call it: it begins when all have,
-    /// and what was done in it has been done at all of them when it returns.
+    /// Runs `body`, which may access all ranks' elements, between two fences (MPI_Win_fence). All ranks call it: it
+    /// begins when all have, and what was done in it has been done at all of them when it returns.
     ///
     /// # Errors
     /// Those of `body`, which the other ranks do not see; [`Error::RmaSync`] at all ranks if one holds a lock, is
@@ -298,8 +302,8 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
         self.inner()?.group().incl(&listed)
     }
 
-    /// Lets the ranks `origins` access the caller's elements once (MPI_Win_post), each by a [`start`](Self::start) that names the caller.
-    /// [`Exposed::wait`] returns when all of them have completed.
+    /// Lets the ranks `origins` access the caller's elements once (MPI_Win_post), each by a [`start`](Self::start) that
+    /// names the caller. [`Exposed::wait`] returns when all of them have completed.
     ///
     /// # Errors
     /// [`Error::RmaSync`] if the caller is exposed, or holds its own elements; [`Error::WinRank`] and
@@ -337,11 +341,12 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
         Ok(Exposed { window: self })
     }
 
-    /// Waits until the ranks `targets` have exposed their elements to the caller, and lets it access them until it completes
-    /// (MPI_Win_start).
+    /// Waits until the ranks `targets` have exposed their elements to the caller, and lets it access them until it
+    /// completes (MPI_Win_start).
     ///
     /// # Errors
-    /// [`Error::RmaSync`] within another epoch; [`Error::WinRank`] and [`Error::RankTwice`] for a wrong list; [`Error::RankFailed`].
+    /// [`Error::RmaSync`] within another epoch; [`Error::WinRank`] and [`Error::RankTwice`] for a wrong list;
+    /// [`Error::RankFailed`].
     pub fn start(&self, targets: &[usize]) -> Result<Started<'_, E, T>> {
         let group = self.group(targets)?;
         self.perform(|window, engine| window.start(engine, &group))?;
@@ -364,7 +369,8 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
         Ok(())
     }
 
-    /// Calls `closure` for every `event` of the window until the subscription is dropped, as [`Communicator::subscribe`] does for messages.
+    /// Calls `closure` for every `event` of the window until the subscription is dropped, as
+    /// [`Communicator::subscribe`] does for messages.
     ///
     /// # Errors
     /// [`Error::Other`] if events are compiled out.
@@ -410,16 +416,17 @@ impl<E: Element, T: Threading> Deref for Locked<'_, E, T> {
     type Target = [E];
 
     fn deref(&self) -> &[E] {
-        // SAFETY: the part of a window that lives, of so many elements, aligned, which may have any bytes. The lock is held
-        // exclusively, so nobody writes them (API window rules 1 and 2).
+        // SAFETY: the part of a window that lives, of so many elements, aligned, which may have any bytes. The lock is
+        // held exclusively, so nobody writes them (API window rules 1 and 2).
         unsafe { core::slice::from_raw_parts(self.elements.0.as_ptr(), self.elements.1) }
     }
 }
 
 impl<E: Element, T: Threading> DerefMut for Locked<'_, E, T> {
     fn deref_mut(&mut self) -> &mut [E] {
-        // SAFETY: the part of a window that lives, of so many elements, aligned, which may have any bytes. The lock is held
-        // exclusively, so nobody reads or writes them, and the guard is borrowed exclusively (API window rules 1 and 2).
+        // SAFETY: the part of a window that lives, of so many elements, aligned, which may have any bytes. The lock is
+        // held exclusively, so nobody reads or writes them,
+        // and the guard is borrowed exclusively (API window rules 1 and 2).
         unsafe { core::slice::from_raw_parts_mut(self.elements.0.as_ptr(), self.elements.1) }
     }
 }

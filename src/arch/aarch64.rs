@@ -4,8 +4,8 @@ use core::arch::asm;
 
 pub(super) use super::copy::copy_each_by_length as copy_each;
 
-/// Neither an exclusive pair nor an atomic instruction with acquire and release orders its store before a later load (Arm
-/// ARM B2.3): that takes a DMB.
+/// Neither an exclusive pair nor an atomic instruction with acquire and release orders its store before a later load
+/// (Arm ARM B2.3): that takes a DMB.
 pub const EXCHANGE_IS_FENCE: bool = false;
 
 #[inline(always)]
@@ -29,8 +29,8 @@ pub fn prefetch_write(line: *mut u8) {
 #[inline(always)]
 pub fn thread_id() -> usize {
     let id: usize;
-    // SAFETY: under Linux TPIDR_EL0 is the address of the thread's control block (AAPCS64, thread-local storage), which the C
-    // library sets before the thread runs; it may be read in user mode.
+    // SAFETY: under Linux TPIDR_EL0 is the address of the thread's control block (AAPCS64, thread-local storage), which
+    // the C library sets before the thread runs; it may be read in user mode.
     unsafe { asm!("mrs {}, tpidr_el0", out(reg) id, options(pure, nomem, nostack, preserves_flags)) };
     id
 }
@@ -38,8 +38,8 @@ pub fn thread_id() -> usize {
 /// Name and description of the counter, as tools read them.
 pub const COUNTER: (&str, &str) = ("cntvct", "the processor's virtual counter, one for all cores");
 
-/// Whether there is a counter that runs at one rate in all states of the processor: the generic timer's, which is part of the
-/// architecture (Arm ARM D12.1), and which Linux lets user mode read.
+/// Whether there is a counter that runs at one rate in all states of the processor: the generic timer's, which is part
+/// of the architecture (Arm ARM D12.1), and which Linux lets user mode read.
 pub fn has_steady_counter() -> bool {
     true
 }
@@ -97,8 +97,8 @@ pub unsafe fn copy_nontemporal(from: *const u8, to: *mut u8, len: usize) {
     const STEP: usize = 64;
     let head = to.align_offset(STEP).min(len);
     let (steps, tail) = ((len - head) / STEP, (len - head) % STEP);
-    // SAFETY: head, steps and tail make up the `len` bytes that the caller gives. STNP is a store like any other for the
-    // release store that announces the bytes, and needs no fence of its own.
+    // SAFETY: head, steps and tail make up the `len` bytes that the caller gives. STNP is a store like any other for
+    // the release store that announces the bytes, and needs no fence of its own.
     unsafe {
         core::ptr::copy_nonoverlapping(from, to, head);
         for at in (0..steps).map(|step| head + step * STEP) {

@@ -5,7 +5,8 @@
 //! generic timer's. Elsewhere they are nanoseconds of CLOCK_MONOTONIC.
 //!
 //! A tick's time on CLOCK_MONOTONIC follows from two [`Reading`]s, each of which pairs a tick with a time to some ten
-//! nanoseconds: the further they lie apart, the better. [`to_nanoseconds`] takes the first reading of the process and a later one.
+//! nanoseconds: the further they lie apart, the better.
+//! [`to_nanoseconds`] takes the first reading of the process and a later one.
 
 use super::imp;
 use std::sync::OnceLock;
@@ -136,8 +137,8 @@ impl Scale {
     }
 }
 
-/// The time of a tick, in nanoseconds on CLOCK_MONOTONIC, as exactly as it is known now. Later calls are more exact: to keep the times of
-/// many ticks in order, make one [`Scale`]. May take two milliseconds early in the process.
+/// The time of a tick, in nanoseconds on CLOCK_MONOTONIC, as exactly as it is known now. Later calls are more exact: to
+/// keep the times of many ticks in order, make one [`Scale`]. May take two milliseconds early in the process.
 #[must_use]
 pub fn to_nanoseconds(ticks: u64) -> u64 {
     Scale::between(first(), later()).nanoseconds(ticks)

@@ -25,7 +25,8 @@ pub fn strings_stall(from: usize, to: usize) -> bool {
 /// Bytes from which the C library copies a run by a string instruction.
 const STRINGS: usize = 2 << 10;
 
-/// Copies a run of bytes as `copy_nonoverlapping` does, but in another way where the processor's string instructions are slow.
+/// Copies a run of bytes as `copy_nonoverlapping` does,
+/// but in another way where the processor's string instructions are slow.
 ///
 /// # Safety
 ///
@@ -53,7 +54,8 @@ pub unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
     macro_rules! ends {
         ($word:ty) => {{
             const N: usize = size_of::<$word>();
-            // SAFETY: N <= len, so both words lie within the `len` bytes of each side; both are read before either is written.
+            // SAFETY: N <= len, so both words lie within the `len` bytes of each side;
+            // both are read before either is written.
             unsafe {
                 let head = from.cast::<$word>().read_unaligned();
                 let tail = from.add(len - N).cast::<$word>().read_unaligned();
@@ -122,7 +124,8 @@ pub unsafe fn copy_nontemporal(from: *const u8, to: *mut u8, len: usize) {
     unsafe { imp::copy_nontemporal(from, to, len) };
 }
 
-/// Bytes from which a run that another processor reads next is best copied past the cache, by [`copy_nontemporal`]; `usize::MAX`: never.
+/// Bytes from which a run that another processor reads next is best copied past the cache, by [`copy_nontemporal`];
+/// `usize::MAX`: never.
 #[inline]
 pub fn streamed_from() -> usize {
     imp::streamed_from()
@@ -142,10 +145,12 @@ pub fn streams() -> bool {
 #[inline]
 pub unsafe fn copy_for_others(from: *const u8, to: *mut u8, len: usize) {
     if len >= streamed_from() {
-        // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without overlap.
+        // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without
+        // overlap.
         unsafe { copy_nontemporal(from, to, len) };
     } else {
-        // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without overlap.
+        // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without
+        // overlap.
         unsafe { copy_run(from, to, len) };
     }
 }

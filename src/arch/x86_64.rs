@@ -6,8 +6,8 @@ use core::arch::x86_64::{
 };
 use std::sync::LazyLock;
 
-/// An instruction with a lock prefix, and any exchange with memory, is a full fence (Intel SDM vol. 3A §9.2.3.8, AMD64 vol. 2
-/// §7.4.2).
+/// An instruction with a lock prefix, and any exchange with memory, is a full fence (Intel SDM vol. 3A §9.2.3.8, AMD64
+/// vol. 2 §7.4.2).
 pub const EXCHANGE_IS_FENCE: bool = true;
 
 #[inline(always)]
@@ -33,8 +33,8 @@ pub fn prefetch_write(line: *mut u8) {
 #[inline(always)]
 pub fn thread_id() -> usize {
     let id: usize;
-    // SAFETY: under Linux the word at fs:0 is the address of the thread's control block (System V ABI, thread-local storage),
-    // written by the C library before the thread runs and only read here.
+    // SAFETY: under Linux the word at fs:0 is the address of the thread's control block (System V ABI, thread-local
+    // storage), written by the C library before the thread runs and only read here.
     unsafe {
         core::arch::asm!("mov {}, fs:0", out(reg) id, options(pure, nomem, nostack, preserves_flags));
     }
@@ -81,8 +81,8 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
         return unsafe { core::ptr::copy(from, to, len) };
     }
     // Between the caches of two cores this is faster than any loop of vectors, and needs no warming up.
-    // SAFETY: the instruction reads `len` bytes at `from` and writes as many at `to`, which the caller gives; the ABI keeps the
-    // direction flag clear.
+    // SAFETY: the instruction reads `len` bytes at `from` and writes as many at `to`, which the caller gives; the ABI
+    // keeps the direction flag clear.
     unsafe {
         core::arch::asm!(
             "rep movsb",
@@ -94,8 +94,8 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// See [`super::strings_stall`]: on AMD's processors, where `to` lies 1 to 31 bytes behind `from`, not counting whole pages. So do a large
-/// block of malloc's, which begins 16 bytes behind a page, and anything that begins at one.
+/// See [`super::strings_stall`]: on AMD's processors, where `to` lies 1 to 31 bytes behind `from`, not counting whole
+/// pages. So do a large block of malloc's, which begins 16 bytes behind a page, and anything that begins at one.
 #[inline(always)]
 pub fn strings_stall(from: usize, to: usize) -> bool {
     (1..32).contains(&(to.wrapping_sub(from) % 4096)) && *IS_AMD
@@ -150,8 +150,8 @@ pub unsafe fn copy_nontemporal(from: *const u8, to: *mut u8, len: usize) {
     const STEP: usize = 64;
     let head = to.align_offset(STEP).min(len);
     let (steps, tail) = ((len - head) / STEP, (len - head) % STEP);
-    // SAFETY: head, steps and tail make up the `len` bytes that the caller gives, and each step begins on a line, as the
-    // aligned stores need. SFENCE orders the streaming stores before the store that announces the bytes.
+    // SAFETY: head, steps and tail make up the `len` bytes that the caller gives, and each step begins on a line, as
+    // the aligned stores need. SFENCE orders the streaming stores before the store that announces the bytes.
     unsafe {
         core::ptr::copy_nonoverlapping(from, to, head);
         for at in (0..steps).map(|step| head + step * STEP) {
@@ -174,7 +174,8 @@ pub unsafe fn copy_nontemporal(from: *const u8, to: *mut u8, len: usize) {
 #[inline(always)]
 pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>) {
     if std::is_x86_feature_detected!("avx512bw") && std::is_x86_feature_detected!("bmi2") {
-        // SAFETY: each run is valid on both sides, without overlap, as the caller promises; the processor has the instructions.
+        // SAFETY: each run is valid on both sides, without overlap, as the caller promises;
+        // the processor has the instructions.
         return unsafe { copy_each_by_masks(runs) };
     }
     // SAFETY: each run is valid on both sides, without overlap, as the caller promises.

@@ -207,7 +207,8 @@ impl AccessTable {
         })
     }
 
-    /// Operations of this origin on a window are complete: those of which `is_over` says so, by target, kind and number.
+    /// Operations of this origin on a window are complete:
+    /// those of which `is_over` says so, by target, kind and number.
     pub fn end(&self, context: u32, origin: u32, is_over: impl Fn(u32, AccessKind, u64) -> bool) {
         let Some(_held) = hold(self.lock()) else { return };
         let mut mark = 0;

@@ -162,7 +162,8 @@ pub fn check_whole(engine: &Engine, comm: &Comm) -> Result<()> {
     dead.first().map_or(Ok(()), |dead| Err(engine.proc_failed(*dead)))
 }
 
-/// What may have kept others from a call that they made for this rank, too, who alone know why: the latest death in the job, or a revocation.
+/// What may have kept others from a call that they made for this rank, too, who alone know why:
+/// the latest death in the job, or a revocation.
 #[must_use]
 pub fn failure_of_others(engine: &Engine) -> Option<Error> {
     engine.progress().notice_failures();
@@ -172,7 +173,8 @@ pub fn failure_of_others(engine: &Engine) -> Option<Error> {
     dead.last().map(|dead| engine.proc_failed(*dead)).or_else(|| (revocations > 0).then_some(Error::Revoked))
 }
 
-/// Acknowledges the first `count` of the members that have died, all of them if they are fewer; returns how many are acknowledged now.
+/// Acknowledges the first `count` of the members that have died, all of them if they are fewer;
+/// returns how many are acknowledged now.
 pub fn acknowledge(engine: &Engine, comm: &Comm, count: usize) -> usize {
     let dead = dead_members(engine, comm, u32::MAX);
     if let Some(last) = dead[..count.min(dead.len())].last() {
@@ -191,7 +193,8 @@ pub fn leave_with_the_living(engine: &Engine, world: &Comm) -> Result<()> {
     engine.leave_after(leave)
 }
 
-/// Begins an agreement on `comm`; gives its number there. Where it fails no number is used up, so that the caller may try again.
+/// Begins an agreement on `comm`; gives its number there.
+/// Where it fails no number is used up, so that the caller may try again.
 ///
 /// # Errors
 /// [`Error::Comm`] if a member is of another job; [`Error::NoMem`] if the rank is in too many agreements.
@@ -205,8 +208,8 @@ pub fn begin(engine: &Engine, comm: &Comm) -> Result<u32> {
     Ok(comm.agreements().begin())
 }
 
-/// Agrees on the bitwise and of the members' `flag`s: agreement number `serial` of `comm`. The second result is the error that all
-/// members get: a member has died, and not all that live have acknowledged that.
+/// Agrees on the bitwise and of the members' `flag`s: agreement number `serial` of `comm`. The second result is the
+/// error that all members get: a member has died, and not all that live have acknowledged that.
 ///
 /// # Errors
 /// [`Error::Segment`] if there is no memory for the agreement.

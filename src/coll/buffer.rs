@@ -1,9 +1,9 @@
 //! Users' buffers as bytes: in place where the type is contiguous, through a packed copy where it is not.
 //!
-//! - **Buffer rule 1.** While an [`InputBuffer`] is used, its elements can be read and no thread writes them. Where an operation is in
-//!   place, its input is used up before its output is written.
-//! - **Buffer rule 2.** While an [`OutputBuffer`] is used, its elements can be written and no other thread uses them. Outputs of different
-//!   ranks do not overlap.
+//! - **Buffer rule 1.** While an [`InputBuffer`] is used, its elements can be read and no thread writes them. Where an
+//!   operation is in place, its input is used up before its output is written.
+//! - **Buffer rule 2.** While an [`OutputBuffer`] is used, its elements can be written and no other thread uses them.
+//!   Outputs of different ranks do not overlap.
 //!
 //! The code that makes one guarantees its rule; a collective then needs no `unsafe` to use it.
 
@@ -35,8 +35,8 @@ impl<'a> InputBuffer<'a> {
     /// Names `count` elements of type `datatype` at `addr`.
     ///
     /// # Safety
-    /// Buffer rule 1: whenever the input, or what is made of it, is used, the elements can be read and no thread writes them.
-    /// [`Datatype::bytes_of`] knows how many bytes they are.
+    /// Buffer rule 1: whenever the input, or what is made of it, is used, the elements can be read and no thread writes
+    /// them. [`Datatype::bytes_of`] knows how many bytes they are.
     #[must_use]
     pub const unsafe fn new(addr: *const u8, count: usize, datatype: &'a Datatype) -> Self {
         Self { addr, count, datatype }
@@ -120,8 +120,8 @@ impl<'a> OutputBuffer<'a> {
     /// Names `count` elements of type `datatype` at `addr`.
     ///
     /// # Safety
-    /// Buffer rule 2: whenever the output, or what is made of it, is used, the elements can be written and no other thread uses them.
-    /// [`Datatype::bytes_of`] knows how many bytes they are.
+    /// Buffer rule 2: whenever the output, or what is made of it, is used, the elements can be written and no other
+    /// thread uses them. [`Datatype::bytes_of`] knows how many bytes they are.
     #[must_use]
     pub const unsafe fn new(addr: *mut u8, count: usize, datatype: &'a Datatype) -> Self {
         Self { addr, count, datatype }
@@ -306,7 +306,8 @@ impl ReductionKernel for OpKernel<'_> {
     }
     fn reduce(&self, left: &[u8], right: &mut [u8]) -> Result<()> {
         // SAFETY: two buffers of collectives, which do not overlap; they begin at an address that suits every type
-        // (`Scratch`) and are cut between elements, whose size is a multiple of their alignment where they are contiguous.
+        // (`Scratch`) and are cut between elements, whose size is a multiple of their alignment where they are
+        // contiguous.
         unsafe { self.op.apply_packed(left, right, self.datatype, self.handle) }
     }
 }

@@ -56,8 +56,8 @@ pub(super) async fn allgather_in<'t, T: Transport>(
     algorithms::allgather(transport, all, Blocks::Equal(block)).await
 }
 
-/// Does what [`allgather`] does for blocks of different lengths: that of rank `r` ends before byte `ends[r]` and begins where that of
-/// `r − 1` ends.
+/// Does what [`allgather`] does for blocks of different lengths: that of rank `r` ends before byte `ends[r]` and begins
+/// where that of `r − 1` ends.
 ///
 /// # Errors
 /// Those of the transport.

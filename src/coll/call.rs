@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use core::any::Any;
 use std::sync::Arc;
 
-/// Elements in a user's memory, which is used while a [`CollectiveOp`] with them is performed ([`CollectiveOp::perform`]).
+/// Elements in a user's memory, which is used while a [`CollectiveOp`] with them is performed
+/// ([`CollectiveOp::perform`]).
 #[derive(Clone, Debug)]
 pub struct Elements {
     /// The user's address.
@@ -264,9 +265,9 @@ impl CollectiveOp {
     /// Performs the operation on `comm`, whose transports are `transports`.
     ///
     /// # Safety
-    /// Until the future is ready, or for ever if it is dropped before, what the operation reads can be read and no thread writes it, and
-    /// what it writes can be written and no other thread uses it (MPI 5.0 §6.2 to §6.12 say which is which). The future is polled
-    /// until it is ready, or leaked.
+    /// Until the future is ready, or for ever if it is dropped before, what the operation reads can be read and no
+    /// thread writes it, and what it writes can be written and no other thread uses it (MPI 5.0 §6.2 to §6.12 say which
+    /// is which). The future is polled until it is ready, or leaked.
     ///
     /// # Errors
     /// Those of the transfers and of the operation; [`Error::Comm`] for one that intercommunicators do not have.
@@ -293,9 +294,11 @@ impl CollectiveOp {
         let what = || self.contents(comm, self.algorithm(comm, arrival(), requested(), oversubscribed()));
         let span = EventSpan::begin(comm, self.operation(), mode, what);
         let result = match transports {
-            // SAFETY: the buffers stay valid until this future, and so that of `within`, is ready or leaked (MPI 5.0 §6.2 to §6.12).
+            // SAFETY: the buffers stay valid until this future, and so that of `within`,
+            // is ready or leaked (MPI 5.0 §6.2 to §6.12).
             Transports::Intracomm(transport) => unsafe { self.within(transport, comm) }.await,
-            // SAFETY: the buffers stay valid until this future, and so that of `between`, is ready or leaked (MPI 5.0 §6.2 to §6.12).
+            // SAFETY: the buffers stay valid until this future, and so that of `between`,
+            // is ready or leaked (MPI 5.0 §6.2 to §6.12).
             Transports::Intercomm(sides) => unsafe { self.between(sides) }.await,
         };
         span.end();

@@ -1,4 +1,5 @@
-//! Two groups that their leaders connect: they tell each other who their members are, by names that are the same in all jobs.
+//! Two groups that their leaders connect: they tell each other who their members are,
+//! by names that are the same in all jobs.
 
 use super::create::{Agreed, Contexts, NONE, goes_first, received, share};
 use super::{Transport, allgather, bcast};
@@ -31,8 +32,8 @@ fn named(contexts: &impl Contexts, names: &[u8]) -> Result<Option<Group>> {
 /// What members say that do not know why their leader could not connect the groups.
 pub const NOT_CONNECTED: &str = "the leaders could not connect the groups, a job has no room for the processes of another, or no context id is left";
 
-/// MPI_Intercomm_create: `local` is the group of `transport`, whose rank `leader` alone has `peer`, a transport and there the rank of the
-/// other leader. A leader without one sends its group that the call has failed.
+/// MPI_Intercomm_create: `local` is the group of `transport`, whose rank `leader` alone has `peer`, a transport and
+/// there the rank of the other leader. A leader without one sends its group that the call has failed.
 ///
 /// # Errors
 /// As for [`context`](super::create::context); [`Error::Comm`] if the groups have a member in common.

@@ -200,7 +200,8 @@ async fn all_succeed_on_both<T: Transport>(sides: &Sides<T>, success: bool) -> R
     if ours && theirs == 1 { Ok(()) } else { received(NONE).map(drop) }
 }
 
-/// MPI_Comm_create_group: `group`, whose members alone call this, each with the ranks that all of them have in `transport`.
+/// MPI_Comm_create_group: `group`, whose members alone call this,
+/// each with the ranks that all of them have in `transport`.
 ///
 /// # Errors
 /// As for [`context`].

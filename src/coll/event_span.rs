@@ -1,4 +1,5 @@
-//! The events of collective operations: CollBegin and CollEnd, for blocking and nonblocking ones and each start of a persistent one.
+//! The events of collective operations: CollBegin and CollEnd,
+//! for blocking and nonblocking ones and each start of a persistent one.
 
 use super::call::{CallRoot, CollectiveOp, Elements, Form, Pieces};
 use super::intercomm::IntercommRoot;
@@ -27,7 +28,8 @@ pub struct EventSpan<'a> {
     comm: &'a Comm,
     operation: Collective,
     mode: CollMode,
-    /// The id, and what the events contain. `None` if no listener was there at the beginning: then CollEnd is not emitted either.
+    /// The id, and what the events contain. `None` if no listener was there at the beginning:
+    /// then CollEnd is not emitted either.
     contents: Option<(isize, CollContents)>,
 }
 
@@ -83,7 +85,8 @@ fn all_bytes(pieces: &Pieces, ranks: usize) -> u64 {
     (0..ranks).map(|r| pieces.bytes(r) as u64).sum()
 }
 
-/// How many neighbours the caller has in the topology of `comm`: those that it receives from, or those that it sends to.
+/// How many neighbours the caller has in the topology of `comm`: those that it receives from,
+/// or those that it sends to.
 fn neighbours(comm: &Comm, sources: bool) -> usize {
     if sources { comm.sources().len() } else { comm.destinations().len() }
 }
@@ -219,8 +222,8 @@ impl CollectiveOp {
         }
     }
 
-    /// Returns how the operation is performed on `comm`, as far as that is known before it begins; `arrival` if the team serves it, else
-    /// `requested` says what its control variable asks for.
+    /// Returns how the operation is performed on `comm`, as far as that is known before it begins; `arrival` if the
+    /// team serves it, else `requested` says what its control variable asks for.
     pub(super) fn algorithm(
         &self,
         comm: &Comm,

@@ -1,7 +1,7 @@
 //! Collectives between the two groups of an intercommunicator.
 //!
-//! Each group works through its own transport (`local`); what crosses goes through a transport whose ranks are the remote group's
-//! (`remote`), mostly between the two ranks 0.
+//! Each group works through its own transport (`local`); what crosses goes through a transport whose ranks are the
+//! remote group's (`remote`), mostly between the two ranks 0.
 
 use super::buffer::{InputBuffer, OpKernel, OutputBuffer};
 use super::intracomm::{block_ends, receive};
@@ -135,8 +135,8 @@ pub async fn alltoall<'a, 'b, T: Transport>(
     recv: impl Fn(usize) -> OutputBuffer<'b>,
 ) -> Result<()> {
     let (rank, theirs) = (sides.local.rank(), sides.remote.size());
-    // At step k, rank r sends to r + k and receives from r − k, modulo the larger group; a rank beyond the other group is
-    // none. What is sent at a step is received at the same step.
+    // At step k, rank r sends to r + k and receives from r − k, modulo the larger group; a rank beyond the other group
+    // is none. What is sent at a step is received at the same step.
     let rounds = sides.local.size().max(theirs);
     for step in 0..rounds {
         let (to, from) = ((rank + step) % rounds, (rank + rounds - step) % rounds);
@@ -194,8 +194,8 @@ pub async fn allreduce<T: Transport>(
     recv.write(&result)
 }
 
-/// Makes `recv` the caller's block of the reduction of the other group's `send`, of which rank `r` of the caller's group
-/// gets `counts(r)` elements. Both groups reduce equally many elements.
+/// Makes `recv` the caller's block of the reduction of the other group's `send`, of which rank `r` of the caller's
+/// group gets `counts(r)` elements. Both groups reduce equally many elements.
 ///
 /// # Errors
 /// Those of the transports and the operation.

@@ -1,7 +1,7 @@
 //! Collectives on users' buffers, within one group.
 //!
-//! What differs from rank to rank comes as a function from a rank to its piece; so one function serves the plain form, the
-//! `v` and the `w` form. `MPI_IN_PLACE` is `None` for the buffer that is not given.
+//! What differs from rank to rank comes as a function from a rank to its piece; so one function serves the plain form,
+//! the `v` and the `w` form. `MPI_IN_PLACE` is `None` for the buffer that is not given.
 //!
 //! The buffer rules ([`super::buffer`]) hold for inputs and outputs until the future is ready, or is leaked.
 
@@ -20,7 +20,8 @@ fn is_alone<T: Transport>(transport: &T) -> bool {
     transport.size() == 1
 }
 
-/// Gathers at `root`: piece `r` becomes what rank `r` sends; `send` may be `None` there. `even`: all pieces have the same length.
+/// Gathers at `root`: piece `r` becomes what rank `r` sends; `send` may be `None` there.
+/// `even`: all pieces have the same length.
 ///
 /// # Errors
 /// Those of the transport; [`Error::Truncate`] if a piece is too small.
@@ -70,7 +71,8 @@ pub async fn gather<'a, T: Transport>(
     algorithms::gather(transport, send, pieces, root).await
 }
 
-/// Scatters from `root`: `recv` becomes the caller's piece there; it may be `None` at the root. `even`: all pieces have the same length.
+/// Scatters from `root`: `recv` becomes the caller's piece there; it may be `None` at the root.
+/// `even`: all pieces have the same length.
 ///
 /// # Errors
 /// Those of the transport; [`Error::Truncate`] if there is not enough room.
@@ -396,7 +398,8 @@ async fn scan_without_copies<T: Transport>(
     // Without the caller's own, nothing is given to rank 0.
     let stays = !inclusive && transport.rank() == 0;
     with_packed(send, Some(recv).filter(|_| !stays), async |from, to| {
-        // SAFETY: `from` and `to`, where it is not null, have `bytes` bytes, which no other thread uses by buffer rules 1 and 2.
+        // SAFETY: `from` and `to`, where it is not null, have `bytes` bytes,
+        // which no other thread uses by buffer rules 1 and 2.
         let operands = unsafe { Operands::new(from, to, bytes, unit) };
         if let Some(mut team) = team
             && team.scan(operands, inclusive, kernel).await?
@@ -408,8 +411,8 @@ async fn scan_without_copies<T: Transport>(
     .await
 }
 
-/// Runs `work` on the addresses of packed operands and results (null, if there are none): the user's own where they are one run of
-/// bytes, else copies.
+/// Runs `work` on the addresses of packed operands and results (null, if there are none): the user's own where they are
+/// one run of bytes, else copies.
 async fn with_packed(
     send: InputBuffer<'_>,
     recv: Option<&OutputBuffer<'_>>,
@@ -445,7 +448,8 @@ async fn with_packed_part(
     Ok(done)
 }
 
-/// Makes `recv` the caller's block of the reduction of every rank's `send`, of which rank `r` gets `counts(r)` elements.
+/// Makes `recv` the caller's block of the reduction of every rank's `send`,
+/// of which rank `r` gets `counts(r)` elements.
 ///
 /// # Errors
 /// Those of the transport and the operation.
@@ -468,7 +472,8 @@ pub async fn reduce_scatter<T: Transport>(
     let team = transport.team(Collective::ReduceScatter).await;
     let range = |r: usize| (if r == 0 { 0 } else { ends[r - 1] })..ends[r];
     let done = with_packed_part(send, &recv, range(transport.rank()).len(), async |from, to| {
-        // SAFETY: `from` has `bytes` bytes and `to` as many as the range, which no other thread uses by buffer rules 1 and 2.
+        // SAFETY: `from` has `bytes` bytes and `to` as many as the range,
+        // which no other thread uses by buffer rules 1 and 2.
         let operands = unsafe { Operands::new(from, to, bytes, unit) };
         if let Some(mut team) = team
             && team.reduce_scatter(operands, range, &kernel).await?
@@ -520,7 +525,8 @@ pub async fn scan<T: Transport>(
     recv.write(&acc)
 }
 
-/// Makes `recv` the reduction of the `send` of all ranks below the caller's; at rank 0 it stays. The two may be the same elements.
+/// Makes `recv` the reduction of the `send` of all ranks below the caller's; at rank 0 it stays.
+/// The two may be the same elements.
 ///
 /// # Errors
 /// Those of the transport and the operation.

@@ -1,7 +1,7 @@
 //! Reduction kernels: an operation on packed elements, as algorithms apply it.
 //!
-//! Operands are reduced in rank order wherever the operation does not commute, and all ranks that compute the same result
-//! compute it in the same association, so that floating point agrees to the bit.
+//! Operands are reduced in rank order wherever the operation does not commute, and all ranks that compute the same
+//! result compute it in the same association, so that floating point agrees to the bit.
 
 use super::Scratch;
 use crate::error::Result;

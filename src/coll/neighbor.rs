@@ -5,10 +5,11 @@ use super::buffer::{InputBuffer, OutputBuffer};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 
-/// Neighbour `i` that the caller sends to gets `send(i)`; `recv(i)` becomes what neighbour `i` that it receives from sends.
+/// Neighbour `i` that the caller sends to gets `send(i)`;
+/// `recv(i)` becomes what neighbour `i` that it receives from sends.
 ///
-/// Two ranks may be neighbours several times; then messages between them are matched in order, which for a grid is not the
-/// order of the neighbours ([`Topology::send_order`](crate::comm::Topology::send_order)).
+/// Two ranks may be neighbours several times; then messages between them are matched in order, which for a grid is not
+/// the order of the neighbours ([`Topology::send_order`](crate::comm::Topology::send_order)).
 ///
 /// # Errors
 /// Those of the transport; [`Error::Topology`] if the communicator has none.

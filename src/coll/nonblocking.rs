@@ -50,8 +50,8 @@ impl TeamUse {
     }
 }
 
-// SAFETY: the work is polled under its lock only, so by one thread at a time, and holds nothing that is bound to a thread (`new` takes
-// no other).
+// SAFETY: the work is polled under its lock only, so by one thread at a time, and holds nothing that is bound to a
+// thread (`new` takes no other).
 unsafe impl Send for NonblockingOperation {}
 // SAFETY: what is shared lies behind locks or is atomic.
 unsafe impl Sync for NonblockingOperation {}
@@ -72,8 +72,8 @@ impl NonblockingOperation {
     /// [`crate::engine::Progress::start_background`].
     ///
     /// # Safety
-    /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`. It uses no other team
-    /// than `team`.
+    /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`. It uses no
+    /// other team than `team`.
     #[must_use]
     pub unsafe fn new(work: Result<Option<Work>>, comm: Arc<Comm>, team: TeamUse, outline: Outline) -> Self {
         let error = OnceLock::new();
@@ -117,7 +117,8 @@ impl BackgroundOperation for NonblockingOperation {
         if result.is_pending()
             && let Some(failed) = engine.failed()
         {
-            // No message of it will come any more, so it need not be polled; but what is under way may still be written to.
+            // No message of it will come any more, so it need not be polled;
+            // but what is under way may still be written to.
             result = Poll::Ready(Err(failed.clone()));
             core::mem::forget(work.take());
         }

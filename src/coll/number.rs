@@ -58,7 +58,8 @@ impl<'a> NumberedCall<'a> {
         describing(&|| CollectiveAbout { number: self.number, ..CollectiveAbout::default() }, call)
     }
 
-    /// Counts a call that is performed in the background, and returns its number; 0 where another thread is in a call on the communicator.
+    /// Counts a call that is performed in the background, and returns its number;
+    /// 0 where another thread is in a call on the communicator.
     #[must_use]
     pub fn count_in_background(engine: &Engine, comm: &Comm) -> u64 {
         let number = comm.try_team(engine.is_shared()).map_or(0, |team| match &*team {

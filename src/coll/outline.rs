@@ -1,4 +1,5 @@
-//! What a collective call is, in a few words that it may keep until somebody asks ([`CollectiveAbout`]): making them allocates nothing.
+//! What a collective call is, in a few words that it may keep until somebody asks ([`CollectiveAbout`]):
+//! making them allocates nothing.
 
 use super::call::{CollectiveOp, Form};
 use crate::events::{CollMode, Collective};

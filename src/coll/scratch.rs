@@ -1,6 +1,7 @@
 //! Temporary buffers of collectives.
 //!
-//! Large ones are kept for the next operation of the thread: fresh memory costs a page fault for each page, which takes as long as a copy.
+//! Large ones are kept for the next operation of the thread:
+//! fresh memory costs a page fault for each page, which takes as long as a copy.
 
 use crate::arch::copy_slice;
 use crate::error::{Error, Result};
@@ -107,7 +108,8 @@ impl Drop for Scratch {
 impl Deref for Scratch {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: the words are at least `start` words and `len` bytes, initialised, in one allocation, borrowed for as long as `self`.
+        // SAFETY: the words are at least `start` words and `len` bytes, initialised, in one allocation,
+        // borrowed for as long as `self`.
         unsafe { core::slice::from_raw_parts(self.words.as_ptr().add(self.start).cast(), self.len) }
     }
 }

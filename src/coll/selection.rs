@@ -1,9 +1,9 @@
-//! Selects the algorithm of a collective operation. All members of a communicator must select alike, so what decides is the
-//! same at all of them: the operation, its [`Case`], and control variables that are equal in all ranks.
+//! Selects the algorithm of a collective operation. All members of a communicator must select alike, so what decides is
+//! the same at all of them: the operation, its [`Case`], and control variables that are equal in all ranks.
 //!
-//! A blocking operation of all members of an intracommunicator goes through their shared-memory team, if [`arrival`] says how its
-//! members arrive and the team can serve the case. Everything else goes by messages, performed by a row of the operation's table
-//! in [`crate::variables::algorithms`].
+//! A blocking operation of all members of an intracommunicator goes through their shared-memory team, if [`arrival`]
+//! says how its members arrive and the team can serve the case. Everything else goes by messages, performed by a row of
+//! the operation's table in [`crate::variables::algorithms`].
 
 use super::algorithms;
 use crate::events::{Algorithm, Collective};
@@ -15,8 +15,8 @@ use core::ops::RangeBounds;
 /// What an algorithm is selected by.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
-    /// Bytes: of a broadcast or reduction, those of each rank's data; of an allgather, those of all blocks together; of an alltoall of
-    /// equal blocks, those of one; else 0, because ranks may know different numbers.
+    /// Bytes: of a broadcast or reduction, those of each rank's data; of an allgather, those of all blocks together; of
+    /// an alltoall of equal blocks, those of one; else 0, because ranks may know different numbers.
     pub bytes: usize,
     /// Ranks that take part.
     pub ranks: usize,
@@ -29,15 +29,17 @@ pub struct Case {
 }
 
 impl Case {
-    /// Makes a case of `bytes` bytes and `ranks` ranks that have a CPU each, with equal blocks and operands whose order does not matter.
+    /// Makes a case of `bytes` bytes and `ranks` ranks that have a CPU each,
+    /// with equal blocks and operands whose order does not matter.
     #[must_use]
     pub const fn new(bytes: usize, ranks: usize) -> Self {
         Self { bytes, ranks, equal_blocks: true, commutes: true, oversubscribed: false }
     }
 }
 
-/// Members up to which each polls the flags of all, where every rank has a CPU. Flags are read side by side, where additions to a
-/// count follow each other: sixteen ranks meet in 0.5 microseconds instead of 1.3. Nobody has measured more ranks.
+/// Members up to which each polls the flags of all, where every rank has a CPU. Flags are read side by side, where
+/// additions to a count follow each other: sixteen ranks meet in 0.5 microseconds instead of 1.3.
+/// Nobody has measured more ranks.
 const FLAGGED_UP_TO: usize = 64;
 
 /// Returns the control variable of an operation, if it has one.
@@ -70,7 +72,8 @@ pub fn arrival(config: &Config, operation: Collective, members: usize) -> Option
     }
 }
 
-/// Returns the value of an operation's control variable, [`AUTO`] if it has none: which algorithm over messages is asked for.
+/// Returns the value of an operation's control variable, [`AUTO`] if it has none:
+/// which algorithm over messages is asked for.
 #[must_use]
 pub fn requested(config: &Config, operation: Collective) -> u64 {
     variable(operation).map_or(AUTO, |id| config.number(id))
@@ -116,7 +119,8 @@ macro_rules! candidates {
     };
 }
 
-/// Returns value and label of the algorithm over messages for an operation, where `requested` is the value of its control variable.
+/// Returns value and label of the algorithm over messages for an operation,
+/// where `requested` is the value of its control variable.
 ///
 /// `None` for an operation without a table, or a case that no row serves.
 #[must_use]

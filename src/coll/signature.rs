@@ -16,7 +16,8 @@ pub const FIELDS: usize = 7;
 /// What must be equal at all members, and what must add up to nothing over all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Signature {
-    /// The function, the root, the operation, bytes, lengths for each rank, the type, other arguments. 0 in the last two stands for any.
+    /// The function, the root, the operation, bytes, lengths for each rank, the type, other arguments.
+    /// 0 in the last two stands for any.
     pub fields: [u64; FIELDS],
     /// What the caller sends to each member less what it expects of each.
     pub balance: Balance,
@@ -120,7 +121,8 @@ fn op(op: &TypedOp) -> (u64, &'static str) {
     found.map_or((1, "an operation of the program's"), |(handle, name)| (*handle as u64, name))
 }
 
-/// A number for the basic types of so many bytes, one after the other; 0 if one of them may stand for others, or there is none.
+/// A number for the basic types of so many bytes, one after the other;
+/// 0 if one of them may stand for others, or there is none.
 fn types(bytes: usize, datatype: &Datatype) -> u64 {
     datatype.sequence_number(bytes).unwrap_or(0)
 }

@@ -2,9 +2,10 @@
 //! the first, and the types of messages that no receive has taken: one table for the whole job, made only where calls
 //! are checked. Its last part has one-sided operations ([`access_table`]).
 //!
-//! - **Signature rule 1.** Entries are read and written by whoever holds the table's lock. An entry is free while its key is 0.
-//! - **Signature rule 2.** Whoever comes first to a call makes its entry, and whoever comes last frees it. Where there is no room, the call
-//!   is not compared.
+//! - **Signature rule 1.** Entries are read and written by whoever holds the table's lock.
+//!   An entry is free while its key is 0.
+//! - **Signature rule 2.** Whoever comes first to a call makes its entry, and whoever comes last frees it. Where there
+//!   is no room, the call is not compared.
 //! - **Signature rule 3.** A sender makes the entry of a message before it sends it, and the receiver frees it when it
 //!   is matched. An entry that is there already is of a message of a communicator that has been freed.
 

@@ -39,7 +39,8 @@ impl Ints {
     }
     fn output(&self, at: usize, count: usize) -> OutputBuffer<'_> {
         let addr = self.data.as_ptr().cast_mut().wrapping_add(at * self.stride).cast();
-        // SAFETY: this thread's, and it lives for as long as the output; tests read it when the collective is over (buffer rule 2).
+        // SAFETY: this thread's, and it lives for as long as the output;
+        // tests read it when the collective is over (buffer rule 2).
         unsafe { OutputBuffer::new(addr, count, &self.datatype) }
     }
     fn all(&self) -> InputBuffer<'_> {

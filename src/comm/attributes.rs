@@ -1,7 +1,7 @@
 //! What users cache on communicators, datatypes and windows, and the callbacks that copy and delete it (MPI 5.0 §7.7).
 //!
-//! One store serves the three kinds of objects. No lock is held while a callback runs, since callbacks may call MPI, these
-//! functions included. A key outlives its freeing for as long as an attribute under it is cached anywhere.
+//! One store serves the three kinds of objects. No lock is held while a callback runs, since callbacks may call MPI,
+//! these functions included. A key outlives its freeing for as long as an attribute under it is cached anywhere.
 
 use core::ffi::c_void;
 use std::collections::HashMap;
@@ -57,7 +57,8 @@ impl OnCopy {
         match address {
             abi::MPI_COMM_NULL_COPY_FN => Self::Nothing,
             abi::MPI_COMM_DUP_FN => Self::Value,
-            // SAFETY: any other address is that of a `CopyFn` (MPI 5.0 §7.7.2), and a function pointer is as wide as a `usize`.
+            // SAFETY: any other address is that of a `CopyFn` (MPI 5.0 §7.7.2),
+            // and a function pointer is as wide as a `usize`.
             _ => Self::Call(unsafe { core::mem::transmute::<usize, CopyFn>(address) }),
         }
     }
@@ -72,7 +73,8 @@ impl OnDelete {
     pub unsafe fn from_address(address: usize) -> Self {
         match address {
             abi::MPI_COMM_NULL_DELETE_FN => Self::Nothing,
-            // SAFETY: any other address is that of a `DeleteFn` (MPI 5.0 §7.7.2), and a function pointer is as wide as a `usize`.
+            // SAFETY: any other address is that of a `DeleteFn` (MPI 5.0 §7.7.2),
+            // and a function pointer is as wide as a `usize`.
             _ => Self::Call(unsafe { core::mem::transmute::<usize, DeleteFn>(address) }),
         }
     }
@@ -218,7 +220,8 @@ impl Attributes {
     /// Caches `value`; the delete callback is called with the one that it replaces.
     ///
     /// # Errors
-    /// [`Error::Keyval`] if there is no such key of this kind; the callback's code if it fails, and the old value stays.
+    /// [`Error::Keyval`] if there is no such key of this kind;
+    /// the callback's code if it fails, and the old value stays.
     pub fn set(&self, owner: AttributeOwner<'_>, keyval: i32, value: usize) -> Result<()> {
         let key = owner.keyvals.get(owner.kind, keyval)?;
         if let Some(old) = self.find(keyval) {
@@ -230,7 +233,8 @@ impl Attributes {
     /// Deletes the attribute, if there is one.
     ///
     /// # Errors
-    /// [`Error::Keyval`] if there is no such key of this kind; the callback's code if it fails, and the attribute stays.
+    /// [`Error::Keyval`] if there is no such key of this kind;
+    /// the callback's code if it fails, and the attribute stays.
     pub fn delete(&self, owner: AttributeOwner<'_>, keyval: i32) -> Result<()> {
         let key = owner.keyvals.get(owner.kind, keyval)?;
         let Some(value) = self.find(keyval) else { return Ok(()) };
@@ -301,7 +305,8 @@ impl Attributes {
 impl KeyEntry {
     fn deleted(&self, handle: usize, keyval: i32, value: usize) -> Result<()> {
         let OnDelete::Call(callback) = self.delete else { return Ok(()) };
-        // SAFETY: the program keeps the callback callable while an attribute under the key exists (MPI 5.0 §7.7.2), and this is one.
+        // SAFETY: the program keeps the callback callable while an attribute under the key exists (MPI 5.0 §7.7.2), and
+        // this is one.
         succeeded(unsafe { callback(handle, keyval, value as *mut c_void, self.extra as *mut c_void) })
     }
 
@@ -314,8 +319,8 @@ impl KeyEntry {
         let (mut copy, mut flag) = (0_usize, 0);
         let out = (&raw mut copy).cast::<c_void>();
         let extra = self.extra as *mut c_void;
-        // SAFETY: the program keeps the callback callable while an attribute under the key exists (MPI 5.0 §7.7.2), and this is one; `out`
-        // is the address of a pointer-sized word and `flag` an int, both alive here.
+        // SAFETY: the program keeps the callback callable while an attribute under the key exists (MPI 5.0 §7.7.2), and
+        // this is one; `out` is the address of a pointer-sized word and `flag` an int, both alive here.
         succeeded(unsafe { callback(handle, keyval, extra, value as *mut c_void, out, &raw mut flag) })?;
         Ok((flag != 0).then_some(copy))
     }
@@ -338,7 +343,8 @@ pub struct Predefined {
     last_used_code: AtomicI32,
 }
 
-/// Key of the attribute that says whether the job outlives its ranks (`mpi-ext.h`). The standard's keys are below 4096, too.
+/// Key of the attribute that says whether the job outlives its ranks (`mpi-ext.h`).
+/// The standard's keys are below 4096, too.
 pub const MPIX_FT: i32 = 1001;
 
 impl Predefined {

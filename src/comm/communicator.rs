@@ -16,8 +16,9 @@ const MAX_NAME: usize = crate::abi::MPI_MAX_OBJECT_NAME as usize - 1;
 
 /// A communicator, as one rank has it.
 ///
-/// In an intercommunicator a rank argument of a point-to-point function names a member of the *remote* group; what a send
-/// carries as its source is the rank in the *local* group. [`peers`](Self::peers) is the group that rank arguments name.
+/// In an intercommunicator a rank argument of a point-to-point function names a member of the *remote* group; what a
+/// send carries as its source is the rank in the *local* group.
+/// [`peers`](Self::peers) is the group that rank arguments name.
 pub struct Comm {
     /// Context of point-to-point messages, even; `context + 1` is that of collective ones.
     pub context: u32,
@@ -298,7 +299,8 @@ impl Comm {
         self.local.is_some()
     }
 
-    /// The group that rank arguments of point-to-point functions name: the remote one of an intercommunicator, else the own.
+    /// The group that rank arguments of point-to-point functions name:
+    /// the remote one of an intercommunicator, else the own.
     #[inline(always)]
     #[must_use]
     pub fn peers(&self) -> &Group {
@@ -331,8 +333,8 @@ impl Comm {
         if (rank as u32) < size { Ok(()) } else { Err(Error::Rank { rank, size: size as i32 }) }
     }
 
-    /// This rank's place in the memory that the members' collectives share, locked if `shared` (several threads may be inside
-    /// the engine).
+    /// This rank's place in the memory that the members' collectives share, locked if `shared` (several threads may be
+    /// inside the engine).
     #[inline]
     pub(crate) fn team(&self, shared: bool) -> ConditionalGuard<'_, Membership> {
         self.team.lock(shared)
@@ -349,7 +351,8 @@ impl Comm {
         &self.background_team
     }
 
-    /// The number of the next nonblocking collective, which is the same on all ranks: they begin them in the same order.
+    /// The number of the next nonblocking collective, which is the same on all ranks:
+    /// they begin them in the same order.
     pub fn next_in_background(&self) -> u32 {
         // Relaxed: a counter; MPI forbids two threads to begin collectives on one communicator at once (MPI 5.0 §6.14).
         self.begun.fetch_add(1, Ordering::Relaxed)

@@ -1,7 +1,7 @@
 //! An ordered set of processes: which rank of the job is rank *i* here, and the other way round (MPI 5.0 §7.3).
 //!
-//! A run of consecutive job ranks, the world above all, takes two words whatever its size; any other group is a list with
-//! its inverse. Both are immutable, so a clone shares them.
+//! A run of consecutive job ranks, the world above all, takes two words whatever its size; any other group is a list
+//! with its inverse. Both are immutable, so a clone shares them.
 
 use crate::abi;
 use crate::engine::Buffers;
@@ -195,7 +195,8 @@ impl Group {
     /// The members that `ranges` list, in that order.
     ///
     /// # Errors
-    /// [`Error::Arg`] for a stride that is zero or leads away from the last rank; otherwise as for [`incl`](Self::incl).
+    /// [`Error::Arg`] for a stride that is zero or leads away from the last rank;
+    /// otherwise as for [`incl`](Self::incl).
     pub fn range_incl(&self, ranges: &[Range]) -> Result<Self> {
         self.incl(&self.expanded(ranges)?)
     }
@@ -208,7 +209,8 @@ impl Group {
         self.excl(&self.expanded(ranges)?)
     }
 
-    /// The rank in `to` of the member `rank` of `self`: MPI_UNDEFINED if it is not in there, MPI_PROC_NULL for MPI_PROC_NULL.
+    /// The rank in `to` of the member `rank` of `self`: MPI_UNDEFINED if it is not in there,
+    /// MPI_PROC_NULL for MPI_PROC_NULL.
     ///
     /// # Errors
     /// [`Error::Rank`] for a rank outside the group.

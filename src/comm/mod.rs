@@ -1,7 +1,7 @@
 //! Groups, communicators, context ids, attributes, info, error handlers.
 //!
-//! What lives here turns *rank 3 of this communicator* into *rank 17 of the job*; below this module no code knows more of
-//! a communicator than its context id. The hot words of [`Comm`] come first in it; everything that a user hangs on a
+//! What lives here turns *rank 3 of this communicator* into *rank 17 of the job*; below this module no code knows more
+//! of a communicator than its context id. The hot words of [`Comm`] come first in it; everything that a user hangs on a
 //! communicator (name, attributes, error handler) lies behind them.
 //!
 //! | file | what it defines |
@@ -31,7 +31,8 @@ pub use crate::errhandler::{Errhandler, ErrhandlerSlot};
 
 use crate::sync::{Mutex, MutexGuard};
 
-/// Locks `mutex`; a panic of an earlier holder does not matter, because no invariant spans two statements under these locks.
+/// Locks `mutex`; a panic of an earlier holder does not matter,
+/// because no invariant spans two statements under these locks.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

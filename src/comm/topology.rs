@@ -1,5 +1,5 @@
-//! Virtual topologies: which ranks of a communicator are neighbours (MPI 5.0 §8). Ranks are never reordered: on one node, who
-//! sits where is the launcher's business.
+//! Virtual topologies: which ranks of a communicator are neighbours (MPI 5.0 §8). Ranks are never reordered: on one
+//! node, who sits where is the launcher's business.
 
 use crate::abi;
 use crate::error::{Error, Result};
@@ -35,8 +35,8 @@ impl Topology {
         }
     }
 
-    /// In which order to send to `n` destinations, so that a rank that is a neighbour several times can receive in the order of
-    /// its sources: in a grid, what goes up a dimension arrives from below, which is received first.
+    /// In which order to send to `n` destinations, so that a rank that is a neighbour several times can receive in the
+    /// order of its sources: in a grid, what goes up a dimension arrives from below, which is received first.
     pub fn send_order(&self, n: usize) -> impl Iterator<Item = usize> + use<> {
         let other_direction = usize::from(matches!(self, Self::Cart(_)));
         (0..n).map(move |i| i ^ other_direction)
@@ -56,7 +56,8 @@ impl Cart {
     /// A grid on a communicator of `size` ranks.
     ///
     /// # Errors
-    /// [`Error::Dims`] for an extent that is not positive, [`Error::Topology`] if the grid has more places than there are ranks.
+    /// [`Error::Dims`] for an extent that is not positive,
+    /// [`Error::Topology`] if the grid has more places than there are ranks.
     pub fn new(dims: Vec<i32>, periodic: Vec<bool>, size: u32) -> Result<Self> {
         if dims.iter().any(|&extent| extent <= 0) {
             return Err(Error::Dims("an extent of the grid is not positive"));
@@ -114,7 +115,8 @@ impl Cart {
         .map(|rank| rank as u32)
     }
 
-    /// The ranks `by` places behind and ahead of `rank` along `axis`: (source, destination), MPI_PROC_NULL beyond the edge.
+    /// The ranks `by` places behind and ahead of `rank` along `axis`: (source, destination),
+    /// MPI_PROC_NULL beyond the edge.
     ///
     /// # Errors
     /// [`Error::Dims`] if there is no such dimension.
@@ -217,7 +219,8 @@ pub struct DistGraph {
 /// Factors `nodes` into the free (zero) entries of `dims`, as equal as can be, in descending order (MPI 5.0 §8.5.2).
 ///
 /// # Errors
-/// [`Error::Dims`] for a negative entry, or if the given ones do not divide `nodes`; [`Error::Arg`] if `nodes` is not positive.
+/// [`Error::Dims`] for a negative entry, or if the given ones do not divide `nodes`;
+/// [`Error::Arg`] if `nodes` is not positive.
 pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
     if nodes <= 0 {
         return Err(Error::Arg("the number of nodes is not positive"));
@@ -244,8 +247,9 @@ pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
     Ok(())
 }
 
-/// Puts the best of the ways to write `rest` as `free` factors that do not grow, after those in `chosen`, into `best`: that
-/// whose largest and smallest factor differ least; among those, with the largest smallest one; then the first in the dictionary.
+/// Puts the best of the ways to write `rest` as `free` factors that do not grow, after those in `chosen`, into `best`:
+/// that whose largest and smallest factor differ least; among those, with the largest smallest one;
+/// then the first in the dictionary.
 fn factor(rest: i32, free: usize, most: i32, chosen: &mut Vec<i32>, best: &mut Vec<i32>) {
     // The smallest factor to come is at most the rest's root (one more, for rounding); so the spread is at least this.
     let root = f64::from(rest).powf(1.0 / free as f64) as i32 + 1;

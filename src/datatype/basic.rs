@@ -1,5 +1,5 @@
-//! The basic types: what each predefined handle of the ABI is made of, with C's and gfortran's defaults. `char`, `wchar_t` and
-//! `long double` depend on the processor.
+//! The basic types: what each predefined handle of the ABI is made of, with C's and gfortran's defaults. `char`,
+//! `wchar_t` and `long double` depend on the processor.
 //!
 //! A row gives a handle its name, its machine representation ([`MachineType`]) and the class that decides which
 //! reduction operations take it ([`BasicClass`]; MPI 5.0 §6.9.2). Pair types are not here: they are two basic types.

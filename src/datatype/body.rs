@@ -87,7 +87,8 @@ impl TypeMap {
     pub fn concat(parts: impl IntoIterator<Item = TypeMap>) -> Self {
         let mut parts = parts.into_iter().filter(|part| part.size > 0);
         let mut runs: Vec<(isize, usize)> = Vec::new();
-        // For as many as there may be, which join if they touch each other. Where there is no such room, it grows with what there is.
+        // For as many as there may be, which join if they touch each other.
+        // Where there is no such room, it grows with what there is.
         let _ = runs.try_reserve_exact(parts.size_hint().1.unwrap_or(0));
         let other = parts.find(|part| {
             let is_run = part.is_run();
@@ -124,7 +125,8 @@ impl TypeMap {
         Self { offset: 0, size, kind: TypeMapKind::Seq { parts: joined.into(), starts } }
     }
 
-    /// Runs of which no two touch: a loop if they are alike and evenly spaced, otherwise the smaller table that will do.
+    /// Runs of which no two touch: a loop if they are alike and evenly spaced,
+    /// otherwise the smaller table that will do.
     fn from_runs(runs: &[(isize, usize)]) -> Self {
         let (first, second) = match runs {
             [] => return Self::EMPTY,
@@ -145,7 +147,8 @@ impl TypeMap {
         Self { offset: 0, size, kind: TypeMapKind::Runs { at, starts } }
     }
 
-    /// Calls `f` with each run of a table: its displacement without the body's own offset, its bytes, its place in the stream.
+    /// Calls `f` with each run of a table: its displacement without the body's own offset, its bytes,
+    /// its place in the stream.
     pub fn for_each_run(&self, mut f: impl FnMut(isize, usize, usize)) {
         match &self.kind {
             TypeMapKind::Blocks { at, len } => {

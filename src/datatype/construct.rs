@@ -1,6 +1,6 @@
-//! The constructors of derived types (MPI 5.0 §5.1.2), except arrays. Counts and block lengths are in elements of the old
-//! type, displacements and strides in its extents, or in bytes for the `h` forms. Each fails with [`Error::CountTooLarge`] where
-//! sizes leave the address space, and with [`Error::Arg`] where bounds do.
+//! The constructors of derived types (MPI 5.0 §5.1.2), except arrays. Counts and block lengths are in elements of the
+//! old type, displacements and strides in its extents, or in bytes for the `h` forms. Each fails with
+//! [`Error::CountTooLarge`] where sizes leave the address space, and with [`Error::Arg`] where bounds do.
 
 use super::body::TypeMap;
 use super::bounds::Bounds;

@@ -106,7 +106,8 @@ impl Converter {
         matches!(self.basic.machine_type(), MachineType::F80 | MachineType::C80)
     }
 
-    /// Whether the elements are numbers with a sign, which a wider form repeats. A wide character has none, whatever integer holds it.
+    /// Whether the elements are numbers with a sign, which a wider form repeats.
+    /// A wide character has none, whatever integer holds it.
     fn is_signed(&self) -> bool {
         let machine_type = self.basic.machine_type();
         self.basic.class() != BasicClass::Opaque
@@ -194,7 +195,8 @@ impl Datatype {
         Ok(need)
     }
 
-    /// Reads as many basic elements as lie whole in `input`, of `count` elements at most; returns the bytes that they are in memory.
+    /// Reads as many basic elements as lie whole in `input`, of `count` elements at most;
+    /// returns the bytes that they are in memory.
     ///
     /// # Safety
     /// As for [`Datatype::unpack`].
@@ -206,7 +208,8 @@ impl Datatype {
             let convert = Converter::new(basic);
             while elements > 0 {
                 if STAGE - at < convert.native {
-                    // SAFETY: `buf` has room for `count` elements; `stage` is memory of this function's, so it does not overlap them.
+                    // SAFETY: `buf` has room for `count` elements; `stage` is memory of this function's,
+                    // so it does not overlap them.
                     start += unsafe { self.unpack(count, buf, start, &stage[..at]) };
                     at = 0;
                 }
@@ -224,11 +227,13 @@ impl Datatype {
                 elements -= some;
             }
         });
-        // SAFETY: `buf` has room for `count` elements; `stage` is memory of this function's, so it does not overlap them.
+        // SAFETY: `buf` has room for `count` elements; `stage` is memory of this function's,
+        // so it does not overlap them.
         start + unsafe { self.unpack(count, buf, start, &stage[..at]) }
     }
 
-    /// The bytes in memory of the basic elements that lie whole in the first `bytes` bytes of `count` elements in "external32".
+    /// The bytes in memory of the basic elements that lie whole in the first `bytes` bytes of `count` elements in
+    /// "external32".
     pub(crate) fn external_start(&self, count: usize, bytes: usize) -> usize {
         let each = self.0.signature.external_bytes();
         let whole = bytes.checked_div(each).unwrap_or(0).min(count);

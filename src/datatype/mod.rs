@@ -65,7 +65,8 @@ struct TypeInner {
 }
 
 impl Drop for TypeInner {
-    /// A type may be the last of a long chain of types that are made of one another, which must not take a stack frame each.
+    /// A type may be the last of a long chain of types that are made of one another,
+    /// which must not take a stack frame each.
     fn drop(&mut self) {
         let mut parts = Vec::from(core::mem::take(&mut self.parts));
         while let Some(part) = parts.pop() {
@@ -149,8 +150,8 @@ impl Datatype {
         self.0.bounds.data.map_or(0, |(low, high)| high - low)
     }
 
-    /// The displacements of the first byte of data of `count` elements in a row, and of the byte behind the last; `None` if they are not
-    /// numbers that an address can be moved by. Both are 0 if there is no data.
+    /// The displacements of the first byte of data of `count` elements in a row, and of the byte behind the last;
+    /// `None` if they are not numbers that an address can be moved by. Both are 0 if there is no data.
     #[must_use]
     pub fn data_span(&self, count: usize) -> Option<(isize, isize)> {
         if count == 0 || self.size() == 0 {
@@ -300,12 +301,12 @@ impl Datatype {
         room
     }
 
-    /// Copies `input` to where bytes `position..` of the packed stream of `count` elements at `buf` belong, until one of
-    /// them ends. Returns the bytes taken.
+    /// Copies `input` to where bytes `position..` of the packed stream of `count` elements at `buf` belong, until one
+    /// of them ends. Returns the bytes taken.
     ///
     /// # Safety
-    /// `buf` (MPI_BOTTOM for absolute displacements) has room for `count` elements of this type that nobody else looks at
-    /// meanwhile, and `input` does not overlap them.
+    /// `buf` (MPI_BOTTOM for absolute displacements) has room for `count` elements of this type that nobody else looks
+    /// at meanwhile, and `input` does not overlap them.
     pub unsafe fn unpack(&self, count: usize, buf: *mut u8, position: usize, input: &[u8]) -> usize {
         let total = self.size() * count;
         if position >= total {
@@ -324,10 +325,12 @@ impl Datatype {
         let body = &self.0.body;
         if self.0.contiguous {
             let len = mover.left();
-            // SAFETY: all elements are one run that starts at the body's offset, and `position + left` is not beyond its end.
+            // SAFETY: all elements are one run that starts at the body's offset,
+            // and `position + left` is not beyond its end.
             unsafe { mover.run(body.offset + position as isize, len) };
         } else {
-            // SAFETY: walk rule 1: the buffer holds `count` elements; walk rule 2: `left` is not beyond the end of their stream.
+            // SAFETY: walk rule 1: the buffer holds `count` elements;
+            // walk rule 2: `left` is not beyond the end of their stream.
             unsafe { walk::walk_loop(body, count, self.0.extent, 0, position, mover) };
         }
     }
@@ -359,15 +362,16 @@ impl Datatype {
         })
     }
 
-    /// The rest of the run that holds the byte at `position` of the packed stream of one element, which has more bytes than that: its
-    /// displacement and its length. Any position costs the same.
+    /// The rest of the run that holds the byte at `position` of the packed stream of one element, which has more bytes
+    /// than that: its displacement and its length. Any position costs the same.
     #[must_use]
     #[inline]
     pub fn run_at(&self, position: usize) -> (isize, usize) {
         self.0.body.locate(position)
     }
 
-    /// Where the byte at `position` of the packed stream of elements lies, as a displacement. They are more than `position` bytes.
+    /// Where the byte at `position` of the packed stream of elements lies, as a displacement.
+    /// They are more than `position` bytes.
     #[must_use]
     pub fn displacement(&self, position: usize) -> isize {
         self.locate(position, position + 1).0

@@ -1,9 +1,10 @@
-//! The type signature of a message as a number that can be compared: the sequence of its basic types (MPI 5.0 §3.3.1), however they lie.
+//! The type signature of a message as a number that can be compared:
+//! the sequence of its basic types (MPI 5.0 §3.3.1), however they lie.
 
 use super::{Basic, BasicClass, Datatype};
 
-/// The number of a basic type, which those of one class and size share. `None` for what may stand for others: bytes, packed data, and
-/// characters, which are often sent under another name.
+/// The number of a basic type, which those of one class and size share. `None` for what may stand for others: bytes,
+/// packed data, and characters, which are often sent under another name.
 fn kind_of(basic: Basic) -> Option<u64> {
     let class = match basic.class() {
         BasicClass::Integer | BasicClass::FortranInteger | BasicClass::Address => 1,
@@ -15,7 +16,8 @@ fn kind_of(basic: Basic) -> Option<u64> {
     (basic.size() > 1).then_some(class << 32 | basic.size() as u64)
 }
 
-/// A sequence of basic types, as the map `x → x * factor + number`: that of two sequences, one behind the other, follows from theirs.
+/// A sequence of basic types, as the map `x → x * factor + number`: that of two sequences, one behind the other,
+/// follows from theirs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sequence {
     factor: u64,
@@ -66,7 +68,8 @@ impl Datatype {
         Some(whole.then(signature.sequence(rest)?).number)
     }
 
-    /// Returns what `bytes` bytes of elements of this type are, for people: "4 × MPI_INT", "2 × {1 × MPI_INT, 3 × MPI_DOUBLE}".
+    /// Returns what `bytes` bytes of elements of this type are, for people:
+    /// "4 × MPI_INT", "2 × {1 × MPI_INT, 3 × MPI_DOUBLE}".
     #[must_use]
     pub fn contents_text(&self, bytes: usize) -> String {
         /// Stretches of equal basic types that are written out.

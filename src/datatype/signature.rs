@@ -142,7 +142,8 @@ impl Signature {
         }
     }
 
-    /// The first `bytes` bytes of the stream (at most one pass); `None` if they end within an element, or one may stand for others.
+    /// The first `bytes` bytes of the stream (at most one pass);
+    /// `None` if they end within an element, or one may stand for others.
     pub fn sequence(&self, bytes: usize) -> Option<Sequence> {
         let bytes = bytes.min(self.bytes);
         match &self.kind {

@@ -17,7 +17,8 @@ pub(super) trait Mover {
     /// Moves a column of runs without taking the stream forward.
     ///
     /// # Safety
-    /// Every run lies in the buffer (walk rule 1), and their places in the stream in its first `left()` bytes (walk rule 2).
+    /// Every run lies in the buffer (walk rule 1), and their places in the stream in its first `left()` bytes (walk
+    /// rule 2).
     unsafe fn column(&mut self, column: Column);
     /// Takes the stream forward by `bytes <= left()`.
     fn advance(&mut self, bytes: usize);
@@ -116,9 +117,11 @@ impl Mover for Packer {
         let mut to = self.stream.wrapping_add(ahead);
         if step == len && stride == 2 * len as isize {
             match len {
-                // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; the buffer and the stream do not overlap.
+                // SAFETY: walk rule 1 for the source, walk rule 2 for the stream;
+                // the buffer and the stream do not overlap.
                 4 => return unsafe { every_other::<4>(from, to, count) },
-                // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; the buffer and the stream do not overlap.
+                // SAFETY: walk rule 1 for the source, walk rule 2 for the stream;
+                // the buffer and the stream do not overlap.
                 8 => return unsafe { every_other::<8>(from, to, count) },
                 _ => {}
             }

@@ -1,7 +1,7 @@
 //! The way of a request to the launcher and of the answer back.
 //!
-//! A request is a sealed memfd, and comes with a socket for its answer: one message on the door, the socket that all ranks have inherited.
-//! So the launcher reads a request whole or not at all, whatever its size, and waits for nobody.
+//! A request is a sealed memfd, and comes with a socket for its answer: one message on the door, the socket that all
+//! ranks have inherited. So the launcher reads a request whole or not at all, whatever its size, and waits for nobody.
 
 use super::request::{Answer, MAX_REQUEST, Request};
 use crate::engine::Engine;
@@ -66,8 +66,8 @@ impl<'a> Launcher<'a> {
             return Ok(Self { engine, door: super::own_launcher::of(engine)? });
         }
         let door = shm::door().ok_or_else(|| Error::Other(NO_DOOR.into()))?;
-        // SAFETY: the launcher has opened the descriptor for this process, which keeps it open; one that is not open is an error of
-        // the system.
+        // SAFETY: the launcher has opened the descriptor for this process, which keeps it open; one that is not open is
+        // an error of the system.
         Ok(Self { engine, door: unsafe { BorrowedFd::borrow_raw(door) } })
     }
 
@@ -75,8 +75,8 @@ impl<'a> Launcher<'a> {
     /// if the limit has passed.
     ///
     /// # Errors
-    /// [`Error::Other`] if the launcher cannot be reached or has ended, [`Error::NoMem`] for a request that is too large; those of
-    /// progress.
+    /// [`Error::Other`] if the launcher cannot be reached or has ended, [`Error::NoMem`] for a request that is too
+    /// large; those of progress.
     pub fn ask(&self, request: &Request, limit: Option<Duration>) -> Result<Option<Answer>> {
         Ok(self.ask_with(request, None, limit)?.map(|(answer, _)| answer))
     }
@@ -140,7 +140,8 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    /// Waits for the answer, `limit` at most; beyond that for the launcher's word, unless what was asked for is no matter to it.
+    /// Waits for the answer, `limit` at most; beyond that for the launcher's word,
+    /// unless what was asked for is no matter to it.
     fn answer(
         &self,
         own: &OwnedFd,
@@ -178,7 +179,8 @@ impl<'a> Launcher<'a> {
             let pause = if is_long { LONG } else { SHORT };
             let left = limit.map_or(pause, |limit| limit.saturating_sub(waited).max(SHORT));
             if let Err(error) = self.pass(own.as_fd(), PollFlags::IN, pause.min(left)) {
-                // Processes that this very request has started may have ended already. The launcher has answered before it noticed.
+                // Processes that this very request has started may have ended already.
+                // The launcher has answered before it noticed.
                 return match receive(own.as_fd(), &mut room) {
                     Ok((len @ 1.., along)) => {
                         Ok(Some((Answer::decode(&room[..len])?, along.into_iter().next())))
@@ -258,7 +260,8 @@ pub fn next_request(door: BorrowedFd<'_>) -> Option<Option<IncomingRequest>> {
     Some(answer.zip(body).map(|(answer, body)| IncomingRequest { answer, request: read(&body), along }))
 }
 
-/// Reads a request. Nothing else than a memfd is read, which seals tell from other files: it cannot make the reader wait.
+/// Reads a request. Nothing else than a memfd is read, which seals tell from other files:
+/// it cannot make the reader wait.
 fn read(body: &OwnedFd) -> Result<(u32, Request)> {
     let wrong = |what: &str| Error::Other(format!("a request to the launcher {what}"));
     if !fcntl_get_seals(body).is_ok_and(|seals| seals.contains(SIZE)) {

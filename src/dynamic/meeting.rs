@@ -61,8 +61,8 @@ impl Drop for Bridge<'_> {
     }
 }
 
-/// Makes an intercommunicator between the group of `comm` and that which the other end of `bridge` speaks for. All members of `comm` call
-/// this, and `root` alone has a bridge; without one the call fails for all of them.
+/// Makes an intercommunicator between the group of `comm` and that which the other end of `bridge` speaks for. All
+/// members of `comm` call this, and `root` alone has a bridge; without one the call fails for all of them.
 ///
 /// # Errors
 /// Those of the transport; [`Error::Comm`] where the groups cannot be connected.

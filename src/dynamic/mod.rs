@@ -11,12 +11,13 @@
 //! | `own_launcher` | a launcher for a program that was started without one |
 //! | [`meeting`] | two processes that know each other's places make an intercommunicator of their groups |
 //!
-//! Spawned processes are further ranks of the job: the launcher gives them places in the job's memory that nobody has, so everything that
-//! works between ranks works between them and all others. The launcher keeps ports and published names. It brings two
-//! processes together by telling each the other's place, and a context id for the two; from there on they need no launcher.
+//! Spawned processes are further ranks of the job: the launcher gives them places in the job's memory that nobody has,
+//! so everything that works between ranks works between them and all others. The launcher keeps ports and published
+//! names. It brings two processes together by telling each the other's place, and a context id for the two;
+//! from there on they need no launcher.
 //!
-//! - **Dynamic rule 1.** A request has a socket of its own for its answer. It ends when the launcher answers, or when either closes the
-//!   socket: a process that dies takes back what it asked for.
+//! - **Dynamic rule 1.** A request has a socket of its own for its answer. It ends when the launcher answers, or when
+//!   either closes the socket: a process that dies takes back what it asked for.
 //! - **Dynamic rule 2.** A rank that gives up closes its half of the socket and waits for the answer all the same: only
 //!   the launcher says whether the other process knows. It waits no more for the answer to a request that changes
 //!   nothing ([`Request::only_asks`]): a launcher that has been stopped gives none.

@@ -5,7 +5,8 @@ use crate::abi::{MPI_ERR_PENDING, MPI_SUCCESS};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 
-/// The class of an answer to somebody who is to ask again: another launcher, which is needed for it, cannot take a connection now.
+/// The class of an answer to somebody who is to ask again:
+/// another launcher, which is needed for it, cannot take a connection now.
 pub const BUSY: i32 = MPI_ERR_PENDING;
 
 /// Most bytes of a request: far more than the arguments and the environment of a program may have.
@@ -40,13 +41,15 @@ pub struct SpawnRequest {
 /// A request of the process at `place` ([`Request::encode`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// Start processes. The answer has the place of the first, the context id of the meeting, and how many there are of each program.
+    /// Start processes. The answer has the place of the first, the context id of the meeting,
+    /// and how many there are of each program.
     Spawn(SpawnRequest),
     /// Make a port. The answer has its name.
     OpenPort,
     /// Close the port of this name.
     ClosePort(Vec<u8>),
-    /// Wait for a process that connects to the port of this name. The answer has its place, and the context id of the meeting.
+    /// Wait for a process that connects to the port of this name.
+    /// The answer has its place, and the context id of the meeting.
     Accept(Vec<u8>),
     /// Wait for a process that accepts at the port of this name. The answer is as for `Accept`.
     Connect(Vec<u8>),

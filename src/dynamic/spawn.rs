@@ -13,7 +13,8 @@ use std::time::Duration;
 /// and `env` (`NAME=VALUE`, a line each) are obeyed, others ignored.
 ///
 /// # Errors
-/// [`Error::Arg`] for an empty name, [`Error::InfoValue`] for a value without sense, [`Error::Dynamic`] for another host.
+/// [`Error::Arg`] for an empty name, [`Error::InfoValue`] for a value without sense,
+/// [`Error::Dynamic`] for another host.
 pub fn program(
     command: &[u8],
     arguments: &[&[u8]],
@@ -93,7 +94,8 @@ fn check_hosts(hosts: &[u8], here: &str) -> Result<()> {
     }
 }
 
-/// The numbers of processes that `soft` allows, up to `most`, the largest first; of the smaller ones those for which there are `places`.
+/// The numbers of processes that `soft` allows, up to `most`, the largest first;
+/// of the smaller ones those for which there are `places`.
 ///
 /// # Errors
 /// As for [`most_of_soft`].
@@ -115,7 +117,8 @@ pub fn most_of_soft(soft: &[u8], most: u32) -> Result<u32> {
 
 const NONE: Error = Error::InfoValue("soft allows no number of processes up to maxprocs");
 
-/// The numbers `first`, `first + step`, …, up to `last`, which the step, a positive one, need not meet; none if `last` is less.
+/// The numbers `first`, `first + step`, …, up to `last`, which the step, a positive one, need not meet;
+/// none if `last` is less.
 struct SoftRange {
     first: i64,
     last: i64,

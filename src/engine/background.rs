@@ -1,4 +1,5 @@
-//! Background operations: more than one message each, and in progress while their user does something else (nonblocking collectives).
+//! Background operations: more than one message each, and in progress while their user does something else (nonblocking
+//! collectives).
 //!
 //! The progress engine advances them. Each step starts messages or takes the outcome of finished ones, and never waits.
 
@@ -11,7 +12,8 @@ use std::sync::{Arc, PoisonError};
 
 /// An operation in the background.
 pub trait BackgroundOperation: Send + Sync {
-    /// Advances as far as possible without waiting, and returns whether the operation is over. Called by one thread at a time.
+    /// Advances as far as possible without waiting, and returns whether the operation is over.
+    /// Called by one thread at a time.
     fn advance(&self, engine: &Engine) -> bool;
 
     /// Called before the rank sleeps: returns whether the operation can go on. If it cannot, somebody rings this rank's

@@ -40,7 +40,8 @@ impl Data {
         Self { addr, count, layout: Layout::Typed(datatype.clone()), bytes, user }
     }
 
-    /// The `bytes` bytes at `addr`, which are `count` elements of the user's in another place: `user` has their address and type.
+    /// The `bytes` bytes at `addr`, which are `count` elements of the user's in another place:
+    /// `user` has their address and type.
     pub fn packed(addr: *mut u8, count: usize, bytes: usize, user: (*mut u8, usize)) -> Self {
         Self { addr, count, layout: Layout::Bytes, bytes, user }
     }

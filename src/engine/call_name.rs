@@ -10,8 +10,8 @@ use core::ptr;
 /// Frames that are looked at, from the innermost outwards.
 const FRAMES: usize = 64;
 
-/// Returns the innermost MPI function on this thread's stack, without the `P` of the profiling interface; empty if there is none. It takes
-/// some microseconds and the lock of the dynamic linker: for a rank that has waited long.
+/// Returns the innermost MPI function on this thread's stack, without the `P` of the profiling interface; empty if
+/// there is none. It takes some microseconds and the lock of the dynamic linker: for a rank that has waited long.
 #[cfg(not(any(miri, perusal_loom)))]
 pub fn mpi_call_name() -> String {
     let mut search = Search { frames: 0, found: String::new() };

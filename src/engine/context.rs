@@ -1,4 +1,5 @@
-//! Match contexts: what a context id means in one rank. Two queues, the gate of its communicator's events, and how long it lives.
+//! Match contexts: what a context id means in one rank.
+//! Two queues, the gate of its communicator's events, and how long it lives.
 
 use super::attached_buffer::Buffers;
 use super::message_events::ArrivalNumbers;
@@ -119,8 +120,8 @@ pub(crate) struct Queues {
     pub arrivals: ArrivalNumbers,
 }
 
-/// One context id: point-to-point or collective messages of one communicator. No other object shares its cache lines, because other
-/// threads use other contexts.
+/// One context id: point-to-point or collective messages of one communicator. No other object shares its cache lines,
+/// because other threads use other contexts.
 #[repr(align(128))]
 pub struct MatchContext {
     /// The communicator's gate; a closed one while it has none. Every event site reads this pointer and the mask behind
@@ -206,14 +207,15 @@ impl MatchContext {
         let _ = self.errhandler.set(errhandler);
     }
 
-    /// The communicator, as what an error of a request is raised on: it lives until its requests are over (MPI 5.0 §7.4.3).
+    /// The communicator, as what an error of a request is raised on:
+    /// it lives until its requests are over (MPI 5.0 §7.4.3).
     pub(crate) fn raises_on(&self) -> RaisingComm {
         let errhandler = self.errhandler.get().map(|slot| slot.get());
         RaisingComm { handle: self.handle(), errhandler }
     }
 
-    /// Which buffer a buffered send takes: that of the communicator if one is attached, else that of its session, else `process`, the
-    /// process's (MPI 5.0 §3.6).
+    /// Which buffer a buffered send takes: that of the communicator if one is attached, else that of its session, else
+    /// `process`, the process's (MPI 5.0 §3.6).
     pub(crate) fn buffers_or<'a>(&'a self, process: &'a Buffers) -> &'a Buffers {
         let own = core::iter::once(&self.buffers).chain(self.session_buffers.get());
         own.into_iter().find(|buffers| buffers.is_attached()).unwrap_or(process)
@@ -327,7 +329,8 @@ impl MatchContext {
         left == 0 && self.open.load(Ordering::Acquire) == 0
     }
 
-    /// A communicator opens on it. An open context counts one for it, so that `release` and `close` agree on who is last.
+    /// A communicator opens on it. An open context counts one for it,
+    /// so that `release` and `close` agree on who is last.
     pub fn reopen(&self) {
         if self.open.swap(1, Ordering::AcqRel) == 0 {
             self.pending.fetch_add(1, Ordering::Relaxed);
@@ -427,7 +430,8 @@ impl MatchContexts {
         chunks.flatten().filter_map(|context| NonNull::new(context.load(Ordering::Acquire)))
     }
 
-    /// Calls `look` with every context that is there. None is taken away meanwhile, so `look` must not release a request.
+    /// Calls `look` with every context that is there.
+    /// None is taken away meanwhile, so `look` must not release a request.
     pub fn for_each(&self, mut look: impl FnMut(&MatchContext)) {
         let _removal = self.removal.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: nobody takes a context away while we have the lock.

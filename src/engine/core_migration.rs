@@ -18,14 +18,16 @@ use crate::variables::VariableId;
 
 /// Waits in vain from one check of the partner's CPU to the next.
 pub(super) const WAITS_PER_CHECK: u32 = 8;
-/// Checks in a row that must find the same partner on our CPU: a quarter of a millisecond at least, at a context switch for each wait.
+/// Checks in a row that must find the same partner on our CPU:
+/// a quarter of a millisecond at least, at a context switch for each wait.
 const EVIDENCE: u32 = 16;
 /// Nanoseconds from one move to the next, at least: four slices of the scheduler.
 const LEAST_GAP: u64 = 12_000_000;
 /// The gap doubles up to this while moves follow each other closely: something brings the two together again each time.
 const MOST_GAP: u64 = 3_000_000_000;
 
-/// What this rank knows of the ranks with which it shares a core. Relaxed throughout: notes of one rank to itself, on no edge.
+/// What this rank knows of the ranks with which it shares a core.
+/// Relaxed throughout: notes of one rank to itself, on no edge.
 #[derive(Debug, Default)]
 pub(crate) struct CoreMigration {
     /// One more than the partner of the last check; 0 for none.
@@ -39,7 +41,8 @@ pub(crate) struct CoreMigration {
 }
 
 impl CoreMigration {
-    /// The rank has waited in vain for some time: publishes where it runs, and moves if the awaited rank runs there too.
+    /// The rank has waited in vain for some time: publishes where it runs,
+    /// and moves if the awaited rank runs there too.
     #[cold]
     pub fn consider(&self, engine: &Engine, why: &dyn Fn() -> Option<Wait>) {
         if !migrates(engine) {
@@ -59,7 +62,8 @@ impl CoreMigration {
         }
     }
 
-    /// Takes the outcome of a check: `partner` is on our CPU and waits for us, or nobody (`None`). Returns whether that is evidence enough.
+    /// Takes the outcome of a check: `partner` is on our CPU and waits for us, or nobody (`None`).
+    /// Returns whether that is evidence enough.
     fn note_check(&self, partner: Option<u32>) -> bool {
         let known = self.partner.load(Ordering::Relaxed);
         let partner = partner.map_or(0, |partner| partner + 1);
@@ -86,8 +90,8 @@ impl CoreMigration {
     }
 }
 
-/// Returns, of the CPUs in `allowed` other than `here`, the one on which the fewest ranks run; of several the nearest by number, which most
-/// likely shares caches. `occupied`: the CPU of each rank.
+/// Returns, of the CPUs in `allowed` other than `here`, the one on which the fewest ranks run; of several the nearest
+/// by number, which most likely shares caches. `occupied`: the CPU of each rank.
 fn quietest(allowed: &[usize], here: usize, occupied: impl Iterator<Item = usize> + Clone) -> Option<usize> {
     let others = allowed.iter().copied().filter(|&cpu| cpu != here);
     others

@@ -1,5 +1,5 @@
-//! What this thread's call is, for the detail of its wait: asked only of a rank that has slept in vain, so the call leaves no more
-//! than an address.
+//! What this thread's call is, for the detail of its wait: asked only of a rank that has slept in vain, so the call
+//! leaves no more than an address.
 
 use crate::shm::telemetry::{CollectiveAbout, LockAbout, UnreadyPartitions};
 use core::cell::Cell;
@@ -44,13 +44,15 @@ pub fn describing<R, A: Into<CallAbout>>(about: &(dyn Fn() -> A + '_), call: imp
     let about = || about().into();
     let about: &(dyn Fn() -> CallAbout + '_) = &about;
     let about: NonNull<dyn Fn() -> CallAbout + '_> = NonNull::from(about);
-    // SAFETY: the type differs in its lifetime alone. `Restore` takes the address away before that ends, and no other thread sees it.
+    // SAFETY: the type differs in its lifetime alone. `Restore` takes the address away before that ends,
+    // and no other thread sees it.
     let about = unsafe { core::mem::transmute::<NonNull<dyn Fn() -> CallAbout + '_>, NonNull<About>>(about) };
     let _restore = Restore(CURRENT.replace(Some(about)));
     call()
 }
 
-/// Runs `call`, which is a part of what has been described, or of a call that has not. If nothing has said its number, this is it.
+/// Runs `call`, which is a part of what has been described, or of a call that has not.
+/// If nothing has said its number, this is it.
 pub(crate) fn numbering<R>(number: u64, call: impl FnOnce() -> R) -> R {
     let outer = CURRENT.get();
     let about = || {

@@ -32,7 +32,8 @@ impl Engine {
         });
     }
 
-    /// Emits that copy engine number `engine` begins on the message of `request`, or is done: `bytes` is what it is to move, or has moved.
+    /// Emits that copy engine number `engine` begins on the message of `request`, or is done:
+    /// `bytes` is what it is to move, or has moved.
     #[inline(always)]
     pub(crate) fn emit_copy(&self, event: Event, request: Ref, body: &Body, engine: u8, bytes: usize) {
         if self.registry().gate.is_open(event) {

@@ -56,7 +56,8 @@ impl Engine {
             || self.job.survives() && self.noticed.deaths.load(Ordering::Relaxed) != deaths
     }
 
-    /// Takes notice of deaths and revocations, and ends what cannot end well. The caller runs progress. Returns whether there are any.
+    /// Takes notice of deaths and revocations, and ends what cannot end well. The caller runs progress.
+    /// Returns whether there are any.
     #[cold]
     pub(crate) fn notice_failures(&self) -> bool {
         if self.has_failure_news() {
@@ -132,7 +133,8 @@ impl Engine {
         first.first().copied()
     }
 
-    /// The error of an operation on a communicator one of whose members has died, or of one with the member `world`, which has.
+    /// The error of an operation on a communicator one of whose members has died,
+    /// or of one with the member `world`, which has.
     pub(crate) fn proc_failed(&self, rank: u32) -> Error {
         Error::ProcFailed { rank, how: self.job.roster().how(rank) }
     }
@@ -163,7 +165,8 @@ impl Engine {
         Some(self.proc_failed(dead))
     }
 
-    /// The error of a receive from any source on the communicator of `context`, as long as deaths of its members are not acknowledged.
+    /// The error of a receive from any source on the communicator of `context`,
+    /// as long as deaths of its members are not acknowledged.
     pub(crate) fn unacknowledged(&self, context: &MatchContext) -> Option<Error> {
         if context.trouble() & Trouble::FAILED == 0 {
             return None;
@@ -185,7 +188,8 @@ impl Engine {
         if !self.noticed.any.load(Ordering::Relaxed) || request.is_over() {
             return Ok(());
         }
-        // SAFETY: request rule 2: peer and context of an active receive change at most when it is matched; it is a sample.
+        // SAFETY: request rule 2: peer and context of an active receive change at most when it is matched; it is a
+        // sample.
         let body = unsafe { request.body() };
         if body.peer.get() != crate::abi::MPI_ANY_SOURCE {
             return Ok(());
@@ -227,7 +231,8 @@ impl Engine {
         if context.trouble() & Trouble::REVOKED == 0 { Ok(()) } else { Err(Error::Revoked) }
     }
 
-    /// Whether a probe of `context` for messages of `peer` (of any member, with `None`) may find one that has not come yet.
+    /// Whether a probe of `context` for messages of `peer` (of any member,
+    /// with `None`) may find one that has not come yet.
     ///
     /// # Errors
     ///
@@ -252,7 +257,8 @@ impl MatchContext {
     /// What is wrong with its communicator: bits of [`Trouble`]; 0 if nothing.
     #[inline(always)]
     pub(crate) fn trouble(&self) -> u32 {
-        // Relaxed: a hint; who starts an operation looks under the queues, in which what has been started is ended afterwards.
+        // Relaxed: a hint; who starts an operation looks under the queues,
+        // in which what has been started is ended afterwards.
         self.trouble.load(Ordering::Relaxed)
     }
 

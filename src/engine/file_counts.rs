@@ -2,7 +2,8 @@
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Counts of a rank's accesses to files. Several threads count: those of the program and those that access files for it.
+/// Counts of a rank's accesses to files. Several threads count:
+/// those of the program and those that access files for it.
 #[derive(Debug, Default)]
 pub struct FileCounts {
     reads: AtomicU64,

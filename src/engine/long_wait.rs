@@ -17,7 +17,8 @@ use std::time::Instant;
 const CHECKS: u32 = 200;
 /// Of so many polls in a row that found something one also checks whether anything has failed.
 const POLLS_PER_CHECK: u32 = 1024;
-/// Of so many checks one also checks whether the poller is free, which takes the line of its lock away from the thread that holds it.
+/// Of so many checks one also checks whether the poller is free,
+/// which takes the line of its lock away from the thread that holds it.
 const CHECKS_PER_LOCK: u32 = 16;
 /// Polls of a wait that polls on between two looks at whether it is over.
 const POLLS_PER_DONE: u32 = 256;
@@ -76,8 +77,8 @@ impl<'a> LongWait<'a> {
             self.await_other_thread();
             let result = if (self.done)() { Ok(true) } else { self.check() };
             if !matches!(result, Ok(false)) {
-                // Waiters rule 4: perhaps we were woken to run progress, or our look at the lock made another thread believe that
-                // progress runs.
+                // Waiters rule 4: perhaps we were woken to run progress, or our look at the lock made another thread
+                // believe that progress runs.
                 if engine.progress().poller_is_free() {
                     engine.waiters.pass_on();
                 }
@@ -157,7 +158,8 @@ impl<'a> LongWait<'a> {
         if failed.is_err() && (self.done)() { Ok(true) } else { failed.map(|()| false) }
     }
 
-    /// What the strategy says after a poll in vain. At the first yield of a wait it counts as one that spinning did not end.
+    /// What the strategy says after a poll in vain. At the first yield of a wait it counts as one that spinning did not
+    /// end.
     #[inline(always)]
     fn next_step(&mut self) -> WaitStep {
         let engine = self.engine;
@@ -172,7 +174,8 @@ impl<'a> LongWait<'a> {
         step
     }
 
-    /// Polls on instead of sleeping, where that pays ([`Engine::polls_on_for`]). Returns whether there is something to do.
+    /// Polls on instead of sleeping, where that pays ([`Engine::polls_on_for`]).
+    /// Returns whether there is something to do.
     #[cold]
     fn poll_on(&mut self, poller: &Poller, since: Instant) -> bool {
         let engine = self.engine;
@@ -185,7 +188,8 @@ impl<'a> LongWait<'a> {
         run_sleep_hook();
         let mut happened = false;
         while !happened && since.elapsed() < long {
-            // Mostly `done` changes with what progress does; it may be a search that listeners hear of, so it is asked seldom.
+            // Mostly `done` changes with what progress does;
+            // it may be a search that listeners hear of, so it is asked seldom.
             let progress = (0..POLLS_PER_DONE).any(|_| {
                 spin_loop();
                 has_work(engine, poller) || engine.background.advance(engine)

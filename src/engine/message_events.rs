@@ -25,8 +25,8 @@ fn spec_of(comm: usize, body: &Body) -> Spec {
     }
 }
 
-/// Whether a tag is one of the library's own messages on a communicator of the user's, of which no event tells. Users' tags are not
-/// negative, but for MPI_ANY_TAG.
+/// Whether a tag is one of the library's own messages on a communicator of the user's, of which no event tells. Users'
+/// tags are not negative, but for MPI_ANY_TAG.
 #[inline(always)]
 fn is_own(tag: i32) -> bool {
     tag < 0 && tag != abi::MPI_ANY_TAG
@@ -91,8 +91,8 @@ fn emit_request_payload(
 
 #[inline(always)]
 fn emit(context: &MatchContext, request: Ref, event: Event, id: isize, payload: EventPayload<'_>) {
-    // SAFETY: request rule 2: events of a request are raised by the thread that has its body; the caller holds no reference
-    // that it writes through meanwhile.
+    // SAFETY: request rule 2: events of a request are raised by the thread that has its body; the caller holds no
+    // reference that it writes through meanwhile.
     let body = unsafe { request.body() };
     // The request that carries a buffered send's copy is none that the user made: the user's has emitted its events.
     if !body.keeps_data() && !is_own(body.tag.get()) {
@@ -199,8 +199,8 @@ pub(crate) fn message_event(
     }
 }
 
-/// Emits the event of the end of a search for a message's receive; `id` is 0 if nobody listened when it began. `found` is called if
-/// somebody does now.
+/// Emits the event of the end of a search for a message's receive; `id` is 0 if nobody listened when it began. `found`
+/// is called if somebody does now.
 #[inline(always)]
 pub(crate) fn searched_event(
     context: &MatchContext,
@@ -232,7 +232,8 @@ pub(crate) fn match_event(context: &MatchContext, id: isize, body: &Body) {
 }
 
 impl Engine {
-    /// Emits that a receive or probe takes a message out of the unexpected queue. One that came while nobody listened gets an id now.
+    /// Emits that a receive or probe takes a message out of the unexpected queue.
+    /// One that came while nobody listened gets an id now.
     #[inline(always)]
     pub(crate) fn removal_event(
         &self,

@@ -25,8 +25,8 @@
 //! 3. a peer's `outgoing`: the producer of the ring to it, and what waits for room there.
 //! 4. `backlog`: which peers have something that waits.
 //!
-//! None is taken below MPI_THREAD_MULTIPLE ([`crate::sync::ConditionalLock`]). Event callbacks may run under the first three;
-//! a callback that calls MPI is refused at the boundary, so it cannot wait for what it holds.
+//! None is taken below MPI_THREAD_MULTIPLE ([`crate::sync::ConditionalLock`]). Event callbacks may run under the first
+//! three; a callback that calls MPI is refused at the boundary, so it cannot wait for what it holds.
 
 mod attached_buffer;
 mod background;
@@ -149,7 +149,8 @@ pub struct Engine {
 
 // SAFETY: the telemetry page is made of atomics; everything else is `Send` by itself.
 unsafe impl Send for Engine {}
-// SAFETY: the telemetry page is made of atomics; everything else is `Sync` by itself (by conditional lock rule 1, where `shared` is false).
+// SAFETY: the telemetry page is made of atomics; everything else is `Sync` by itself (by conditional lock rule 1,
+// where `shared` is false).
 unsafe impl Sync for Engine {}
 
 impl core::fmt::Debug for Engine {

@@ -32,8 +32,8 @@ pub enum Mode {
     Ready,
     /// MPI_Bsend: completes locally, from the attached buffer.
     Buffered,
-    /// As `Standard`, of a collective in which one rank, the root, gets a message from each of many. A short one had better not
-    /// be copied into its memory while others are. Of a receive: the sender copies all of a long one.
+    /// As `Standard`, of a collective in which one rank, the root, gets a message from each of many. A short one had
+    /// better not be copied into its memory while others are. Of a receive: the sender copies all of a long one.
     ToRoot,
     /// The same, where the root has a message for each of many. Of a receive: the receiver copies all of a long one.
     FromRoot,
@@ -72,7 +72,8 @@ pub enum Stage {
     Deferred,
     /// A send whose payload travelled with its envelope and whose match is awaited (synchronous mode).
     AwaitsMatch,
-    /// A send that has said that it is ready (or lies in this rank's own unexpected queue) and waits for the receiver's answer.
+    /// A send that has said that it is ready (or lies in this rank's own unexpected queue) and waits for the receiver's
+    /// answer.
     AwaitsCts,
     /// Sender or receiver of data that goes through the ring.
     RingData {
@@ -86,7 +87,8 @@ pub enum Stage {
         /// The sender's part.
         other: Part,
     },
-    /// A receive whose buffer in the shared heap the sender copies to, all of it or a part, until it says that it is done.
+    /// A receive whose buffer in the shared heap the sender copies to, all of it or a part,
+    /// until it says that it is done.
     AwaitsHeapDone,
     /// A send that waits for the receiver to have copied everything.
     AwaitsFin,
@@ -143,9 +145,9 @@ impl Word for Stage {
     }
 }
 
-/// A request's body (request rule 2 says whose). The order of its fields is that of their use: what a small message that meets
-/// nothing unusual needs lies, with the slot's own words, in the first two cache lines; what events say of it, and what is
-/// seldom needed, behind.
+/// A request's body (request rule 2 says whose). The order of its fields is that of their use: what a small message
+/// that meets nothing unusual needs lies, with the slot's own words, in the first two cache lines; what events say of
+/// it, and what is seldom needed, behind.
 ///
 /// Its fields are cells, because the thread that has it may have it twice: a receive that is matched while it is
 /// started, a transmit queue that moves on the send which it has just put off. No reference to what is in a cell leaves
@@ -177,7 +179,8 @@ pub struct Body {
     pub keeps: Cell<Option<Box<Reservation>>>,
     /// Bytes of the message: of a receive, the room there is until it is matched.
     pub total: Cell<usize>,
-    /// Of a buffered send: the id of the request that carries its data; of that one: the id of the send. Else 0. Of a send only.
+    /// Of a buffered send: the id of the request that carries its data; of that one: the id of the send.
+    /// Else 0. Of a send only.
     pub counterpart: Cell<u32>,
     /// The sender's rank in the communicator: what the envelope carries.
     pub source: Cell<u32>,
@@ -191,8 +194,8 @@ pub struct Body {
     pub count: Cell<usize>,
     /// The user's address and datatype handle, for events.
     pub user: Cell<(*mut u8, usize)>,
-    /// Bytes of the message that are to move: those for which the receive has room. Set where the receive is matched, and by what asks its
-    /// sender for them.
+    /// Bytes of the message that are to move: those for which the receive has room. Set where the receive is matched,
+    /// and by what asks its sender for them.
     pub wanted: Cell<usize>,
     /// Bytes moved so far, of a message that moves in pieces.
     pub moved: Cell<usize>,
@@ -296,8 +299,8 @@ impl Body {
         unsafe { context.as_ref() }
     }
 
-    /// Prepares an operation on `data`; the rest keeps its default until the engine sets it. `source`: the caller's rank;
-    /// `peer`: the peer's, also in the job.
+    /// Prepares an operation on `data`; the rest keeps its default until the engine sets it. `source`: the caller's
+    /// rank; `peer`: the peer's, also in the job.
     #[inline]
     pub(crate) fn fill(
         &self,
@@ -326,7 +329,8 @@ impl Body {
         self.mode.set(Mode::Standard);
     }
 
-    /// As [`Self::fill`], of a slot that was given back or never used, for a run of bytes; status and stage are the caller's to set.
+    /// As [`Self::fill`], of a slot that was given back or never used, for a run of bytes;
+    /// status and stage are the caller's to set.
     #[inline(always)]
     pub(crate) fn fill_run(
         &self,

@@ -39,7 +39,8 @@ impl OtherJob {
     }
 }
 
-/// The job that a process belongs to: this process's own, or one that it has met, whose memory stays mapped as long as this is kept.
+/// The job that a process belongs to: this process's own, or one that it has met,
+/// whose memory stays mapped as long as this is kept.
 #[derive(Debug, Clone)]
 pub struct HomeJob(Option<Arc<OtherJob>>);
 
@@ -99,8 +100,8 @@ impl Outside {
     /// The ring from this process to it.
     pub(super) fn own_ring(&self) -> Result<MappedRing> {
         self.job.memory.reserve_ring(self.job.own_place, self.place)?;
-        // SAFETY: the ring's memory has just been reserved; the holder of the ring holds this, and with it the memory; the producer side is
-        // made once a guest, under the peer's lock.
+        // SAFETY: the ring's memory has just been reserved; the holder of the ring holds this, and with it the memory;
+        // the producer side is made once a guest, under the peer's lock.
         Ok(unsafe { ring(&self.job.memory, self.job.own_place, self.place) })
     }
 
@@ -198,7 +199,8 @@ impl Engine {
         Ok(HomeJob(Some(job)))
     }
 
-    /// Gets to know a job in which this process has a place, unless it knows it: takes that place, and forgets jobs that have gone.
+    /// Gets to know a job in which this process has a place, unless it knows it:
+    /// takes that place, and forgets jobs that have gone.
     ///
     /// # Errors
     /// [`Error::Intern`] if it has none; [`Error::Segment`] if it is not free; [`Error::Other`] if the two notify by
@@ -246,7 +248,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Gets ready to reach the process that has come to `place`, where a guest may have been before, or come after a process of this job.
+    /// Gets ready to reach the process that has come to `place`, where a guest may have been before,
+    /// or come after a process of this job.
     pub fn greet(&self, place: u32) {
         // Relaxed: as in `guest`.
         if self.other_jobs.any.load(Ordering::Relaxed)

@@ -54,7 +54,8 @@ impl Peer {
         self.cold.blocks.get_or_init(make).clone()
     }
 
-    /// Bytes of the blocks that this rank has, or that the peer has, of those between them: none if there has been no message yet.
+    /// Bytes of the blocks that this rank has, or that the peer has, of those between them:
+    /// none if there has been no message yet.
     pub(crate) fn bytes_of_blocks(&self, peers: bool) -> usize {
         self.cold.blocks.get().map_or(0, |blocks| blocks.bytes_of(peers))
     }
@@ -92,8 +93,8 @@ pub(crate) fn doorbell(job: &Memory, rank: u32) -> Doorbell {
     let places = job.places() as usize;
     assert!(Doorbell::bytes(places) <= bytes, "the layout gives a doorbell {bytes} bytes");
     let at = NonNull::new(at).expect("the segment is not mapped at zero");
-    // SAFETY: the job's doorbell area is valid as long as the job, which the holder of the doorbell keeps; 128-byte aligned,
-    // zeroed by the kernel, large enough as asserted, and used by doorbells alone.
+    // SAFETY: the job's doorbell area is valid as long as the job, which the holder of the doorbell keeps; 128-byte
+    // aligned, zeroed by the kernel, large enough as asserted, and used by doorbells alone.
     unsafe { Doorbell::over(at, places) }
 }
 

@@ -10,7 +10,8 @@ use crate::sync::{AtomicU32, Ordering};
 const POLLS: u32 = 16;
 /// The most such polls, of all ranks on a CPU together, where yields are in vain, too.
 const MOST_POLLS: u32 = 1024;
-/// Yields in vain in a row, for each rank on the CPU, after which ever more polls precede one: all others have had their turn some times.
+/// Yields in vain in a row, for each rank on the CPU, after which ever more polls precede one:
+/// all others have had their turn some times.
 const TURNS_IN_VAIN: u32 = 4;
 /// Yields in vain that one makes good behind which something was there, for each rank on the CPU.
 const HELPFUL: u32 = 4;
@@ -24,8 +25,8 @@ pub(super) struct PollHistory {
     polls: AtomicU32,
     /// Polls in vain since the CPU was given away.
     kept: AtomicU32,
-    /// Yields behind which there was nothing either, less what those that helped count for. Many: the program has work between its
-    /// polls, or waits for long.
+    /// Yields behind which there was nothing either, less what those that helped count for. Many: the program has work
+    /// between its polls, or waits for long.
     vain: AtomicU32,
 }
 
@@ -42,7 +43,8 @@ impl PollHistory {
         polls < POLLS
     }
 
-    /// A poll was in vain. Returns whether the CPU should be given away. `learns_among`: the ranks on a CPU, if yields in vain count.
+    /// A poll was in vain. Returns whether the CPU should be given away.
+    /// `learns_among`: the ranks on a CPU, if yields in vain count.
     pub fn in_vain(&self, spinning_pays: bool, learns_among: Option<u32>) -> bool {
         let (polls, kept) = (self.polls.load(Ordering::Relaxed), self.kept.load(Ordering::Relaxed));
         let has_yielded = polls > POLLS;
@@ -127,7 +129,8 @@ mod tests {
 
     #[test]
     fn a_program_that_works_between_its_polls_keeps_the_cpu_for_some_of_them() {
-        // While it has the CPU a message comes with every 64th poll; behind a yield there is one if the others have had time to send it.
+        // While it has the CPU a message comes with every 64th poll;
+        // behind a yield there is one if the others have had time to send it.
         let history = PollHistory::default();
         let (mut yields, mut since_message, mut since_yield) = (0, 0, 0);
         for _ in 0..100_000 {

@@ -37,8 +37,8 @@ impl Progress<'_> {
         self.wait_until_over(why, || None, done)
     }
 
-    /// As [`Self::wait_until`]. `target` is the request that must complete before `done` can hold, as of the last time that
-    /// `done` did not; `None` if the wait is for something else.
+    /// As [`Self::wait_until`]. `target` is the request that must complete before `done` can hold, as of the last time
+    /// that `done` did not; `None` if the wait is for something else.
     ///
     /// # Errors
     ///
@@ -203,7 +203,8 @@ impl Progress<'_> {
         !self.engine.backlog.lock(SHARED).is_empty()
     }
 
-    /// Something has happened that other threads may wait for: wakes them, and the thread that runs progress if it sleeps.
+    /// Something has happened that other threads may wait for:
+    /// wakes them, and the thread that runs progress if it sleeps.
     #[cold]
     pub(crate) fn wake_others(self) {
         self.engine.waiters.wake_all();
@@ -219,11 +220,11 @@ impl Progress<'_> {
         self.engine.doorbell.wake_after_fence();
     }
 
-    /// A request has just completed by an exchange of its state word: wakes the thread that waits for it at place `awaited`,
-    /// those that wait for any event, and the thread that runs progress if it sleeps.
+    /// A request has just completed by an exchange of its state word: wakes the thread that waits for it at place
+    /// `awaited`, those that wait for any event, and the thread that runs progress if it sleeps.
     pub(crate) fn notify_completion(self, awaited: Option<usize>) {
-        // Waiters rule 1, the waker, and doorbell rule 3, side A: the state word is exchanged; the counts of waiters and the
-        // sleeper's word are loaded next.
+        // Waiters rule 1, the waker, and doorbell rule 3, side A: the state word is exchanged; the counts of waiters
+        // and the sleeper's word are loaded next.
         fence_after_exchange();
         self.engine.waiters.wake_after_fence(awaited);
         self.engine.doorbell.wake_after_fence();

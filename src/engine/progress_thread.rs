@@ -1,4 +1,5 @@
-//! The progress thread: runs progress while the program's threads compute, if the control variable `progress_thread` asks for it.
+//! The progress thread: runs progress while the program's threads compute,
+//! if the control variable `progress_thread` asks for it.
 //!
 //! It takes its turn only while no other thread runs progress, for one poll at a time, so that a thread that waits
 //! takes over at once. It never sleeps on the doorbell. Between polls that find nothing it spins where every rank has a
@@ -13,7 +14,8 @@ use std::sync::{OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-/// A sleep while something is under way: about what waking up costs a thread that computes on the same CPU, twenty times over.
+/// A sleep while something is under way: about what waking up costs a thread that computes on the same CPU,
+/// twenty times over.
 const SHORT_SLEEP: Duration = Duration::from_micros(50);
 /// A sleep while nothing is.
 const LONG_SLEEP: Duration = Duration::from_micros(200);
@@ -35,7 +37,8 @@ impl ProgressThread {
 }
 
 impl Engine {
-    /// Makes the progress thread, which waits until it may run ([`Self::let_progress_thread_run`]). It stays to the end of the process.
+    /// Makes the progress thread, which waits until it may run ([`Self::let_progress_thread_run`]).
+    /// It stays to the end of the process.
     ///
     /// # Errors
     /// [`Error::Other`] if the system gives no thread.
@@ -73,7 +76,8 @@ impl BlockedSignals {
     fn new() -> Self {
         // SAFETY: a set of signals is plain data, which the next call fills.
         let (mut all, mut before) = unsafe { (core::mem::zeroed(), core::mem::zeroed()) };
-        // SAFETY: two live sets, the first of which is only read once it is full; the calls change this thread's mask alone.
+        // SAFETY: two live sets, the first of which is only read once it is full;
+        // the calls change this thread's mask alone.
         unsafe {
             libc::sigfillset(&raw mut all);
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);

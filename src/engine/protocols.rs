@@ -30,8 +30,8 @@ pub(crate) trait Protocols: Send + Sync {
     /// Moves on the large sends of a transmit queue ([`TxQueue::streams`]). Whether anything moved.
     fn pump(&self, engine: &Engine, tx: &mut TxQueue) -> bool;
 
-    /// Ends the operations that cannot end well any more, because a rank has died or a communicator has been revoked. Called by who drives
-    /// progress, after the match contexts have been marked.
+    /// Ends the operations that cannot end well any more, because a rank has died or a communicator has been revoked.
+    /// Called by who drives progress, after the match contexts have been marked.
     fn end_failed(&self, engine: &Engine);
 
     /// What the protocols keep, for themselves.

@@ -28,7 +28,8 @@ impl Engine {
         }
     }
 
-    /// Leaves to a process that may get this place later where it is to go on in all rings. This rank may go on itself, and retire again.
+    /// Leaves to a process that may get this place later where it is to go on in all rings.
+    /// This rank may go on itself, and retire again.
     pub fn retire(&self) {
         // Nobody gets the places that a job begins with; but those that this process has in other jobs.
         let stays = self.job.world().first == 0;

@@ -9,7 +9,8 @@ use core::time::Duration;
 /// too, one after the other, and none finds the others awake again (decision 37).
 const POLL_ON: u32 = 20;
 
-/// Whether the last wait that polling for `spin_us` did not end was short all the same. Relaxed: a hint of one rank to itself, on no edge.
+/// Whether the last wait that polling for `spin_us` did not end was short all the same.
+/// Relaxed: a hint of one rank to itself, on no edge.
 #[derive(Debug, Default)]
 pub(crate) struct RecentWaits {
     are_short: AtomicBool,

@@ -1,7 +1,8 @@
-//! What a function of the message path is compiled for: with locks or without, for match contexts that somebody observes or nobody.
+//! What a function of the message path is compiled for:
+//! with locks or without, for match contexts that somebody observes or nobody.
 //!
-//! The fast path is the path with all of this known: `Unlocked` and `Unobserved` leave neither a branch nor an event site of it. The
-//! slow path asks: `AsStarted` and `Observed`.
+//! The fast path is the path with all of this known: `Unlocked` and `Unobserved` leave neither a branch nor an event
+//! site of it. The slow path asks: `AsStarted` and `Observed`.
 
 use super::Engine;
 

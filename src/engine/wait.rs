@@ -76,7 +76,8 @@ impl Progress<'_> {
         failed
     }
 
-    /// Publishes that the rank waits for something outside of the job, and has waited long, until [`Self::outside_has_answered`].
+    /// Publishes that the rank waits for something outside of the job, and has waited long,
+    /// until [`Self::outside_has_answered`].
     pub(crate) fn wait_outside(self) {
         let wait = Wait { kind: Waiting::Outside, peer: None, tag: None, context: 0, since: now() };
         self.engine.telemetry().waiting.set(&wait);

@@ -64,7 +64,8 @@ impl Engine {
         }
     }
 
-    /// The collective calls that the program has made, on communicators on which it is in none: no other communicator's team is held then.
+    /// The collective calls that the program has made, on communicators on which it is in none:
+    /// no other communicator's team is held then.
     fn calls_made_before(&self, wait: &Wait) -> Vec<CallsMade> {
         let own = wait.context & !1;
         let for_messages = match wait.kind {

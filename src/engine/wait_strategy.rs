@@ -8,8 +8,9 @@ use std::time::Instant;
 /// way a poll costs more.
 const POLLS_PER_CLOCK: u32 = 4;
 
-/// The longest spin where threads that use MPI outnumber the CPUs: the awaited message is likely to come from a thread that has
-/// no CPU meanwhile. (Four threads to one, two CPUs, millions of messages a second: 1.2 to 1.8 with 50 microseconds, 2.7 to 2.9 with one.)
+/// The longest spin where threads that use MPI outnumber the CPUs: the awaited message is likely to come from a thread
+/// that has no CPU meanwhile. (Four threads to one, two CPUs, millions of messages a second: 1.2 to 1.8 with 50
+/// microseconds, 2.7 to 2.9 with one.)
 const OVERSUBSCRIBED_SPIN: Duration = Duration::from_micros(1);
 
 /// Least yields of such a thread before it blocks: mostly another thread of its own rank takes the CPU, and a message
@@ -58,8 +59,8 @@ impl WaitStrategy {
         *self = Self::new(self.oversubscribed);
     }
 
-    /// A block is over. If nothing comes of it the next poll is the only one before the next block, so that a long wait burns no
-    /// CPU.
+    /// A block is over. If nothing comes of it the next poll is the only one before the next block, so that a long wait
+    /// burns no CPU.
     pub fn blocked(&mut self) {
         self.restart();
         self.blocked_in_vain = true;

@@ -2,7 +2,8 @@
 //!
 //! # Rules
 //!
-//! Each of these pairs is a store and a later load that must not pass each other, with a SeqCst fence between them on both sides:
+//! Each of these pairs is a store and a later load that must not pass each other,
+//! with a SeqCst fence between them on both sides:
 //!
 //! | | the waiter stores, then loads | the waker stores, then loads |
 //! |---|---|---|
@@ -12,8 +13,8 @@
 //! - **Waiters rule 3.** A waiter reads its place's count of wake-ups before it looks at what it waits for, and blocks
 //!   only if the count is still the same, under the place's mutex. So a wake-up between the look and the block is not
 //!   lost.
-//! - **Waiters rule 4.** A thread that stops polling wakes one waiter; a waiter that is woken and does not poll wakes the next. So
-//!   whenever threads wait, one of them polls or is on its way.
+//! - **Waiters rule 4.** A thread that stops polling wakes one waiter; a waiter that is woken and does not poll wakes
+//!   the next. So whenever threads wait, one of them polls or is on its way.
 
 use crate::sync::{
     AtomicU32, CachePadded, Condvar, Mutex, MutexGuard, Ordering, THREAD_SLOTS, fence, fence_after_exchange,
@@ -72,8 +73,8 @@ pub struct Waiters {
 impl Waiters {
     /// Blocks at `place` until woken, `at_most` at the longest, unless `enough` holds.
     ///
-    /// `enough` runs when wakers can see this thread, with no lock of `self` held: it may take locks under which others wake. With
-    /// `any_event` the thread is woken by whatever completes; else `enough` has arranged for the wake-up.
+    /// `enough` runs when wakers can see this thread, with no lock of `self` held: it may take locks under which others
+    /// wake. With `any_event` the thread is woken by whatever completes; else `enough` has arranged for the wake-up.
     pub fn wait(&self, place: usize, at_most: Duration, any_event: bool, enough: impl FnOnce() -> bool) {
         let (any_event, here) = (u32::from(any_event), &self.places[place]);
         // Relaxed, all three: ordered by the fence below (waiters rule 1).
@@ -81,7 +82,8 @@ impl Waiters {
         here.sleepers.fetch_add(1, Ordering::Relaxed);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         let before = *here.wakes();
-        // Waiters rule 1, the waiter: pairs with the fences in `wake_all` and of the callers of `wake_after_fence`; and waiters rule 3.
+        // Waiters rule 1, the waiter: pairs with the fences in `wake_all` and of the callers of `wake_after_fence`;
+        // and waiters rule 3.
         fence(Ordering::SeqCst);
         if !enough() {
             let wakes = here.wakes();
@@ -93,13 +95,14 @@ impl Waiters {
         self.any_event.fetch_sub(any_event, Ordering::Relaxed);
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
         here.sleepers.fetch_sub(1, Ordering::Relaxed);
-        // Waiters rule 2, the waiter: pairs with the fence in `pass_on`. The caller tries the poller lock next: it finds the lock free,
-        // or the thread that leaves the lock finds that we are gone and wakes another.
+        // Waiters rule 2, the waiter: pairs with the fence in `pass_on`. The caller tries the poller lock next: it
+        // finds the lock free, or the thread that leaves the lock finds that we are gone and wakes another.
         fence_after_exchange();
     }
 
-    /// Wakes those who wait at the place at which a completion is awaited, and all if one of them waits for any event. The caller
-    /// has executed a SeqCst fence after the completion (waiters rule 1, the waker: pairs with the fence in `wait`).
+    /// Wakes those who wait at the place at which a completion is awaited, and all if one of them waits for any event.
+    /// The caller has executed a SeqCst fence after the completion (waiters rule 1, the waker:
+    /// pairs with the fence in `wait`).
     #[inline]
     pub fn wake_after_fence(&self, awaited: Option<usize>) {
         if let Some(place) = awaited {
@@ -131,8 +134,8 @@ impl Waiters {
     /// Wakes one, because nobody polls any more (waiters rule 4).
     #[inline]
     pub fn pass_on(&self) {
-        // Waiters rule 2, the waker: pairs with the second fence in `wait`. A thread that we wake and that passes on sees at
-        // least the sleepers that we saw, because the mutex of its place lies between.
+        // Waiters rule 2, the waker: pairs with the second fence in `wait`. A thread that we wake and that passes on
+        // sees at least the sleepers that we saw, because the mutex of its place lies between.
         fence(Ordering::SeqCst);
         // Relaxed: behind the fence.
         if self.sleepers.load(Ordering::Relaxed) > 0 {

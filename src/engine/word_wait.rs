@@ -1,4 +1,5 @@
-//! The wait for a word in shared memory that other ranks write without notification, unless they know that this rank sleeps.
+//! The wait for a word in shared memory that other ranks write without notification,
+//! unless they know that this rank sleeps.
 
 use super::Progress;
 use crate::error::Result;
@@ -14,9 +15,9 @@ const CHECKS_PER_POLL: u32 = 16;
 const POLLS_PER_CLOCK: u32 = 16;
 
 impl Progress<'_> {
-    /// Waits until `done`, and runs progress meanwhile: spins for a moment (yields, where ranks outnumber CPUs: the awaited rank
-    /// needs the CPU), then goes on as every wait does. The argument of `done` is whether a sleep may follow; then `done` must have
-    /// arranged for a wake-up ([`Progress::wake_peer`]) before it returns false.
+    /// Waits until `done`, and runs progress meanwhile: spins for a moment (yields, where ranks outnumber CPUs: the
+    /// awaited rank needs the CPU), then goes on as every wait does. The argument of `done` is whether a sleep may
+    /// follow; then `done` must have arranged for a wake-up ([`Progress::wake_peer`]) before it returns false.
     ///
     /// # Errors
     ///
@@ -104,7 +105,8 @@ impl Progress<'_> {
         }
     }
 
-    /// Wakes `peer`, which waits for a word that has just been written. The flag is the peer's own: no ring has anything.
+    /// Wakes `peer`, which waits for a word that has just been written.
+    /// The flag is the peer's own: no ring has anything.
     #[cold]
     pub(crate) fn wake_peer(self, peer: u32) {
         self.engine.telemetry().wakes.add(1);

@@ -1,7 +1,8 @@
 //! What a slot owns: a callback of whatever kind, with the one function by which dispatch calls it.
 //!
-//! The slot's pointer is thin. To deliver an event is one load and one indirect call, because a callback in memory begins with a
-//! [`CallbackHeader`], and that with the call's function. Only the functions of the header know what follows.
+//! The slot's pointer is thin. To deliver an event is one load and one indirect call, because a callback in memory
+//! begins with a [`CallbackHeader`], and that with the call's function.
+//! Only the functions of the header know what follows.
 
 use super::hazard_record::HazardRecord;
 use super::record::{EventRecord, GlobalSubscriber};
@@ -16,19 +17,21 @@ use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A listener of the library's own: called without the detours of a [`GlobalSubscriber`], and with the thread's hazard record.
+/// A listener of the library's own: called without the detours of a [`GlobalSubscriber`],
+/// and with the thread's hazard record.
 ///
 /// The contract is that of [`GlobalSubscriber`], except that it must not panic.
 pub(crate) trait Listener: Send + Sync + 'static {
     /// Receives one record.
     fn deliver(&self, record: &EventRecord<'_>, hazard: &HazardRecord);
 
-    /// What the subject is that it leaves in [`HazardRecord::set_subject`] before it calls a tool's function; `None` if it leaves none. All
-    /// listeners that a handle ever has ([`Registry::set_listener`]) return the same.
+    /// What the subject is that it leaves in [`HazardRecord::set_subject`] before it calls a tool's function; `None` if
+    /// it leaves none. All listeners that a handle ever has ([`Registry::set_listener`]) return the same.
     fn subject_type(&self) -> Option<NonNull<c_void>>;
 }
 
-/// The [`Spec`] of an event whose last listener may write into it, as `peruse_comm_spec_t` allows C functions to; or none.
+/// The [`Spec`] of an event whose last listener may write into it,
+/// as `peruse_comm_spec_t` allows C functions to; or none.
 #[derive(Clone, Copy)]
 pub(super) struct WritableSpec(*mut Spec);
 
@@ -37,7 +40,8 @@ impl WritableSpec {
     pub(super) const NOTHING: WritableSpec = WritableSpec(core::ptr::null_mut());
 
     /// # Safety
-    /// `spec` may be read and written until the event has been delivered, and nobody reads it as a [`Spec`] after a C function received it.
+    /// `spec` may be read and written until the event has been delivered,
+    /// and nobody reads it as a [`Spec`] after a C function received it.
     #[inline(always)]
     pub(super) unsafe fn new(spec: *mut Spec) -> WritableSpec {
         WritableSpec(spec)
@@ -47,7 +51,8 @@ impl WritableSpec {
     #[inline(always)]
     fn for_c(self) -> Option<NonNull<CommSpec>> {
         let spec = NonNull::new(self.0)?;
-        // SAFETY: `new` was given a spec that may be read until it is written to, and this is the last listener: nobody has (event rule 9).
+        // SAFETY: `new` was given a spec that may be read until it is written to, and this is the last listener:
+        // nobody has (event rule 9).
         unsafe { spec.as_ref() }.is_for_c().then_some(spec.cast())
     }
 }
@@ -55,7 +60,8 @@ impl WritableSpec {
 /// Calls a callback. Returns what a C function returns, and 0 for every other kind.
 ///
 /// # Safety
-/// The callback is of the kind that the function was made for. Nobody reads the writable spec, nor the record's, afterwards.
+/// The callback is of the kind that the function was made for.
+/// Nobody reads the writable spec, nor the record's, afterwards.
 type CallbackFn = unsafe fn(CallbackRef<'_>, &EventRecord<'_>, &HazardRecord, WritableSpec) -> c_int;
 
 /// The beginning of each kind of callback in memory.
@@ -63,7 +69,8 @@ type CallbackFn = unsafe fn(CallbackRef<'_>, &EventRecord<'_>, &HazardRecord, Wr
 pub(super) struct CallbackHeader {
     call: CallbackFn,
     handle: Handle,
-    /// The registry whose slot owns the callback, and which therefore outlives it; its fatal hook is called if the callback fails.
+    /// The registry whose slot owns the callback, and which therefore outlives it;
+    /// its fatal hook is called if the callback fails.
     registry: *const Registry,
     /// Of a listener of the library's own: [`Listener::subject_type`].
     subject_type: Option<NonNull<c_void>>,
@@ -96,8 +103,8 @@ struct CallbackBox<L> {
     listener: L,
 }
 
-/// A callback that somebody owns. It points to the whole box: a reference to the header would borrow the header alone, and what follows
-/// could not be reached through it.
+/// A callback that somebody owns. It points to the whole box: a reference to the header would borrow the header alone,
+/// and what follows could not be reached through it.
 #[derive(Clone, Copy)]
 pub(super) struct CallbackRef<'a> {
     head: NonNull<CallbackHeader>,
@@ -204,7 +211,8 @@ impl<'a> CallbackRef<'a> {
     /// Borrows the callback that begins with `head`.
     ///
     /// # Safety
-    /// `head` came from [`OwnedCallback::into_raw`], and nobody drops that callback as long as the result or a copy of it is used.
+    /// `head` came from [`OwnedCallback::into_raw`], and nobody drops that callback as long as the result or a copy of
+    /// it is used.
     #[inline(always)]
     pub(super) unsafe fn new(head: *mut CallbackHeader) -> CallbackRef<'a> {
         // SAFETY: `into_raw` returns the address of a box.
@@ -213,7 +221,8 @@ impl<'a> CallbackRef<'a> {
 
     #[inline(always)]
     fn head(self) -> &'a CallbackHeader {
-        // SAFETY: `new` was given the head of a callback that is not dropped meanwhile; nobody writes to it before that.
+        // SAFETY: `new` was given the head of a callback that is not dropped meanwhile;
+        // nobody writes to it before that.
         unsafe { self.head.as_ref() }
     }
 
@@ -245,7 +254,8 @@ impl<'a> CallbackRef<'a> {
         hazard: &HazardRecord,
         writable: WritableSpec,
     ) -> c_int {
-        // SAFETY: `make` put the function before a listener of the kind that it was made for; the caller keeps the spec to itself.
+        // SAFETY: `make` put the function before a listener of the kind that it was made for;
+        // the caller keeps the spec to itself.
         unsafe { (self.head().call)(self, record, hazard, writable) }
     }
 
@@ -254,7 +264,8 @@ impl<'a> CallbackRef<'a> {
         self.head().c
     }
 
-    /// Ends the job, because the callback failed. `comm` is the communicator's handle: the one in the record's spec may be overwritten.
+    /// Ends the job, because the callback failed. `comm` is the communicator's handle:
+    /// the one in the record's spec may be overwritten.
     #[cold]
     #[inline(never)]
     pub(super) fn fail(self, record: &EventRecord<'_>, comm: usize, how: &dyn core::fmt::Display) {
@@ -323,8 +334,8 @@ unsafe fn call_c(
     };
     // SAFETY: `new` makes a `CallbackBox<CommFunction>` with `call_c`, which this callback has.
     let CommFunction { function, param } = *unsafe { callback.listener::<CommFunction>() };
-    // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec` lives for the
-    // call's duration, which is all that §5.1.2 promises of it, and nobody else reads it any more (event rule 9).
+    // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec` lives for
+    // the call's duration, which is all that §5.1.2 promises of it, and nobody else reads it any more (event rule 9).
     unsafe { function(callback.head().handle.raw(), record.id, spec.as_ptr(), param) }
 }
 
@@ -338,7 +349,8 @@ unsafe fn call_c_with_copy(callback: CallbackRef<'_>, record: &EventRecord<'_>) 
     // SAFETY: `new` makes a `CallbackBox<CommFunction>` with `call_c`, which this callback has.
     let CommFunction { function, param } = *unsafe { callback.listener::<CommFunction>() };
     let mut spec = CommSpec::from(record.spec);
-    // SAFETY: the tool registered `function` to be called with `param`; `spec` lives on this stack until it has returned.
+    // SAFETY: the tool registered `function` to be called with `param`;
+    // `spec` lives on this stack until it has returned.
     unsafe { function(callback.head().handle.raw(), record.id, &raw mut spec, param) }
 }
 
@@ -351,8 +363,8 @@ unsafe fn call_win(
     // SAFETY: `new` makes a `CallbackBox<WinFunction>` with `call_win`, which this callback has.
     let WinFunction { function, param } = *unsafe { callback.listener::<WinFunction>() };
     let mut spec = WinSpec::from(record);
-    // SAFETY: the tool registered `function` as a peruse_win_callback_f to be called with `param`; `spec` lives on this stack until it has
-    // returned.
+    // SAFETY: the tool registered `function` as a peruse_win_callback_f to be called with `param`; `spec` lives on this
+    // stack until it has returned.
     unsafe { function(callback.head().handle.raw(), record.id, &raw mut spec, param) }
 }
 
@@ -371,8 +383,8 @@ unsafe fn call_file(
     // SAFETY: `new` makes a `CallbackBox<FileFunction>` with `call_file`, which this callback has.
     let FileFunction { function, param } = *unsafe { callback.listener::<FileFunction>() };
     let mut spec = FileSpec::from(record);
-    // SAFETY: the tool registered `function` as a peruse_file_callback_f to be called with `param`; `spec` lives on this stack until it has
-    // returned.
+    // SAFETY: the tool registered `function` as a peruse_file_callback_f to be called with `param`; `spec` lives on
+    // this stack until it has returned.
     unsafe { function(callback.head().handle.raw(), record.id, &raw mut spec, param) }
 }
 

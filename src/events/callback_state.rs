@@ -12,7 +12,8 @@ pub(crate) fn set_sleep_hook(call: fn()) {
     let _ = SLEEP_HOOK.set(call);
 }
 
-/// Runs the hook: the calling thread is about to sleep inside MPI, and may hold locks of the engine, as at an event site.
+/// Runs the hook: the calling thread is about to sleep inside MPI, and may hold locks of the engine,
+/// as at an event site.
 #[cold]
 pub(crate) fn run_sleep_hook() {
     if let Some(call) = SLEEP_HOOK.get() {
@@ -79,15 +80,16 @@ use slow_path::SLOW_PATH;
 #[cfg(perusal_loom)]
 pub use slow_path::SlowPath;
 
-/// Whether the bindings are open, no callback runs in the process, and nobody listens to any event of any communicator: then a
-/// call may take its fast path. A hint, as a gate is: what another thread has just opened may not be seen yet.
+/// Whether the bindings are open, no callback runs in the process, and nobody listens to any event of any communicator:
+/// then a call may take its fast path. A hint, as a gate is: what another thread has just opened may not be seen yet.
 #[inline(always)]
 pub fn fast_path_is_open() -> bool {
     SLOW_PATH.fast_path_is_open()
 }
 
 /// Makes the bindings take their slow path, until it is called with false as often as with true: for each gate that is
-/// open, or was until a callback that has not ended yet; and for event buffers, which are delivered at the beginning of calls.
+/// open, or was until a callback that has not ended yet;
+/// and for event buffers, which are delivered at the beginning of calls.
 pub fn hold_fast_path(on: bool) {
     SLOW_PATH.count(on);
 }
@@ -125,7 +127,8 @@ pub(super) fn refuse() {
     of_this_thread().refuse();
 }
 
-/// The time of foreign code on the calling thread that no dispatch has called: the drop of what a callback owned, the sleep hook.
+/// The time of foreign code on the calling thread that no dispatch has called:
+/// the drop of what a callback owned, the sleep hook.
 pub(super) struct CallbackScope(core::marker::PhantomData<*const ()>);
 
 impl CallbackScope {

@@ -44,8 +44,8 @@ impl From<Binding> for AboutKind {
     }
 }
 
-/// The events of one communicator, of one window, or of one file. Made by [`Registry::attach`], [`Registry::attach_window`] and
-/// [`Registry::attach_file`], shut by [`Registry::detach`].
+/// The events of one communicator, of one window, or of one file. Made by [`Registry::attach`],
+/// [`Registry::attach_window`] and [`Registry::attach_file`], shut by [`Registry::detach`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct CommEvents {
@@ -105,11 +105,12 @@ impl CommEvents {
         &self.registry
     }
 
-    /// Emits an event: calls every handle of `record.event` that is active here, and every global subscriber to it. The caller has found
-    /// `gate.is_open(event)`.
+    /// Emits an event: calls every handle of `record.event` that is active here, and every global subscriber to it. The
+    /// caller has found `gate.is_open(event)`.
     ///
-    /// Allocates nothing and waits for nobody. Callbacks run on the calling thread, in no particular order. One that fails
-    /// ends the job by way of the registry's fatal hook; should the hook return, the remaining callbacks still run.
+    /// Allocates nothing and waits for nobody. Callbacks run on the calling thread, in no particular order. One that
+    /// fails ends the job by way of the registry's fatal hook;
+    /// should the hook return, the remaining callbacks still run.
     #[inline(always)]
     pub fn emit(&self, record: &EventRecord<'_>) {
         self.emit_event(record.event, record);
@@ -132,7 +133,8 @@ impl CommEvents {
         mut spec: Spec,
     ) {
         let spec = &raw mut spec;
-        // SAFETY: it is on this stack until this returns, and dispatch reads it no more once a listener may write to it (event rule 9).
+        // SAFETY: it is on this stack until this returns, and dispatch reads it no more once a listener may write to it
+        // (event rule 9).
         let record = EventRecord { event, id, context, spec: unsafe { &*spec }, payload };
         // SAFETY: it is on this stack until the event has been delivered; nobody reads it afterwards (event rule 9).
         dispatch(self, event, &record, unsafe { WritableSpec::new(spec) });

@@ -1,4 +1,5 @@
-//! What the records of events hold: the fields, and the payloads that carry those that are not in the [`Spec`](super::Spec).
+//! What the records of events hold: the fields, and the payloads that carry those that are not in the
+//! [`Spec`](super::Spec).
 
 use super::event::c_string;
 use super::field::{FieldInfo, FieldType, FieldValue, fields};

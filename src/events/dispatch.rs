@@ -109,8 +109,8 @@ pub(super) fn dispatch<E: Emitter>(
     }
 }
 
-/// Calls the listener that is the only one in the list, from a thread that need not fence. False if there is none, or it has left
-/// meanwhile: then nobody was called.
+/// Calls the listener that is the only one in the list, from a thread that need not fence. False if there is none, or
+/// it has left meanwhile: then nobody was called.
 #[inline(always)]
 fn dispatch_to_only<E: Emitter>(
     emitter: &E,
@@ -208,7 +208,8 @@ fn finish<E: Emitter>(emitter: &E, fence: LightFence) {
     }
 }
 
-/// A slot that a listener list holds, and that the thread's hazard pointer names: nobody frees its callback (event rules 3 and 6).
+/// A slot that a listener list holds, and that the thread's hazard pointer names:
+/// nobody frees its callback (event rules 3 and 6).
 struct Protected<'a> {
     slot: &'a HandleSlot,
     hazard: &'a HazardRecord,
@@ -239,8 +240,8 @@ impl<'a> Protected<'a> {
     /// Calls it.
     #[inline(always)]
     fn deliver<E: Emitter>(&self, emitter: &E, record: &EventRecord<'_>, writable: WritableSpec) {
-        // SAFETY: the hazard pointer stays until the dispatch goes on; only the last listener gets a writable spec, and no listener
-        // comes after it that could read the record's (event rule 9).
+        // SAFETY: the hazard pointer stays until the dispatch goes on; only the last listener gets a writable spec, and
+        // no listener comes after it that could read the record's (event rule 9).
         let returned = unsafe { self.callback().call(record, self.hazard, writable) };
         if E::HAS_C && returned != 0 {
             fail(emitter, record, self.hazard, returned);
@@ -262,21 +263,23 @@ fn fail<E: Emitter>(emitter: &E, record: &EventRecord<'_>, hazard: &HazardRecord
 #[inline(always)]
 fn running(hazard: &HazardRecord) -> Option<Protected<'_>> {
     let slot = core::ptr::with_exposed_provenance::<HandleSlot>(hazard.slot()?);
-    // SAFETY: a dispatch published it, which had it from a listener list, so a slot lies there; slots stay (event rule 1) as long as the
-    // registry, which the dispatch that is under way borrows.
+    // SAFETY: a dispatch published it, which had it from a listener list, so a slot lies there; slots stay (event
+    // rule 1) as long as the registry, which the dispatch that is under way borrows.
     let slot = unsafe { &*slot };
     Some(Protected { slot, hazard })
 }
 
-/// Whether the event callback that runs on the calling thread, if one does, is a C function that was registered with PERUSE.
+/// Whether the event callback that runs on the calling thread, if one does,
+/// is a C function that was registered with PERUSE.
 #[cfg(not(perusal_loom))]
 #[must_use]
 pub fn inside_peruse_callback() -> bool {
     running(of_this_thread()).is_some_and(|protected| protected.callback().c().is_some())
 }
 
-/// The subject that the running callback of the calling thread, whose record this is, left by [`HazardRecord::set_subject`], and what it is
-/// ([`Listener::subject_type`](super::Listener::subject_type)); `None` if the callback is none of those that leave one.
+/// The subject that the running callback of the calling thread, whose record this is, left by
+/// [`HazardRecord::set_subject`], and what it is ([`Listener::subject_type`](super::Listener::subject_type)); `None` if
+/// the callback is none of those that leave one.
 #[inline(always)]
 pub(crate) fn current_subject(hazard: &HazardRecord) -> Option<(*const c_void, NonNull<c_void>)> {
     let subject_type = running(hazard)?.callback().subject_type()?;

@@ -7,7 +7,8 @@ pub use crate::variables::Verbosity;
 use core::ffi::CStr;
 use core::num::NonZeroU16;
 
-/// An event type: a phase in the life of a request or message (PERUSE 2.0 §4.3, §4.4), or something that the engine does.
+/// An event type: a phase in the life of a request or message (PERUSE 2.0 §4.3, §4.4),
+/// or something that the engine does.
 ///
 /// It is the number of a row of [`CATALOG`]. Trace files have it as their code, and 0 is PERUSE_EVENT_INVALID.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

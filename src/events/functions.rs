@@ -1,5 +1,5 @@
-//! The MPI functions whose calls have events, in the order of their numbers: those that communicate, or make and free what others use.
-//! Enquiries have none. Forms for large counts have the name of the others.
+//! The MPI functions whose calls have events, in the order of their numbers: those that communicate, or make and free
+//! what others use. Enquiries have none. Forms for large counts have the name of the others.
 //!
 //! Numbers are the codes in trace files: a further function goes to the end.
 

@@ -1,15 +1,17 @@
 //! The gate: what an event site costs when nobody listens — one relaxed load and one branch.
 //!
-//! A gate is a mask of several words, one bit for each event type. The first word has the bits of the first event types, which are
-//! those of the message path, and a bit that says whether any of the other words has one: so to ask whether anybody listens
-//! to anything is one load as well. A site knows its event type when it is compiled, and so the word that it loads.
+//! A gate is a mask of several words, one bit for each event type. The first word has the bits of the first event
+//! types, which are those of the message path, and a bit that says whether any of the other words has one: so to ask
+//! whether anybody listens to anything is one load as well.
+//! A site knows its event type when it is compiled, and so the word that it loads.
 
 use super::Event;
 use super::callback_state::hold_fast_path;
 use crate::limits::EVENT_TYPES;
 use crate::sync::{AtomicU32, Ordering};
 
-/// Bits of the first word that belong to event types. Here and below few in a model, which makes all atomics anew in each of its runs.
+/// Bits of the first word that belong to event types. Here and below few in a model,
+/// which makes all atomics anew in each of its runs.
 pub(super) const FIRST: usize = if cfg!(perusal_loom) { 2 } else { 31 };
 /// Event types in each further word.
 pub(super) const NEXT: usize = if cfg!(perusal_loom) { 4 } else { u32::BITS as usize };
@@ -24,8 +26,8 @@ const _: () = assert!(size_of::<Gate>() <= 64, "a gate is a cache line");
 
 /// Which events of one communicator, or of the engine itself, somebody listens to.
 ///
-/// A closed gate proves that no handle of that event type is active *as far as this thread can know*: an activation that
-/// happened before (on this thread, or ordered by any synchronisation) is seen, one that races may not be.
+/// A closed gate proves that no handle of that event type is active *as far as this thread can know*: an activation
+/// that happened before (on this thread, or ordered by any synchronisation) is seen, one that races may not be.
 #[derive(Debug)]
 pub struct Gate([AtomicU32; WORDS]);
 
@@ -58,7 +60,8 @@ impl Gate {
         return Box::leak(Box::new(Gate::new()));
     }
 
-    /// A gate that is always open, for what no fast path may take: every site then asks for listeners, and mostly finds none.
+    /// A gate that is always open, for what no fast path may take:
+    /// every site then asks for listeners, and mostly finds none.
     pub(crate) fn open() -> &'static Gate {
         #[cfg(not(perusal_loom))]
         return &OPEN;
@@ -96,7 +99,8 @@ impl Gate {
         }
     }
 
-    /// Shuts the gate for `event`. Returns 1 if that shuts it altogether, which the caller then subtracts from the process.
+    /// Shuts the gate for `event`. Returns 1 if that shuts it altogether,
+    /// which the caller then subtracts from the process.
     #[must_use]
     pub(super) fn shut_for(&self, event: Event) -> usize {
         let (word, bit) = bit(event);

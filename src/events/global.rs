@@ -35,7 +35,8 @@ impl Drop for GlobalSubscription {
 }
 
 impl Registry {
-    /// Calls `subscriber` for `events` on every communicator there is or will be, and for those of the engine itself, from now on.
+    /// Calls `subscriber` for `events` on every communicator there is or will be,
+    /// and for those of the engine itself, from now on.
     ///
     /// ```
     /// use perusal::events::{EventPayload, Event, EventSet, EventRecord, Registry};
@@ -44,7 +45,8 @@ impl Registry {
     /// let registry = Registry::new(Box::new(|why| panic!("{why}")));
     /// let (sender, receiver) = mpsc::channel();
     /// let events = EventSet::PERUSE.with(Event::RingFull);
-    /// let subscription = registry.subscribe_globally(events, Arc::new(move |record: &EventRecord<'_>| sender.send(record.event).unwrap()));
+    /// let subscriber = Arc::new(move |record: &EventRecord<'_>| sender.send(record.event).unwrap());
+    /// let subscription = registry.subscribe_globally(events, subscriber);
     ///
     /// // What the engine does when a ring is full:
     /// if registry.gate.is_open(Event::RingFull) {

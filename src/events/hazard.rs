@@ -1,4 +1,5 @@
-//! Hazard pointers: which slot each thread may be inside of, written by plain stores and read by the control side alone.
+//! Hazard pointers: which slot each thread may be inside of,
+//! written by plain stores and read by the control side alone.
 //!
 //! Two pairs of a store and a later load must not pass each other; each side stores what the other loads:
 //!
@@ -30,13 +31,14 @@ const HASHED: usize = if cfg!(perusal_loom) { 1 } else { 64 };
 /// Which of the hashed records thread `me` has.
 #[inline(always)]
 fn hash(me: usize) -> usize {
-    // Thread ids are addresses at the ends of stacks, which lie a stack and a guard apart. With this factor sixteen threads in a row have
-    // different hashes, whatever the usual size of both.
+    // Thread ids are addresses at the ends of stacks, which lie a stack and a guard apart. With this factor sixteen
+    // threads in a row have different hashes, whatever the usual size of both.
     let mixed = (me as u64).wrapping_mul(0xcee4_6235_03e2_7281);
     (((mixed >> 32) * HASHED as u64) >> 32) as usize
 }
 
-/// The fence on a dispatch's side: between a store to its hazard pointer and a load that [`HazardDomain::heavy_fence`] orders.
+/// The fence on a dispatch's side: between a store to its hazard pointer and a load that [`HazardDomain::heavy_fence`]
+/// orders.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LightFence {
     /// Whether it must do without the control side's help.
@@ -49,8 +51,8 @@ impl LightFence {
         if self.alone {
             fence(Ordering::SeqCst);
         } else {
-            // The processor fence is the control side's membarrier, which makes every running thread of the process execute
-            // one between two of its instructions: so only the compiler must keep the order.
+            // The processor fence is the control side's membarrier, which makes every running thread of the process
+            // execute one between two of its instructions: so only the compiler must keep the order.
             compiler_fence(Ordering::SeqCst);
             self.interrupt();
         }
@@ -58,9 +60,10 @@ impl LightFence {
 
     /// Nothing but in a model, where it is a place at which the control side's membarrier may interrupt the thread.
     ///
-    /// loom cannot run a fence on a thread that has stopped somewhere. So the thread runs it here, before it goes on with what the
-    /// fence orders, if there was a barrier since its last one. It learns that from a word that loom does not know, and which
-    /// therefore orders nothing. The other half of what the interrupt does is in [`HazardDomain::read`].
+    /// loom cannot run a fence on a thread that has stopped somewhere. So the thread runs it here, before it goes on
+    /// with what the fence orders, if there was a barrier since its last one. It learns that from a word that loom does
+    /// not know, and which therefore orders nothing. The other half of what the interrupt does is in
+    /// [`HazardDomain::read`].
     #[inline(always)]
     pub(super) fn interrupt(self) {
         #[cfg(perusal_loom)]
@@ -96,8 +99,8 @@ pub(super) struct HazardDomain {
     hashed: [CachePadded<HazardRecord>; HASHED],
 }
 
-/// Whether the models have the asymmetric fence. (With PERUSAL_MODEL_FENCES at compile time both sides have a processor fence, as
-/// where the kernel has no membarrier.)
+/// Whether the models have the asymmetric fence. (With PERUSAL_MODEL_FENCES at compile time both sides have a processor
+/// fence, as where the kernel has no membarrier.)
 const MODELS_MEMBARRIER: bool = cfg!(perusal_loom) && option_env!("PERUSAL_MODEL_FENCES").is_none();
 
 #[cfg(not(perusal_loom))]
@@ -182,7 +185,8 @@ impl HazardDomain {
         }
     }
 
-    /// Lets dispatches do without a processor fence where the kernel allows that. Called before a handle becomes active.
+    /// Lets dispatches do without a processor fence where the kernel allows that.
+    /// Called before a handle becomes active.
     #[cfg(not(perusal_loom))]
     pub(super) fn prepare(&self) {
         // Relaxed: a thread that has not seen it yet fences, which is right too.
@@ -228,8 +232,8 @@ impl HazardDomain {
 
     /// The hazard pointer of a thread, as the control side reads it after its fence.
     fn read(&self, hazard: &HazardRecord) -> usize {
-        // In a model: what the thread stored before membarrier interrupted it is there, and an exchange sees what is newest. It fails, for
-        // loom would not order what it stores before the thread's next store.
+        // In a model: what the thread stored before membarrier interrupted it is there, and an exchange sees what is
+        // newest. It fails, for loom would not order what it stores before the thread's next store.
         #[cfg(perusal_loom)]
         if self.asymmetric.load(Ordering::Relaxed) {
             let never = usize::MAX;
@@ -307,7 +311,8 @@ impl HazardDomain {
     #[cold]
     fn append(&self, last: &HazardRecord, me: usize) -> &CachePadded<HazardRecord> {
         let new = Box::into_raw(Box::new(CachePadded::new(HazardRecord::new(me))));
-        // Release: pairs with Acquire in `next`, and with the Acquire of another thread that fails here; publishes the record.
+        // Release: pairs with Acquire in `next`, and with the Acquire of another thread that fails here;
+        // publishes the record.
         match last.next.compare_exchange(core::ptr::null_mut(), new, Ordering::Release, Ordering::Acquire) {
             // SAFETY: leaked above; `drop` alone frees it, and borrows self mutably.
             Ok(_) => unsafe { &*new },
@@ -325,7 +330,8 @@ impl HazardDomain {
         listed.chain(&self.hashed).map(|hazard| &**hazard)
     }
 
-    /// Whether some thread may be inside `slot`. A no is final if the slot left all lists and [`Self::heavy_fence`] was called since.
+    /// Whether some thread may be inside `slot`. A no is final if the slot left all lists and [`Self::heavy_fence`] was
+    /// called since.
     pub(super) fn busy(&self, slot: usize) -> bool {
         self.all().any(|hazard| self.read(hazard) == slot)
     }

@@ -17,18 +17,21 @@ macro_rules! const_unless_loom {
 const NO_SLOT: usize = 1;
 pub(super) use const_unless_loom;
 
-/// What one thread publishes to the control side, and what it keeps for itself about the callbacks that it is inside of.
+/// What one thread publishes to the control side, and what it keeps for itself about the callbacks that it is inside
+/// of.
 #[derive(Debug)]
 pub(crate) struct HazardRecord {
     /// Id of the thread; 0: none yet.
     pub(super) owner: AtomicUsize,
     /// The same, once the thread knows this record and the control side fences for all.
     pub(super) known_owner: AtomicUsize,
-    /// The hazard pointer: address of the slot whose callback the owner runs, or is about to run; 0: it is inside no callback.
+    /// The hazard pointer: address of the slot whose callback the owner runs, or is about to run;
+    /// 0: it is inside no callback.
     pub(super) slot: AtomicUsize,
     /// Callbacks that the owner has run.
     pub(super) delivered: AtomicU64,
-    /// What the listener in `slot` calls a tool's function about, if the listener leaves that here. Here and below: the owner's alone.
+    /// What the listener in `slot` calls a tool's function about, if the listener leaves that here.
+    /// Here and below: the owner's alone.
     subject: AtomicPtr<c_void>,
     /// When the event of the present dispatch was observed, in ticks; 0 if nobody has read the clock yet.
     when: AtomicU64,
@@ -36,8 +39,8 @@ pub(crate) struct HazardRecord {
     instance: AtomicPtr<c_void>,
     /// Scopes of foreign code that no dispatch has called, inside of each other or of a dispatch.
     scopes: AtomicU32,
-    /// The depth of the outermost callback that was refused the PERUSE lock, 0 if none was; and `delivered` then, for a refusal ends with
-    /// the callback.
+    /// The depth of the outermost callback that was refused the PERUSE lock, 0 if none was; and `delivered` then, for a
+    /// refusal ends with the callback.
     refused_at: AtomicU32,
     refused_in: AtomicU64,
     pub(super) next: AtomicPtr<CachePadded<HazardRecord>>,

@@ -41,8 +41,8 @@ impl<'a> ListEntry<'a> {
         if self.entry.load(Ordering::Acquire) != self.slot {
             return None;
         }
-        // SAFETY: `ListenerList::insert` was given the slot by reference, and slots live as long as the registry (event rule 1), which
-        // a walk over its lists borrows or keeps. Not null: a walk gives no empty entry.
+        // SAFETY: `ListenerList::insert` was given the slot by reference, and slots live as long as the registry (event
+        // rule 1), which a walk over its lists borrows or keeps. Not null: a walk gives no empty entry.
         Some(unsafe { &*self.slot })
     }
 }
@@ -109,8 +109,8 @@ impl Node {
     fn next(&self) -> Option<&Node> {
         // Acquire: pairs with Release in `ListenerList::put`; publishes the node.
         let next = self.next.load(Ordering::Acquire);
-        // SAFETY: a node that is there was leaked by `insert`, and is freed only in the list's `drop`, which borrows it mutably
-        // (event rule 1).
+        // SAFETY: a node that is there was leaked by `insert`, and is freed only in the list's `drop`, which borrows it
+        // mutably (event rule 1).
         unsafe { next.as_ref() }
     }
 
@@ -135,7 +135,8 @@ impl Node {
     }
 
     fn empty(&self, at: usize) {
-        // Relaxed, here and below: they take out and publish nothing. A release fences and then reads the hazard pointers (event rule 6).
+        // Relaxed, here and below: they take out and publish nothing.
+        // A release fences and then reads the hazard pointers (event rule 6).
         self.live.store(self.live.load(Ordering::Relaxed) & !(1 << at), Ordering::Relaxed);
         self.slots[at].store(core::ptr::null_mut(), Ordering::Relaxed);
     }
@@ -156,8 +157,8 @@ impl ListenerList {
         self.nodes().flat_map(|node| &node.slots).all(|slot| slot.load(Ordering::Relaxed).is_null())
     }
 
-    /// The entry with the only slot, if there is just one. If it does not hold the slot any more at the second look, others may have come
-    /// while the slot stayed: then the caller walks the list.
+    /// The entry with the only slot, if there is just one. If it does not hold the slot any more at the second look,
+    /// others may have come while the slot stayed: then the caller walks the list.
     #[inline(always)]
     pub(super) fn only(&self) -> Option<ListEntry<'_>> {
         // Relaxed: read again once the hazard pointer is published.
@@ -249,7 +250,8 @@ impl ListenerTable {
             Some(after) => {
                 // Acquire: pairs with Release in `make`; publishes the lists.
                 let lists = self.more[after / NEXT].load(Ordering::Acquire);
-                // SAFETY: null, or leaked by `make` and freed only in `drop`, which borrows self mutably (event rule 1).
+                // SAFETY: null, or leaked by `make` and freed only in `drop`,
+                // which borrows self mutably (event rule 1).
                 unsafe { lists.as_ref() }.map(|lists| &lists[after % NEXT])
             }
         }

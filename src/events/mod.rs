@@ -1,8 +1,9 @@
 //! Events: the table of event types, gates, listener lists, dispatch, and the PERUSE lock.
 //!
-//! An event site tests its communicator's [`Gate`]. If that is open, the site fills a [`Spec`] and emits an [`EventRecord`]
-//! ([`CommEvents::emit`]): dispatch walks the listener list of that event type on that communicator, and calls the callback of each
-//! handle in it. The control side ([`Registry`]) changes all of this at any time, from any thread, without ever stopping a dispatch.
+//! An event site tests its communicator's [`Gate`]. If that is open, the site fills a [`Spec`] and emits an
+//! [`EventRecord`] ([`CommEvents::emit`]): dispatch walks the listener list of that event type on that communicator,
+//! and calls the callback of each handle in it. The control side ([`Registry`]) changes all of this at any time, from
+//! any thread, without ever stopping a dispatch.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -28,9 +29,11 @@
 //!   is in the entries of a listener list exactly while its handle is active there; it becomes another handle's only
 //!   after it has left all lists. So a dispatch that found a slot in an entry, published its hazard pointer, and then
 //!   still finds it in that entry, has a handle that is active there.
-//! - **Event rule 3.** The slot owns its callback. The callback is replaced under the control lock. What was replaced or released is freed
-//!   once no dispatch can be inside: out of the slot or the lists, and then found in no hazard pointer (rule 6).
-//! - **Event rule 4.** The control lock is held over no callback, no drop of a closure and no wait. So callbacks may call anything here.
+//! - **Event rule 3.** The slot owns its callback. The callback is replaced under the control lock. What was replaced
+//!   or released is freed once no dispatch can be inside:
+//!   out of the slot or the lists, and then found in no hazard pointer (rule 6).
+//! - **Event rule 4.** The control lock is held over no callback, no drop of a closure and no wait.
+//!   So callbacks may call anything here.
 //! - **Event rule 5.** A released handle is retired exactly once: taken from the list of released handles, under the
 //!   control lock, by the thread that finds it in no hazard pointer: the one that releases, or one whose dispatch ends.
 //! - **Event rule 6.** *Publish, fence, look; take out, fence, scan.* A dispatch writes the slot to its thread's hazard
@@ -43,14 +46,15 @@
 //!   then reads the hazard pointers. So a slot that a scan finds in a hazard pointer is settled by the dispatch that
 //!   has it there.
 //! - **Event rule 8.** A thread has one hazard pointer. What happens inside a callback emits no events.
-//! - **Event rule 9.** Only the listener that receives an event last gets the [`Spec`] itself, to write into. Nobody reads it afterwards.
+//! - **Event rule 9.** Only the listener that receives an event last gets the [`Spec`] itself, to write into.
+//!   Nobody reads it afterwards.
 //!
 //! No step of a dispatch is an atomic read-modify-write, and none of its fences costs anything where the kernel has
 //! `membarrier(2)`: see `hazard`.
 //!
-//! *Edge 4*: `Node::fill` and `ListenerList::note_only` (Release) → `ListEntry::holds` (Acquire) publishes what the slot holds, and
-//! `SlotState::open` (Release) → `SlotState::status` (Acquire) its event type; `HazardRecord::set` (Release) →
-//! `HazardDomain::read` (Acquire) hands the slot back.
+//! *Edge 4*: `Node::fill` and `ListenerList::note_only` (Release) → `ListEntry::holds` (Acquire) publishes what the
+//! slot holds, and `SlotState::open` (Release) → `SlotState::status` (Acquire) its event type; `HazardRecord::set`
+//! (Release) → `HazardDomain::read` (Acquire) hands the slot back.
 
 mod callback;
 mod callback_state;

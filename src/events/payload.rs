@@ -1,4 +1,5 @@
-//! The payload of an event's record: what this type of event carries besides the request or message, in memory and in a trace.
+//! The payload of an event's record: what this type of event carries besides the request or message,
+//! in memory and in a trace.
 
 use super::field::FieldValue;
 use super::table::{EventPayload, Field};
@@ -150,7 +151,8 @@ macro_rules! payloads {
             Partitioned,
             /// A message that has arrived.
             Arrival {
-                /// Its number among those that have come from its sender on its communicator; not in a trace, whose reader counts.
+                /// Its number among those that have come from its sender on its communicator;
+                /// not in a trace, whose reader counts.
                 sequence: u64,
             },
             /// A communicator.
@@ -213,7 +215,8 @@ macro_rules! payloads {
 
         impl<'a> EventPayload<'a> {
             /// The value of `field`; `None` if it is not in here.
-            // By reference: a copy would be read in larger pieces than it was written in a moment before, which a processor waits for.
+            // By reference: a copy would be read in larger pieces than it was written in a moment before,
+            // which a processor waits for.
             #[inline(always)]
             #[must_use]
             pub fn read(&self, field: Field) -> Option<FieldValue<'a>> {
@@ -286,7 +289,8 @@ macro_rules! payloads {
         }
 
         impl PayloadKind {
-            /// The payload that the words of a trace record hold. The list of ranks and the name follow in records of their own.
+            /// The payload that the words of a trace record hold.
+            /// The list of ranks and the name follow in records of their own.
             #[must_use]
             pub fn unpack(self, words: Words) -> EventPayload<'static> {
                 match self {

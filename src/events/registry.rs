@@ -1,4 +1,5 @@
-//! The control side: register, activate, deactivate, release, propagate. Rare, and under one lock that no callback runs in.
+//! The control side: register, activate, deactivate, release, propagate.
+//! Rare, and under one lock that no callback runs in.
 
 use super::callback::{CFunction, CallbackRef, Listener, OwnedCallback};
 use super::callback_state::hold_fast_path;
@@ -204,8 +205,8 @@ impl Registry {
 
     /// `new` is a duplicate of `old`: handles whose propagation mode is on are attached to it, window status included.
     ///
-    /// One handle then listens on both communicators: `spec.comm` says which one an event is of, [`object`](Self::object)
-    /// stays the one that the handle was registered with, and activation concerns both.
+    /// One handle then listens on both communicators: `spec.comm` says which one an event is of,
+    /// [`object`](Self::object) stays the one that the handle was registered with, and activation concerns both.
     pub fn propagate(&self, old: &CommEvents, new: &Arc<CommEvents>) {
         let mut control = self.control();
         for (index, entry) in control.entries.iter_mut().enumerate() {
@@ -273,7 +274,8 @@ impl Registry {
         self.control().comms.len()
     }
 
-    /// Registers and activates what listens to `events` everywhere; see [`subscribe_globally`](Self::subscribe_globally).
+    /// Registers and activates what listens to `events` everywhere; see
+    /// [`subscribe_globally`](Self::subscribe_globally).
     ///
     /// # Errors
     /// As for [`register`](Self::register), but `Comm`.
@@ -311,7 +313,8 @@ impl Registry {
             control.entries.push(HandleEntry::default());
         }
         control.entries[index] = entry;
-        // Release: pairs with Acquire in `event_of`, so that a thread that reads this through a stale handle sees the generation too.
+        // Release: pairs with Acquire in `event_of`, so that a thread that reads this through a stale handle sees the
+        // generation too.
         slot.event.store(event, Ordering::Release);
         let handle = Handle::new(index, slot.state.generation());
         // Relaxed: published by the Release with which the slot enters a listener list (edge 4).
@@ -392,9 +395,9 @@ impl Registry {
     /// Frees the handle (PERUSE 2.0 §5.2.10), also when its communicator is freed already.
     ///
     /// When this has returned, no callback of the handle runs or will run, and what the callback owned is dropped.
-    /// OwnedCallback from inside a callback, or by the owner of the PERUSE lock, it does not wait for callbacks on other
-    /// threads (they might be waiting for the caller): then no callback *begins* any more, and the last one to end
-    /// frees the handle.
+    /// OwnedCallback from inside a callback, or by the owner of the PERUSE lock, it does not wait for callbacks on
+    /// other threads (they might be waiting for the caller): then no callback *begins* any more, and the last one to
+    /// end frees the handle.
     ///
     /// # Errors
     /// `Handle` for a stale handle. `Object` if the communicator is freed; the handle is released all the same.
@@ -422,8 +425,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Makes `listener` what the handle calls, active or not: an event meets the old one or the new one. The old one is dropped as
-    /// soon as nobody is inside of the handle, perhaps with it.
+    /// Makes `listener` what the handle calls, active or not: an event meets the old one or the new one. The old one is
+    /// dropped as soon as nobody is inside of the handle, perhaps with it.
     ///
     /// # Errors
     /// `Handle` for a stale handle.
@@ -453,7 +456,8 @@ impl Registry {
         self.drop_foreign(unused);
     }
 
-    /// The C callback of a handle with its parameter, active or not (PERUSE 2.0 §5.1.2; §5.2.14 is stricter). `None` for a closure.
+    /// The C callback of a handle with its parameter, active or not (PERUSE 2.0 §5.1.2; §5.2.14 is stricter).
+    /// `None` for a closure.
     ///
     /// # Errors
     /// `Handle` for a stale handle, `Object` if its communicator is freed.
@@ -462,7 +466,8 @@ impl Registry {
         let (slot, _) = self.living(handle)?;
         // Relaxed: written under the control lock, which is held.
         let called = slot.callback.load(Ordering::Relaxed);
-        // SAFETY: a handle that is not released owns its callback, and only holders of the control lock free it (event rule 3).
+        // SAFETY: a handle that is not released owns its callback,
+        // and only holders of the control lock free it (event rule 3).
         Ok(unsafe { CallbackRef::new(called) }.c())
     }
 

@@ -1,4 +1,5 @@
-//! How a handle ends: it leaves its lists, is found in no hazard pointer, and is retired; and how gates that shut give the fast path back.
+//! How a handle ends: it leaves its lists, is found in no hazard pointer, and is retired;
+//! and how gates that shut give the fast path back.
 
 use super::Handle;
 use super::callback::OwnedCallback;
@@ -37,7 +38,8 @@ impl Registry {
         if status == HandleStatus::Dead { Err(EventError::Object) } else { Ok(()) }
     }
 
-    /// Settles at once what can be settled of what the caller has taken out, and requests the rest from dispatches that end.
+    /// Settles at once what can be settled of what the caller has taken out,
+    /// and requests the rest from dispatches that end.
     pub(super) fn shut<'a>(
         &'a self,
         mut control: MutexGuard<'a, ControlState>,
@@ -69,7 +71,8 @@ impl Registry {
     /// Retires the handles that no thread is inside of, and gives the fast path back for gates that shut if no callback
     /// runs. `in_engine`: foreign code must not call MPI.
     ///
-    /// The fence of `shut` came before all that is read here: a thread whose hazard pointer does not show here sees that the slot has left.
+    /// The fence of `shut` came before all that is read here:
+    /// a thread whose hazard pointer does not show here sees that the slot has left.
     fn settle<'a>(
         &'a self,
         mut control: MutexGuard<'a, ControlState>,
@@ -143,8 +146,8 @@ impl Registry {
         let entry = core::mem::take(&mut control.entries[handle.index()]);
         // Relaxed: the control lock orders writers, and no dispatch is inside.
         let called = slot.callback.swap(core::ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: the slot owned it. The handle is released, so the slot is in no list, and no hazard pointer names it: no dispatch can
-        // reach the callback (event rules 3 and 6).
+        // SAFETY: the slot owned it. The handle is released, so the slot is in no list, and no hazard pointer names it:
+        // no dispatch can reach the callback (event rules 3 and 6).
         (unsafe { OwnedCallback::from_raw(called) }, entry.replaced)
     }
 }

@@ -75,27 +75,30 @@ impl Operation {
 
 /// The request or message that an event belongs to (PERUSE 2.0 §5.1.2), as its user gave it.
 ///
-/// It begins as C's [`CommSpec`] does, so that a C function can be handed this itself. Only `count` is wider: its upper half lies
-/// where that has padding, and is 0 as long as C can see all of it.
+/// It begins as C's [`CommSpec`] does, so that a C function can be handed this itself. Only `count` is wider: its upper
+/// half lies where that has padding, and is 0 as long as C can see all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Spec {
     /// Handle of the communicator, window or file that the operation runs on.
     pub comm: usize,
-    /// The user's buffer, of a one-sided operation the origin's; null where none is known (a message that no receive has met).
+    /// The user's buffer, of a one-sided operation the origin's;
+    /// null where none is known (a message that no receive has met).
     pub buf: *mut c_void,
     /// Elements of `datatype`.
     pub count: i64,
     /// Handle of the datatype.
     pub datatype: usize,
-    /// Rank of the other side in `comm`, of a one-sided operation the target's (-1: all); what the user gave until the real one is known.
+    /// Rank of the other side in `comm`, of a one-sided operation the target's (-1: all);
+    /// what the user gave until the real one is known.
     pub peer: i32,
     /// The tag; what the user gave until the real one is known. Of an event of a window or file, the rank of the
     /// process that makes it happen.
     pub tag: i32,
     /// Which kind of operation.
     pub operation: Operation,
-    /// Size of the data in bytes: of a send or a message, what is sent; of a receive, the room there is until it is matched.
+    /// Size of the data in bytes: of a send or a message, what is sent;
+    /// of a receive, the room there is until it is matched.
     pub bytes: u64,
 }
 

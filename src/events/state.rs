@@ -7,7 +7,8 @@
 //! +-----------+----------------------+--------+----+--------+
 //! ```
 //!
-//! ACTIVE excludes DEAD and RELEASED. Every transition is made under the registry's control lock. A free slot is RELEASED.
+//! ACTIVE excludes DEAD and RELEASED. Every transition is made under the registry's control lock.
+//! A free slot is RELEASED.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -49,8 +50,8 @@ impl SlotState {
 
     /// What the handle of `generation` looks like.
     pub(super) fn status(&self, generation: u32) -> HandleStatus {
-        // Acquire: edge 4, pairs with Release in `open`; the slot's event is read after this. Looked at a second time, it
-        // orders nothing more: the event's own Acquire does.
+        // Acquire: edge 4, pairs with Release in `open`; the slot's event is read after this. Looked at a second time,
+        // it orders nothing more: the event's own Acquire does.
         let now = self.0.load(Ordering::Acquire);
         if (now >> GENERATION) as u32 != generation || now & RELEASED != 0 {
             HandleStatus::Stale

@@ -1,15 +1,19 @@
-//! The table of event types, and of what their records hold: names, numbers, labels and documentation come from here alone.
+//! The table of event types, and of what their records hold:
+//! names, numbers, labels and documentation come from here alone.
 //!
 //! PERUSE, MPI_T, `perusal info --events`, trace files, exports and the tables in `docs/` are made from it.
 //!
 //! To add an event type:
-//! 1. Add a row at the end of `event_types!`, with the next number. Numbers are the codes in trace files, and are never given again.
-//! 2. Emit it where it happens: `Engine::emit` for an event of the engine, `CommEvents::emit` for one of a communicator, window or file.
+//! 1. Add a row at the end of `event_types!`, with the next number.
+//!    Numbers are the codes in trace files, and are never given again.
+//! 2. Emit it where it happens: `Engine::emit` for an event of the engine,
+//!    `CommEvents::emit` for one of a communicator, window or file.
 //!
 //! If its records hold something new, add that to `fields!`, and the payload that carries it to `payloads!`, both in
 //! `contents`. The listener, the MPI_T event type, the trace record and the export follow.
 //!
-//! The first 31 rows share the word of a gate that says whether anybody listens at all; those that follow cost a site the same.
+//! The first 31 rows share the word of a gate that says whether anybody listens at all;
+//! those that follow cost a site the same.
 
 pub use super::contents::{EventPayload, Field, PayloadKind};
 use super::event::{Binding, Event, EventInfo, Identity, Shown, Verbosity, c_string, event_types};

@@ -85,7 +85,8 @@ named! {
 }
 
 named! {
-    /// Whether the caller of a collective operation waits in it: `mode` of [`EventPayload::Coll`](super::EventPayload::Coll).
+    /// Whether the caller of a collective operation waits in it: `mode` of
+    /// [`EventPayload::Coll`](super::EventPayload::Coll).
     CollMode:
     /// It does.
     Blocking c"blocking",

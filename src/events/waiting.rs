@@ -1,4 +1,5 @@
-//! What a rank can wait for: the numbers that the job's memory, events and traces have for it, and what all of them call it.
+//! What a rank can wait for: the numbers that the job's memory, events and traces have for it,
+//! and what all of them call it.
 
 use core::ffi::CStr;
 

@@ -1,16 +1,18 @@
 //! Tables from the integer in a C handle to the object that it names.
 //!
 //! A handle is `4096 + (generation << 22 | index)`: outside the predefined range 1..=4095, never zero, and a positive
-//! `int`, so that `MPI_X_toint` is the identity. Each kind of object has 32 generations of its own, so no table takes the handle of
-//! another kind. A slot moves to its next generation each time its object is removed, so a stale handle is refused until its slot has
-//! been used 32 times more; free slots are taken oldest first.
+//! `int`, so that `MPI_X_toint` is the identity. Each kind of object has 32 generations of its own, so no table takes
+//! the handle of another kind. A slot moves to its next generation each time its object is removed, so a stale handle
+//! is refused until its slot has been used 32 times more; free slots are taken oldest first.
 //!
 //! # Rules
 //! - **Handle rule 1.** A slot's `state` holds `generation`, `PRESENT` and a count of readers. Only `TableSlot::enter`
 //!   and `TableSlot::leave` change the count, only `publish` sets `PRESENT`, only `TableSlot::withdraw` clears it.
-//! - **Handle rule 2.** A reader looks at `value` only between `enter` and `leave`, and only if `enter` saw `PRESENT` with its generation.
-//! - **Handle rule 3.** `value` is written only by the one who holds the slot's index from the free list and has not published it, or who
-//!   cleared `PRESENT` and then saw the count of readers fall to zero. So no one reads it meanwhile (handle rule 2).
+//! - **Handle rule 2.** A reader looks at `value` only between `enter` and `leave`,
+//!   and only if `enter` saw `PRESENT` with its generation.
+//! - **Handle rule 3.** `value` is written only by the one who holds the slot's index from the free list and has not
+//!   published it, or who cleared `PRESENT` and then saw the count of readers fall to zero.
+//!   So no one reads it meanwhile (handle rule 2).
 //! - **Handle rule 4.** Chunks are published once and never moved or freed before the table is dropped.
 
 use crate::sync::{AtomicPtr, AtomicU32, Cell, Mutex, MutexGuard, Ordering, spin_loop, yield_now};
@@ -27,7 +29,8 @@ const GENERATIONS: u32 = 32;
 const END: usize = FIRST + ((HandleKind::COUNT * GENERATIONS as usize) << INDEX_BITS);
 const _: () = assert!(END <= i32::MAX as usize, "MPI_X_toint is the identity");
 
-/// Slots of the first chunk; each further one is as large as all before it. Small under loom, so that slots are used again.
+/// Slots of the first chunk; each further one is as large as all before it.
+/// Small under loom, so that slots are used again.
 const CHUNK0: usize = if cfg!(perusal_loom) { 1 } else { 64 };
 const CHUNKS: usize = (INDEX_MASK + 1).ilog2() as usize - CHUNK0.ilog2() as usize + 1;
 
@@ -39,7 +42,8 @@ const READERS: u32 = (1 << GENERATION_SHIFT) - 1;
 /// What the handles of a table name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandleKind {
-    /// An operation that is not one message. Its handles are small enough to be moved behind those of the engine's requests.
+    /// An operation that is not one message. Its handles are small enough to be moved behind those of the engine's
+    /// requests.
     Task,
     /// A communicator.
     Comm,
@@ -88,7 +92,8 @@ impl<T> TableSlot<T> {
         Self { state: AtomicU32::new(kind.generation() << GENERATION_SHIFT), value: Cell::new(None) }
     }
 
-    /// Announces a reader (handle rule 1). True if the slot holds an object of `generation`; `leave` must follow either way.
+    /// Announces a reader (handle rule 1). True if the slot holds an object of `generation`;
+    /// `leave` must follow either way.
     fn enter(&self, generation: u32) -> bool {
         // Acquire: handles edge 1, pairs with the Release in `publish`.
         let before = self.state.fetch_add(1, Ordering::Acquire);
@@ -115,7 +120,8 @@ impl<T> TableSlot<T> {
     /// Puts `object` in the place of the one of `generation`. Meanwhile there is none.
     fn replace(&self, generation: u32, object: Arc<T>) -> Option<Arc<T>> {
         let old = self.withdraw(generation, generation)?;
-        // SAFETY: handle rule 3: `withdraw` cleared PRESENT and saw no reader since, and only `publish`, below, sets it again.
+        // SAFETY: handle rule 3: `withdraw` cleared PRESENT and saw no reader since, and only `publish`,
+        // below, sets it again.
         self.value.with_mut(|value| unsafe { *value = Some(object) });
         self.publish();
         Some(old)
@@ -200,7 +206,8 @@ impl<T> HandleTable<T> {
         Some(FIRST + (generation << INDEX_BITS | index))
     }
 
-    /// The object of `handle`, kept alive by the clone; `None` if the handle is predefined, unknown, stale or of another kind.
+    /// The object of `handle`, kept alive by the clone;
+    /// `None` if the handle is predefined, unknown, stale or of another kind.
     #[must_use]
     pub fn get(&self, handle: usize) -> Option<Arc<T>> {
         let (slot, generation) = self.find(handle)?;
@@ -217,8 +224,9 @@ impl<T> HandleTable<T> {
     /// The object of `handle` without counting a reference: for the hot path of a message.
     ///
     /// # Safety
-    /// Until the reference is dropped nobody removes `handle`, or somebody else keeps the object alive. MPI asks this of the
-    /// program for every handle it passes (MPI 5.0 §11.6.2: a handle must not be freed while another thread uses it).
+    /// Until the reference is dropped nobody removes `handle`, or somebody else keeps the object alive. MPI asks this
+    /// of the program for every handle it passes (MPI 5.0 §11.6.2:
+    /// a handle must not be freed while another thread uses it).
     #[must_use]
     #[inline]
     pub unsafe fn peek(&self, handle: usize) -> Option<&T> {
@@ -232,8 +240,8 @@ impl<T> HandleTable<T> {
         slot.value.with(|value| unsafe { (*value).as_deref() })
     }
 
-    /// Puts `object` in the place of the one that `handle` names, and gives that back. `None` if there was none. A reader at
-    /// the same time finds the old one, the new one, or none.
+    /// Puts `object` in the place of the one that `handle` names, and gives that back. `None` if there was none. A
+    /// reader at the same time finds the old one, the new one, or none.
     pub fn replace(&self, handle: usize, object: Arc<T>) -> Option<Arc<T>> {
         let (slot, generation) = self.find(handle)?;
         slot.replace(generation, object)
@@ -282,7 +290,8 @@ impl<T> HandleTable<T> {
 
     fn claim(&self) -> Option<usize> {
         let mut free = self.lock();
-        // Fresh slots first up to a chunk, then the one that has been free for longest: a stale handle is refused for long.
+        // Fresh slots first up to a chunk, then the one that has been free for longest:
+        // a stale handle is refused for long.
         if free.used.len() >= CHUNK0 || free.fresh > INDEX_MASK {
             return free.used.pop_front().map(|index| index as usize);
         }
@@ -314,7 +323,8 @@ impl<T> HandleTable<T> {
         if base.is_null() {
             return None;
         }
-        // SAFETY: handle rule 4: the chunk lives as long as the table and has chunk_len(chunk) slots, of which `offset` is one.
+        // SAFETY: handle rule 4: the chunk lives as long as the table and has chunk_len(chunk) slots,
+        // of which `offset` is one.
         Some(unsafe { &*base.add(offset) })
     }
 }

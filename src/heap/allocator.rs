@@ -1,12 +1,13 @@
 //! The allocator: which granules of the shared heap belong to whom.
 //!
-//! - **Heap rule 1.** A granule belongs to the rank that turned its bit from 0 to 1, until that rank turns it back. A run is
-//!   allocated word by word; a rank that finds a bit set half-way clears those that it has set.
-//! - **Heap rule 2.** [`Heap::allocate`] reserves the run's memory before it returns the address; [`Heap::allocate_space`] leaves
-//!   that to the first touch of a page. A run that is given back loses its memory before its bits are cleared, so that the next
-//!   owner finds zeros. A run whose memory the kernel does not take back stays allocated.
-//! - **Heap rule 3.** Nothing is ever unmapped or shrunk while the job lives: a place inside the heap can be read and written by
-//!   every rank, also after the rank that allocated it has freed it or died. A hole reads as zeros.
+//! - **Heap rule 1.** A granule belongs to the rank that turned its bit from 0 to 1, until that rank turns it back. A
+//!   run is allocated word by word; a rank that finds a bit set half-way clears those that it has set.
+//! - **Heap rule 2.** [`Heap::allocate`] reserves the run's memory before it returns the address;
+//!   [`Heap::allocate_space`] leaves that to the first touch of a page. A run that is given back loses its memory
+//!   before its bits are cleared, so that the next owner finds zeros.
+//!   A run whose memory the kernel does not take back stays allocated.
+//! - **Heap rule 3.** Nothing is ever unmapped or shrunk while the job lives: a place inside the heap can be read and
+//!   written by every rank, also after the rank that allocated it has freed it or died. A hole reads as zeros.
 //! - **Heap rule 4.** [`Heap::free`] keeps runs that [`Heap::allocate`] has given, for what the same process allocates
 //!   next; the bits of a kept run stay set. [`Heap::give_back_kept`] gives them back, and so does an allocation that
 //!   finds no room.
@@ -59,7 +60,8 @@ impl Extent {
 }
 
 impl<'a> Heap<'a> {
-    /// Returns the shared heap of a job, which it maps if need be. `None` if the job has none, or this process cannot map it.
+    /// Returns the shared heap of a job, which it maps if need be.
+    /// `None` if the job has none, or this process cannot map it.
     #[must_use]
     pub fn of(memory: &'a Memory) -> Option<Self> {
         Some(Self { memory, region: memory.heap_region()? })
@@ -80,8 +82,8 @@ impl<'a> Heap<'a> {
         self.contains(place, len as u64).then_some(place)
     }
 
-    /// Returns the address in this process of the `len` bytes at `place`, if they lie in the heap and not in its bitmap. A peer may
-    /// have named the place.
+    /// Returns the address in this process of the `len` bytes at `place`, if they lie in the heap and not in its
+    /// bitmap. A peer may have named the place.
     #[inline]
     #[must_use]
     pub fn at(self, place: u64, len: u64) -> Option<NonNull<u8>> {
@@ -113,8 +115,8 @@ impl<'a> Heap<'a> {
         self.region
     }
 
-    /// Allocates `bytes` bytes aligned to `align`, a power of two, with their memory. What they hold is undefined. `None` if there
-    /// is no such run or no memory, or the alignment is beyond that of a huge page.
+    /// Allocates `bytes` bytes aligned to `align`, a power of two, with their memory. What they hold is undefined.
+    /// `None` if there is no such run or no memory, or the alignment is beyond that of a huge page.
     #[must_use]
     pub fn allocate(self, bytes: usize, align: usize) -> Option<Extent> {
         let fresh = || self.allocate_fresh(bytes, align);
@@ -141,7 +143,8 @@ impl<'a> Heap<'a> {
         self.with_memory(Extent { reserved, ..self.extent(run.first, granules) }, bytes)
     }
 
-    /// Gives the first `bytes` bytes of an extent memory, if they have none yet; `None`, and the extent is given back, if there is none.
+    /// Gives the first `bytes` bytes of an extent memory, if they have none yet;
+    /// `None`, and the extent is given back, if there is none.
     fn with_memory(self, extent: Extent, bytes: usize) -> Option<Extent> {
         let bytes = (bytes.max(1) as u64).next_multiple_of(PAGE as u64);
         if bytes <= extent.reserved {
@@ -174,8 +177,8 @@ impl<'a> Heap<'a> {
         self.granules() / (8 * u64::from(self.memory.places_in_use()).max(1))
     }
 
-    /// Allocates address space alone. Its memory comes page by page when it is touched, all zero; as with any memory of a process,
-    /// the kernel may then find that it has none.
+    /// Allocates address space alone. Its memory comes page by page when it is touched, all zero; as with any memory of
+    /// a process, the kernel may then find that it has none.
     #[must_use]
     pub fn allocate_space(self, bytes: usize, align: usize) -> Option<Extent> {
         let bytes = (bytes.max(1) as u64).checked_next_multiple_of(PAGE as u64)?;
@@ -188,8 +191,8 @@ impl<'a> Heap<'a> {
         Some(self.extent(first, granules))
     }
 
-    /// Reserves the memory of the pages that begin in the `bytes` bytes at `place`, and with `first` of the page that it begins in, so that
-    /// they lie near to the CPU of the caller. Returns whether there is so much.
+    /// Reserves the memory of the pages that begin in the `bytes` bytes at `place`, and with `first` of the page that
+    /// it begins in, so that they lie near to the CPU of the caller. Returns whether there is so much.
     #[must_use]
     pub fn reserve(self, place: u64, bytes: u64, first: bool) -> bool {
         let page = PAGE as u64;
@@ -292,7 +295,8 @@ impl<'a> Heap<'a> {
     fn word(self, index: u64) -> &'a BitmapWord {
         debug_assert!(index * 64 < self.granules());
         // SAFETY: the word lies within the bitmap: its granules are never allocated, their memory has been reserved
-        // (`reserve_bitmap`), and all accesses are atomic. It is aligned because the region is, and the region outlives `'a`.
+        // (`reserve_bitmap`), and all accesses are atomic.
+        // It is aligned because the region is, and the region outlives `'a`.
         unsafe { self.region.base().cast::<BitmapWord>().add(index as usize).as_ref() }
     }
 

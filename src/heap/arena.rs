@@ -1,14 +1,15 @@
-//! One process's memory of the shared heap as malloc wants it: blocks that it allocates and frees, the freed ones cached for a while.
+//! One process's memory of the shared heap as malloc wants it:
+//! blocks that it allocates and frees, the freed ones cached for a while.
 //!
-//! A block is a run of whole granules, without memory at first: pages come when they are touched, as malloc's do. A freed run is
-//! cached with its pages ([`FreeRuns`]), up to [`CACHED`] granules in all.
+//! A block is a run of whole granules, without memory at first: pages come when they are touched, as malloc's do. A
+//! freed run is cached with its pages ([`FreeRuns`]), up to [`CACHED`] granules in all.
 //!
-//! - **Arena rule 1.** `blocks[g]` is the number of granules of the block that begins at granule `g`, 0 if none does. Only the
-//!   thread that owns the block changes it: the one that allocates it, and the one that frees or resizes it, which malloc's user
-//!   does once and not at the same time.
+//! - **Arena rule 1.** `blocks[g]` is the number of granules of the block that begins at granule `g`, 0 if none does.
+//!   Only the thread that owns the block changes it: the one that allocates it, and the one that frees or resizes it,
+//!   which malloc's user does once and not at the same time.
 //! - **Arena rule 2.** A cached run is in no block, and its granules stay this process's in the heap's bitmap.
-//! - **Arena rule 3.** In a child process ([`Arena::become_child`]) nothing is allocated from the heap and nothing is given back: all
-//!   of it is the parent's. The child's blocks are copies in private memory, at the same addresses.
+//! - **Arena rule 3.** In a child process ([`Arena::become_child`]) nothing is allocated from the heap and nothing is
+//!   given back: all of it is the parent's. The child's blocks are copies in private memory, at the same addresses.
 //!
 //! Nothing here allocates: it runs within malloc.
 
@@ -40,8 +41,8 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Makes the arena of a job's heap; `None` if the job has none, or this process cannot map it. `strict`: blocks get their
-    /// memory at once.
+    /// Makes the arena of a job's heap; `None` if the job has none, or this process cannot map it. `strict`: blocks get
+    /// their memory at once.
     #[must_use]
     pub fn new(memory: Arc<Memory>, strict: bool) -> Option<Self> {
         let granules = Heap::of(&memory)?.granules() as usize;
@@ -65,8 +66,8 @@ impl Arena {
 
     fn block(&self, granule: u64) -> &AtomicU32 {
         assert!((granule as usize) < self.blocks.len() / size_of::<AtomicU32>());
-        // SAFETY: the assertion says that the word lies within `blocks`, a mapping that lives as long as the arena and starts on a
-        // page. Zeros are an AtomicU32, and all accesses are atomic.
+        // SAFETY: the assertion says that the word lies within `blocks`, a mapping that lives as long as the arena and
+        // starts on a page. Zeros are an AtomicU32, and all accesses are atomic.
         unsafe { &*self.blocks.as_mut_ptr().cast::<AtomicU32>().add(granule as usize) }
     }
 
@@ -96,7 +97,8 @@ impl Arena {
         self.free_runs.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Allocates a block of `bytes` bytes aligned to `align`, a power of two; all zero if `zeroed`. Null if there is none to be had.
+    /// Allocates a block of `bytes` bytes aligned to `align`, a power of two; all zero if `zeroed`.
+    /// Null if there is none to be had.
     #[must_use]
     pub fn allocate(&self, bytes: usize, align: usize, zeroed: bool) -> *mut u8 {
         if self.is_child() {
@@ -111,7 +113,8 @@ impl Arena {
         if let Some(FreeRun { first, granules, .. }) = cached {
             let addr = self.heap().extent(first, granules).addr();
             if zeroed {
-                // SAFETY: the run is mapped, at least `bytes` long, and in no block (arena rule 2), so nobody else touches it.
+                // SAFETY: the run is mapped, at least `bytes` long, and in no block (arena rule 2),
+                // so nobody else touches it.
                 unsafe { addr.write_bytes(0, bytes) };
             }
             self.set_block(first, granules);
@@ -217,8 +220,8 @@ impl Arena {
         })
     }
 
-    /// Called in a child process, while its parent waits: puts copies of all blocks in their places, and marks the arena as a
-    /// child's (arena rule 3). False if there is no memory for the copies.
+    /// Called in a child process, while its parent waits: puts copies of all blocks in their places, and marks the
+    /// arena as a child's (arena rule 3). False if there is no memory for the copies.
     #[must_use]
     pub fn become_child(&self) -> bool {
         let copied = self.is_child() || self.blocks().all(|extent| self.copy_out(&extent));
@@ -234,16 +237,16 @@ impl Arena {
         let mut at = start;
         while let Some((from, to)) = self.next_data(at, start + len) {
             let (skip, bytes) = ((from - start) as usize, (to - from) as usize);
-            // SAFETY: `from..to` lies in `start..start + len`, so both ends lie within mappings of `len` bytes. The new mapping is
-            // ours alone, and the parent, which could write to the block, waits.
+            // SAFETY: `from..to` lies in `start..start + len`, so both ends lie within mappings of `len` bytes. The new
+            // mapping is ours alone, and the parent, which could write to the block, waits.
             unsafe {
                 copy.as_ptr().add(skip).copy_from_nonoverlapping(extent.addr().as_ptr().add(skip), bytes)
             };
             at = to;
         }
         let (copy, place, len) = (copy.as_ptr().cast(), extent.addr().as_ptr().cast(), len as usize);
-        // SAFETY: moves the new mapping, to which nobody else has a pointer, over the block's, which is as long. Pointers into the
-        // block find the same bytes there.
+        // SAFETY: moves the new mapping, to which nobody else has a pointer, over the block's, which is as long.
+        // Pointers into the block find the same bytes there.
         let moved = unsafe { mremap_fixed(copy, len, len, MremapFlags::MAYMOVE, place) };
         if moved.is_err() {
             // SAFETY: the new mapping has stayed where it is, and nobody else has a pointer to it.

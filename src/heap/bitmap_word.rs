@@ -22,7 +22,8 @@ impl BitmapWord {
     pub fn set(&self, mask: u64) -> Result<(), u64> {
         let mut seen = self.load();
         while seen & mask == 0 {
-            // Acquire: "heap" edge, pairs with Release in `clear`: the former owner of the granules has given their memory back.
+            // Acquire: "heap" edge, pairs with Release in `clear`: the former owner of the granules has given their
+            // memory back.
             match self.0.compare_exchange_weak(seen, seen | mask, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(now) => seen = now,

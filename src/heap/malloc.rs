@@ -1,14 +1,16 @@
-//! The hook of `libperusal-heap.so` (`preload/`), which stands before the C library's malloc: large blocks come from the shared heap.
+//! The hook of `libperusal-heap.so` (`preload/`), which stands before the C library's malloc:
+//! large blocks come from the shared heap.
 //!
-//! The preloaded library runs from the program's first instruction on and knows nothing of jobs. When the C bindings are loaded,
-//! before `main` where the program is linked with them, [`serve_preloaded`] looks for it and hands it a table of functions. From then on
-//! large blocks from malloc are shared. The job's memory is mapped for that ([`inherited::map_early`]).
+//! The preloaded library runs from the program's first instruction on and knows nothing of jobs. When the C bindings
+//! are loaded, before `main` where the program is linked with them, [`serve_preloaded`] looks for it and hands it a
+//! table of functions. From then on large blocks from malloc are shared.
+//! The job's memory is mapped for that ([`inherited::map_early`]).
 //!
-//! Over a fork, `before_fork` holds the arena's lock; the child makes private copies of its blocks, and the parent waits until it
-//! has them, so that the child sees what it would have seen of ordinary memory.
+//! Over a fork, `before_fork` holds the arena's lock; the child makes private copies of its blocks, and the parent
+//! waits until it has them, so that the child sees what it would have seen of ordinary memory.
 //!
-//! **Process-wide state.** malloc is one in a process, so its arena is: `ARENA` and `TABLE`, both written once and never freed;
-//! `SERVED`, so that this happens once; and `FORK`, one for each thread, between the two ends of its fork.
+//! **Process-wide state.** malloc is one in a process, so its arena is: `ARENA` and `TABLE`, both written once and
+//! never freed; `SERVED`, so that this happens once; and `FORK`, one for each thread, between the two ends of its fork.
 
 use super::arena::Arena;
 use crate::shm::{FreeRuns, inherited};
@@ -48,8 +50,8 @@ static SERVED: Once = Once::new();
 
 type Serve = unsafe extern "C" fn(*const HookTable) -> c_int;
 
-/// Serves the preloaded library, if there is one; again, it does nothing. The C bindings have the dynamic linker call this when they
-/// are loaded; a program in Rust calls it when it joins its job.
+/// Serves the preloaded library, if there is one; again, it does nothing. The C bindings have the dynamic linker call
+/// this when they are loaded; a program in Rust calls it when it joins its job.
 pub extern "C" fn serve_preloaded() {
     SERVED.call_once(serve);
 }
@@ -67,10 +69,11 @@ fn serve() {
     }
 }
 
-/// Keeps this library from being unloaded, since malloc is to call it. Where it is a part of the program it stays anyway.
+/// Keeps this library from being unloaded, since malloc is to call it.
+/// Where it is a part of the program it stays anyway.
 fn stay() {
-    // SAFETY: zeros are a `Dl_info`, which `dladdr` fills for an address of this library; the name in it belongs to the dynamic
-    // linker, which keeps it as long as the library is loaded. RTLD_NOLOAD loads and runs nothing.
+    // SAFETY: zeros are a `Dl_info`, which `dladdr` fills for an address of this library; the name in it belongs to the
+    // dynamic linker, which keeps it as long as the library is loaded. RTLD_NOLOAD loads and runs nothing.
     unsafe {
         let mut own: libc::Dl_info = core::mem::zeroed();
         let ours = serve_preloaded as extern "C" fn() as *const c_void;
@@ -88,8 +91,8 @@ fn preloaded() -> Option<Serve> {
     (!symbol.is_null()).then(|| unsafe { core::mem::transmute::<*mut c_void, Serve>(symbol) })
 }
 
-/// The arena's functions, if the environment asks for them and there is a job with a heap. MPI_Init reports what is wrong with the
-/// environment.
+/// The arena's functions, if the environment asks for them and there is a job with a heap. MPI_Init reports what is
+/// wrong with the environment.
 fn table_of_job() -> Option<HookTable> {
     let overrides = Overrides::from_environment().ok()?;
     if overrides.number(VariableId::ShareHeap) != Some(1) {

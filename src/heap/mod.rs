@@ -1,4 +1,5 @@
-//! The shared heap: memory for users' buffers that every rank of the job can map, so that a large message is copied once.
+//! The shared heap: memory for users' buffers that every rank of the job can map,
+//! so that a large message is copied once.
 //!
 //! | file | what it defines |
 //! |---|---|
@@ -7,10 +8,10 @@
 //! | [`mod@table`] | tables that all ranks share, made on first need |
 //! | [`malloc`] | the hook for the preloaded library `libperusal-heap.so`, and all state that is process-wide |
 //!
-//! The heap lies in the job's file behind the segment ([`crate::shm::HeapRegion`]). A rank maps it when it first needs it: one that
-//! never calls MPI_Alloc_mem, and is sent nothing from such memory, has neither the mapping nor a page of it. The heap is
-//! allocated in *granules* of 64 KiB. A *place* is an offset from the heap's start, never 0: ranks tell each other places, not
-//! addresses.
+//! The heap lies in the job's file behind the segment ([`crate::shm::HeapRegion`]). A rank maps it when it first needs
+//! it: one that never calls MPI_Alloc_mem, and is sent nothing from such memory, has neither the mapping nor a page of
+//! it. The heap is allocated in *granules* of 64 KiB. A *place* is an offset from the heap's start, never 0: ranks tell
+//! each other places, not addresses.
 
 pub mod allocator;
 pub mod arena;

@@ -186,7 +186,8 @@ fn move_native(file: &Descriptor, access: &Access, elements: &Elements) -> Trans
         return match direction {
             // SAFETY: elements of a contiguous type are one run of bytes that can be read (elements rule).
             Direction::Write => write_runs(file, view, *at, unsafe { slice::from_raw_parts(run, total) }),
-            // SAFETY: elements of a contiguous type are one run of bytes that can be written, and no other thread uses (elements rule).
+            // SAFETY: elements of a contiguous type are one run of bytes that can be written,
+            // and no other thread uses (elements rule).
             Direction::Read => read_runs(file, view, *at, unsafe { slice::from_raw_parts_mut(run, total) }),
         };
     }

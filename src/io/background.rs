@@ -1,5 +1,6 @@
-//! Accesses that go on while their caller does something else: performed by threads of the process, which begin with the first of them.
-//! Short ones that wait for nothing are over before they would have reached a thread: their caller performs them (docs/decisions/0025).
+//! Accesses that go on while their caller does something else: performed by threads of the process, which begin with
+//! the first of them. Short ones that wait for nothing are over before they would have reached a thread: their caller
+//! performs them (docs/decisions/0025).
 
 use super::access::{Access, Elements, Transfer};
 use super::file::File;
@@ -125,7 +126,8 @@ impl Pool {
 
 /// Starts a thread on which no signal handler of the program runs.
 fn spawn(body: impl FnOnce() + Send + 'static) -> bool {
-    // SAFETY: fills a set of signals and exchanges this thread's mask, which a new thread inherits, for it; then puts the old one back.
+    // SAFETY: fills a set of signals and exchanges this thread's mask, which a new thread inherits, for it;
+    // then puts the old one back.
     unsafe {
         let (mut all, mut old) = (core::mem::zeroed(), core::mem::zeroed());
         libc::sigfillset(&raw mut all);

@@ -214,7 +214,8 @@ impl File {
         Ok(())
     }
 
-    /// Has the member of rank 0 change the file, and tells all members what came of it. `value` must be the same everywhere.
+    /// Has the member of rank 0 change the file, and tells all members what came of it.
+    /// `value` must be the same everywhere.
     fn changed_by_first(
         &self,
         engine: &Engine,
@@ -408,7 +409,8 @@ impl File {
         }
     }
 
-    /// Begins an access of this member alone, which goes on in the background, and calls `over` when it is over, from any thread.
+    /// Begins an access of this member alone, which goes on in the background,
+    /// and calls `over` when it is over, from any thread.
     ///
     /// # Errors
     /// What is wrong with the arguments. Errors of the access itself are its outcome's.

@@ -1,4 +1,5 @@
-//! Hints of files that are known (MPI 5.0 §14.2.8). A hint that is not known, or whose value makes no sense, is ignored.
+//! Hints of files that are known (MPI 5.0 §14.2.8).
+//! A hint that is not known, or whose value makes no sense, is ignored.
 
 use super::access::Direction;
 use crate::info::Info;

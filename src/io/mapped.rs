@@ -1,4 +1,5 @@
-//! Reading and writing many short runs through a mapping of the file: a copy for each, where a system call takes microseconds.
+//! Reading and writing many short runs through a mapping of the file:
+//! a copy for each, where a system call takes microseconds.
 //!
 //! The kernel makes every page that is about to be accessed ready first (`MADV_POPULATE_READ`, `MADV_POPULATE_WRITE`),
 //! and says so if it cannot: on a full disk, beyond the end, where the file system maps no files. Then the caller goes
@@ -48,7 +49,8 @@ impl Drop for Mapping {
 }
 
 impl Mapping {
-    /// Maps what has `first` to `end` of the file: the mapping that the file has kept, if it fits. `None` if that is not possible here.
+    /// Maps what has `first` to `end` of the file: the mapping that the file has kept, if it fits.
+    /// `None` if that is not possible here.
     fn of(file: &Descriptor, direction: Direction, first: u64, end: u64) -> Option<Self> {
         let fd = file.for_mapping(direction)?;
         let writable = direction == Direction::Write;
@@ -74,7 +76,8 @@ impl Mapping {
         }
     }
 
-    /// Makes the pages of all `runs` (offset, bytes), which ascend, ready for accesses in this direction. False if that is not possible.
+    /// Makes the pages of all `runs` (offset, bytes), which ascend, ready for accesses in this direction.
+    /// False if that is not possible.
     fn prepare(&self, file: &Descriptor, direction: Direction, runs: &[(u64, u64)]) -> bool {
         // Pages that touch are made ready together; those that no run touches are left alone.
         let mut group: Option<(usize, usize)> = None;
@@ -170,7 +173,8 @@ pub(super) fn write_pieces<'a>(
     let Some(mapping) = Mapping::of(file, Direction::Write, *first, end) else { return false };
     let start = mapping.start;
     let mut write_last = || file.write_raw(*last, piece(runs.len() - 1)).1.is_none();
-    // A mapping does not extend a file; writing the last run does, and never shortens one that another rank has extended.
+    // A mapping does not extend a file; writing the last run does,
+    // and never shortens one that another rank has extended.
     let short = file.size().map_or(true, |size| size < end);
     if short && !write_last() {
         return false;

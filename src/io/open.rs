@@ -62,7 +62,8 @@ fn open_first(name: &Name, mode: Mode, hints: &Info) -> First {
 /// Checks the arguments of all members. Returns those of this one.
 ///
 /// # Errors
-/// That of this member's arguments; else [`Error::File`] where the modes differ, or another member's arguments are invalid.
+/// That of this member's arguments; else [`Error::File`] where the modes differ,
+/// or another member's arguments are invalid.
 fn agree(engine: &Engine, comm: &Comm, name: &[u8], bits: i32) -> Result<(Mode, Name)> {
     let arguments = Mode::new(bits).and_then(|mode| Ok((mode, Name::new(name)?)));
     let all = exchange(engine, comm, [i64::from(bits), i64::from(arguments.is_ok())])?;
@@ -83,11 +84,12 @@ fn agree(engine: &Engine, comm: &Comm, name: &[u8], bits: i32) -> Result<(Mode, 
 }
 
 impl File {
-    /// Opens a file; all members of `parent` call this (MPI_File_open). Nothing is left of one that cannot be opened by all.
+    /// Opens a file; all members of `parent` call this (MPI_File_open).
+    /// Nothing is left of one that cannot be opened by all.
     ///
     /// # Errors
-    /// [`Error::AccessMode`], [`Error::File`], at every member if any has one; [`Error::Comm`] for an intercommunicator; those of
-    /// the messages.
+    /// [`Error::AccessMode`], [`Error::File`], at every member if any has one; [`Error::Comm`] for an
+    /// intercommunicator; those of the messages.
     pub fn open(
         engine: &Engine,
         parent: &Comm,

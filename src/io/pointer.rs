@@ -52,7 +52,8 @@ impl SharedPointer {
     }
 
     fn words(&self) -> &Words {
-        // SAFETY: their maker has written the words before it sent the place, and frees them when all members have closed the file.
+        // SAFETY: their maker has written the words before it sent the place,
+        // and frees them when all members have closed the file.
         unsafe { self.words.as_ref() }
     }
 

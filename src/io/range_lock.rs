@@ -1,6 +1,8 @@
-//! The locks of atomic mode: ranges of a file, held by an open file description, so that they hold between ranks and between jobs.
+//! The locks of atomic mode: ranges of a file, held by an open file description,
+//! so that they hold between ranks and between jobs.
 //!
-//! The kernel releases them when a process ends. Threads of a rank that use one handle share the description: a mutex keeps them apart.
+//! The kernel releases them when a process ends. Threads of a rank that use one handle share the description:
+//! a mutex keeps them apart.
 
 use super::access::{Access, Direction};
 use super::file::File;

@@ -128,7 +128,8 @@ impl Representation {
         }
     }
 
-    /// Whether only the thread that the program calls from may convert: its functions may look at handles that it frees later.
+    /// Whether only the thread that the program calls from may convert:
+    /// its functions may look at handles that it frees later.
     pub(super) fn is_users(&self) -> bool {
         matches!(self, Self::User(_))
     }
@@ -182,7 +183,8 @@ impl Representation {
         }
     }
 
-    /// A type as it lies in a file: displacements in units of a type grow and shrink with it, those in bytes stay (MPI 5.0 §14.5).
+    /// A type as it lies in a file: displacements in units of a type grow and shrink with it,
+    /// those in bytes stay (MPI 5.0 §14.5).
     ///
     /// # Errors
     /// Those of a program's functions and of the constructors.
@@ -304,7 +306,8 @@ trait Convert {
 }
 
 impl Convert for (String, Conversions) {
-    /// Has the program's function convert the first `count` elements, each of which takes `each` bytes in the file's form.
+    /// Has the program's function convert the first `count` elements,
+    /// each of which takes `each` bytes in the file's form.
     fn convert(
         &self,
         by: Option<Conversion>,
@@ -318,8 +321,8 @@ impl Convert for (String, Conversions) {
         while done < count {
             let now = (count - done).min(MOST);
             let to = file.wrapping_add(done * each).cast::<c_void>();
-            // SAFETY: the program registered the function for this use: it takes its elements, their type, how many, as many bytes of the
-            // file's form as its extent function has said, the first element's number, and its state.
+            // SAFETY: the program registered the function for this use: it takes its elements, their type, how many, as
+            // many bytes of the file's form as its extent function has said, the first element's number, and its state.
             let code = unsafe {
                 match by {
                     Some(Conversion::Small(f)) => f(memory, handle, now as c_int, to, done as i64, extra),

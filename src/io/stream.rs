@@ -1,4 +1,5 @@
-//! Streams: files without offsets, as pipes and terminals are. The shared file pointer gives a part of the stream to each access.
+//! Streams: files without offsets, as pipes and terminals are.
+//! The shared file pointer gives a part of the stream to each access.
 //!
 //! - **Turn rule 1.** Who has been given a part accesses it when all parts before it are over, and then ends its own
 //!   turn, whatever became of the access. A part that lies beyond the largest offset is never accessed, and neither is

@@ -270,7 +270,8 @@ impl Descriptor {
         &self.unmapped[usize::from(direction == Direction::Write)]
     }
 
-    /// The file as a mapping for this direction wants it; `None` if it cannot be mapped. One for writing is open for reading too.
+    /// The file as a mapping for this direction wants it; `None` if it cannot be mapped.
+    /// One for writing is open for reading too.
     pub fn for_mapping(&self, direction: Direction) -> Option<BorrowedFd<'_>> {
         // Relaxed: a hint.
         if self.unmapped(direction).load(Ordering::Relaxed) {
@@ -302,7 +303,8 @@ impl Descriptor {
         self.regular && (direction == Direction::Write || (cached(offset) && cached(last)))
     }
 
-    /// Whether many short runs have been read before this call: to map a file for one read takes longer than to read it.
+    /// Whether many short runs have been read before this call:
+    /// to map a file for one read takes longer than to read it.
     pub fn reads_apart_again(&self) -> bool {
         // Relaxed, both: a hint.
         self.read_apart.load(Ordering::Relaxed) || {

@@ -233,7 +233,7 @@ impl File {
         }
     }
 
-    /// Exchanges the members' accesses. Returns the plan that follows for all of them; `None` if each member performs its access alone.
+    /// Exchanges the members' accesses. Returns the plan for all of them; `None` if each performs its access alone.
     fn plan(
         &self,
         engine: &Engine,
@@ -420,8 +420,8 @@ impl<'a> Passage<'a> {
         while let Some((offset, len)) = self.next.filter(|(offset, _)| (start..end).contains(offset)) {
             let now = len.min(end - offset) as usize;
             let (at, position) = ((offset - start) as usize, self.done as usize);
-            // SAFETY: the window has `end - start` bytes, and these are this member's (two-phase rule 1). The elements have `now` bytes at
-            // `position` (elements rule).
+            // SAFETY: the window has `end - start` bytes, and these are this member's (two-phase rule 1). The elements
+            // have `now` bytes at `position` (elements rule).
             unsafe {
                 let place = self.buffer.base.add(at).as_ptr();
                 match (direction, run) {

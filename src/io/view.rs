@@ -1,7 +1,8 @@
 //! Views: where the bytes that a rank sees lie in the file (MPI 5.0 §14.3).
 //!
-//! A view is a stream of data bytes: those of its filetype, tiled from a displacement on. The stream's byte at any position is found by one
-//! division and one step for each level of the filetype; nothing is expanded, so a filetype of any number of blocks costs no memory.
+//! A view is a stream of data bytes: those of its filetype, tiled from a displacement on. The stream's byte at any
+//! position is found by one division and one step for each level of the filetype; nothing is expanded, so a filetype of
+//! any number of blocks costs no memory.
 
 use super::representation::Representation;
 use crate::abi;
@@ -48,7 +49,8 @@ impl View {
     /// Checks the parts of a view of `file`. `writes`: whether the file may be written.
     ///
     /// # Errors
-    /// [`Error::File`] for a negative displacement, and for types that cannot be those of a view; those of a program's representation.
+    /// [`Error::File`] for a negative displacement, and for types that cannot be those of a view;
+    /// those of a program's representation.
     pub fn new(
         file: Arc<str>,
         disp: i64,
@@ -214,7 +216,8 @@ impl View {
         self.disp + self.layout.true_lb() as u64 + at
     }
 
-    /// The runs, as offset and bytes, of `bytes` bytes from position `at` on, for which [`check`](Self::check) has been asked.
+    /// The runs, as offset and bytes, of `bytes` bytes from position `at` on,
+    /// for which [`check`](Self::check) has been asked.
     #[inline]
     #[must_use]
     pub fn runs(&self, at: u64, bytes: u64) -> Runs<'_> {
@@ -224,7 +227,8 @@ impl View {
         Runs { view: self, start: at, tile, within: (at % size) as usize, left: bytes, pending: None }
     }
 
-    /// The end of a file of `size` bytes: the offset of the first etype of the view that starts behind its last byte (MPI 5.0 §14.1.1).
+    /// The end of a file of `size` bytes: the offset of the first etype of the view that starts behind its last byte
+    /// (MPI 5.0 §14.1.1).
     ///
     /// # Errors
     /// [`Error::File`] if no etype does, or its offset is too large.
@@ -239,7 +243,8 @@ impl View {
             );
             self.refused(abi::MPI_ERR_ARG, what)
         };
-        // Etypes of a tile start in ascending order; tiles may interleave. So the first tile whose last etype starts behind the end has it.
+        // Etypes of a tile start in ascending order; tiles may interleave.
+        // So the first tile whose last etype starts behind the end has it.
         let (extent, each) = (self.layout.extent() as u64, data / self.unit);
         let start = |etype: u64| self.layout.displacement((etype * self.unit) as usize) as u64;
         let tile = match beyond.checked_sub(start(each - 1)) {

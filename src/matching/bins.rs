@@ -1,14 +1,14 @@
 //! A hash table from words to lists, in buckets of a cache line. A removal makes no later search longer.
 //!
-//! A bin exists exactly while its list holds an entry or a tombstone (matching rules 3 and 5), so an empty list marks a free
-//! place, and the table's size follows the largest number of entries that were ever queued at once.
+//! A bin exists exactly while its list holds an entry or a tombstone (matching rules 3 and 5), so an empty list marks a
+//! free place, and the table's size follows the largest number of entries that were ever queued at once.
 //!
-//! The four keys of a bucket are compared without a branch. A bin whose home bucket is full lies in the next bucket that is not.
-//! Every bucket counts the bins that had to go past it: a search ends where that count is zero.
+//! The four keys of a bucket are compared without a branch. A bin whose home bucket is full lies in the next bucket
+//! that is not. Every bucket counts the bins that had to go past it: a search ends where that count is zero.
 //!
-//! A bin that becomes empty leaves its key in its place, and is revived if the same key comes back before another takes the
-//! place. Such a key never hides a bin in use: a bin lies in a later bucket only if every place of the earlier ones was taken
-//! when it was opened.
+//! A bin that becomes empty leaves its key in its place, and is revived if the same key comes back before another takes
+//! the place. Such a key never hides a bin in use: a bin lies in a later bucket only if every place of the earlier ones
+//! was taken when it was opened.
 
 use super::pattern::KeyWord;
 use super::slab::{EntryLink, EntryList, EntrySlab, NIL};
@@ -113,8 +113,8 @@ impl<W: KeyWord> Bins<W> {
         }
     }
 
-    /// Returns the place that the last search found, if this key's bin is there. To compare the key is not enough: an empty place
-    /// keeps the key that it had.
+    /// Returns the place that the last search found, if this key's bin is there. To compare the key is not enough: an
+    /// empty place keeps the key that it had.
     #[inline]
     fn last_of(&self, key: W) -> Option<BinPlace> {
         let bucket = self.buckets.get(self.last.bucket)?;
@@ -133,7 +133,8 @@ impl<W: KeyWord> Bins<W> {
         self.find(key).map_or(EntryList::EMPTY, |at| self.buckets[at.bucket].lists[at.way])
     }
 
-    /// Opens a bin for a key that has none, in the place that the key left or in a new one. The caller fills it at once.
+    /// Opens a bin for a key that has none, in the place that the key left or in a new one.
+    /// The caller fills it at once.
     #[inline]
     fn open(&mut self, key: W, left: Option<BinPlace>) -> BinPlace {
         let full = (self.used + 1) * 2 > self.buckets.len() * WAYS;

@@ -151,8 +151,8 @@ impl<K: MatchKey> Classes<K> {
         }
     }
 
-    /// Removes the tombstone that the last entry of a slot left in this class, if there is one, unless the `next` entry of the slot
-    /// belongs in the same bin.
+    /// Removes the tombstone that the last entry of a slot left in this class, if there is one, unless the `next` entry
+    /// of the slot belongs in the same bin.
     pub fn clear_tombstone<I: Copy, T, const L: usize>(
         &mut self,
         slab: &mut EntrySlab<I, T, L>,

@@ -1,7 +1,8 @@
-//! The short form of a queue: keys side by side in a few cache lines, in order of insertion, with a bit for each that lives.
+//! The short form of a queue: keys side by side in a few cache lines, in order of insertion,
+//! with a bit for each that lives.
 //!
-//! New keys go to the end. A key that is taken leaves a hole, a cleared bit, which costs nothing to skip. When the end is
-//! reached, the live keys move together if at most half of the lanes are live; otherwise the queue becomes deep.
+//! New keys go to the end. A key that is taken leaves a hole, a cleared bit, which costs nothing to skip. When the end
+//! is reached, the live keys move together if at most half of the lanes are live; otherwise the queue becomes deep.
 
 use crate::limits::{SHORT_QUEUE, SHORT_QUEUE_AGAIN};
 

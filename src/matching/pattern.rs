@@ -1,7 +1,8 @@
 //! The match itself, as arithmetic: a key is a word, and a pattern is a word and a mask of the bits that must agree.
 //!
 //! Everything above this file works on [`KeyWord`]s. [`Envelope`] and [`Pattern`] are MPI's instance (source and
-//! 31-bit tag); another interface, say 64-bit tags with an ignore mask, is another pair of [`MatchKey`] and [`MatchPattern`].
+//! 31-bit tag); another interface, say 64-bit tags with an ignore mask,
+//! is another pair of [`MatchKey`] and [`MatchPattern`].
 
 use core::fmt::Debug;
 use core::ops::{BitAnd, BitOr, BitXor};
@@ -44,8 +45,8 @@ pub trait MatchKey: Copy + Debug {
     type Word: KeyWord;
     /// The sender.
     type Source: Copy;
-    /// The bits that each class of pattern compares: one source and one tag (all bits), any source, any tag, both any. The last has
-    /// one bit at most.
+    /// The bits that each class of pattern compares: one source and one tag (all bits), any source, any tag, both any.
+    /// The last has one bit at most.
     const CARES: [Self::Word; 4];
     /// Whether the first three of [`CARES`](Self::CARES) are only what a queue begins with: a class that is not in use
     /// then becomes that of a pattern which has none.

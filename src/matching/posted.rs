@@ -25,7 +25,8 @@ pub struct PostedQueue<T, P: MatchPattern = Pattern> {
     met: u64,
     slab: EntrySlab<Wants<P>, T, 2>,
     classes: Classes<P::Key>,
-    /// Patterns of no class, walked in order. MPI has none; of other interfaces, those of more masks than there are classes.
+    /// Patterns of no class, walked in order. MPI has none;
+    /// of other interfaces, those of more masks than there are classes.
     unclassified: EntryList,
     order: EntryList,
     next_seq: u64,
@@ -112,8 +113,8 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         self.take_lane(lane?)
     }
 
-    /// The same as [`take`](Self::take) where nobody asks for [`last_attempts`](Self::last_attempts): fastest if the oldest receive
-    /// of all takes the message.
+    /// The same as [`take`](Self::take) where nobody asks for [`last_attempts`](Self::last_attempts): fastest if the
+    /// oldest receive of all takes the message.
     #[inline(always)]
     pub fn take_uncounted(&mut self, envelope: &P::Key) -> Option<T> {
         let word = envelope.word();
@@ -153,8 +154,8 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         self.lanes.clear();
     }
 
-    /// Removes the receive that was posted with this pattern and payload. Returns false if it is not there. In the deep form this
-    /// walks the receives of the same pattern.
+    /// Removes the receive that was posted with this pattern and payload. Returns false if it is not there. In the deep
+    /// form this walks the receives of the same pattern.
     pub fn remove(&mut self, pattern: &P, value: T) -> bool {
         if self.deep {
             let index = self.find_in_bin((pattern.value(), pattern.care()), value);

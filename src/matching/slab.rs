@@ -1,7 +1,7 @@
 //! The entries of a queue: slots with 32-bit indices, a free list, and a generation in each.
 //!
-//! The slot that was freed last is taken first, so a queue that goes up and down by one stays in one cache line. Both forms of a
-//! queue refer to entries by index; users refer to them by [`Ticket`], which becomes void with its entry.
+//! The slot that was freed last is taken first, so a queue that goes up and down by one stays in one cache line. Both
+//! forms of a queue refer to entries by index; users refer to them by [`Ticket`], which becomes void with its entry.
 
 use core::ops::{Index, IndexMut};
 
@@ -82,13 +82,14 @@ impl EntryList {
 /// The `seq` of a free slot that may have tombstones; no entry's.
 pub(super) const MAY_HAVE_TOMBSTONES: u64 = u64::MAX;
 
-/// An entry. Its first cache line has all that operations on its neighbours touch. A payload of a few words fits in the same line,
-/// a larger one begins there.
+/// An entry. Its first cache line has all that operations on its neighbours touch. A payload of a few words fits in the
+/// same line, a larger one begins there.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct EntrySlot<I, T, const L: usize> {
     pub item: I,
-    /// Age across the lists of the deep form; lower is older. [`MAY_HAVE_TOMBSTONES`] in a free slot that may have tombstones.
+    /// Age across the lists of the deep form; lower is older.
+    /// [`MAY_HAVE_TOMBSTONES`] in a free slot that may have tombstones.
     pub seq: u64,
     /// Meaningless in the short form.
     pub links: [EntryLink; L],
@@ -166,7 +167,8 @@ impl<I: Copy, T, const L: usize> EntrySlab<I, T, L> {
         node.free(&mut self.free, index);
     }
 
-    /// Links the entry's neighbours in one list with each other and returns them; the caller then closes the list's ends.
+    /// Links the entry's neighbours in one list with each other and returns them;
+    /// the caller then closes the list's ends.
     #[inline]
     pub fn bridge(&mut self, link: usize, index: u32) -> EntryLink {
         let gap = self[index].links[link];

@@ -195,7 +195,8 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         Some(self.remove_at(index)?.1)
     }
 
-    /// Removes the youngest message from `source` for which `wanted` holds. Walks the messages of that source, for rare uses.
+    /// Removes the youngest message from `source` for which `wanted` holds.
+    /// Walks the messages of that source, for rare uses.
     pub fn remove_youngest(
         &mut self,
         source: <KeyOf<P> as MatchKey>::Source,
@@ -380,7 +381,8 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         }
     }
 
-    /// Removes the tombstones of a free slot before a message takes it (matching rule 5), except those whose bins it belongs in.
+    /// Removes the tombstones of a free slot before a message takes it (matching rule 5),
+    /// except those whose bins it belongs in.
     #[inline(never)]
     fn clear_tombstones(&mut self, slot: u32, next: WordOf<P>) {
         let word = self.slab[slot].item.word();

@@ -27,7 +27,8 @@ impl<'a> SendBuf<'a> {
         Ok(Self { addr, count, datatype, handle, bytes: datatype.bytes_of(count)?, copy: None })
     }
 
-    /// Returns the same, sent from a packed copy, whose memory is then what must be valid. Events say what the user's buffer is.
+    /// Returns the same, sent from a packed copy, whose memory is then what must be valid.
+    /// Events say what the user's buffer is.
     ///
     /// # Panics
     /// If the copy is shorter.

@@ -127,9 +127,9 @@ impl Engine {
         unsafe { self.receive_fast(comm.p2p(), comm, addr, room, source, tag) }
     }
 
-    /// A blocking receive of plain bytes, from a rank or from any, on a match context that nobody observes, without a request. The
-    /// message is unexpected already, or it is the next one in its sender's ring, for which this waits a moment. `None`, with nothing
-    /// done, in all other cases, and where something else wants progress.
+    /// A blocking receive of plain bytes, from a rank or from any, on a match context that nobody observes, without a
+    /// request. The message is unexpected already, or it is the next one in its sender's ring, for which this waits a
+    /// moment. `None`, with nothing done, in all other cases, and where something else wants progress.
     ///
     /// # Safety
     ///
@@ -202,8 +202,8 @@ impl Engine {
         .status()
     }
 
-    /// As [`Self::irecv`], of plain bytes on a match context that nobody observes: its request's id. `None`, with nothing done, if it
-    /// is not to be had so.
+    /// As [`Self::irecv`], of plain bytes on a match context that nobody observes: its request's id. `None`, with
+    /// nothing done, if it is not to be had so.
     ///
     /// # Safety
     ///

@@ -1,6 +1,7 @@
 //! MPI_Send and its modes, blocking and not.
 //!
-//! Each verb has a slow path, and a fast path for plain bytes that says no where anything is unusual and has then done nothing.
+//! Each verb has a slow path, and a fast path for plain bytes that says no where anything is unusual and has then done
+//! nothing.
 
 use super::args::SendBuf;
 use crate::comm::Comm;
@@ -66,7 +67,8 @@ impl Engine {
         Ok(request)
     }
 
-    /// Starts a send of plain bytes to a rank of the peers, which somebody may observe. `mode` is not [`Mode::Buffered`].
+    /// Starts a send of plain bytes to a rank of the peers, which somebody may observe.
+    /// `mode` is not [`Mode::Buffered`].
     ///
     /// # Errors
     ///
@@ -141,8 +143,9 @@ impl Engine {
         Ok(request)
     }
 
-    /// A blocking send of plain bytes that nobody observes, without a request. False, with nothing done, if it is not to be had so:
-    /// the message is not small, or has no room in the ring. The caller has seen that nobody observes the match context.
+    /// A blocking send of plain bytes that nobody observes, without a request. False, with nothing done, if it is not
+    /// to be had so: the message is not small, or has no room in the ring.
+    /// The caller has seen that nobody observes the match context.
     ///
     /// # Safety
     ///

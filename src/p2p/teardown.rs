@@ -33,7 +33,8 @@ impl Engine {
     ///
     /// Those of `meet`, and as [`Engine::wait`].
     pub fn leave_after(&self, meet: impl FnOnce() -> Result<()>) -> Result<()> {
-        // Sends that nobody waits for any more must still arrive (MPI 5.0 §11.2.2); only then is what they left in line sent.
+        // Sends that nobody waits for any more must still arrive (MPI 5.0 §11.2.2);
+        // only then is what they left in line sent.
         self.progress().wait_until(
             || Some(leaving()),
             || !self.freed_sends_under_way() && self.backlog.lock(self.shared).is_empty(),
@@ -97,8 +98,8 @@ impl Engine {
         (0..LOOKS).try_for_each(|_| self.progress().poll_once())
     }
 
-    /// Whether a send whose request was freed, or that left an attached buffer, is not over. (Of a receive that was freed
-    /// nobody can tell whether it ever will be.)
+    /// Whether a send whose request was freed, or that left an attached buffer, is not over. (Of a receive that was
+    /// freed nobody can tell whether it ever will be.)
     fn freed_sends_under_way(&self) -> bool {
         self.slab.alive_ones().any(|request| {
             let state = request.state();

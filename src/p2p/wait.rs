@@ -14,8 +14,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// What the operation failed with; [`Error::RankFailed`] or [`Error::Corrupt`] when waiting has become pointless: the
-    /// request is then left as it is.
+    /// What the operation failed with; [`Error::RankFailed`] or [`Error::Corrupt`] when waiting has become pointless:
+    /// the request is then left as it is.
     pub fn wait(&self, request: Ref) -> Result<MessageStatus> {
         self.wait_complete(request)?;
         match self.take_outcome(request) {
@@ -195,8 +195,8 @@ impl Engine {
         (status, error.map(|error| *error))
     }
 
-    /// Takes the outcome of a request that is complete, did not fail and does not persist, on a match context that nobody observes:
-    /// `look` sees its status, and the request is gone. False, with nothing done, in all other cases.
+    /// Takes the outcome of a request that is complete, did not fail and does not persist, on a match context that
+    /// nobody observes: `look` sees its status, and the request is gone. False, with nothing done, in all other cases.
     #[inline(always)]
     pub fn try_take(&self, request: Ref, look: impl FnOnce(&MessageStatus)) -> bool {
         self.try_take_in::<Unobserved>(request, look)

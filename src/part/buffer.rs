@@ -21,14 +21,16 @@ pub struct Partitions {
 
 // SAFETY: the address is the user's buffer; who accesses it when, the partition rules say.
 unsafe impl Send for Partitions {}
-// SAFETY: a shared reference gives the address alone; no two threads access the same bytes there at once (partition rule 2).
+// SAFETY: a shared reference gives the address alone;
+// no two threads access the same bytes there at once (partition rule 2).
 unsafe impl Sync for Partitions {}
 
 impl Partitions {
     /// Describes `number` partitions of `count` elements each, from `addr` on. `handle` is the datatype's.
     ///
     /// # Errors
-    /// [`Error::Partitions`] for a number below 1; [`Error::CountTooLarge`] for more than the address space holds; [`Error::NoMem`].
+    /// [`Error::Partitions`] for a number below 1; [`Error::CountTooLarge`] for more than the address space holds;
+    /// [`Error::NoMem`].
     pub fn new(addr: *mut u8, number: i32, count: usize, datatype: &Datatype, handle: usize) -> Result<Self> {
         let user = (addr, count, handle);
         let number =
@@ -53,7 +55,8 @@ impl Partitions {
     /// Copies bytes `[from, from + len)` of the data to `to`.
     ///
     /// # Safety
-    /// The buffer is valid and nobody writes these bytes of it; they are some of its data; `to` is valid for writes of `len` bytes.
+    /// The buffer is valid and nobody writes these bytes of it; they are some of its data;
+    /// `to` is valid for writes of `len` bytes.
     pub(super) unsafe fn pack(&self, from: usize, to: *mut u8, len: usize) {
         match &self.datatype {
             // SAFETY: these bytes are in the buffer, and `to` has room for `len`, as the caller promises.
@@ -72,7 +75,8 @@ impl Partitions {
     /// Copies `len` bytes at `from` to bytes `[at, at + len)` of the data.
     ///
     /// # Safety
-    /// The buffer is valid and nobody accesses these bytes of it; they are some of its data; `from` is valid for reads of `len` bytes.
+    /// The buffer is valid and nobody accesses these bytes of it; they are some of its data;
+    /// `from` is valid for reads of `len` bytes.
     pub(super) unsafe fn unpack(&self, at: usize, from: *const u8, len: usize) {
         match &self.datatype {
             // SAFETY: these bytes are in the buffer, and `from` has `len`, as the caller promises.

@@ -15,7 +15,8 @@ pub(super) const HELLO: usize = 3 * 8 + PEER_ADDRESS;
 /// The tag of that message on the collective context: none of the collectives'.
 const APART_TAG: i32 = 1 << 22;
 
-/// Context and tag of that message for requests with a user's `tag`. No user's message has a negative tag; but one of those is MPI_ANY_TAG.
+/// Context and tag of that message for requests with a user's `tag`. No user's message has a negative tag;
+/// but one of those is MPI_ANY_TAG.
 pub(super) fn handshake(comm: &Comm, tag: i32) -> (&MatchContext, i32) {
     if !tag == MPI_ANY_TAG { (comm.collective(), APART_TAG) } else { (comm.p2p(), !tag) }
 }
@@ -29,8 +30,8 @@ pub(super) enum Landing {
     Staged(*mut u8),
 }
 
-/// A view of the shared memory: the words, a count for each of the receiver's partitions, and room for the data if that does not go to the
-/// receiver's buffer.
+/// A view of the shared memory: the words, a count for each of the receiver's partitions, and room for the data if that
+/// does not go to the receiver's buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Channel {
     words: NonNull<u8>,
@@ -42,7 +43,8 @@ pub(super) struct Channel {
     run: (u64, u64),
 }
 
-// SAFETY: it points to memory that is mapped in the whole process until both requests have left (partition rule 3); the words are atomics.
+// SAFETY: it points to memory that is mapped in the whole process until both requests have left (partition rule 3);
+// the words are atomics.
 unsafe impl Send for Channel {}
 // SAFETY: the words are atomics; partition rule 1 says which side accesses the data when.
 unsafe impl Sync for Channel {}
@@ -123,7 +125,8 @@ impl Channel {
     }
 
     pub fn words(&self) -> &ChannelWords {
-        // SAFETY: the memory begins with them, aligned, zeroed before anybody used it, which is a value of theirs; all accesses are atomic.
+        // SAFETY: the memory begins with them, aligned, zeroed before anybody used it, which is a value of theirs;
+        // all accesses are atomic.
         unsafe { self.words.cast::<ChannelWords>().as_ref() }
     }
 
@@ -158,7 +161,8 @@ impl Channel {
         self.leave(heap);
     }
 
-    /// Leaves; the last of the two frees the memory (partition rule 3), which is of the shared heap of the receiver's job.
+    /// Leaves; the last of the two frees the memory (partition rule 3),
+    /// which is of the shared heap of the receiver's job.
     pub fn leave(&self, heap: Option<Heap<'_>>) {
         if self.words().leave()
             && let Some(heap) = heap

@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use core::ops::Deref;
 use std::alloc::{Layout, alloc_zeroed};
 
-/// A mark for each partition. Memory that comes with zeros in it is not touched: a mark that nobody sets costs an address.
+/// A mark for each partition. Memory that comes with zeros in it is not touched:
+/// a mark that nobody sets costs an address.
 #[derive(Debug, Default)]
 pub(super) struct Marks(Box<[Mark]>);
 
@@ -25,7 +26,8 @@ impl Marks {
         if first.is_null() {
             return Err(none());
         }
-        // SAFETY: the global allocator has just given memory of the layout of such a slice, and a mark of zero is one of no round.
+        // SAFETY: the global allocator has just given memory of the layout of such a slice,
+        // and a mark of zero is one of no round.
         Ok(Self(unsafe { Box::from_raw(core::ptr::slice_from_raw_parts_mut(first, number)) }))
     }
 }

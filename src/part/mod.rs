@@ -1,8 +1,8 @@
 //! Partitioned messages (MPI 5.0 §4.2): a persistent message whose parts are sent as they become ready.
 //!
-//! The two requests find each other once: the receive tells the send, by a small message, where its buffer and the words that the two share
-//! are ([`words`]). From then on a partition that is ready is copied there by the thread that says so, and counted: no handshake, no
-//! lock. The receiver asks the counts.
+//! The two requests find each other once: the receive tells the send, by a small message, where its buffer and the
+//! words that the two share are ([`words`]). From then on a partition that is ready is copied there by the thread that
+//! says so, and counted: no handshake, no lock. The receiver asks the counts.
 //!
 //! | file | what it defines |
 //! |---|---|

@@ -199,8 +199,9 @@ impl PartitionedReceive {
         };
         // Else another thread copies it just now.
         if mark.step(round) {
-            // SAFETY: all bytes of the partition have been counted, so the sender writes them no more in this round (partition rule 1); the
-            // user's buffer is the request's until it is complete, and nobody else has taken this partition.
+            // SAFETY: all bytes of the partition have been counted, so the sender writes them no more in this round
+            // (partition rule 1); the user's buffer is the request's until it is complete,
+            // and nobody else has taken this partition.
             unsafe { self.buffer.unpack(from, staged.wrapping_add(from), len) };
             let taken = mark.take(round);
             debug_assert!(taken, "nobody else takes the second step");
@@ -228,7 +229,8 @@ impl PartitionedReceive {
         whole && self.end(engine, round, Some((*world, channel)))
     }
 
-    /// Ends `round`, all of which has been received from `peer`, unless another thread does. Returns whether the round is over.
+    /// Ends `round`, all of which has been received from `peer`, unless another thread does.
+    /// Returns whether the round is over.
     fn end(&self, engine: &Engine, round: u64, peer: Option<(u32, &Channel)>) -> bool {
         if self.over.step(round) {
             let bytes = peer.map_or(0, |(_, channel)| self.received(channel));
@@ -330,7 +332,8 @@ impl Announcement {
     /// That of the send.
     fn end(&self, engine: &Engine) -> Result<()> {
         let (_, error) = engine.take_outcome(self.request);
-        // SAFETY: leaked from a box in `announce`; the send, which alone knew of it, is over, and its outcome is taken once.
+        // SAFETY: leaked from a box in `announce`; the send, which alone knew of it, is over,
+        // and its outcome is taken once.
         drop(unsafe { Box::from_raw(self.hello.as_ptr()) });
         error.map_or(Ok(()), Err)
     }

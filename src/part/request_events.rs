@@ -38,7 +38,8 @@ impl RequestEvents {
         Awaited::Message { kind, peer, tag: self.tag, context: self.comm.context }
     }
 
-    /// Whether anybody listens to anything on the communicator. Where nobody listens to anything, that is one load and one branch.
+    /// Whether anybody listens to anything on the communicator.
+    /// Where nobody listens to anything, that is one load and one branch.
     #[inline(always)]
     fn is_observed(&self) -> bool {
         !fast_path_is_open() && self.comm.p2p().observed()

@@ -161,10 +161,12 @@ impl PartitionedSend {
         Ok(mark)
     }
 
-    /// Partition `partition` is ready (MPI_Pready): it is sent at once if the receiver is ready for it, else as soon as that is.
+    /// Partition `partition` is ready (MPI_Pready): it is sent at once if the receiver is ready for it,
+    /// else as soon as that is.
     ///
     /// # Errors
-    /// [`Error::Request`] if the request is not active; [`Error::Arg`] for a partition that there is not, or that was ready already.
+    /// [`Error::Request`] if the request is not active; [`Error::Arg`] for a partition that there is not,
+    /// or that was ready already.
     pub fn ready(self: &Arc<Self>, engine: &Engine, partition: usize) -> Result<()> {
         let mark = self.active_mark(partition)?;
         let round = self.round();
@@ -186,7 +188,8 @@ impl PartitionedSend {
     /// Leaves what is ready to whoever runs progress.
     #[cold]
     fn put_off(self: &Arc<Self>, engine: &Engine, round: u64) {
-        // SeqCst: "partition put off" edge, pairs with the fence in `advance`: either the receiver's word is seen here, or the mark there.
+        // SeqCst: "partition put off" edge, pairs with the fence in `advance`: either the receiver's word is seen here,
+        // or the mark there.
         fence(Ordering::SeqCst);
         if self.listed.fetch_max(round, Ordering::Relaxed) < round {
             engine.progress().start_background_again(self.clone());
@@ -248,8 +251,8 @@ impl PartitionedSend {
         if len > 0 {
             let (Landing::Buffer(to) | Landing::Staged(to)) = channel.landing;
             let copy = || {
-                // SAFETY: the user's buffer holds the partition, and stays as it is until the request is complete; the receiver has room
-                // for `len` bytes there and has cleared the round (partition rule 1).
+                // SAFETY: the user's buffer holds the partition, and stays as it is until the request is complete; the
+                // receiver has room for `len` bytes there and has cleared the round (partition rule 1).
                 unsafe { self.buffer.pack(from, to.wrapping_add(from), len) };
             };
             // A receiver that has withdrawn its buffers, or this one, gets nothing.

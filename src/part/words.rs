@@ -1,4 +1,5 @@
-//! The words that the two requests of a partitioned message share, and the marks that the sender keeps. Rounds count from 1.
+//! The words that the two requests of a partitioned message share, and the marks that the sender keeps.
+//! Rounds count from 1.
 
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -31,7 +32,8 @@ struct SenderWords {
 impl ChannelWords {
     /// The receiver lets the sender write `round`.
     pub fn clear(&self, round: u64) {
-        // Release: "partition clear" edge, pairs with Acquire in `is_clear`: what the receiver has read before is not overwritten.
+        // Release: "partition clear" edge, pairs with Acquire in `is_clear`: what the receiver has read before is not
+        // overwritten.
         self.receiver.cleared.store(round, Ordering::Release);
     }
 
@@ -129,7 +131,8 @@ impl Mark {
         self.0.load(Ordering::Relaxed) == 2 * round
     }
 
-    /// Takes the second step of `round`, if the first one has been taken. Returns whether the caller did (partition rule 2).
+    /// Takes the second step of `round`, if the first one has been taken.
+    /// Returns whether the caller did (partition rule 2).
     #[must_use]
     pub fn take(&self, round: u64) -> bool {
         // AcqRel: "partition mark" edge, pairs with Release in `step`; and with Acquire in `is_over`: what was unpacked

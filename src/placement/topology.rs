@@ -80,8 +80,8 @@ pub struct MachineTopology {
 }
 
 impl MachineTopology {
-    /// The topology that hwloc sees, cut to the affinity mask; from `/sys` or the mask alone where hwloc sees nothing or is not built in.
-    /// Takes milliseconds, on large nodes more.
+    /// The topology that hwloc sees, cut to the affinity mask; from `/sys` or the mask alone where hwloc sees nothing
+    /// or is not built in. Takes milliseconds, on large nodes more.
     #[must_use]
     pub fn load() -> Self {
         let mask = mask();
@@ -191,8 +191,8 @@ fn mask() -> Vec<u32> {
 }
 
 /// What hwloc sees of the CPUs in `mask`. Only the sound part of the binding is used: objects by type, operating-system
-/// indexes of CPUs, and sets that are read, never written or kept, while the topology lives. NUMA nodes have no depth that
-/// the binding can name, so a CPU's node is read from the CPU's own node set.
+/// indexes of CPUs, and sets that are read, never written or kept, while the topology lives. NUMA nodes have no depth
+/// that the binding can name, so a CPU's node is read from the CPU's own node set.
 #[cfg(feature = "hwloc")]
 fn from_hwloc(mask: &[u32]) -> Option<MachineTopology> {
     let topology = hwloc2::Topology::new()?;

@@ -1,5 +1,5 @@
-//! A receive is taken out of its queue; a send is, too, if it still waits at its sender, or its receiver is asked whether the message is
-//! still unmatched.
+//! A receive is taken out of its queue; a send is, too, if it still waits at its sender, or its receiver is asked
+//! whether the message is still unmatched.
 
 use super::deliver::pattern;
 use super::eager::{cancel_id, header_of};
@@ -73,8 +73,8 @@ impl Cancellation<'_> {
         }
         let header = header_of(Kind::Cancel, context, body, id);
         if self.ask_receiver(world, header)? {
-            // Nobody will answer an announced send any more, so what carries it is still there; a small one was gone when
-            // its data was in the ring.
+            // Nobody will answer an announced send any more, so what carries it is still there; a small one was gone
+            // when its data was in the ring.
             let carrier = if announced { self.engine.slab.get(id as usize) } else { None };
             // SAFETY: request rule 2: nobody will answer it any more, so it is ours.
             if carrier.is_some_and(|carrier| unsafe { carrier.body() }.stage.is(Stage::AwaitsCts)) {
@@ -168,7 +168,8 @@ impl Cancellation<'_> {
         }
     }
 
-    /// Takes a message of this rank to itself out of the unexpected queue, if it is there; gives the request that carries it, if one does.
+    /// Takes a message of this rank to itself out of the unexpected queue, if it is there;
+    /// gives the request that carries it, if one does.
     fn take_local(self, context: &MatchContext, request: Ref) -> Option<Option<Ref>> {
         let mut queues = context.queues.lock(self.engine.shared);
         let id = request.id();
@@ -225,9 +226,9 @@ impl Cancellation<'_> {
     }
 }
 
-/// Takes a message out of the unexpected queue: the youngest that process `world` has sent so under that id. An older one may
-/// have had the id before, of a persistent send or of a request that was over when its data was in the ring; it is received
-/// first, so that no other than the youngest can be the one that is wanted back.
+/// Takes a message out of the unexpected queue: the youngest that process `world` has sent so under that id. An older
+/// one may have had the id before, of a persistent send or of a request that was over when its data was in the ring; it
+/// is received first, so that no other than the youngest can be the one that is wanted back.
 fn take_back(
     queues: &mut Queues,
     source: u32,

@@ -27,8 +27,8 @@ use core::ptr::NonNull;
 pub(crate) struct Tally {
     /// The context id of the last message.
     pub context_id: u32,
-    /// Its match context, which stays while no request is let go of. Not kept where several threads may be inside, any of which may take
-    /// a context away.
+    /// Its match context, which stays while no request is let go of. Not kept where several threads may be inside, any
+    /// of which may take a context away.
     pub context: Option<NonNull<MatchContext>>,
     /// Receives on that context that have met their message.
     matched: i64,
@@ -61,8 +61,8 @@ pub(crate) struct Delivery<'e> {
 }
 
 impl Delivery<'_> {
-    /// Looks for the receive of a message. If there is none, the message is unexpected from now on; else the receive is out of its
-    /// queue, has the message's envelope, and comes back with the content.
+    /// Looks for the receive of a message. If there is none, the message is unexpected from now on; else the receive is
+    /// out of its queue, has the message's envelope, and comes back with the content.
     #[inline(always)]
     pub(crate) fn match_posted<L: Locking, O: Observation, C: Content>(
         self,
@@ -89,8 +89,8 @@ impl Delivery<'_> {
         }
     }
 
-    /// Takes the oldest posted receive that a message of `bytes` bytes fits out of the queue and gives it the message's envelope.
-    /// `id` is the message's in events.
+    /// Takes the oldest posted receive that a message of `bytes` bytes fits out of the queue and gives it the message's
+    /// envelope. `id` is the message's in events.
     #[inline(always)]
     pub(crate) fn take_posted<L: Locking, O: Observation>(
         self,
@@ -216,8 +216,8 @@ impl Delivery<'_> {
         self.engine.requests().finish_receive(request, bytes);
     }
 
-    /// A message that has come as a whole, on the slow path: to its receive or among the unexpected ones. Whether there was a
-    /// receive.
+    /// A message that has come as a whole, on the slow path: to its receive or among the unexpected ones. Whether there
+    /// was a receive.
     pub(crate) fn arrive<C: OwnedContent>(self, context: &MatchContext, message: Arrival<C>) -> bool {
         let envelope = message.envelope;
         let mut tally = Tally::on(context);
@@ -242,8 +242,8 @@ impl Delivery<'_> {
         if let Some(context) = tally.context.take()
             && matched > 0
         {
-            // SAFETY: there since the last message, for no request has been let go of. Where there are other threads none is
-            // counted here.
+            // SAFETY: there since the last message, for no request has been let go of. Where there are other threads
+            // none is counted here.
             self.count_posted(unsafe { context.as_ref() }, -matched, false);
         }
     }
@@ -257,8 +257,8 @@ impl Delivery<'_> {
         }
     }
 
-    /// Looks for an unexpected message for a receive, and copies the message from where it lies if it is here as a whole and fits
-    /// `buffer`. Observed, a message that is found is the receive's (`request`) whether it fits or not.
+    /// Looks for an unexpected message for a receive, and copies the message from where it lies if it is here as a
+    /// whole and fits `buffer`. Observed, a message that is found is the receive's (`request`) whether it fits or not.
     ///
     /// # Safety
     ///
@@ -297,7 +297,8 @@ impl Delivery<'_> {
         if let Some(request) = observer {
             request_event(context, request, Event::ReqXferBegin);
         }
-        // SAFETY: the address is valid for the room that the message fits; the engine's memory is none of a user's buffer.
+        // SAFETY: the address is valid for the room that the message fits;
+        // the engine's memory is none of a user's buffer.
         unsafe { copy_out(data, addr) };
         if let Some(request) = observer {
             request_event(context, request, Event::ReqXferEnd);
@@ -351,7 +352,8 @@ impl Delivery<'_> {
     }
 
     fn accept_whole<C: OwnedContent>(self, request: Ref, content: C) {
-        // SAFETY: request rule 2: matched, so it belongs to the thread that has the message; active, so its context stays.
+        // SAFETY: request rule 2: matched, so it belongs to the thread that has the message;
+        // active, so its context stays.
         let body = unsafe { request.body() };
         // SAFETY: the request is active.
         let context = unsafe { body.active_context() };
@@ -380,16 +382,16 @@ impl Delivery<'_> {
         self.engine.telemetry().count_received(protocol, 1, bytes as u64, shared);
     }
 
-    /// Notes that `change` receives were posted (or taken, if negative). The caller has the context's queues; `shared` is
-    /// [`Engine::is_shared`].
+    /// Notes that `change` receives were posted (or taken, if negative). The caller has the context's queues; `shared`
+    /// is [`Engine::is_shared`].
     #[inline(always)]
     pub(crate) fn count_posted(self, context: &MatchContext, change: i64, shared: bool) {
         context.posted.step(change);
         self.engine.telemetry().change_posted(change, shared);
     }
 
-    /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory. The caller has the
-    /// context's queues; `shared` is [`Engine::is_shared`].
+    /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory. The caller
+    /// has the context's queues; `shared` is [`Engine::is_shared`].
     #[inline(always)]
     pub(crate) fn count_unexpected(self, context: &MatchContext, change: i64, bytes: usize, shared: bool) {
         let telemetry = self.engine.telemetry();

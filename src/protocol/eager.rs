@@ -1,8 +1,8 @@
 //! Eager: a small message is one record with its payload, sent before a receive is known.
 //!
-//! A send of plain bytes that nobody observes needs no request: [`Eager::send_now`]. Any other one has a request, whose payload
-//! [`Eager::send`] packs. On the receiver, small messages that wait in one ring are taken as a run ([`Eager::take_run`]): what
-//! they have in common is done once for all of them.
+//! A send of plain bytes that nobody observes needs no request: [`Eager::send_now`]. Any other one has a request, whose
+//! payload [`Eager::send`] packs. On the receiver, small messages that wait in one ring are taken as a run
+//! ([`Eager::take_run`]): what they have in common is done once for all of them.
 
 use super::content::{Arrival, protocol_of};
 use super::deliver::Tally;
@@ -43,8 +43,8 @@ pub(super) fn header_of(kind: Kind, context: &MatchContext, body: &Body, id: u32
     Header { kind: kind as u8, context: context.id(), tag: body.tag.get(), source: body.source.get(), id }
 }
 
-/// The id that a small message carries, by which its sender may ask to have it back: what carries a buffered send's data
-/// is gone by then, and its sender has another request.
+/// The id that a small message carries, by which its sender may ask to have it back: what carries a buffered send's
+/// data is gone by then, and its sender has another request.
 #[inline(always)]
 pub(crate) fn cancel_id(id: u32, body: &Body) -> u32 {
     if body.counterpart.get() == 0 { id } else { body.counterpart.get() }
@@ -57,9 +57,10 @@ pub(crate) struct Eager<'e> {
 }
 
 impl Eager<'_> {
-    /// Sends plain bytes that nobody observes, at once: into the receiver's ring or, where several threads may be inside, to this rank
-    /// itself. False, with nothing done, if there is no ring yet (as to this rank itself), no room, or others wait before us. `id`:
-    /// the send's request, or 0; `MORE`: it may be one of many. The message is small ([`Engine::is_eager`]).
+    /// Sends plain bytes that nobody observes, at once: into the receiver's ring or, where several threads may be
+    /// inside, to this rank itself. False, with nothing done, if there is no ring yet (as to this rank itself), no
+    /// room, or others wait before us. `id`: the send's request, or 0; `MORE`: it may be one of many.
+    /// The message is small ([`Engine::is_eager`]).
     ///
     /// # Safety
     ///
@@ -162,8 +163,8 @@ impl Eager<'_> {
         Ok(())
     }
 
-    /// Takes records of `from` (a rank of the job) as long as each is a small message on a match context that is there and not
-    /// observed, and `most` at most. How many those were. `SHARED` is [`Engine::is_shared`].
+    /// Takes records of `from` (a rank of the job) as long as each is a small message on a match context that is there
+    /// and not observed, and `most` at most. How many those were. `SHARED` is [`Engine::is_shared`].
     #[inline(always)]
     pub(crate) fn take_run<const SHARED: bool>(
         self,
@@ -179,7 +180,8 @@ impl Eager<'_> {
         taken
     }
 
-    /// The same for one eager message, which may have its payload anywhere. False, with nothing done, if it must go the slow path.
+    /// The same for one eager message, which may have its payload anywhere.
+    /// False, with nothing done, if it must go the slow path.
     #[inline]
     pub(crate) fn take_one_eager<const SHARED: bool>(self, from: u32, header: &Header, data: &[u8]) -> bool {
         let mut tally = Tally::default();
@@ -225,8 +227,8 @@ impl Eager<'_> {
     }
 }
 
-/// Pushes a synchronous send that somebody observes: the answer may come, and complete it, as soon as it is committed, so
-/// its transfer ends before that.
+/// Pushes a synchronous send that somebody observes: the answer may come, and complete it, as soon as it is committed,
+/// so its transfer ends before that.
 #[cold]
 #[inline(never)]
 fn push_observed(tx: &mut TxQueue, header: &Header, context: &MatchContext, request: Ref) -> bool {

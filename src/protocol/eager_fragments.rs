@@ -1,10 +1,11 @@
-//! Eager fragments: messages of medium size are sent in several records before a receive is known, so that both ranks copy at once and
-//! nobody waits for an answer.
+//! Eager fragments: messages of medium size are sent in several records before a receive is known, so that both ranks
+//! copy at once and nobody waits for an answer.
 //!
-//! The first record says how much comes; the fragments are the very next records of the ring. The sender sends them only if there is
-//! room for all of them, so for the sender the message is what an eager one is: over when it is pushed. On the receiver the fragments go
-//! to the buffer of the receive that the first record has met. If there is none, or somebody observes the match context, they are put
-//! together, and the message arrives when its last fragment does, as an eager one.
+//! The first record says how much comes; the fragments are the very next records of the ring. The sender sends them
+//! only if there is room for all of them, so for the sender the message is what an eager one is: over when it is
+//! pushed. On the receiver the fragments go to the buffer of the receive that the first record has met. If there is
+//! none, or somebody observes the match context, they are put together,
+//! and the message arrives when its last fragment does, as an eager one.
 
 use super::content::Arrival;
 use super::deliver::Tally;
@@ -71,7 +72,8 @@ impl EagerFragments<'_> {
         if sent { Ok(()) } else { self.engine.rendezvous().send_rts(request) }
     }
 
-    /// Pushes the first record and all fragments; false, and nothing done, if there is no room or others wait before us.
+    /// Pushes the first record and all fragments; false, and nothing done,
+    /// if there is no room or others wait before us.
     fn push_fragments(self, tx: &mut TxQueue, request: Ref, body: &Body) -> bool {
         let most = FRAGMENT.min(tx.producer.max_payload() / 2).max(INLINE);
         if !tx.deferred.is_empty() || !tx.producer.room_for_fragments(body.bytes.get(), most) {

@@ -1,4 +1,5 @@
-//! Operations that cannot end well any more, because a rank has died or a communicator has been revoked, end with an error.
+//! Operations that cannot end well any more, because a rank has died or a communicator has been revoked,
+//! end with an error.
 //!
 //! | what | ends |
 //! |---|---|
@@ -29,7 +30,8 @@ pub(crate) struct Failing<'e> {
 }
 
 impl Failing<'_> {
-    /// The error that an operation ends with, if it cannot end well: one that is about to start, or has not met its message.
+    /// The error that an operation ends with, if it cannot end well:
+    /// one that is about to start, or has not met its message.
     #[inline]
     pub(super) fn of(self, context: &MatchContext, body: &Body) -> Option<Error> {
         if context.trouble() == 0 { None } else { self.error_of(context, body) }
@@ -133,7 +135,8 @@ impl Failing<'_> {
                 let waiting = core::mem::take(&mut tx.deferred);
                 for one in waiting {
                     let error = match &one {
-                        // SAFETY: request rule 2: deferred, so it belongs to the thread that has the queue to its receiver; active.
+                        // SAFETY: request rule 2: deferred, so it belongs to the thread that has the queue to its
+                        // receiver; active.
                         Deferred::Send(send) => unsafe {
                             let body = send.body();
                             self.of(body.active_context(), body)
@@ -171,7 +174,8 @@ impl Failing<'_> {
     /// Ends what awaits a record of a peer.
     fn end_under_way(self) {
         for request in self.engine.slab.alive_ones() {
-            // SAFETY: request rule 2: an active request at one of these stages awaits a record, so it belongs to progress, which we run.
+            // SAFETY: request rule 2: an active request at one of these stages awaits a record,
+            // so it belongs to progress, which we run.
             let body = unsafe { request.body() };
             let stage = body.stage.get();
             let sends = body.operation.get() == RequestOperation::Send;

@@ -24,7 +24,8 @@ pub(super) struct OwnSend {
 
 impl OwnSend {
     fn body(&self) -> &Body {
-        // SAFETY: request rule 2: the send is active and in no other hands: just activated, or taken out of the unexpected queue.
+        // SAFETY: request rule 2: the send is active and in no other hands:
+        // just activated, or taken out of the unexpected queue.
         unsafe { self.send.body() }
     }
 
@@ -152,8 +153,8 @@ impl Loopback<'_> {
         }
     }
 
-    /// Sends plain bytes that nobody observes to this rank itself, where several threads may be inside: they meet their receive, or
-    /// are kept, and the sender is done. `id`: the sender's request, or 0.
+    /// Sends plain bytes that nobody observes to this rank itself, where several threads may be inside: they meet their
+    /// receive, or are kept, and the sender is done. `id`: the sender's request, or 0.
     ///
     /// # Safety
     ///

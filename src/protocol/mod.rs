@@ -15,8 +15,9 @@
 //! | `failures` | what cannot end well any more, because a rank has died, ends with an error |
 //! | `cancel` | a sender wants an eager or announced message back |
 //!
-//! The engine hands over records and what waits for room, by [`crate::engine::Protocols`]; the verbs (`p2p`) hand over requests
-//! ([`Engine::start_send`], [`Engine::start_recv`]). Nothing here knows of a communicator beyond a match context.
+//! The engine hands over records and what waits for room, by [`crate::engine::Protocols`]; the verbs (`p2p`) hand over
+//! requests ([`Engine::start_send`], [`Engine::start_recv`]).
+//! Nothing here knows of a communicator beyond a match context.
 
 mod cancel;
 mod content;
@@ -62,7 +63,8 @@ pub(crate) struct ProtocolState {
     assemblies: Box<[ConditionalLock<Option<Box<Assembly>>>]>,
     /// Sends whose receiver was asked to throw them away, and its answer.
     cancelling: Mutex<HashMap<u32, Option<bool>>>,
-    /// Sends whose receiver was asked to throw them away because their communicator is in trouble; nobody waits for the answer.
+    /// Sends whose receiver was asked to throw them away because their communicator is in trouble;
+    /// nobody waits for the answer.
     recalled: Mutex<HashSet<u32>>,
 }
 

@@ -1,10 +1,10 @@
-//! A receive polls the ring for its message before it is posted: if the next record is that message, it goes from the ring to the
-//! receive's buffer, and neither queue sees it.
+//! A receive polls the ring for its message before it is posted: if the next record is that message, it goes from the
+//! ring to the receive's buffer, and neither queue sees it.
 //!
-//! This is done where one thread at a time is inside, nobody observes the match context, and nothing that has come before is left for
-//! the receive. Every receive polls once, so the first poll is compiled for each of its callers and for both kinds of source, and
-//! calls no function; later polls are functions of their own. Those take their arguments one by one, which keeps them in registers: a
-//! [`Wanted`] would go to the stack.
+//! This is done where one thread at a time is inside, nobody observes the match context, and nothing that has come
+//! before is left for the receive. Every receive polls once, so the first poll is compiled for each of its callers and
+//! for both kinds of source, and calls no function; later polls are functions of their own. Those take their arguments
+//! one by one, which keeps them in registers: a [`Wanted`] would go to the stack.
 
 use super::content::protocol_of;
 use super::deliver::status_of;
@@ -83,9 +83,9 @@ pub(crate) struct PolledReceive<'e> {
 }
 
 impl PolledReceive<'_> {
-    /// Gives a receive its message if it is the next one in the ring of `world`, or, if it is from `ANY`, in the first ring that has one:
-    /// one look. The caller has seen that no receive is posted that could want it, that none is unexpected, and that nothing wants
-    /// progress.
+    /// Gives a receive its message if it is the next one in the ring of `world`, or, if it is from `ANY`, in the first
+    /// ring that has one: one look. The caller has seen that no receive is posted that could want it, that none is
+    /// unexpected, and that nothing wants progress.
     ///
     /// # Safety
     ///
@@ -214,9 +214,9 @@ impl PolledReceive<'_> {
         }
     }
 
-    /// A wait for a receive of plain bytes that is alone in its queue, on a match context that nobody observes, where one thread at a time
-    /// is inside: its message goes from the ring to its buffer and past the queue, if it comes soon. False, with nothing done, in all
-    /// other cases, and where something else wants progress.
+    /// A wait for a receive of plain bytes that is alone in its queue, on a match context that nobody observes, where
+    /// one thread at a time is inside: its message goes from the ring to its buffer and past the queue, if it comes
+    /// soon. False, with nothing done, in all other cases, and where something else wants progress.
     #[inline(never)]
     pub(crate) fn await_alone(self, request: Ref) -> bool {
         // SAFETY: request rule 2: active, so it belongs to who runs progress: the one thread, which is here.

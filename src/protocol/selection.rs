@@ -23,7 +23,8 @@ pub(super) enum Protocol {
     Rendezvous,
 }
 
-/// Bytes from which a message of many to or from one rank takes less time if all are copied at once, though the copies disturb each other.
+/// Bytes from which a message of many to or from one rank takes less time if all are copied at once,
+/// though the copies disturb each other.
 const AT_ONCE_FROM: usize = 64 << 10;
 
 /// The protocol of a send whose body is filled.

@@ -19,7 +19,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::BsendSpace`] for a buffered send without room, [`crate::Error::Segment`] when the ring's memory cannot be had.
+    /// [`crate::Error::BsendSpace`] for a buffered send without room,
+    /// [`crate::Error::Segment`] when the ring's memory cannot be had.
     pub(crate) fn start_send(&self, request: Ref, mode: Mode) -> Result<()> {
         // SAFETY: request rule 2: not yet active.
         let body = unsafe { request.body() };

@@ -1,5 +1,5 @@
-//! Requests: the state of an operation under way, an atomic word with named transitions, and the slab in which requests live with
-//! their bodies. What a body is, the engine says.
+//! Requests: the state of an operation under way, an atomic word with named transitions, and the slab in which requests
+//! live with their bodies. What a body is, the engine says.
 //!
 //! # Rules
 //!
@@ -8,8 +8,8 @@
 //! - **Request rule 2 (who has the body).** The body belongs to the thread that took the slot until it activates the
 //!   request; then to the engine: whoever holds the context's queues while the request is in one, and whoever runs
 //!   progress afterwards; from completion on (edge 3) to the thread that saw it complete.
-//! - **Request rule 3 (edge 3).** [`RequestState::complete`] is the engine's last access to the body. A thread that sees it through
-//!   [`RequestState::is_complete`] sees the status and the user's buffer filled.
+//! - **Request rule 3 (edge 3).** [`RequestState::complete`] is the engine's last access to the body. A thread that
+//!   sees it through [`RequestState::is_complete`] sees the status and the user's buffer filled.
 //! - **Request rule 4 (let go once).** `complete` and `detach` race for a request that its user has freed; exactly
 //!   one of them gets to release the slot.
 //! - **Request rule 5 (stale ids).** Peers and users name a request by its id, whose generation changes when the slot

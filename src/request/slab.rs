@@ -72,8 +72,8 @@ impl<B> core::fmt::Debug for Ref<B> {
     }
 }
 
-// SAFETY: slots live as long as the engine that uses the reference, and request rule 2 says which thread uses a body when; bodies may
-// change threads.
+// SAFETY: slots live as long as the engine that uses the reference, and request rule 2 says which thread uses a body
+// when; bodies may change threads.
 unsafe impl<B: Send> Send for Ref<B> {}
 // SAFETY: a shared reference gives what a copy gives, and copies may be sent.
 unsafe impl<B: Send> Sync for Ref<B> {}
@@ -125,8 +125,8 @@ impl<B> Ref<B> {
     {
         // SAFETY: the slot is valid, for chunks are freed only with the slab.
         let slot = unsafe { self.0.as_ref() };
-        // A body is written through its reference, too: the thread that has it has it alone, and a checker can see that.
-        // SAFETY: as valid as the slot; nobody takes a reference that excludes others.
+        // A body is written through its reference, too: the thread that has it has it alone, and a checker can see
+        // that. SAFETY: as valid as the slot; nobody takes a reference that excludes others.
         slot.body.with_mut(|body| unsafe { &*body })
     }
 }
@@ -263,7 +263,8 @@ impl<B: Default> Slab<B> {
             })
             .collect();
         let len = slots.len();
-        // From here on the slots are reached by this pointer alone, so that no reference to all of them ends its right to one.
+        // From here on the slots are reached by this pointer alone,
+        // so that no reference to all of them ends its right to one.
         let chunk =
             NonNull::new(Box::into_raw(slots).cast::<RequestSlot<B>>()).expect("a box is nowhere at zero");
         // Release: "request slots" edge, pairs with Acquire in `slot_in` and `alive_ones`, publishes the slots.

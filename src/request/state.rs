@@ -25,7 +25,8 @@ pub enum Then {
     Release,
 }
 
-/// The state word. Inactive (0), ACTIVE or COMPLETE, each with or without DETACHED and AWAITED, and the place of the thread that awaits it.
+/// The state word. Inactive (0), ACTIVE or COMPLETE, each with or without DETACHED and AWAITED,
+/// and the place of the thread that awaits it.
 #[derive(Debug, Default)]
 pub struct RequestState(AtomicU32);
 
@@ -65,19 +66,20 @@ impl RequestState {
     /// Active → complete, where several threads may be inside; and at which place one of them is to be woken for it.
     #[inline(always)]
     pub fn complete_shared(&self) -> (Then, Option<usize>) {
-        // AcqRel: edge 3, pairs with Acquire in `is_complete` (status and buffer are final), and with `detach` and `await_end`.
+        // AcqRel: edge 3, pairs with Acquire in `is_complete` (status and buffer are final),
+        // and with `detach` and `await_end`.
         let before = self.0.swap(COMPLETE, Ordering::AcqRel);
         let then = if before & DETACHED == 0 { Then::Keep } else { Then::Release };
         (then, (before & AWAITED != 0).then_some(((before & PLACES) >> PLACE) as usize))
     }
 
-    /// The user's thread is about to sleep at `place` (below 256) until it is over. True if it is over already; else whoever completes it
-    /// learns that it has to wake the thread: both change the one word, so one of the two sees the other. A request has one thread that
-    /// waits for it (MPI 5.0 §11.6.2): of several, the last is woken at once.
+    /// The user's thread is about to sleep at `place` (below 256) until it is over. True if it is over already; else
+    /// whoever completes it learns that it has to wake the thread: both change the one word, so one of the two sees the
+    /// other. A request has one thread that waits for it (MPI 5.0 §11.6.2): of several, the last is woken at once.
     pub fn await_end(&self, place: usize) -> bool {
         let awaited = |word: u32| word & !PLACES | (place as u32) << PLACE & PLACES | AWAITED;
-        // AcqRel: edge 3, as in `is_complete`; and pairs with AcqRel in `complete_shared`: the thread that has to wake us does
-        // so after what we did before (waiters edge). Relaxed: the exchange looks again.
+        // AcqRel: edge 3, as in `is_complete`; and pairs with AcqRel in `complete_shared`: the thread that has to wake
+        // us does so after what we did before (waiters edge). Relaxed: the exchange looks again.
         let before = self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| Some(awaited(word)));
         before.is_ok_and(|word| word & ACTIVE == 0)
     }

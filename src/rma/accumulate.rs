@@ -1,9 +1,9 @@
 //! Accumulate, get-accumulate, fetch-and-op, compare-and-swap: atomic for each element (MPI 5.0 §12.7.1).
 //!
-//! One element in mapped memory is changed by an instruction of the processor's, as long as no operation of the job has needed a lock. From
-//! then on all of them take the lock of the block that an element begins in ([`BlockLocks`]), so that any two of them on one element
-//! exclude each other and many elements are reduced by one loop. In memory that is private to its process the block is read, reduced and
-//! written back.
+//! One element in mapped memory is changed by an instruction of the processor's, as long as no operation of the job has
+//! needed a lock. From then on all of them take the lock of the block that an element begins in ([`BlockLocks`]), so
+//! that any two of them on one element exclude each other and many elements are reduced by one loop. In memory that is
+//! private to its process the block is read, reduced and written back.
 
 use super::atomics::{Change, change, has_atomics, load_value, store_value};
 use super::block_locks::{BLOCK, BlockLocks};
@@ -74,7 +74,8 @@ impl<'a> Update<'a> {
     /// The update of elements of the target's type by elements of the origin's, which must have the same basic type.
     ///
     /// # Errors
-    /// [`Error::Type`] for elements of several types; [`Error::Op`] for an operation of the user's or one that does not take the type.
+    /// [`Error::Type`] for elements of several types; [`Error::Op`] for an operation of the user's or one that does not
+    /// take the type.
     pub fn new(op: &'a Op, origin: Option<&Datatype>, target: &'a Datatype) -> Result<Self> {
         check_operation(op)?;
         let element = element(target)?;
@@ -120,8 +121,8 @@ impl<'a> Update<'a> {
         self.scattered(remote, target, bytes, new, old)
     }
 
-    /// Updates the first `bytes` bytes of elements that lie anywhere: those that begin in one block under its lock together, for a lock
-    /// costs more than an element, and a system call for private memory more than a lock.
+    /// Updates the first `bytes` bytes of elements that lie anywhere: those that begin in one block under its lock
+    /// together, for a lock costs more than an element, and a system call for private memory more than a lock.
     fn scattered(
         self,
         remote: Remote<'_>,
@@ -471,7 +472,8 @@ fn moved(spot: Spot, by: isize) -> Spot {
     Spot { reach, key: spot.key.wrapping_add_signed(by as i64) }
 }
 
-/// Elements that begin in one block of a target's memory and lie one behind the other: the block, displacement and bytes.
+/// Elements that begin in one block of a target's memory and lie one behind the other:
+/// the block, displacement and bytes.
 #[derive(Clone, Copy)]
 struct Piece {
     block: u64,

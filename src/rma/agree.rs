@@ -22,7 +22,8 @@ impl Window {
         Ok(all.chunks_exact(WORD).all(|other| *other == word.to_ne_bytes()))
     }
 
-    /// Takes a shared lock of the caller's own memory that belongs to no epoch: whoever locks it exclusively waits until it is let go.
+    /// Takes a shared lock of the caller's own memory that belongs to no epoch:
+    /// whoever locks it exclusively waits until it is let go.
     ///
     /// # Errors
     /// Those of waiting.
@@ -43,7 +44,8 @@ impl Window {
         self.epochs.check_fence()
     }
 
-    /// Gives the memory of a freed window back, and returns its context, which is still open. Nobody uses the window any more.
+    /// Gives the memory of a freed window back, and returns its context, which is still open.
+    /// Nobody uses the window any more.
     #[must_use]
     pub fn give_back(self, engine: &Engine) -> u32 {
         let context = self.context();

@@ -1,10 +1,10 @@
 //! Whether an accumulate of one value is an instruction of the processor's, or takes a lock as one of many values does.
 //!
-//! The two do not exclude each other, so a job has one mode at a time. It begins with instructions, and goes over to locks when the first
-//! operation needs one, for good.
+//! The two do not exclude each other, so a job has one mode at a time. It begins with instructions, and goes over to
+//! locks when the first operation needs one, for good.
 //!
-//! - **Atomic mode rule 1.** A rank performs an instruction on a window's memory only between [`AtomicMode::enter`] and the drop of what
-//!   that returns, and from one thread at a time.
+//! - **Atomic mode rule 1.** A rank performs an instruction on a window's memory only between [`AtomicMode::enter`] and
+//!   the drop of what that returns, and from one thread at a time.
 //! - **Atomic mode rule 2.** A rank takes a lock only after it has seen the mode closed: it has announced so, and seen
 //!   every rank's mark clear.
 
@@ -26,7 +26,8 @@ impl AtomicMode {
     /// Lets the rank of `mark` perform one instruction; `None` where locks are to be taken.
     #[inline(always)]
     pub fn enter<'a>(&self, mark: &'a Mark, fences: AsymmetricFence) -> Option<Entered<'a>> {
-        // Relaxed: only the barrier orders it, against that of `announce`: either this rank sees the mode, or the closing one this mark.
+        // Relaxed: only the barrier orders it, against that of `announce`: either this rank sees the mode,
+        // or the closing one this mark.
         mark.0.store(1, Ordering::Relaxed);
         fences.light_barrier();
         let entered = Entered(mark);
@@ -42,7 +43,8 @@ impl AtomicMode {
         self.0.load(Ordering::Acquire) == CLOSED
     }
 
-    /// Announces that locks are to be taken. The caller then waits until all marks are clear, and calls [`close`](Self::close).
+    /// Announces that locks are to be taken. The caller then waits until all marks are clear,
+    /// and calls [`close`](Self::close).
     pub fn announce(&self, fences: AsymmetricFence) {
         // Relaxed, both: the barrier orders it.
         let _ = self.0.compare_exchange(OPEN, CLOSING, Ordering::Relaxed, Ordering::Relaxed);

@@ -24,7 +24,8 @@ pub enum Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    /// What an accumulate of `new` by a predefined operation, which takes `basic` or is for one-sided communication only, does.
+    /// What an accumulate of `new` by a predefined operation,
+    /// which takes `basic` or is for one-sided communication only, does.
     pub fn of(op: &'a Op, basic: Basic, new: Value) -> Self {
         let plain = [MPI_SUM, MPI_REPLACE, MPI_NO_OP].into_iter().find(|plain| op.is(*plain));
         plain.and_then(|plain| Self::plain(plain, basic, new)).unwrap_or(Self::Reduce(op, basic, new))
@@ -173,7 +174,8 @@ pub(super) unsafe fn change(addr: *mut u8, size: usize, change: Change<'_>) -> V
     }
 }
 
-/// Changes a value, and returns what it was. One after the other, accumulates on a value order what their origins did before and do then.
+/// Changes a value, and returns what it was. One after the other,
+/// accumulates on a value order what their origins did before and do then.
 #[inline(always)]
 pub fn change_cell(cell: &impl ValueCell, change: Change<'_>) -> Value {
     // Acquire, AcqRel, here and below: "value" edge, pair with AcqRel in the same function at another rank.

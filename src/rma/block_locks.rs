@@ -1,4 +1,5 @@
-//! How accumulates exclude each other: one value by an instruction of the processor's, many under the locks of the blocks that they lie in.
+//! How accumulates exclude each other: one value by an instruction of the processor's,
+//! many under the locks of the blocks that they lie in.
 //!
 //! One table for the whole job, in the shared heap, so that operations through different windows over the same memory
 //! exclude each other, also those of processes of another job, which have places in this one. A lock is held for as
@@ -149,7 +150,8 @@ impl BlockLocks {
         }
     }
 
-    /// Takes a lock that another one holds, and counts the wait. That of one that has died in the middle of it is nobody's any more.
+    /// Takes a lock that another one holds, and counts the wait.
+    /// That of one that has died in the middle of it is nobody's any more.
     #[cold]
     fn wait_for<'a>(&self, engine: &Engine, lock: &'a SharedLock) -> Result<SharedLockGuard<'a>> {
         let (began, mut looks) = (now(), 0);

@@ -1,8 +1,9 @@
 //! What the members of a window share beside its memory: the words of locks and epochs, in the job's shared heap.
 //!
-//! - **Window rule 1.** The member of rank 0 allocates the words, zeroed, before any member uses them, and frees them when no member will.
-//! - **Window rule 2.** A member sleeps only after it has set its mark and looked once more; who changes a word then looks at the marks
-//!   ([`SleepMark`]).
+//! - **Window rule 1.** The member of rank 0 allocates the words, zeroed, before any member uses them,
+//!   and frees them when no member will.
+//! - **Window rule 2.** A member sleeps only after it has set its mark and looked once more; who changes a word then
+//!   looks at the marks ([`SleepMark`]).
 
 use super::epoch::Hold;
 use super::lock::LockWords;
@@ -12,7 +13,8 @@ use crate::sync::{
 };
 use core::ptr::NonNull;
 
-/// How often something has happened to a member: its origins have completed, or a target has exposed its memory to it. It wraps around.
+/// How often something has happened to a member: its origins have completed,
+/// or a target has exposed its memory to it. It wraps around.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct EpochCount(AtomicU32);
@@ -20,7 +22,8 @@ pub struct EpochCount(AtomicU32);
 impl EpochCount {
     /// It has happened once more.
     pub fn add(&self) {
-        // Release: "window post, completion" edge, pairs with Acquire in `since`: what the caller stored before is seen.
+        // Release: "window post, completion" edge, pairs with Acquire in `since`: what the caller stored before is
+        // seen.
         self.0.fetch_add(1, Ordering::Release);
     }
 
@@ -44,15 +47,18 @@ impl StoreFlag {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Makes the stores visible before what the caller loads from now on. Loads are in order by themselves, or by the fence.
+    /// Makes the stores visible before what the caller loads from now on.
+    /// Loads are in order by themselves, or by the fence.
     #[inline(always)]
     pub fn complete(&self) {
         if self.0.load(Ordering::Relaxed) {
-            // AcqRel: "window stores" edge, pairs with Release in `set`: stores of another thread come before the fence as well.
+            // AcqRel: "window stores" edge, pairs with Release in `set`: stores of another thread come before the fence
+            // as well.
             self.0.swap(false, Ordering::AcqRel);
             fence_after_exchange();
         } else {
-            // Acquire: another thread that has found it set has made the stores visible before; gets stay before what follows.
+            // Acquire: another thread that has found it set has made the stores visible before;
+            // gets stay before what follows.
             fence(Ordering::Acquire);
         }
     }
@@ -110,7 +116,8 @@ pub struct Control {
     members: usize,
     /// Counts in a row of posts.
     row: usize,
-    /// Counts of posts, a row for each origin, and behind them a byte for each hold of a lock, a row for each locked rank.
+    /// Counts of posts, a row for each origin, and behind them a byte for each hold of a lock,
+    /// a row for each locked rank.
     posts: NonNull<EpochCount>,
     holds: NonNull<AtomicU8>,
 }
@@ -120,7 +127,8 @@ unsafe impl Send for Control {}
 // SAFETY: what it points to are atomics in memory that is mapped in the whole process (window rule 1).
 unsafe impl Sync for Control {}
 
-/// Bytes of which a row of posts takes a multiple: an origin that waits for its posts reads no line that is written for another.
+/// Bytes of which a row of posts takes a multiple: an origin that waits for its posts reads no line that is written for
+/// another.
 const ROW: usize = 2 * LINE;
 
 /// How many counts a row of posts has in a window of so many members.
@@ -142,8 +150,8 @@ impl Control {
     /// The words at `base`.
     ///
     /// # Safety
-    /// At `base`, on a line, lie [`Control::bytes`] bytes for so many members, zeroed before first use, that stay mapped and are used for
-    /// nothing else as long as a copy of this is used (window rule 1).
+    /// At `base`, on a line, lie [`Control::bytes`] bytes for so many members, zeroed before first use, that stay
+    /// mapped and are used for nothing else as long as a copy of this is used (window rule 1).
     #[must_use]
     pub unsafe fn over(base: NonNull<u8>, members: usize) -> Self {
         let marks = members.div_ceil(64) * size_of::<AtomicU64>();
@@ -164,7 +172,8 @@ impl Control {
     #[must_use]
     pub fn member(&self, rank: u32) -> &MemberWords {
         assert!((rank as usize) < self.members);
-        // SAFETY: the words begin with one record for each member (`bytes`), aligned as `base` is; zeros are one; all accesses are atomic.
+        // SAFETY: the words begin with one record for each member (`bytes`), aligned as `base` is; zeros are one;
+        // all accesses are atomic.
         unsafe { self.base.cast::<MemberWords>().add(rank as usize).as_ref() }
     }
 
@@ -204,11 +213,13 @@ impl Control {
         unsafe { self.posts.add(index).as_ref() }
     }
 
-    /// How each member holds the lock of `rank`, as a [`Hold`]: for people alone, so that a member that waits can say for whom.
+    /// How each member holds the lock of `rank`, as a [`Hold`]:
+    /// for people alone, so that a member that waits can say for whom.
     #[inline]
     fn holds(&self, rank: u32) -> &[AtomicU8] {
         assert!((rank as usize) < self.members);
-        // SAFETY: a byte for each pair of members lies at `holds`, a row for each rank; zeros are no holds; all accesses are atomic.
+        // SAFETY: a byte for each pair of members lies at `holds`, a row for each rank; zeros are no holds;
+        // all accesses are atomic.
         unsafe {
             core::slice::from_raw_parts(self.holds.add(rank as usize * self.members).as_ptr(), self.members)
         }

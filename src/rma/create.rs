@@ -76,7 +76,8 @@ impl Window {
     /// Makes a window of memory of all members of `parent`, each of which calls this.
     ///
     /// # Errors
-    /// [`Error::Comm`] for an intercommunicator; [`Error::NoMem`] at all members if one has no memory; those of the messages.
+    /// [`Error::Comm`] for an intercommunicator; [`Error::NoMem`] at all members if one has no memory;
+    /// those of the messages.
     pub fn create(engine: &Engine, parent: &Comm, memory: Memory, unit: u64, hints: &Info) -> Result<Self> {
         if parent.is_inter() {
             return Err(Error::Comm("windows are made on intracommunicators"));
@@ -173,15 +174,16 @@ impl Window {
         })
     }
 
-    /// The words of a window of so many `members`, which the member of rank 0 has allocated at `place` in the shared heap of its job.
+    /// The words of a window of so many `members`, which the member of rank 0 has allocated at `place` in the shared
+    /// heap of its job.
     fn control(engine: &Engine, home: &HomeJob, place: u64, members: usize) -> Result<Control> {
         let words = Heap::of(home.memory(engine))
             .zip(Control::bytes(members))
             .and_then(|(heap, bytes)| heap.at(place, bytes as u64));
         let words = words
             .ok_or_else(|| Error::Intern("the words of a window lie outside of the shared heap".into()))?;
-        // SAFETY: the member of rank 0 has allocated so many bytes for this window, and zeroed them before it said where; they are
-        // freed when all members have left (`Window::free`).
+        // SAFETY: the member of rank 0 has allocated so many bytes for this window, and zeroed them before it said
+        // where; they are freed when all members have left (`Window::free`).
         Ok(unsafe { Control::over(words, members) })
     }
 

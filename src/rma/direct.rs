@@ -1,6 +1,7 @@
 //! Operations on one run of bytes that is mapped here: a few instructions each.
 //!
-//! Nothing here finds out what is wrong: `None` and `false` mean that nothing has been done, and the complete operations are asked.
+//! Nothing here finds out what is wrong: `None` and `false` mean that nothing has been done,
+//! and the complete operations are asked.
 
 use super::atomics::{Change, Value, change, has_atomics, load_value, store_value};
 use super::memory::TargetMemory;
@@ -69,7 +70,8 @@ impl DirectTarget<'_> {
         if len > self.len {
             return false;
         }
-        // SAFETY: `from` has `len` bytes, as the caller promises; the target's lie in a window that is mapped here (`Window::direct`).
+        // SAFETY: `from` has `len` bytes, as the caller promises;
+        // the target's lie in a window that is mapped here (`Window::direct`).
         unsafe { copy(from, self.addr, len) };
         self.window.stores.set();
         true
@@ -86,7 +88,8 @@ impl DirectTarget<'_> {
         unsafe { copy(self.addr, to, self.len) };
     }
 
-    /// Changes its bytes, if they are a value that an instruction can change: at once, or under the lock of its block, if that is free.
+    /// Changes its bytes, if they are a value that an instruction can change:
+    /// at once, or under the lock of its block, if that is free.
     #[inline(always)]
     fn change(self, engine: &Engine, change: impl FnOnce(*mut u8) -> u64) -> Option<u64> {
         if !has_atomics(self.addr, self.len) {
@@ -147,11 +150,13 @@ impl DirectTarget<'_> {
     }
 
     /// # Safety
-    /// `old` is valid for writes of the value unless it is null, and the value has one of the sizes that have instructions.
+    /// `old` is valid for writes of the value unless it is null,
+    /// and the value has one of the sizes that have instructions.
     #[inline(always)]
     unsafe fn update_by(self, engine: &Engine, by: Change<'_>, old: *mut u8) -> bool {
         let size = self.len;
-        // SAFETY: the value lies in a window that is mapped here (`Window::direct`); `change` of the target has asked `has_atomics`.
+        // SAFETY: the value lies in a window that is mapped here (`Window::direct`);
+        // `change` of the target has asked `has_atomics`.
         let Some(was) = self.change(engine, |addr| unsafe { change(addr, size, by) }) else { return false };
         if !old.is_null() {
             // SAFETY: `old` has room for the value, as the caller promises, of a size that was looked at.
@@ -160,7 +165,8 @@ impl DirectTarget<'_> {
         true
     }
 
-    /// Replaces one value by `new` if it is `compare`, and puts what it was to `old`. `false` if locks have to be taken.
+    /// Replaces one value by `new` if it is `compare`, and puts what it was to `old`.
+    /// `false` if locks have to be taken.
     ///
     /// # Safety
     /// `new` and `compare` are valid for reads of the value, and `old` for writes.
@@ -179,7 +185,8 @@ impl DirectTarget<'_> {
         }
         // SAFETY: both have the bytes of a value, as the caller promises, of a size that was looked at.
         let exchange = unsafe { Change::Exchange(load_value(compare, size), load_value(new, size)) };
-        // SAFETY: the value lies in a window that is mapped here (`Window::direct`); `change` of the target has asked `has_atomics`.
+        // SAFETY: the value lies in a window that is mapped here (`Window::direct`);
+        // `change` of the target has asked `has_atomics`.
         let was = self.change(engine, |addr| unsafe { change(addr, size, exchange) });
         // SAFETY: `old` has room for the value, as the caller promises, of a size that was looked at.
         was.map(|was| unsafe { store_value(old, size, was) }).is_some()

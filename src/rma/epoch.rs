@@ -1,7 +1,7 @@
 //! Epochs: which calls on a window are legal now, as its own rank sees it (MPI 5.0 §12.5).
 //!
-//! Every call that opens or closes an epoch, and every operation, asks here first, so that a wrong call is an error at itself and not a
-//! hang somewhere else. Nothing here waits or touches shared memory.
+//! Every call that opens or closes an epoch, and every operation, asks here first, so that a wrong call is an error at
+//! itself and not a hang somewhere else. Nothing here waits or touches shared memory.
 
 use crate::error::{Error, Result};
 use crate::sync::{AtomicU8, ConditionalGuard, ConditionalLock, Ordering};
@@ -97,7 +97,8 @@ impl Epochs {
 
     #[inline(always)]
     fn access(&self) -> Access {
-        // Relaxed, here and below: it is this rank's own; threads that use one window at once order their calls (MPI 5.0 §12.7).
+        // Relaxed, here and below: it is this rank's own; threads that use one window at once order their calls
+        // (MPI 5.0 §12.7).
         Access::from(self.access.load(Ordering::Relaxed))
     }
 
@@ -153,7 +154,8 @@ impl Epochs {
         }
     }
 
-    /// Checks that a request-based operation, a flush or the like may be called for `rank`, or for all with `None`: a lock is held.
+    /// Checks that a request-based operation, a flush or the like may be called for `rank`,
+    /// or for all with `None`: a lock is held.
     ///
     /// # Errors
     /// [`Error::RmaSync`] outside of a passive-target epoch.

@@ -21,7 +21,8 @@ struct Hint {
     key: &'static str,
     kind: Kind,
     default: &'static str,
-    /// Whether it can be changed when the window is there. That of parts that need not be contiguous can, and moves none.
+    /// Whether it can be changed when the window is there.
+    /// That of parts that need not be contiguous can, and moves none.
     later: bool,
 }
 

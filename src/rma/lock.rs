@@ -1,10 +1,10 @@
 //! The lock of one rank's memory in a window: shared or exclusive, first come first served.
 //!
-//! A rank takes a ticket. A shared lock is granted when all exclusive ones before it have been released, an exclusive one when everything
-//! before it has. Nothing here waits: a rank that waits asks [`LockWords::is_granted`] again.
+//! A rank takes a ticket. A shared lock is granted when all exclusive ones before it have been released, an exclusive
+//! one when everything before it has. Nothing here waits: a rank that waits asks [`LockWords::is_granted`] again.
 //!
-//! - **Window lock rule 1.** `write` counts the locks released. `read` counts the tickets of which all exclusive locks before are released:
-//!   a granted shared lock passes it on, and an exclusive one when it is released.
+//! - **Window lock rule 1.** `write` counts the locks released. `read` counts the tickets of which all exclusive locks
+//!   before are released: a granted shared lock passes it on, and an exclusive one when it is released.
 //! - **Window lock rule 2.** Only the rank that holds the ticket that `read` or `write` has reached stores to that
 //!   word: stores need no read-modify-write, but for the `write` of shared locks, which are released in any order.
 
@@ -48,7 +48,8 @@ impl LockWords {
         // Acquire: "window lock" edge, pairs with Release in `release` and below.
         let turn = self.read.load(Ordering::Acquire) == ticket.number;
         if turn {
-            // Window lock rule 2. Release: "window lock" edge, pairs with Acquire above: the next shared lock sees what this one was shown.
+            // Window lock rule 2. Release: "window lock" edge, pairs with Acquire above:
+            // the next shared lock sees what this one was shown.
             self.read.store(ticket.number.wrapping_add(1), Ordering::Release);
         }
         turn
@@ -64,8 +65,8 @@ impl LockWords {
             self.read.store(after, Ordering::Release);
             self.write.store(after, Ordering::Release);
         } else {
-            // Release: "window lock" edge, pairs with Acquire in `is_granted`: a read-modify-write, so that a rank that is granted the lock
-            // exclusively sees what all shared locks before did.
+            // Release: "window lock" edge, pairs with Acquire in `is_granted`: a read-modify-write, so that a rank that
+            // is granted the lock exclusively sees what all shared locks before did.
             self.write.fetch_add(1, Ordering::Release);
         }
     }

@@ -53,7 +53,8 @@ pub struct Brought {
     pub salt: u64,
 }
 
-/// What tells addresses of this process apart from those of others of its job. Threads of one process share their addresses.
+/// What tells addresses of this process apart from those of others of its job.
+/// Threads of one process share their addresses.
 #[must_use]
 pub fn salt(engine: &Engine) -> u64 {
     if engine.job().are_threads() { 0 } else { (u64::from(engine.rank()) + 1) << 48 }
@@ -223,7 +224,8 @@ impl TargetMemory {
         Ok(self.spot(offset as i64))
     }
 
-    /// What displacement 0 at address `addr` of the rank's process is, for elements in `len` bytes from `first` on (a dynamic window).
+    /// What displacement 0 at address `addr` of the rank's process is,
+    /// for elements in `len` bytes from `first` on (a dynamic window).
     fn at_address(&self, engine: &Engine, addr: u64, first: u64, len: u64) -> Spot {
         let heap = Heap::of(self.home.memory(engine)).filter(|_| self.heap != 0);
         let place = first.wrapping_sub(self.heap);

@@ -1,7 +1,7 @@
 //! Memory that is private to another process: by system calls, or by messages where the kernel does not allow those.
 //!
-//! By messages, the target takes part: whenever it makes progress it serves requests to read and write its memory ([`Service`]), which is
-//! all that operations on private memory consist of. Where system calls do, it does not.
+//! By messages, the target takes part: whenever it makes progress it serves requests to read and write its memory
+//! ([`Service`]), which is all that operations on private memory consist of. Where system calls do, it does not.
 
 use crate::abi::MPI_ANY_SOURCE;
 use crate::comm::{Comm, lock};
@@ -73,7 +73,8 @@ impl Ask {
 }
 
 impl Remote<'_> {
-    /// Reads runs of bytes of the memory of job rank `world`, each a displacement from `addr` and a length, one behind the other into `to`.
+    /// Reads runs of bytes of the memory of job rank `world`, each a displacement from `addr` and a length,
+    /// one behind the other into `to`.
     ///
     /// # Errors
     /// [`Error::RmaAttach`] where the target has no memory; what the kernel or the messages say.
@@ -102,7 +103,8 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Writes bytes one behind the other into runs of the memory of job rank `world`, each a displacement from `addr` and a length.
+    /// Writes bytes one behind the other into runs of the memory of job rank `world`,
+    /// each a displacement from `addr` and a length.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -116,7 +118,8 @@ impl Remote<'_> {
         let runs = cut(addr, runs, from.len());
         if !self.by_messages {
             let pid = self.process(world)?;
-            // SAFETY: the runs have been cut to the length of `from`, which is borrowed; the target has put the memory into a window.
+            // SAFETY: the runs have been cut to the length of `from`, which is borrowed;
+            // the target has put the memory into a window.
             let written = unsafe { peer_memory::write_runs(pid, from.as_ptr(), runs) };
             return written.map_err(|error| self.refused(world, &error));
         }
@@ -295,7 +298,8 @@ impl Service {
             Some(Ask::Read { addr, len }) if self.serves(addr, len) => {
                 let yes = answer(true)?;
                 let from = core::ptr::with_exposed_provenance(addr as usize);
-                // SAFETY: the bytes lie in memory that this rank has put into the window, which stays until the window is freed.
+                // SAFETY: the bytes lie in memory that this rank has put into the window,
+                // which stays until the window is freed.
                 let data = unsafe {
                     engine.coll_isend(&self.comm, from, len as usize, origin, READ, Mode::Standard)
                 }?;

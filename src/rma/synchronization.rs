@@ -33,7 +33,8 @@ pub struct Assert {
 }
 
 impl Window {
-    /// Waits until `done`, and runs progress meanwhile. `mark` says that this rank sleeps, and `peer` for whom it waits now.
+    /// Waits until `done`, and runs progress meanwhile.
+    /// `mark` says that this rank sleeps, and `peer` for whom it waits now.
     fn wait(
         &self,
         engine: &Engine,
@@ -114,10 +115,12 @@ impl Window {
         self.wake(engine, origin);
     }
 
-    /// MPI_Win_start: waits until the members of `targets` have exposed their memory. Where one of them has died, there is no epoch.
+    /// MPI_Win_start: waits until the members of `targets` have exposed their memory.
+    /// Where one of them has died, there is no epoch.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] if an access epoch is open; [`Error::Group`] for a member that the window does not have; [`Error::RankFailed`].
+    /// [`Error::RmaSync`] if an access epoch is open; [`Error::Group`] for a member that the window does not have;
+    /// [`Error::RankFailed`].
     pub fn start(&self, engine: &Engine, targets: &Group) -> Result<()> {
         let ranks = self.ranks_of(targets)?;
         let mut targets = self.epochs.check_start()?;
@@ -217,7 +220,8 @@ impl Window {
         })
     }
 
-    /// Acquires a lock, and returns the member that had been granted it before; `id` is that of the call for its events, or 0.
+    /// Acquires a lock, and returns the member that had been granted it before;
+    /// `id` is that of the call for its events, or 0.
     #[inline(always)]
     pub(super) fn acquire(&self, engine: &Engine, rank: u32, hold: Hold, id: isize) -> Result<Option<u32>> {
         let exclusive = hold == Hold::Exclusive;
@@ -302,8 +306,8 @@ impl Window {
     /// MPI_Win_lock.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] if this rank is locked already, within an epoch of another kind, or where hints say that there are no locks;
-    /// [`Error::WinRank`]; [`Error::RankFailed`].
+    /// [`Error::RmaSync`] if this rank is locked already, within an epoch of another kind, or where hints say that
+    /// there are no locks; [`Error::WinRank`]; [`Error::RankFailed`].
     #[inline(always)]
     pub fn lock(&self, engine: &Engine, kind: LockKind, rank: i32, assert: Assert) -> Result<()> {
         let rank = self.member(rank)?;
@@ -400,8 +404,8 @@ impl Window {
         if calls.is_multiple_of(CALLS_PER_POLL) { engine.progress().poll_for_program(false) } else { Ok(()) }
     }
 
-    /// MPI_Win_flush and its kind, for one member or all: what this member did there is there. Every operation is complete when it returns,
-    /// so that only the processor's store buffer is left.
+    /// MPI_Win_flush and its kind, for one member or all: what this member did there is there. Every operation is
+    /// complete when it returns, so that only the processor's store buffer is left.
     ///
     /// # Errors
     /// [`Error::RmaSync`] where no lock is held; [`Error::WinRank`].

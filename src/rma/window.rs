@@ -385,7 +385,8 @@ impl Window {
     /// MPI_Accumulate.
     ///
     /// # Errors
-    /// As for [`put`](Self::put); [`Error::Op`] and [`Error::Type`] for an operation or types that accumulates do not take.
+    /// As for [`put`](Self::put); [`Error::Op`] and [`Error::Type`] for an operation or types that accumulates do not
+    /// take.
     pub fn accumulate(
         &self,
         engine: &Engine,

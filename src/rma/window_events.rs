@@ -15,7 +15,8 @@ use core::cell::Cell;
 const ALL: i32 = -1;
 
 impl Window {
-    /// Emits that the window has been made, now that it has a handle; how it lies in memory; and its name, if it has one.
+    /// Emits that the window has been made, now that it has a handle; how it lies in memory;
+    /// and its name, if it has one.
     pub fn emit_created(&self) {
         self.emit_life(Event::WinCreated);
         if self.comm.events.registry().gate.is_open(Event::WinPlaced) {
@@ -74,7 +75,8 @@ impl Window {
     }
 }
 
-/// The handles that a program gave for an operation, which the engine does not know: 0 for those that it can find itself.
+/// The handles that a program gave for an operation, which the engine does not know:
+/// 0 for those that it can find itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GivenHandles {
     /// The MPI_Datatype of the origin's elements.
@@ -118,7 +120,8 @@ impl OneSided<'_> {
         of(count, datatype).min(of(self.target.count, self.target.datatype))
     }
 
-    /// The contiguous regions of the target's memory: displacement, bytes, and how many bytes lie before it in the packed stream.
+    /// The contiguous regions of the target's memory: displacement, bytes,
+    /// and how many bytes lie before it in the packed stream.
     fn regions(&self) -> impl Iterator<Item = (isize, usize, usize)> {
         let (mut at, mut left) = (0, self.bytes());
         self.target.datatype.runs(self.target.count).map_while(move |(disp, len)| {
@@ -146,7 +149,8 @@ impl Window {
         &self.comm.events
     }
 
-    /// Whether anybody listens to an event of this window. Where nobody listens to anything, that is one load and one branch.
+    /// Whether anybody listens to an event of this window.
+    /// Where nobody listens to anything, that is one load and one branch.
     #[inline(always)]
     #[must_use]
     pub fn is_observed(&self) -> bool {
@@ -234,8 +238,8 @@ impl Window {
         self.emit(event, id, &spec, payload);
     }
 
-    /// Performs a call that synchronises the window, and emits where it begins and ends, whether or not it fails, if anybody listens.
-    /// `perform` is given the call's id; 0 if nobody does.
+    /// Performs a call that synchronises the window, and emits where it begins and ends, whether or not it fails, if
+    /// anybody listens. `perform` is given the call's id; 0 if nobody does.
     #[inline(always)]
     pub(super) fn synchronize<R>(
         &self,
@@ -247,7 +251,8 @@ impl Window {
         if self.is_observed() { self.synchronize_observed(call, target, lock, perform) } else { perform(0) }
     }
 
-    /// As [`synchronize`](Self::synchronize), where somebody listens: for calls that keep what they do without listeners in line.
+    /// As [`synchronize`](Self::synchronize), where somebody listens:
+    /// for calls that keep what they do without listeners in line.
     #[cold]
     #[inline(never)]
     pub(super) fn synchronize_observed<R>(

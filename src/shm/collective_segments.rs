@@ -9,16 +9,16 @@
 //! - **Segment rule 1.** The member that allocates a segment sets its count from zero to the number of members; each
 //!   member that releases it lowers the count by one. The last member gives the memory back, or counts it among that of
 //!   free segments, before it makes the count zero.
-//! - **Segment rule 2.** A member touches a segment, and the record of its memory, only between learning its number and releasing it.
-//!   The member that allocates it clears the control part before it tells the number.
+//! - **Segment rule 2.** A member touches a segment, and the record of its memory, only between learning its number and
+//!   releasing it. The member that allocates it clears the control part before it tells the number.
 
 use crate::Result;
 use crate::limits::{IDLE_MEMORY, PAGE, TEAM_PARTS};
 use crate::shm::{Leaving, Memory};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// What memory a collective segment has, in the job's header. A rank may have written any value there: a wrong one is counted wrongly, or
-/// lets the job touch memory that was not reserved.
+/// What memory a collective segment has, in the job's header. A rank may have written any value there: a wrong one is
+/// counted wrongly, or lets the job touch memory that was not reserved.
 #[derive(Debug)]
 pub(super) struct SegmentMemory(AtomicU32);
 
@@ -68,8 +68,8 @@ pub struct CollectiveSegments<'a> {
 }
 
 impl<'a> CollectiveSegments<'a> {
-    /// Allocates a segment for `members`, all zero, with the memory of its control part. `None` if all are in use or there is no
-    /// memory: collectives can then go by messages. `of_operation`: for a single operation.
+    /// Allocates a segment for `members`, all zero, with the memory of its control part. `None` if all are in use or
+    /// there is no memory: collectives can then go by messages. `of_operation`: for a single operation.
     #[must_use]
     pub fn allocate(self, members: u32, of_operation: bool) -> Option<u32> {
         let layout = self.memory.layout();
@@ -92,7 +92,8 @@ impl<'a> CollectiveSegments<'a> {
             return None;
         }
         if kept.is_some() {
-            // SAFETY: the control part is inside the segment (layout) and has memory; nobody else touches it (segment rule 2).
+            // SAFETY: the control part is inside the segment (layout) and has memory;
+            // nobody else touches it (segment rule 2).
             unsafe { segment.base().add(start as usize).write_bytes(0, control as usize) };
         }
         Some(index)

@@ -1,8 +1,9 @@
 //! Context ids: the numbers that keep the traffic of communicators apart, allocated for the whole job.
 //!
-//! A table has a reference count for each id. One member of a new communicator allocates an id with as many references as the
-//! communicator has members, and sends them the id; each member releases its reference when it frees the communicator. At zero the id is
-//! free. Id `k` stands for the contexts `2k` (point-to-point) and `2k + 1` (collective).
+//! A table has a reference count for each id. One member of a new communicator allocates an id with as many references
+//! as the communicator has members, and sends them the id; each member releases its reference when it frees the
+//! communicator. At zero the id is free. Id `k` stands for the contexts `2k` (point-to-point) and `2k + 1`
+//! (collective).
 
 use crate::limits::{CONTEXTS, PAGE};
 use crate::shm::{Memory, SharedCount};
@@ -28,8 +29,8 @@ impl ContextIds<'_> {
     /// Allocates an id with `refs` references (at least one), searching on from where the last search ended.
     ///
     /// # Errors
-    /// [`Error::NoMem`] if all ids are in use; [`Error::Segment`] if there is no memory for the table's page; [`Error::Intern`]
-    /// for zero references.
+    /// [`Error::NoMem`] if all ids are in use; [`Error::Segment`] if there is no memory for the table's page;
+    /// [`Error::Intern`] for zero references.
     pub fn allocate(self, refs: u32) -> Result<u32> {
         self.allocate_with(refs, |_| Ok(true))
     }

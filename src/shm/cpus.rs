@@ -1,6 +1,7 @@
 //! The CPUs that a process may use: its affinity mask, and what the cgroup's quota leaves of it.
 //!
-//! The masks go through `libc`, because they have as many bits as the machine has CPUs; `rustix` knows masks of 1,024 bits only.
+//! The masks go through `libc`, because they have as many bits as the machine has CPUs;
+//! `rustix` knows masks of 1,024 bits only.
 
 use std::fs;
 
@@ -48,8 +49,8 @@ pub fn set_affinity(cpus: &[usize]) -> std::io::Result<()> {
     if set == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
-/// Moves the calling thread to `cpu`, which is one of `allowed`, and allows it all of them again at once: it stays there until the
-/// kernel has a reason to move it. Returns whether that was possible.
+/// Moves the calling thread to `cpu`, which is one of `allowed`, and allows it all of them again at once: it stays
+/// there until the kernel has a reason to move it. Returns whether that was possible.
 pub fn visit(cpu: usize, allowed: &[usize]) -> bool {
     debug_assert!(allowed.is_empty() || allowed.contains(&cpu));
     !allowed.is_empty() && set_affinity(&[cpu]).is_ok() && set_affinity(allowed).is_ok()
@@ -131,7 +132,8 @@ fn ratio(quota: &str, period: &str) -> Option<f64> {
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// CPUs that the calling process may use: those of its affinity mask, fewer if the cgroup's quota is less. At least one.
+/// CPUs that the calling process may use: those of its affinity mask,
+/// fewer if the cgroup's quota is less. At least one.
 #[must_use]
 pub fn usable() -> u32 {
     let mask = u32::try_from(affinity().len()).unwrap_or(u32::MAX);

@@ -8,7 +8,8 @@
 //! - **Agreement rule 1.** The agreements of a communicator are numbered, and a member votes in one only after it has
 //!   seen the decision of the one before. So the word of the decisions has the one before until the decision is made,
 //!   and whoever has voted and lives finds it.
-//! - **Agreement rule 2.** A proposal replaces the word that was there before the votes were counted. Thus the first one counts.
+//! - **Agreement rule 2.** A proposal replaces the word that was there before the votes were counted.
+//!   Thus the first one counts.
 //! - **Agreement rule 3.** The words belong to a context id. Whoever allocates the id clears them before another rank
 //!   hears of it. The id of a communicator that is revoked is never free again: messages of it may still be under way.
 
@@ -276,7 +277,8 @@ impl<'a> Failures<'a> {
         }
         let at = self.memory.layout().failures() + u64::from(id) * FAILURE_WORDS;
         self.memory.segment().reserve(at, FAILURE_WORDS)?;
-        // Relaxed: a rank that finds words of an id that it has just allocated to be used before knows that through the id's count.
+        // Relaxed: a rank that finds words of an id that it has just allocated to be used before knows that through the
+        // id's count.
         self.memory.header().agreements.store(1, Ordering::Relaxed);
         Ok(self.memory.segment().words(at))
     }
@@ -290,7 +292,8 @@ impl<'a> Failures<'a> {
         Ok(())
     }
 
-    /// Revokes the communicator with context id `id`. Returns whether nobody had before: then its members must be woken.
+    /// Revokes the communicator with context id `id`.
+    /// Returns whether nobody had before: then its members must be woken.
     ///
     /// # Errors
     /// Those of [`Self::words`].

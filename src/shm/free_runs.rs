@@ -30,8 +30,8 @@ impl Default for FreeRuns {
 }
 
 impl FreeRuns {
-    /// Removes a run for `granules` granules whose first one `fits`, and of which at most a quarter would be wasted: the
-    /// shortest; of equals the one freed last.
+    /// Removes a run for `granules` granules whose first one `fits`, and of which at most a quarter would be wasted:
+    /// the shortest; of equals the one freed last.
     pub fn reuse(&mut self, granules: u64, fits: impl Fn(u64) -> bool) -> Option<FreeRun> {
         let most = granules + granules / 4;
         let runs = self.runs[..self.len].iter().enumerate().rev();

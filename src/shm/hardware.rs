@@ -107,7 +107,8 @@ pub fn confinement() -> [Confinement; HARDWARE_RESOURCES] {
     HardwareResource::ALL.map(|kind| confined(&cpus, kind, Path::new("/sys/devices/system")))
 }
 
-/// The CPUs that threads of this process may use, in ascending order. A program may bind each of its threads to a CPU of its own.
+/// The CPUs that threads of this process may use, in ascending order.
+/// A program may bind each of its threads to a CPU of its own.
 fn own_cpus() -> Vec<u32> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let numbers = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());

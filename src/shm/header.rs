@@ -18,10 +18,10 @@ pub const VERSION: u32 = 14;
 /// Words for what one rank measures or chooses for the whole job.
 pub const TUNING_WORDS: usize = 32;
 
-/// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20, total 24, job
-/// id 32, launcher 40, usable CPUs 44, sender fences 48, places 52, places in use 56, universe 60, number of collective segments
-/// 64, abort 128, next context 256, deaths 260, threads 264, survive 268, block locks 272, signatures 280, revocations 288,
-/// agreements 292, tuning 384, idle memory 640, block until 648, collective
+/// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20, total
+/// 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, places 52, places in use 56, universe 60, number of
+/// collective segments 64, abort 128, next context 256, deaths 260, threads 264, survive 268, block locks 272,
+/// signatures 280, revocations 288, agreements 292, tuning 384, idle memory 640, block until 648, collective
 /// segments 1024, their memory 2048.
 #[derive(Debug)]
 #[repr(C)]
@@ -93,7 +93,8 @@ const _: () = {
 // SAFETY: atomics and padding.
 unsafe impl super::segment::SharedWords for JobHeader {}
 
-/// Nanoseconds that count of a slow yield: a slice of a computing thread and a little. One that took longer was stopped, and says no more.
+/// Nanoseconds that count of a slow yield: a slice of a computing thread and a little.
+/// One that took longer was stopped, and says no more.
 const LONGEST_YIELD: u64 = 5_000_000;
 
 /// Where the header has the segment's length.
@@ -205,8 +206,8 @@ impl Abort {
 }
 
 impl JobHeader {
-    /// Adds `more` threads (or removes them) to those that use MPI besides the first of each rank. Returns how many there are in all
-    /// ranks.
+    /// Adds `more` threads (or removes them) to those that use MPI besides the first of each rank. Returns how many
+    /// there are in all ranks.
     pub fn count_threads(&self, more: i32) -> u32 {
         // Relaxed, both: a sample, which only steers how long ranks poll.
         if more != 0 {
@@ -215,13 +216,15 @@ impl JobHeader {
         self.beside.load(Ordering::Relaxed)
     }
 
-    /// Says that a rank has yielded for `took` nanoseconds until `now`, and that this was slow: all ranks had better block for as long.
+    /// Says that a rank has yielded for `took` nanoseconds until `now`, and that this was slow:
+    /// all ranks had better block for as long.
     pub fn yield_was_slow(&self, now: u64, took: u64) {
         // Relaxed, both: a hint, which only steers how ranks wait.
         self.block_until.store(now.saturating_add(took.min(LONGEST_YIELD)), Ordering::Relaxed);
     }
 
-    /// Whether a rank that waits had better block than yield. A time that no slow yield gives, which some rank has written, is none.
+    /// Whether a rank that waits had better block than yield.
+    /// A time that no slow yield gives, which some rank has written, is none.
     #[must_use]
     pub fn yields_are_slow(&self, now: u64) -> bool {
         (1..=LONGEST_YIELD).contains(&self.block_until.load(Ordering::Relaxed).saturating_sub(now))
@@ -276,8 +279,8 @@ impl JobHeader {
         })
     }
 
-    /// Returns the number that is different for each job of a machine. Whoever kills by it reads it before there are ranks, which can
-    /// write it.
+    /// Returns the number that is different for each job of a machine. Whoever kills by it reads it before there are
+    /// ranks, which can write it.
     #[must_use]
     pub fn job_id(&self) -> u64 {
         self.job_id.load(Ordering::Relaxed)
@@ -299,7 +302,8 @@ impl JobHeader {
     #[inline]
     #[must_use]
     pub(super) fn in_use(&self) -> u32 {
-        // Relaxed: a bound. What lies below it was reserved by a system call before, and is zero until somebody writes it.
+        // Relaxed: a bound. What lies below it was reserved by a system call before,
+        // and is zero until somebody writes it.
         self.in_use.load(Ordering::Relaxed)
     }
 
@@ -315,8 +319,9 @@ impl JobHeader {
         self.usable_cpus.load(Ordering::Relaxed)
     }
 
-    /// Returns whether senders must execute a fence before they check for a sleeper: where the kernel has no `membarrier`, and in some
-    /// oversubscribed jobs, whose ranks sleep so often that a system call for each sleep costs more than a fence for each send.
+    /// Returns whether senders must execute a fence before they check for a sleeper: where the kernel has no
+    /// `membarrier`, and in some oversubscribed jobs, whose ranks sleep so often that a system call for each sleep
+    /// costs more than a fence for each send.
     #[inline]
     #[must_use]
     pub fn sender_fences(&self) -> bool {
@@ -365,7 +370,8 @@ impl JobHeader {
         self.deaths.load(Ordering::Acquire)
     }
 
-    /// Returns which of the job's `ranks` ranks called for the end of the job, if one has. A word that names no rank is nobody's call.
+    /// Returns which of the job's `ranks` ranks called for the end of the job, if one has.
+    /// A word that names no rank is nobody's call.
     #[inline]
     #[must_use]
     pub fn abort(&self, ranks: u32) -> Option<Abort> {

@@ -1,6 +1,7 @@
 //! The part of a job's file behind its segment: the memory of the shared heap.
 //!
-//! A rank maps it when it first needs it. It is sparse like the segment, and starts and is mapped at a multiple of a huge page.
+//! A rank maps it when it first needs it. It is sparse like the segment,
+//! and starts and is mapped at a multiple of a huge page.
 
 use super::free_runs::FreeRuns;
 use super::segment::Segment;
@@ -30,15 +31,15 @@ pub struct AllocatorHints {
     pub kept: Mutex<FreeRuns>,
 }
 
-// SAFETY: the mapping stays where it is as long as the region lives, and belongs to no thread. What lies in it is reached through
-// raw pointers and atomics only.
+// SAFETY: the mapping stays where it is as long as the region lives, and belongs to no thread. What lies in it is
+// reached through raw pointers and atomics only.
 unsafe impl Send for HeapRegion {}
 // SAFETY: a shared reference gives out the mapping's address and lengths, which never change.
 unsafe impl Sync for HeapRegion {}
 
 impl HeapRegion {
-    /// Returns where a heap of `asked` bytes begins in a file whose segment has `segment` bytes, and how many bytes it gets: whole
-    /// granules. `None` if `asked` is less than a granule for the heap's bitmap and one to give out.
+    /// Returns where a heap of `asked` bytes begins in a file whose segment has `segment` bytes, and how many bytes it
+    /// gets: whole granules. `None` if `asked` is less than a granule for the heap's bitmap and one to give out.
     #[must_use]
     pub fn room(segment: u64, asked: u64) -> Option<(u64, u64)> {
         let granule = GRANULE as u64;
@@ -92,8 +93,8 @@ impl Drop for HeapRegion {
     fn drop(&mut self) {
         // Miri's goes with the file.
         #[cfg(not(miri))]
-        // SAFETY: the region's own mapping of `len` bytes. Whoever has an address in it keeps the job's memory alive, which has
-        // the region.
+        // SAFETY: the region's own mapping of `len` bytes. Whoever has an address in it keeps the job's memory alive,
+        // which has the region.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len as usize) };
     }
 }
@@ -120,12 +121,13 @@ fn map_aligned(segment: &Segment, offset: u64, len: usize) -> rustix::io::Result
     };
     let start = free.map_addr(|addr| addr.next_multiple_of(HUGE_PAGE));
     let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE;
-    // SAFETY: `len` bytes from `start` on lie within the mapping that has just been made, and no other code has its address.
+    // SAFETY: `len` bytes from `start` on lie within the mapping that has just been made,
+    // and no other code has its address.
     let mapped =
         unsafe { mmap(start, len, ProtFlags::READ | ProtFlags::WRITE, flags, segment.file(), offset) };
     let before = start.addr() - free.addr();
-    // SAFETY: what is left on both sides of the file's mapping belongs to the mapping made first; if the file could not be mapped,
-    // all of that. A length of 0 is refused and changes nothing.
+    // SAFETY: what is left on both sides of the file's mapping belongs to the mapping made first; if the file could not
+    // be mapped, all of that. A length of 0 is refused and changes nothing.
     unsafe {
         if let Err(error) = mapped {
             let _ = munmap(free, room);

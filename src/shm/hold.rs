@@ -25,7 +25,8 @@ impl Hold {
 
     /// Lets the process go on.
     pub fn release(&self) {
-        // Relaxed: it says nothing of other words; what the launcher has prepared, it prepared before it started the process.
+        // Relaxed: it says nothing of other words; what the launcher has prepared,
+        // it prepared before it started the process.
         self.word().store(RELEASED, Ordering::Relaxed);
         self.0.wake();
     }

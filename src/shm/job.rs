@@ -54,7 +54,8 @@ impl Job {
     /// Joins the job as the rank that the launcher has made this process; `None` if it has no launcher.
     ///
     /// # Errors
-    /// [`Error::Segment`] if the launcher's environment variables are incomplete or wrong, or another process is this rank.
+    /// [`Error::Segment`] if the launcher's environment variables are incomplete or wrong,
+    /// or another process is this rank.
     pub fn from_environment() -> Result<Option<Self>> {
         let Some(fd) = number(FD_VARIABLE)? else { return Ok(None) };
         let (Some(rank), Some(size), Some(launcher)) =
@@ -178,8 +179,8 @@ impl Job {
         self.threads.is_some()
     }
 
-    /// Runs `copy`, which accesses a buffer of `rank`. Where ranks are threads, this is done only if that rank has not withdrawn its
-    /// buffers, and `withdraw` waits for it.
+    /// Runs `copy`, which accesses a buffer of `rank`. Where ranks are threads, this is done only if that rank has not
+    /// withdrawn its buffers, and `withdraw` waits for it.
     pub(crate) fn reach<R>(&self, rank: u32, copy: impl FnOnce() -> R) -> Option<R> {
         let reachable = self.threads.as_ref().map(|reachable| &reachable[rank as usize]);
         let reachable = reachable.map(|lock| lock.read().unwrap_or_else(PoisonError::into_inner));
@@ -207,9 +208,9 @@ impl Job {
         })
     }
 
-    /// The error of an access to the memory of `rank`, whose process is not there any more. Waits up to a second for the launcher to say
-    /// how the rank ended: the kernel takes a process's memory away before its parent hears of its end, and an error that is reported
-    /// earlier would be taken for the cause.
+    /// The error of an access to the memory of `rank`, whose process is not there any more. Waits up to a second for
+    /// the launcher to say how the rank ended: the kernel takes a process's memory away before its parent hears of its
+    /// end, and an error that is reported earlier would be taken for the cause.
     #[must_use]
     pub fn gone(&self, rank: u32) -> Error {
         for _ in 0..1000 {
@@ -240,8 +241,8 @@ impl Job {
         self.roster().entry(self.rank).advance(state);
     }
 
-    /// Says whether every rank of the job must arrive, as it must at first. If not (MPI sessions), the death of a rank that never
-    /// arrived is an error only for a wait for that very rank.
+    /// Says whether every rank of the job must arrive, as it must at first. If not (MPI sessions), the death of a rank
+    /// that never arrived is an error only for a wait for that very rank.
     pub fn expect_all(&self, all: bool) {
         // Relaxed: a hint for `check_alive`, which is called again and again.
         self.some_stay_away.store(!all, Ordering::Relaxed);
@@ -258,9 +259,9 @@ impl Job {
         self.header().abort(self.places()).filter(|abort| self.roster().concerns(abort.rank, self.rank))
     }
 
-    /// Checks that a wait for `peer` (for any rank, with `None`) can still end: the job was not aborted, the peer is not dead, and the
-    /// launcher, which notices deaths, is there. To be called now and then in a long wait, not for each message: it may take a
-    /// system call.
+    /// Checks that a wait for `peer` (for any rank, with `None`) can still end: the job was not aborted, the peer is
+    /// not dead, and the launcher, which notices deaths, is there. To be called now and then in a long wait, not for
+    /// each message: it may take a system call.
     ///
     /// # Errors
     /// [`Error::RankFailed`] with the rank that has died or aborted; [`Error::Other`] if the launcher has ended.
@@ -296,8 +297,8 @@ impl Job {
         }
     }
 
-    /// Lets the launcher and the processes that it started read and write this process's memory by `process_vm_readv`, where
-    /// the kernel lets only ancestors do so (Yama): large messages can then be copied in one step.
+    /// Lets the launcher and the processes that it started read and write this process's memory by `process_vm_readv`,
+    /// where the kernel lets only ancestors do so (Yama): large messages can then be copied in one step.
     pub fn allow_copies(&self) {
         if let Some(pid) = self.launcher {
             // Where there is no Yama this fails, and is not needed.

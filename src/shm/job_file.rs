@@ -21,8 +21,8 @@ pub struct JobFile {
 }
 
 impl JobFile {
-    /// Makes a file of `len` bytes, all zero and none of them reserved, and maps them; it goes on to `end` bytes where that is more and
-    /// no limit forbids it.
+    /// Makes a file of `len` bytes, all zero and none of them reserved, and maps them; it goes on to `end` bytes where
+    /// that is more and no limit forbids it.
     pub fn create(len: u64, end: u64) -> Result<Self> {
         let fd = memfd_create("perusal-job", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
             .map_err(|error| failed("memfd_create", error, "the kernel or a seccomp filter forbids it"))?;
@@ -125,7 +125,8 @@ fn length_of(file: &File) -> Result<u64> {
     file.metadata().map(|metadata| metadata.len()).map_err(|e| Error::Segment(format!("fstat: {e}")))
 }
 
-/// Gives the empty file its length. A length beyond the limit on file sizes is an error here, and would be SIGXFSZ from the kernel.
+/// Gives the empty file its length. A length beyond the limit on file sizes is an error here,
+/// and would be SIGXFSZ from the kernel.
 fn lengthen(file: &File, len: u64) -> Result<()> {
     let limit = machine::file_size();
     if limit < len {

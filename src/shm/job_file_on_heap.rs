@@ -19,9 +19,11 @@ pub struct JobFile {
     file: File,
 }
 
-// SAFETY: the memory stays where it is until the drop and belongs to no thread; it is reached through raw pointers and atomics only.
+// SAFETY: the memory stays where it is until the drop and belongs to no thread;
+// it is reached through raw pointers and atomics only.
 unsafe impl Send for JobFile {}
-// SAFETY: a shared reference gives out the address and the length, which never change, and fills with zeros what its caller gives up.
+// SAFETY: a shared reference gives out the address and the length, which never change,
+// and fills with zeros what its caller gives up.
 unsafe impl Sync for JobFile {}
 
 impl JobFile {

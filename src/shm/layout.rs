@@ -101,9 +101,9 @@ impl Geometry {
         }
     }
 
-    /// The same, or as much less as it takes to need no more than `room` bytes of address space: fewer collective segments, fewer
-    /// places for processes that are spawned (`places` at least), and smaller rings, unless `overrides` ask for their sizes. Where
-    /// nothing is small enough, the smallest.
+    /// The same, or as much less as it takes to need no more than `room` bytes of address space: fewer collective
+    /// segments, fewer places for processes that are spawned (`places` at least), and smaller rings, unless `overrides`
+    /// ask for their sizes. Where nothing is small enough, the smallest.
     #[must_use]
     pub fn within(self, room: u64, places: u32, overrides: &Overrides) -> Self {
         let fewer = |segments: u32| Self { segments: segments.min(self.segments), ..self };
@@ -319,8 +319,8 @@ impl JobLayout {
         self.ring
     }
 
-    /// Where the ring lies that `from` writes and `to` reads; both must be in `0..places`. The rings that one rank reads
-    /// are neighbours.
+    /// Where the ring lies that `from` writes and `to` reads; both must be in `0..places`. The rings that one rank
+    /// reads are neighbours.
     #[inline]
     #[must_use]
     pub fn ring(&self, from: u32, to: u32) -> RingOffsets {

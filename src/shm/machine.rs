@@ -41,8 +41,8 @@ pub fn memory() -> u64 {
     limit_of(&own, |path| fs::read_to_string(path).ok()).map_or(machine, |limit| limit.min(machine))
 }
 
-/// How many processes of this control group the kernel has killed because memory had run out: the group's own limit, or an outer one's.
-/// `None` where there is no such count.
+/// How many processes of this control group the kernel has killed because memory had run out: the group's own limit, or
+/// an outer one's. `None` where there is no such count.
 #[must_use]
 pub fn killed_for_memory() -> Option<u64> {
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;

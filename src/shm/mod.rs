@@ -18,13 +18,14 @@
 //! | [`hardware`] | which parts of the machine a process is confined to |
 //! | [`peer_memory`] | the memory of another process of the job, by system calls |
 //!
-//! The launcher makes the memory ([`Memory::create`]) and the ranks inherit its descriptor ([`Job::from_environment`]). A program
-//! without launcher is a job of one rank ([`Job::singleton`]); ranks that are threads share the memory inside their process
-//! ([`Job::threads`]). Processes exchange offsets into the segment, never addresses.
+//! The launcher makes the memory ([`Memory::create`]) and the ranks inherit its descriptor ([`Job::from_environment`]).
+//! A program without launcher is a job of one rank ([`Job::singleton`]); ranks that are threads share the memory inside
+//! their process ([`Job::threads`]). Processes exchange offsets into the segment, never addresses.
 //!
-//! - **Shm rule 1.** Header, rank blocks and the first page of the context table are reserved when the memory is made. The
-//!   producer of a ring reserves it before it uses it first ([`Memory::reserve_ring`]). The ring's consumer reserves the first page
-//!   itself ([`Memory::reserve_ring_start`]) and reads the other pages only where the producer has committed a record.
+//! - **Shm rule 1.** Header, rank blocks and the first page of the context table are reserved when the memory is made.
+//!   The producer of a ring reserves it before it uses it first ([`Memory::reserve_ring`]). The ring's consumer
+//!   reserves the first page itself ([`Memory::reserve_ring_start`]) and reads the other pages only where the producer
+//!   has committed a record.
 //! - **Shm rule 2.** Words that more than one process may touch are atomics, in types that accept every bit pattern.
 
 pub mod collective_segments;

@@ -44,7 +44,8 @@ pub unsafe fn write_peer(pid: i32, from: *const u8, to: u64, len: usize) -> io::
 /// `to` is valid for writes of as many bytes as the runs have, and nobody else touches them meanwhile.
 pub unsafe fn read_runs(pid: i32, runs: impl Iterator<Item = (u64, usize)>, to: *mut u8) -> io::Result<()> {
     transfer(runs, to, |local, remote| {
-        // SAFETY: the kernel writes at most the local bytes, which the caller gives us; it checks the remote addresses itself.
+        // SAFETY: the kernel writes at most the local bytes, which the caller gives us;
+        // it checks the remote addresses itself.
         unsafe { libc::process_vm_readv(pid, local, 1, remote.as_ptr(), remote.len() as u64, 0) }
     })
 }
@@ -64,7 +65,8 @@ pub unsafe fn write_runs(
     runs: impl Iterator<Item = (u64, usize)>,
 ) -> io::Result<()> {
     transfer(runs, from.cast_mut(), |local, remote| {
-        // SAFETY: the kernel reads at most the local bytes, which the caller gives us; it checks the remote addresses itself.
+        // SAFETY: the kernel reads at most the local bytes, which the caller gives us;
+        // it checks the remote addresses itself.
         unsafe { libc::process_vm_writev(pid, local, 1, remote.as_ptr(), remote.len() as u64, 0) }
     })
 }

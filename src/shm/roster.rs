@@ -1,7 +1,7 @@
 //! The roster: which ranks have arrived, which have finalized, which have died and how.
 //!
-//! - **Roster rule 1.** A rank moves its own state forward, from absent to finalized, and back from finalized to initialised when it
-//!   opens another session. Only the launcher declares a rank dead.
+//! - **Roster rule 1.** A rank moves its own state forward, from absent to finalized, and back from finalized to
+//!   initialised when it opens another session. Only the launcher declares a rank dead.
 //! - **Roster rule 2.** Dead is the last state; nothing leaves it.
 //! - **Roster rule 3.** Only the launcher writes the exit status.
 //! - **Roster rule 5.** The launcher writes which world a process belongs to, before it starts the process: the place
@@ -11,8 +11,8 @@
 //! - **Roster rule 6.** A process that is spawned takes its place only when the launcher has started all of its world.
 //!   Until then it has written nothing into the job's memory, so its place is free again if the others cannot be
 //!   started.
-//! - **Roster rule 4.** Every rank can write every word, by mistake or on purpose: what is read here may end this job, and harms nobody
-//!   else. No process is signalled by a number from here.
+//! - **Roster rule 4.** Every rank can write every word, by mistake or on purpose: what is read here may end this job,
+//!   and harms nobody else. No process is signalled by a number from here.
 
 use core::fmt;
 use num_enum::FromPrimitive;
@@ -200,7 +200,8 @@ impl RosterEntry {
         if seen != RankState::Absent && !back {
             return Err(occupied(rank, seen, self.pid()));
         }
-        // Relaxed: the number itself says who has the place. Taken before the state, so that a thread that sees the state sees the number.
+        // Relaxed: the number itself says who has the place. Taken before the state,
+        // so that a thread that sees the state sees the number.
         if !back && self.pid.compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return Err(occupied(rank, self.state(), self.pid()));
         }
@@ -211,8 +212,8 @@ impl RosterEntry {
         Ok(())
     }
 
-    /// Moves the rank on to `state` (roster rule 1). A process that sees the state sees what the rank did before. A dead rank stays
-    /// dead.
+    /// Moves the rank on to `state` (roster rule 1). A process that sees the state sees what the rank did before. A
+    /// dead rank stays dead.
     pub fn advance(&self, state: RankState) {
         let mut seen = self.state.load(Ordering::Relaxed);
         while seen != RankState::Dead as u32 {
@@ -224,8 +225,8 @@ impl RosterEntry {
         }
     }
 
-    /// Declares the rank dead for the launcher, unless it has finalized (roster rules 1 and 2); its death is number `number` of the job's.
-    /// Returns whether it is dead now.
+    /// Declares the rank dead for the launcher, unless it has finalized (roster rules 1 and 2); its death is number
+    /// `number` of the job's. Returns whether it is dead now.
     pub fn declare_dead(&self, number: u32) -> bool {
         // Relaxed: published by the state.
         self.death.store(number, Ordering::Relaxed);
@@ -273,7 +274,8 @@ impl RosterEntry {
     /// is false.
     pub fn begin_copying(&self) {
         self.copying.fetch_add(1, Ordering::Relaxed);
-        // "copying" edge, pairs with the fence in `is_copying`: of a failure that the other has noticed and this store one is seen.
+        // "copying" edge, pairs with the fence in `is_copying`: of a failure that the other has noticed and this store
+        // one is seen.
         fence(Ordering::SeqCst);
     }
 
@@ -299,8 +301,8 @@ impl RosterEntry {
         self.world.load(Ordering::Relaxed)
     }
 
-    /// Makes the entry that of a process of the world that begins at `world`, which the launcher is about to start for the process at the
-    /// place `parent`.
+    /// Makes the entry that of a process of the world that begins at `world`, which the launcher is about to start for
+    /// the process at the place `parent`.
     pub fn prepare(&self, world: u32, parent: u32) {
         // Relaxed, all: starting the process orders these before all that it does; a rank that asks because of a death
         // asks again and again.
@@ -432,7 +434,8 @@ impl<'a> Roster<'a> {
         self.memory.roster_entry(rank)
     }
 
-    /// Declares `rank` dead for the launcher, unless it has finalized (roster rules 1 and 2). Returns whether it is dead now.
+    /// Declares `rank` dead for the launcher, unless it has finalized (roster rules 1 and 2).
+    /// Returns whether it is dead now.
     pub fn declare_dead(self, rank: u32) -> bool {
         let entry = self.entry(rank);
         if entry.state() == RankState::Dead {

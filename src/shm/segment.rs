@@ -1,9 +1,10 @@
-//! The job's one piece of shared memory: a sealed `memfd`, mapped whole, whose pages are reserved before they are touched.
+//! The job's one piece of shared memory: a sealed `memfd`, mapped whole,
+//! whose pages are reserved before they are touched.
 //!
 //! Address space is free, memory is not: the file is as long as the layout for all pairs of ranks, and sparse. A page
 //! that nobody reserved must not be touched: on a machine without memory that would be SIGBUS. [`Segment::reserve`]
-//! takes the pages or says why it cannot. The seals keep every holder of the descriptor from shrinking the file, which the
-//! others have mapped. The file has no name, so it vanishes with the last process, however that ends.
+//! takes the pages or says why it cannot. The seals keep every holder of the descriptor from shrinking the file, which
+//! the others have mapped. The file has no name, so it vanishes with the last process, however that ends.
 //!
 //! The file may go on behind the segment: [`super::HeapRegion`] maps that part.
 
@@ -16,8 +17,8 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 
-/// Most bytes that one `fallocate` call is asked for. A signal makes the kernel give back what it has allocated half-way, so a
-/// call must be short compared with the time between signals.
+/// Most bytes that one `fallocate` call is asked for. A signal makes the kernel give back what it has allocated
+/// half-way, so a call must be short compared with the time between signals.
 const PIECE: u64 = 8 << 20;
 
 /// The mapped memory of one job. Dropping it unmaps; the memory goes when the last rank has.
@@ -43,8 +44,8 @@ impl Segment {
         Ok(Self { file: JobFile::create(len, end)? })
     }
 
-    /// Maps the segment behind an inherited descriptor, which stays open but is not passed to further programs. `len` finds
-    /// the segment's length in the file, whose own length it is given.
+    /// Maps the segment behind an inherited descriptor, which stays open but is not passed to further programs. `len`
+    /// finds the segment's length in the file, whose own length it is given.
     ///
     /// # Errors
     /// [`Error::Segment`] if `fd` is not an open, sealed memfd or cannot be mapped.
@@ -106,8 +107,8 @@ impl Segment {
         self.file.file()
     }
 
-    /// Takes the memory of `len` bytes from `offset` of the file on (whole pages), so that touching them cannot fail. Taking what is
-    /// taken already costs a system call and changes nothing: contents stay.
+    /// Takes the memory of `len` bytes from `offset` of the file on (whole pages), so that touching them cannot fail.
+    /// Taking what is taken already costs a system call and changes nothing: contents stay.
     ///
     /// # Errors
     /// [`Error::Segment`] when memory has run out, with how much was asked for and what can be done.
@@ -124,8 +125,8 @@ impl Segment {
         Ok(())
     }
 
-    /// Gives the memory of `len` bytes from `offset` on back (whole pages); reserved again, it is all zero. Returns whether the
-    /// kernel has taken it.
+    /// Gives the memory of `len` bytes from `offset` on back (whole pages); reserved again, it is all zero. Returns
+    /// whether the kernel has taken it.
     #[must_use]
     pub fn give_back(&self, offset: u64, len: u64) -> bool {
         let inside = offset.checked_add(len).is_some_and(|end| end <= self.file_len());
@@ -148,7 +149,8 @@ impl Segment {
         }
     }
 
-    /// Returns the words at `offset`. Their page must be reserved (shm rule 1), or a machine without memory kills the process.
+    /// Returns the words at `offset`. Their page must be reserved (shm rule 1),
+    /// or a machine without memory kills the process.
     ///
     /// # Panics
     /// If they do not lie within the segment, or not on their alignment.
@@ -157,9 +159,9 @@ impl Segment {
         let end = offset.checked_add(size_of::<T>() as u64);
         let fits = end.is_some_and(|end| end <= self.len()) && offset.is_multiple_of(align_of::<T>() as u64);
         assert!(fits, "{} bytes at {offset} of a segment of {}", size_of::<T>(), self.len());
-        // SAFETY: the assertion says that the words lie within the mapping, which lives as long as `self`, and on their alignment:
-        // the mapping starts on a page, and no type is aligned to more. `SharedWords` says that whatever lies there is a `T`, and
-        // that other processes may change it.
+        // SAFETY: the assertion says that the words lie within the mapping, which lives as long as `self`, and on their
+        // alignment: the mapping starts on a page, and no type is aligned to more. `SharedWords` says that whatever
+        // lies there is a `T`, and that other processes may change it.
         unsafe { &*self.base().add(offset as usize).cast() }
     }
 
@@ -174,8 +176,8 @@ impl Segment {
 /// A type that may lie in memory that several processes have mapped.
 ///
 /// # Safety
-/// It consists of atomics and padding (shm rule 2), so that every bit pattern is a value of it and others may change it while it is
-/// borrowed.
+/// It consists of atomics and padding (shm rule 2), so that every bit pattern is a value of it and others may change it
+/// while it is borrowed.
 pub unsafe trait SharedWords: Sync {}
 
 // SAFETY: it is an atomic.
@@ -195,8 +197,8 @@ pub(super) fn with_inherited<R>(
     if fd < 0 {
         return Err(Errno::BADF);
     }
-    // SAFETY: the number is not -1. It is only given to `fcntl`, which touches no memory and returns EBADF if it is not open; a
-    // process that inherits a descriptor learns its number in no other way.
+    // SAFETY: the number is not -1. It is only given to `fcntl`, which touches no memory and returns EBADF if it is not
+    // open; a process that inherits a descriptor learns its number in no other way.
     with(unsafe { BorrowedFd::borrow_raw(fd) })
 }
 

@@ -25,7 +25,8 @@ impl SharedCount {
     /// Takes what nobody uses, for `users`. Returns whether it was free.
     #[must_use]
     pub fn take(&self, users: u32) -> bool {
-        // Acquire: "shared count" edge, pairs with Release in `leave`, `leave_unless_last` and `free`: all former users are done with it.
+        // Acquire: "shared count" edge, pairs with Release in `leave`,
+        // `leave_unless_last` and `free`: all former users are done with it.
         self.0.compare_exchange(0, users, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -46,8 +47,8 @@ impl SharedCount {
     /// Leaves it, unless the caller is the last, who clears up and calls [`Self::free`].
     #[must_use]
     pub fn leave_unless_last(&self) -> Leaving {
-        // Acquire, here and where the exchange fails: "shared count" edge, pairs with Release below: who finds itself the last finds
-        // the others done with it.
+        // Acquire, here and where the exchange fails: "shared count" edge, pairs with Release below: who finds itself
+        // the last finds the others done with it.
         let mut seen = self.0.load(Ordering::Acquire);
         loop {
             match seen {

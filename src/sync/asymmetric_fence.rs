@@ -1,4 +1,5 @@
-//! The store-load fence of two sides that are not equally busy: a light barrier on the busy side, a heavy one on the other.
+//! The store-load fence of two sides that are not equally busy:
+//! a light barrier on the busy side, a heavy one on the other.
 
 use super::{Ordering, compiler_fence, fence, membarrier};
 
@@ -6,7 +7,8 @@ use super::{Ordering, compiler_fence, fence, membarrier};
 #[cfg(not(perusal_loom))]
 static OTHERS_RELY: super::AtomicBool = super::AtomicBool::new(false);
 
-/// Has every heavy barrier of this process serve processes of [`AsymmetricFence::Membarrier`], too. They send nothing before that.
+/// Has every heavy barrier of this process serve processes of [`AsymmetricFence::Membarrier`], too.
+/// They send nothing before that.
 ///
 /// # Errors
 ///

@@ -19,8 +19,8 @@ pub struct ConditionalLock<T> {
     value: Cell<T>,
 }
 
-// SAFETY: `value` is reached only through a guard, of which there is one at a time: by the mutex, or by conditional lock
-// rule 1. So `T` moves between threads but is never shared.
+// SAFETY: `value` is reached only through a guard, of which there is one at a time: by the mutex, or by conditional
+// lock rule 1. So `T` moves between threads but is never shared.
 unsafe impl<T: Send> Sync for ConditionalLock<T> {}
 // SAFETY: to own the lock is to own the value.
 unsafe impl<T: Send> Send for ConditionalLock<T> {}
@@ -46,8 +46,9 @@ impl<T> ConditionalLock<T> {
         }
     }
 
-    /// What these locks protect takes less time to use than to move from one processor to another. So a thread that does not get the
-    /// lock leaves its line alone for a while, in which the holder keeps everything in its cache, and then tries again.
+    /// What these locks protect takes less time to use than to move from one processor to another. So a thread that
+    /// does not get the lock leaves its line alone for a while, in which the holder keeps everything in its cache,
+    /// and then tries again.
     #[cold]
     fn lock_contended(&self) -> MutexGuard<'_, ()> {
         // In a model no time passes.
@@ -95,7 +96,8 @@ impl<T> core::ops::Deref for ConditionalGuard<'_, T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: there is one guard at a time (conditional lock rule 1), and it is borrowed shared as long as the result.
+        // SAFETY: there is one guard at a time (conditional lock rule 1),
+        // and it is borrowed shared as long as the result.
         self.value.with(|value| unsafe { &*value })
     }
 }
@@ -103,7 +105,8 @@ impl<T> core::ops::Deref for ConditionalGuard<'_, T> {
 impl<T> core::ops::DerefMut for ConditionalGuard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: there is one guard at a time (conditional lock rule 1), and it is borrowed exclusively as long as the result.
+        // SAFETY: there is one guard at a time (conditional lock rule 1),
+        // and it is borrowed exclusively as long as the result.
         self.value.with_mut(|value| unsafe { &mut *value })
     }
 }

@@ -28,7 +28,8 @@ mod imp {
                 tv_sec: timeout.as_secs().min(1 << 30) as i64,
                 tv_nsec: timeout.subsec_nanos().into(),
             };
-            // An error is a reason to look again, as any return is: the word has changed, a signal came, the time is over.
+            // An error is a reason to look again, as any return is:
+            // the word has changed, a signal came, the time is over.
             let _ = futex::wait(&self.0, futex::Flags::empty(), expected, Some(&timeout));
         }
 

@@ -111,9 +111,11 @@ pub use crossbeam_utils::CachePadded;
 /// Memory of this process that a slow path has replaced is freed when no reader can hold it any more.
 pub use crossbeam_epoch as epoch;
 
-/// A SeqCst fence right behind a read-modify-write of the caller's that was at least Release: between that and the loads that follow.
+/// A SeqCst fence right behind a read-modify-write of the caller's that was at least Release:
+/// between that and the loads that follow.
 ///
-/// Where such an instruction is a fence by itself, another one costs as much again; only the compiler must keep the order.
+/// Where such an instruction is a fence by itself, another one costs as much again;
+/// only the compiler must keep the order.
 #[inline(always)]
 #[cfg_attr(perusal_loom, track_caller)]
 pub fn fence_after_exchange() {

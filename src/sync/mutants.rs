@@ -1,7 +1,7 @@
 //! Mutation points: in models, every ordered access and every fence asks here whether it is the one to be weakened.
 //!
-//! `PERUSAL_MUTANT=FILE:LINE:COLUMN CHANGE` weakens one place; `PERUSAL_MUTANT_PLACES=FILE` has all places that a run comes by written
-//! there instead. `cargo xtask mutants` does both for each model.
+//! `PERUSAL_MUTANT=FILE:LINE:COLUMN CHANGE` weakens one place; `PERUSAL_MUTANT_PLACES=FILE` has all places that a run
+//! comes by written there instead. `cargo xtask mutants` does both for each model.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 

@@ -1,4 +1,5 @@
-//! Words by which one thread tells others how far something is: a thread that reads what was set sees all that was done before.
+//! Words by which one thread tells others how far something is:
+//! a thread that reads what was set sees all that was done before.
 
 use super::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use core::ptr;
@@ -102,7 +103,8 @@ impl<T: Sync + 'static> PublishedRef<T> {
     pub fn get(&self) -> Option<&'static T> {
         // Acquire: pairs with Release in `set`.
         let it = self.0.load(Ordering::Acquire);
-        // SAFETY: null, or a reference that `set` has got, which is good for ever; it is only shared, and `T` is `Sync`.
+        // SAFETY: null, or a reference that `set` has got, which is good for ever;
+        // it is only shared, and `T` is `Sync`.
         unsafe { it.as_ref() }
     }
 }

@@ -44,7 +44,8 @@ impl Word for bool {
     }
 }
 
-/// A small value that one thread sets while others may look at it: they see some value that it has had. It orders nothing.
+/// A small value that one thread sets while others may look at it: they see some value that it has had.
+/// It orders nothing.
 #[derive(Debug)]
 pub struct Relaxed<T> {
     word: AtomicU32,

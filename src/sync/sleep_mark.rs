@@ -25,7 +25,8 @@ impl<'a> SleepMark<'a> {
         self.word
     }
 
-    /// Sets the mark; the caller looks once more before it sleeps. Returns at once if nobody has taken it since it was set.
+    /// Sets the mark; the caller looks once more before it sleeps.
+    /// Returns at once if nobody has taken it since it was set.
     pub fn set(self, fences: AsymmetricFence) {
         // Relaxed: the bit is set by us alone, and the fences below order what follows.
         if self.word.load(Ordering::Relaxed) & self.bit == 0 {
@@ -48,7 +49,8 @@ impl<'a> SleepMark<'a> {
     }
 }
 
-/// Whether a bit is set in `word`. To be asked after the change that sleepers may wait for and [`AsymmetricFence::light_barrier`].
+/// Whether a bit is set in `word`. To be asked after the change that sleepers may wait for and
+/// [`AsymmetricFence::light_barrier`].
 #[inline(always)]
 pub fn has_sleepers(word: &AtomicU64) -> bool {
     // Relaxed: ordered behind the change by the fence; a hint, which `take_sleepers` confirms.

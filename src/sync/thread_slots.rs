@@ -117,7 +117,8 @@ mod imp {
         SLOT.set(PROCESS.share());
     }
 
-    /// How many threads of the process own a slot: those that have used MPI and live, if they are not more than [`OWNED_SLOTS`].
+    /// How many threads of the process own a slot: those that have used MPI and live,
+    /// if they are not more than [`OWNED_SLOTS`].
     pub fn slots_owned() -> usize {
         PROCESS.owned()
     }
@@ -181,7 +182,8 @@ mod imp {
 
 #[cfg(perusal_loom)]
 mod imp {
-    /// A static cannot hold one of loom's atomics: all threads share. (`loom-tests/thread_slots.rs` claims slots without this.)
+    /// A static cannot hold one of loom's atomics: all threads share.
+    /// (`loom-tests/thread_slots.rs` claims slots without this.)
     pub fn thread_slot() -> usize {
         super::OWNED_SLOTS
     }

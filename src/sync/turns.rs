@@ -6,7 +6,8 @@ use core::time::Duration;
 /// How long a thread sleeps before it asks whether its wait can still end.
 const SLEEP: Duration = Duration::from_millis(100);
 
-/// Up to which number all turns are over. A turn is a range of numbers; no two have a number in common, and each is ended.
+/// Up to which number all turns are over. A turn is a range of numbers;
+/// no two have a number in common, and each is ended.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Turns {

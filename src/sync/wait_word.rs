@@ -45,7 +45,8 @@ mod imp {
 mod imp {
     use crate::sync::{AtomicU32, Condvar, Mutex, Ordering};
 
-    /// loom's word: a mutex makes "compare and sleep" one step, as the kernel's does. A lost wake-up is a deadlock that loom reports.
+    /// loom's word: a mutex makes "compare and sleep" one step, as the kernel's does.
+    /// A lost wake-up is a deadlock that loom reports.
     #[derive(Debug)]
     pub struct WaitWord {
         word: AtomicU32,

@@ -1,12 +1,13 @@
-//! The team of a communicator's nonblocking collectives, which have it one after the other, in the order in which they were begun.
+//! The team of a communicator's nonblocking collectives, which have it one after the other,
+//! in the order in which they were begun.
 
 use super::mapped::MappedSegment;
 use super::membership::Membership;
 use super::rounds::Awaited;
 use crate::sync::{AsymmetricFence, ConditionalLock};
 
-/// The team of a communicator's nonblocking collectives, apart from that of its blocking ones, which may overtake them. Its functions
-/// lock it if `shared` (several threads may be inside the engine).
+/// The team of a communicator's nonblocking collectives, apart from that of its blocking ones, which may overtake them.
+/// Its functions lock it if `shared` (several threads may be inside the engine).
 #[derive(Default)]
 pub struct BackgroundTeam(ConditionalLock<Queue>);
 

@@ -33,8 +33,8 @@ impl MappedSegment {
     ///
     /// # Safety
     ///
-    /// The segment was taken for a communicator of so many members, of which the caller is one that has not left; the memory lives
-    /// as long as any copy of this.
+    /// The segment was taken for a communicator of so many members, of which the caller is one that has not left; the
+    /// memory lives as long as any copy of this.
     ///
     /// # Panics
     /// If `index` is no segment's, or the job has fewer ranks.
@@ -50,8 +50,8 @@ impl MappedSegment {
     #[inline(always)]
     fn word(&self, offset: usize) -> &AtomicU64 {
         debug_assert!((offset as u64) < self.layout.bulk);
-        // SAFETY: inside the control, which is reserved, page-aligned and mapped while this member has not left the team; words of the
-        // control outside of slots are only ever accessed as atomics.
+        // SAFETY: inside the control, which is reserved, page-aligned and mapped while this member has not left the
+        // team; words of the control outside of slots are only ever accessed as atomics.
         unsafe { self.base.add(offset).cast().as_ref() }
     }
 
@@ -86,7 +86,8 @@ impl MappedSegment {
         self.layout.part as usize
     }
 
-    /// Gives the parts `bytes` bytes each, or as many as they may have, for which there must be memory. They lie elsewhere from now on.
+    /// Gives the parts `bytes` bytes each, or as many as they may have, for which there must be memory.
+    /// They lie elsewhere from now on.
     pub fn set_part_bytes(&mut self, bytes: usize) {
         self.part = bytes.min(self.most_part_bytes());
     }
@@ -100,8 +101,9 @@ impl MappedSegment {
     }
 }
 
-// SAFETY: one base, fixed sizes: the same arguments give the same memory; places do not overlap by arithmetic, and each is
-// within the segment by the assertions above, which the ranges of members and places (checked by `new`, bounded by `DEPTH`) keep.
+// SAFETY: one base, fixed sizes: the same arguments give the same memory; places do not overlap by arithmetic, and each
+// is within the segment by the assertions above, which the ranges of members and places (checked by `new`,
+// bounded by `DEPTH`) keep.
 unsafe impl TeamMemory for MappedSegment {
     #[inline(always)]
     fn members(&self) -> usize {

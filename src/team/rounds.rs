@@ -147,8 +147,8 @@ impl<S: TeamMemory> Rounds<S> {
         Ok(self.is_complete(self.round - DEPTH as u64 / 2)? || self.is_complete(needed)?)
     }
 
-    /// Whether all members have arrived in `round`, which is at most the caller's and, unless it is known to be complete
-    /// already, one that [`Self::begin`] has not replaced.
+    /// Whether all members have arrived in `round`, which is at most the caller's and, unless it is known to be
+    /// complete already, one that [`Self::begin`] has not replaced.
     ///
     /// # Errors
     /// [`CorruptWord`].
@@ -232,8 +232,8 @@ impl<S: TeamMemory> Rounds<S> {
         self.storage.flag(self.me, Self::at(self.round)).store(self.round + 1, Ordering::Release);
     }
 
-    /// Arrives: what the caller has written is there for whoever knows the round to be complete, and it will not look at
-    /// what was written in rounds before.
+    /// Arrives: what the caller has written is there for whoever knows the round to be complete, and it will not look
+    /// at what was written in rounds before.
     ///
     /// # Errors
     /// [`CorruptWord`].
@@ -267,8 +267,8 @@ impl<S: TeamMemory> Rounds<S> {
         self.round += 1;
     }
 
-    /// Says that the caller is about to sleep; it looks once more afterwards (team rule 5). Returns at once if nobody has
-    /// rung since it last said so.
+    /// Says that the caller is about to sleep; it looks once more afterwards (team rule 5). Returns at once if nobody
+    /// has rung since it last said so.
     pub fn register(&self, fences: AsymmetricFence) {
         mark(&self.storage, self.me).set(fences);
     }
@@ -325,8 +325,8 @@ enum Words {
 }
 
 impl<S: TeamMemory> Awaited<S> {
-    /// Says that the caller is about to sleep, and returns whether it need not: [`Rounds::holds`] may say something else now than it did
-    /// (team rule 5).
+    /// Says that the caller is about to sleep, and returns whether it need not: [`Rounds::holds`] may say something
+    /// else now than it did (team rule 5).
     #[must_use]
     pub fn register(&self, fences: AsymmetricFence) -> bool {
         mark(&self.storage, self.me).set(fences);

@@ -34,8 +34,8 @@ impl TeamSlot {
 ///
 /// # Safety
 ///
-/// Implementations return the same memory for the same arguments for as long as any clone lives; different words, slots and
-/// stretches of bulk do not overlap, and pointers handed to the closures are valid for the named length.
+/// Implementations return the same memory for the same arguments for as long as any clone lives; different words, slots
+/// and stretches of bulk do not overlap, and pointers handed to the closures are valid for the named length.
 pub unsafe trait TeamMemory: Clone {
     /// How many take part.
     fn members(&self) -> usize;

@@ -1,4 +1,5 @@
-//! The tables behind MPI_T: event types, handles, performance variables. The C functions are in `mpi_t` of the crate `perusal-abi`.
+//! The tables behind MPI_T: event types, handles, performance variables.
+//! The C functions are in `mpi_t` of the crate `perusal-abi`.
 //!
 //! | file | what lives there |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! The performance variables: one row for each thing that the engine knows about itself (MPI 5.0 §15.3.7).
 //!
-//! A row says where its value comes from ([`PvarSource`]); what a handle may do with it, and what its value is relative to, follows
-//! from that. All but those of searches and windows read what the engine counts anyway: a handle costs the engine nothing. Those
-//! count only while a started handle asks.
+//! A row says where its value comes from ([`PvarSource`]); what a handle may do with it, and what its value is relative
+//! to, follows from that. All but those of searches and windows read what the engine counts anyway: a handle costs the
+//! engine nothing. Those count only while a started handle asks.
 
 use crate::engine::{Engine, FileCount};
 use crate::events::{Binding, Waiting, WindowReach};
@@ -160,7 +160,8 @@ pub enum PvarSource {
     Windows(WindowCount),
     /// A number of the communicator that the handle is bound to, as it is now.
     Comm(OfComm),
-    /// How the window that the handle is bound to reaches its members' memory: an MPI_INT, by [`crate::events::WindowReach`].
+    /// How the window that the handle is bound to reaches its members' memory:
+    /// an MPI_INT, by [`crate::events::WindowReach`].
     WinReach,
 }
 
@@ -220,7 +221,8 @@ impl Pvar {
         }
     }
 
-    /// Whether it counts entries of a queue: then its value is an MPI_UNSIGNED, as tools that know the names from MPICH expect.
+    /// Whether it counts entries of a queue: then its value is an MPI_UNSIGNED,
+    /// as tools that know the names from MPICH expect.
     #[must_use]
     pub fn is_length(&self) -> bool {
         match self.source {

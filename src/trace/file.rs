@@ -1,4 +1,5 @@
-//! A trace's file, as those who write it have it: the launcher, which makes and ends it, and each rank, which takes windows.
+//! A trace's file, as those who write it have it: the launcher, which makes and ends it, and each rank,
+//! which takes windows.
 
 use super::format::{self, TraceHeader, header, rank as block};
 use crate::arch::clock;
@@ -15,8 +16,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Bytes that each rank may write if nobody says otherwise: eight million records.
 pub const DEFAULT_LIMIT: u64 = 256 << 20;
 
-/// What the file of a job of `ranks` ranks begins with that is about to start on this machine: `command` and its arguments. CPUs are
-/// for the launcher to add.
+/// What the file of a job of `ranks` ranks begins with that is about to start on this machine: `command` and its
+/// arguments. CPUs are for the launcher to add.
 #[must_use]
 pub fn trace_header(ranks: u32, limit: u64, command: impl Iterator<Item = String>) -> TraceHeader {
     let base = clock::read();
@@ -199,16 +200,18 @@ impl Store {
 
     fn u64_at(&self, at: u64) -> &AtomicU64 {
         assert!(at.is_multiple_of(8) && at + 8 <= self.head.len() as u64, "a word of the head");
-        // SAFETY: inside the mapping, which `self` keeps, and aligned: the mapping begins on a page. All who write there in
-        // another process do so with atomic instructions, or did so before this process was started (trace rule 1).
+        // SAFETY: inside the mapping, which `self` keeps, and aligned: the mapping begins on a page. All who write
+        // there in another process do so with atomic instructions,
+        // or did so before this process was started (trace rule 1).
         unsafe { &*self.head.as_ptr().add(at as usize).cast::<AtomicU64>() }
     }
 
     fn block_u32(&self, offset: u64) -> &AtomicU32 {
         let at = format::HEADER + u64::from(self.rank) * format::RANK_BLOCK + offset;
         assert!(at.is_multiple_of(4) && at + 4 <= self.head.len() as u64, "a word of the head");
-        // SAFETY: inside the mapping, which `self` keeps, and aligned: the mapping begins on a page. All who write there in
-        // another process do so with atomic instructions, or did so before this process was started (trace rule 1).
+        // SAFETY: inside the mapping, which `self` keeps, and aligned: the mapping begins on a page. All who write
+        // there in another process do so with atomic instructions,
+        // or did so before this process was started (trace rule 1).
         unsafe { &*self.head.as_ptr().add(at as usize).cast::<AtomicU32>() }
     }
 

@@ -1,22 +1,22 @@
-//! How a trace lies in its file: a header page, a block for each rank, then windows of records. `docs/trace-format.md` says it
-//! for people; the two are kept alike by the tests here and in the reader.
+//! How a trace lies in its file: a header page, a block for each rank, then windows of records. `docs/trace-format.md`
+//! says it for people; the two are kept alike by the tests here and in the reader.
 //!
 //! All numbers are little-endian. A file is written through shared mappings by many processes at once, without locks:
 //!
 //! # Rules
-//! - **Trace rule 1.** The launcher writes the header and the rank blocks before it starts a rank; afterwards the only words of the
-//!   header that change are [`NEXT`], by atomic addition, and the state, by the launcher.
-//! - **Trace rule 2.** A window belongs to one stream, from the addition that took its place to the end of the file's life. Its
-//!   magic number is written after the rest of its header.
+//! - **Trace rule 1.** The launcher writes the header and the rank blocks before it starts a rank; afterwards the only
+//!   words of the header that change are [`NEXT`], by atomic addition, and the state, by the launcher.
+//! - **Trace rule 2.** A window belongs to one stream, from the addition that took its place to the end of the file's
+//!   life. Its magic number is written after the rest of its header.
 //! - **Trace rule 3.** A window's records are written in order, the word with the event's number last. So a record is
 //!   there or it is not, whoever is killed when, and behind the first that is not there is none.
-//! - **Trace rule 4.** A stream writes into its first window, its *stage*. When that is full it is copied, header and all, to a place of
-//!   its own, and written again from the start: first [`window::AFTER`] is set to the time of its last record, which makes all that it
-//!   holds count as not there, then its sequence is set to the next. So the stage and its copy may both be there, with the
-//!   same sequence; the one that has more records counts.
-//! - **Trace rule 5.** The moment of a window that is written again is read on two clocks, which are two words. Its ticks are 0 before the
-//!   nanoseconds change, and are written after them; no two rounds have the same. So ticks that are not 0, and are the same before and
-//!   after a look at the nanoseconds, belong to them.
+//! - **Trace rule 4.** A stream writes into its first window, its *stage*. When that is full it is copied, header and
+//!   all, to a place of its own, and written again from the start: first [`window::AFTER`] is set to the time of its
+//!   last record, which makes all that it holds count as not there, then its sequence is set to the next. So the stage
+//!   and its copy may both be there, with the same sequence; the one that has more records counts.
+//! - **Trace rule 5.** The moment of a window that is written again is read on two clocks, which are two words. Its
+//!   ticks are 0 before the nanoseconds change, and are written after them; no two rounds have the same. So ticks that
+//!   are not 0, and are the same before and after a look at the nanoseconds, belong to them.
 
 use crate::error::{Error, Result};
 use crate::events::Words;
@@ -29,7 +29,8 @@ pub const WINDOW_MAGIC: u64 = u64::from_le_bytes(*b"PERUWIN1");
 /// Version of all this; a reader takes its own alone.
 pub const VERSION: u32 = 3;
 
-/// Most ranks of a job that is traced: the root of a collective operation has 16 bits of its record, of which 0 says that there is none.
+/// Most ranks of a job that is traced: the root of a collective operation has 16 bits of its record,
+/// of which 0 says that there is none.
 pub const MOST_RANKS: u32 = u16::MAX as u32;
 
 /// Bytes of the header.
@@ -315,7 +316,8 @@ pub fn get_u64(bytes: &[u8], at: u64) -> Option<u64> {
 /// What helps against a header that makes no sense.
 const AGAIN: &str = "copy the file again, or record the job again";
 
-/// Checks that `bytes` begin with the header of a trace of this version, whole with its rank blocks; gives the number of ranks.
+/// Checks that `bytes` begin with the header of a trace of this version, whole with its rank blocks;
+/// gives the number of ranks.
 ///
 /// # Errors
 /// [`Error::Trace`] that says what it is instead.

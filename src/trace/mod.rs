@@ -1,8 +1,8 @@
 //! Writes traces: what every rank's requests, messages, queues and waits did, on file.
 //!
-//! `file` is the file as launcher and ranks write it, `recorder` the listener that writes a record for each event, `stage` the
-//! order in which it stores a record's words. `format` says how a trace lies in its file (`docs/trace-format.md` is the same for
-//! people). The crate `perusal-trace` reads it.
+//! `file` is the file as launcher and ranks write it, `recorder` the listener that writes a record for each event,
+//! `stage` the order in which it stores a record's words. `format` says how a trace lies in its file
+//! (`docs/trace-format.md` is the same for people). The crate `perusal-trace` reads it.
 
 #[cfg(not(perusal_loom))]
 pub mod file;

@@ -1,17 +1,19 @@
-//! The recorder: a [`GlobalSubscriber`] that writes a record for each event into a mapped file, and does next to nothing else.
+//! The recorder: a [`GlobalSubscriber`] that writes a record for each event into a mapped file,
+//! and does next to nothing else.
 //!
-//! Each thread that is inside MPI writes into a window of its own, so that threads do not meet and records of one stream are in order.
-//! That window, the stream's *stage*, is mapped from the file: what has been stored there is the kernel's, and in the file whatever
-//! becomes of the process. When it is full it is copied behind the others by one system call, and written again: so all
-//! stores go to the same sixteen pages, which stay in the cache and meet no fault.
+//! Each thread that is inside MPI writes into a window of its own, so that threads do not meet and records of one
+//! stream are in order. That window, the stream's *stage*, is mapped from the file: what has been stored there is the
+//! kernel's, and in the file whatever becomes of the process. When it is full it is copied behind the others by one
+//! system call, and written again: so all stores go to the same sixteen pages,
+//! which stay in the cache and meet no fault.
 //!
 //! # Rules
-//! - **Recorder rule 1.** A stream belongs to one thread at a time: from its being taken out of `idle`, or made, to the thread's
-//!   end, when it goes back. Its pen and stage are touched by that thread alone.
-//! - **Recorder rule 2.** A thread's own pen (`HERE`) is the pen of the recorder that it names, or of none. Numbers of recorders
-//!   are not given twice.
-//! - **Recorder rule 3.** What lies between a pen's `at` and its `end` is inside the stage that the stream of the pen holds,
-//!   is taken on disk, and has no record that counts.
+//! - **Recorder rule 1.** A stream belongs to one thread at a time: from its being taken out of `idle`, or made, to the
+//!   thread's end, when it goes back. Its pen and stage are touched by that thread alone.
+//! - **Recorder rule 2.** A thread's own pen (`HERE`) is the pen of the recorder that it names, or of none. Numbers of
+//!   recorders are not given twice.
+//! - **Recorder rule 3.** What lies between a pen's `at` and its `end` is inside the stage that the stream of the pen
+//!   holds, is taken on disk, and has no record that counts.
 
 use super::file::{Store, WindowError};
 use super::format::{self, RawRecord};
@@ -52,7 +54,8 @@ struct ThreadPen {
     /// Number of the recorder that the pen is of; 0 is none.
     owner: Cell<u64>,
     pen: Cell<Pen>,
-    /// The beginning of a call that looks once whether something has happened, for the recorder of that number; written once something has.
+    /// The beginning of a call that looks once whether something has happened, for the recorder of that number;
+    /// written once something has.
     look_owner: Cell<u64>,
     look: Cell<[u64; WORDS]>,
 }
@@ -227,8 +230,8 @@ impl Recorder {
         }
     }
 
-    /// Whether a record is not written now. A program calls functions that look once over and over: the beginning of such a call is
-    /// written when something happens in it, and a call in which nothing happens not at all.
+    /// Whether a record is not written now. A program calls functions that look once over and over: the beginning of
+    /// such a call is written when something happens in it, and a call in which nothing happens not at all.
     #[inline(always)]
     fn held_back(&self, record: &EventRecord<'_>, entry: &RawRecord) -> bool {
         HERE.with(|here| {
@@ -283,7 +286,8 @@ impl Recorder {
         true
     }
 
-    /// Gives the thread this recorder's pen, with room for a record that is later than what is returned; `None` if there is none.
+    /// Gives the thread this recorder's pen, with room for a record that is later than what is returned;
+    /// `None` if there is none.
     fn make_room(&self, here: &ThreadPen, taken: &mut Vec<OwnedStream>) -> Option<u64> {
         if here.owner.get() != self.number {
             // Another recorder's pen goes back to its stream.

@@ -5,10 +5,12 @@
 //!   `src/coll/algorithms/`, too, which has a function named as the operation;
 //! - the value that stands for it in MPI_T. Values are never given to another algorithm;
 //! - the `events::Algorithm` that events report;
-//! - the bytes, and the numbers of ranks, for which it is taken by default, and whether it is `always` or only where ranks are
-//!   `oversubscribed`. Of all rows that fit, and that can perform the case, the first is taken; the last fits always.
+//! - the bytes, and the numbers of ranks, for which it is taken by default, and whether it is `always` or only where
+//!   ranks are `oversubscribed`. Of all rows that fit, and that can perform the case, the first is taken;
+//!   the last fits always.
 //!
-//! These are the algorithms over messages. Before them, blocking operations try the shared-memory team (`coll::selection`).
+//! These are the algorithms over messages. Before them,
+//! blocking operations try the shared-memory team (`coll::selection`).
 
 use super::enumeration::{Enumeration, EnumerationItem};
 

@@ -54,8 +54,8 @@ pub static SWITCH: Enumeration = Enumeration {
     items: &[EnumerationItem { name: "off", value: 0 }, EnumerationItem { name: "on", value: 1 }],
 };
 
-/// Defines an enum and its [`Enumeration`], a line for each item. Items have the values 0, 1 … in their order; the first one also
-/// stands for every number that is no item's.
+/// Defines an enum and its [`Enumeration`], a line for each item. Items have the values 0, 1 … in their order; the
+/// first one also stands for every number that is no item's.
 macro_rules! choices {
     ($(#[$about:meta])* $type:ident, $table:ident = $name:literal {
         $(#[$first_about:meta])* $first:ident $first_name:literal,

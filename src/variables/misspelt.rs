@@ -1,4 +1,5 @@
-//! Variables of the environment whose names are nearly those of control variables: whoever sets one believes that it has an effect.
+//! Variables of the environment whose names are nearly those of control variables:
+//! whoever sets one believes that it has an effect.
 
 use super::table::VARIABLES;
 
@@ -43,7 +44,8 @@ fn first_word(name: &str) -> &str {
     name.split('_').next().unwrap_or_default()
 }
 
-/// How many letters must be changed, put in, left out, or exchanged with their neighbour (Damerau and Levenshtein, no place twice).
+/// How many letters must be changed, put in, left out, or exchanged with their neighbour (Damerau and Levenshtein, no
+/// place twice).
 fn distance(given: &str, known: &str) -> usize {
     let (given, known) = (given.as_bytes(), known.as_bytes());
     // `table[a][b]` is the distance of the first `a` letters from the first `b`.

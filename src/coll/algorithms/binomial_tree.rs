@@ -1,4 +1,5 @@
-//! Binomial tree: ⌈log₂ n⌉ steps, in each of which the number of ranks that have the data doubles, or that of partial results halves.
+//! Binomial tree: ⌈log₂ n⌉ steps, in each of which the number of ranks that have the data doubles,
+//! or that of partial results halves.
 
 use crate::coll::kernel::append;
 use crate::coll::selection::Case;

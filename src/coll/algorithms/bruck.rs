@@ -1,4 +1,5 @@
-//! Bruck's algorithm: ⌈log₂ n⌉ steps, in each of which the number of blocks that a rank knows doubles (Bruck et al. 1997).
+//! Bruck's algorithm: ⌈log₂ n⌉ steps, in each of which the number of blocks that a rank knows doubles (Bruck et al.
+//! 1997).
 
 use super::Blocks;
 use crate::coll::Transport;

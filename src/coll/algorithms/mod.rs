@@ -1,8 +1,8 @@
 //! Algorithms of collective operations over messages, each in a file named as the literature names it.
 //!
-//! A file has `serves`, which says whether the algorithm can perform a [`Case`], and a function for each operation that it
-//! performs, named as the operation. [`crate::variables::algorithms`] has a table of algorithms for each operation, from which
-//! the functions here call the one that [`selection`](super::selection) selects.
+//! A file has `serves`, which says whether the algorithm can perform a [`Case`], and a function for each operation that
+//! it performs, named as the operation. [`crate::variables::algorithms`] has a table of algorithms for each operation,
+//! from which the functions here call the one that [`selection`](super::selection) selects.
 //!
 //! To add an algorithm: its file (declared below) and a row of the operation's table.
 

@@ -9,10 +9,10 @@ use crate::variables::{Config, VariableId};
 /// its block goes on while the root sends the next.
 const FEW_MEMBERS: usize = 4;
 
-/// Bytes of all blocks together that more members scatter through a part at most. Of more, each block is read out of the root's
-/// memory; but shorter ones would go into the rings, which the others must empty before the root can go on. (Eight members on two
-/// CPUs, 32 KiB each: 27 to 32 microseconds, by messages 31 to 78; sixteen 68 to 111, and 102 to 150; 16 KiB 42 to 58, and 82 to
-/// 102.)
+/// Bytes of all blocks together that more members scatter through a part at most. Of more, each block is read out of
+/// the root's memory; but shorter ones would go into the rings, which the others must empty before the root can go on.
+/// (Eight members on two CPUs, 32 KiB each: 27 to 32 microseconds, by messages 31 to 78; sixteen 68 to 111, and 102 to
+/// 150; 16 KiB 42 to 58, and 82 to 102.)
 const IN_A_PART: usize = 512 << 10;
 
 /// What a team has room for.
@@ -35,7 +35,8 @@ impl TeamCapacity<'_> {
         self.part_bytes.min(self.config.coll_piece())
     }
 
-    /// Returns whether one round takes a scatter of blocks of `block` bytes, of which all but the root's own lie together.
+    /// Returns whether one round takes a scatter of blocks of `block` bytes,
+    /// of which all but the root's own lie together.
     #[inline]
     pub(super) fn has_room_for_scatter(&self, block: usize) -> bool {
         let all = block.saturating_mul(self.size - 1);
@@ -52,7 +53,8 @@ impl TeamCapacity<'_> {
         (self.part_bytes * width as usize / self.size) & !63
     }
 
-    /// Returns whether the team serves an operation, if there is memory for it; `bytes` as for [`Self::algorithm_kind`].
+    /// Returns whether the team serves an operation, if there is memory for it;
+    /// `bytes` as for [`Self::algorithm_kind`].
     #[must_use]
     pub fn may_serve(&self, operation: Collective, bytes: usize) -> bool {
         match self.algorithm_kind(operation, bytes) {
@@ -73,7 +75,8 @@ impl TeamCapacity<'_> {
     /// Returns whether rounds take an alltoall of blocks of `block` bytes.
     pub(super) fn has_room_for_alltoall(&self, block: usize) -> bool {
         let one = self.alltoall_piece(Width::One);
-        // Tiny pieces make many rounds; but where ranks outnumber CPUs, so do messages, which wait for one rank after the other.
+        // Tiny pieces make many rounds; but where ranks outnumber CPUs, so do messages,
+        // which wait for one rank after the other.
         let pieces = one >= 64 || (one > 0 && self.config.shape().is_oversubscribed());
         let most = if pieces { self.config.number(VariableId::CollAlltoallMost) as usize } else { 0 };
         block <= most.max(one).max(PAYLOAD / self.size)
@@ -85,7 +88,8 @@ impl TeamCapacity<'_> {
         room.min(self.config.coll_piece()) & !15
     }
 
-    /// Where ranks outnumber CPUs a round costs a switch of each, so blocks that take several rounds take as few as can be.
+    /// Where ranks outnumber CPUs a round costs a switch of each,
+    /// so blocks that take several rounds take as few as can be.
     pub(super) fn alltoall_width(&self, block: usize) -> Width {
         let several = block > self.alltoall_piece(Width::One);
         let oversubscribed = self.config.shape().is_oversubscribed();

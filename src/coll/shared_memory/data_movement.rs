@@ -1,5 +1,5 @@
-//! Collectives that move data, as sequences of rounds. Each returns `Ok(false)`, at all members and before anything has happened, for a
-//! case that it does not serve.
+//! Collectives that move data, as sequences of rounds. Each returns `Ok(false)`, at all members and before anything has
+//! happened, for a case that it does not serve.
 
 use super::{Hold, OperationKey, Place, TeamGuard, Wanted, Width, show};
 use crate::arch::copy_slice;
@@ -61,7 +61,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         self.one_to_all(what, root, len, copy).await
     }
 
-    /// Returns the outcome of a round. A failure in one of several rounds leaves members in different ones, so the team cannot go on.
+    /// Returns the outcome of a round. A failure in one of several rounds leaves members in different ones,
+    /// so the team cannot go on.
     pub(super) fn settle(&mut self, done: Result<()>, only: bool) -> Result<()> {
         if only { done } else { done.map_err(|error| self.fail_with(error)) }
     }
@@ -114,8 +115,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         Ok(())
     }
 
-    /// Whether blocks of `block` bytes each are gathered everywhere in one step: none that fit into slots, however few bytes the
-    /// control variable asks for. All get the same answer.
+    /// Whether blocks of `block` bytes each are gathered everywhere in one step: none that fit into slots, however few
+    /// bytes the control variable asks for. All get the same answer.
     ///
     /// # Errors
     /// Those of waiting.
@@ -230,7 +231,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
     }
 
-    /// Gathers blocks of `block` bytes at `root`: `own` copies the caller's, and `each` is shown those of all members there.
+    /// Gathers blocks of `block` bytes at `root`: `own` copies the caller's,
+    /// and `each` is shown those of all members there.
     ///
     /// # Errors
     /// As for [`Self::bcast`], and those of `each`.
@@ -254,7 +256,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         self.among_all(what, (block, Width::One), own, wanted, each).await.map(|()| true)
     }
 
-    /// Scatters blocks of `block` bytes from `root`: `all` is those of all members there, and `own` is shown the caller's elsewhere.
+    /// Scatters blocks of `block` bytes from `root`: `all` is those of all members there,
+    /// and `own` is shown the caller's elsewhere.
     ///
     /// # Errors
     /// As for [`Self::bcast`].
@@ -285,8 +288,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         self.one_to_all(what, root, len, copy).await.map(|()| true)
     }
 
-    /// Every member has a block of `block` bytes for every other, at most `coll_alltoall_most`. `read` copies a stretch of the
-    /// caller's block for a member, `write` one of the block from a member.
+    /// Every member has a block of `block` bytes for every other, at most `coll_alltoall_most`. `read` copies a stretch
+    /// of the caller's block for a member, `write` one of the block from a member.
     ///
     /// # Errors
     /// As for [`Self::bcast`].

@@ -34,7 +34,8 @@ const BLOCK: usize = 64 << 10;
 /// Bytes of all members' operands that are: they stay in the second cache.
 const ROOM: usize = 512 << 10;
 
-/// Bytes of a broadcast from which the root writes a share of it: less is not worth a system call for each of the others.
+/// Bytes of a broadcast from which the root writes a share of it:
+/// less is not worth a system call for each of the others.
 const SHARE: usize = 4096;
 
 /// What a member exposes: what others read, and what they write.
@@ -148,7 +149,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         all.map_err(|error| self.fail_with(error))
     }
 
-    /// Exposes the caller's runs, which begin at these addresses and are `len` bytes long, and returns where those of all lie.
+    /// Exposes the caller's runs, which begin at these addresses and are `len` bytes long,
+    /// and returns where those of all lie.
     async fn expose(
         &mut self,
         what: OperationKey,
@@ -175,7 +177,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         match well.iter().position(|well| *well != 1) {
             None => Ok(()),
             Some(rank) => {
-                // Perhaps a member has died, or the communicator is revoked, of which the other one has taken notice before us.
+                // Perhaps a member has died, or the communicator is revoked,
+                // of which the other one has taken notice before us.
                 let failed = self.engine.trouble_by_now(self.comm.p2p()).unwrap_or_else(|| {
                     Error::Other(format!(
                         "rank {rank} could not copy from or to the memory of another rank in this collective"
@@ -192,7 +195,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         (1..size).map(move |step| (rank + step) % size)
     }
 
-    /// A broadcast. All copy at once, equally much: the root writes the beginning to each of the others, which read the rest.
+    /// A broadcast. All copy at once, equally much: the root writes the beginning to each of the others,
+    /// which read the rest.
     pub(super) async fn bcast_direct(
         &mut self,
         what: OperationKey,
@@ -212,8 +216,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await
     }
 
-    /// An allgather: each writes its own block into all others' memory. The caller's own is `own`, or in `all` already: `sent` bytes, as in
-    /// [`Self::allgather`]. The members know that it is done in one step ([`Self::copies_equal_blocks`]).
+    /// An allgather: each writes its own block into all others' memory. The caller's own is `own`, or in `all` already:
+    /// `sent` bytes, as in [`Self::allgather`]. The members know that it is done in one step
+    /// ([`Self::copies_equal_blocks`]).
     ///
     /// # Errors
     /// Those of waiting and of the kernel; [`Error::Other`] where members disagree about the operation.
@@ -231,9 +236,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await
     }
 
-    /// An allgather of blocks of different lengths, `total` bytes together, of which the caller's has `block`, if `own` is so
-    /// long: each reads the others', which may lie elsewhere at every member, into what `place` gives. The members know that it
-    /// is done in one step.
+    /// An allgather of blocks of different lengths, `total` bytes together, of which the caller's has `block`, if `own`
+    /// is so long: each reads the others', which may lie elsewhere at every member, into what `place` gives. The
+    /// members know that it is done in one step.
     ///
     /// # Errors
     /// As for [`Self::allgather_direct`], and those of `place`.
@@ -345,8 +350,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         slice(member, self.size(), len, unit)
     }
 
-    /// A reduction whose results `root` wants, or, if there is none, all: each member reduces a slice of all operands, and writes
-    /// the results to those that want them. `false` if it is not done in one step.
+    /// A reduction whose results `root` wants, or, if there is none, all: each member reduces a slice of all operands,
+    /// and writes the results to those that want them. `false` if it is not done in one step.
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of the operation.

@@ -65,7 +65,8 @@ fn checks(engine: &Engine) -> u32 {
     if engine.config().shape().is_oversubscribed() { 1 } else { POLLS }
 }
 
-/// The team of blocking collectives. It is locked where several threads may be inside the engine. Waiting ends before it returns.
+/// The team of blocking collectives. It is locked where several threads may be inside the engine.
+/// Waiting ends before it returns.
 pub struct Locked<'a> {
     membership: ConditionalGuard<'a, Membership>,
     checks: u32,
@@ -152,7 +153,8 @@ impl Hold for Locked<'_> {
     }
 }
 
-/// The team of nonblocking collectives, in the caller's turn. It is given back when this is dropped. Waiting ends as progress is made.
+/// The team of nonblocking collectives, in the caller's turn. It is given back when this is dropped.
+/// Waiting ends as progress is made.
 pub struct InTurn<'a> {
     engine: &'a Engine,
     from: &'a BackgroundTeam,

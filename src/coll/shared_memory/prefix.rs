@@ -1,4 +1,5 @@
-//! Reductions of which members get different results, as one round: each member sees all operands, and reduces what it needs.
+//! Reductions of which members get different results, as one round:
+//! each member sees all operands, and reduces what it needs.
 
 use super::reduction::SlotRoom;
 use super::{Hold, Operands, OperationKey, Readers, TeamGuard, Wanted, Width};
@@ -99,9 +100,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         reduced
     }
 
-    /// A scan of operands that fit into no slot, in two rounds: in the first all show theirs, and each reduces a slice of them,
-    /// where they lie; then a member's share holds its result, or in an exclusive scan that of the next one. `false` if there is
-    /// no room for them.
+    /// A scan of operands that fit into no slot, in two rounds: in the first all show theirs, and each reduces a slice
+    /// of them, where they lie; then a member's share holds its result, or in an exclusive scan that of the next one.
+    /// `false` if there is no room for them.
     ///
     /// A slice of the shares is read and written by one member alone, once the first round is complete; others read it
     /// when the second is complete.

@@ -1,9 +1,9 @@
-//! Reductions in rounds. Operands are reduced in rank order, from the highest rank down, by whichever member: the result has the same
-//! bits on every rank and whenever it is computed.
+//! Reductions in rounds. Operands are reduced in rank order, from the highest rank down, by whichever member: the
+//! result has the same bits on every rank and whenever it is computed.
 //!
-//! Which member reduces depends on what a round costs. Few bytes take one round: one member reduces everything (the root, or the one
-//! that arrives last in a counted round), or, in flagged rounds, each for itself. Many bytes go through the bulk: each member reduces a
-//! slice of all operands, and copies the others' slices a round later.
+//! Which member reduces depends on what a round costs. Few bytes take one round: one member reduces everything (the
+//! root, or the one that arrives last in a counted round), or, in flagged rounds, each for itself. Many bytes go
+//! through the bulk: each member reduces a slice of all operands, and copies the others' slices a round later.
 //!
 //! In the bulk, operands of member m lie at m strides of the round's part, and the results behind those of all members.
 //!
@@ -11,8 +11,8 @@
 //!   before it arrives (team rule 6).
 //! - **Bulk rule 2.** Others' operands are read when the round is complete, or by the member that arrives last; no
 //!   member writes them before the reader has arrived again.
-//! - **Bulk rule 3.** A slice of the results is written by one member: the last to arrive, or the slice's. Others read it when they know
-//!   that this member has arrived in the next round, or that it has completed this one.
+//! - **Bulk rule 3.** A slice of the results is written by one member: the last to arrive, or the slice's. Others read
+//!   it when they know that this member has arrived in the next round, or that it has completed this one.
 
 use super::division::{CopyOperands, Division, Piece, Reducer};
 use super::{Hold, OperationKey, Readers, TeamGuard};
@@ -31,10 +31,12 @@ const ALONE: usize = 8 << 10;
 /// The same, of all other members together, where each has a CPU.
 const ALONE_OF_ALL: usize = 8 << 10;
 
-/// Bytes of each of two members from which each reduces one half: the copies and reads that are saved are worth another round.
+/// Bytes of each of two members from which each reduces one half:
+/// the copies and reads that are saved are worth another round.
 const HALVED: usize = 256 << 10;
 
-/// Pieces in which a root that reduces alone gets long operands at least: it reduces one while the others show the next.
+/// Pieces in which a root that reduces alone gets long operands at least:
+/// it reduces one while the others show the next.
 const STAGES: usize = 4;
 
 /// The least bytes of such a piece: as many as cost more than the round.
@@ -56,7 +58,8 @@ impl SlotRoom {
     #[inline(always)]
     fn fill(&mut self, payload: &[u8; PAYLOAD], range: Range<usize>) -> &mut [u8] {
         let (from, to) = (&payload[range], self.0.as_mut_ptr().cast::<u8>());
-        // SAFETY: the room is as long as the payload, of which `from` is a part; what is borrowed has just been written.
+        // SAFETY: the room is as long as the payload, of which `from` is a part;
+        // what is borrowed has just been written.
         unsafe {
             copy_few(from.as_ptr(), to, from.len());
             core::slice::from_raw_parts_mut(to, from.len())
@@ -75,12 +78,12 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// Names `len` bytes of operands at `own`, in elements of `unit` bytes, and as many at `out` for the result; `out` is null where
-    /// there is none. The two may be the same place.
+    /// Names `len` bytes of operands at `own`, in elements of `unit` bytes, and as many at `out` for the result; `out`
+    /// is null where there is none. The two may be the same place.
     ///
     /// # Safety
-    /// Until the operation has returned, `own` can be read and no other thread writes it, and `out`, unless it is null, can be written and
-    /// no other thread uses it.
+    /// Until the operation has returned, `own` can be read and no other thread writes it, and `out`, unless it is null,
+    /// can be written and no other thread uses it.
     #[inline(always)]
     #[must_use]
     pub const unsafe fn new(own: *const u8, out: *mut u8, len: usize, unit: usize) -> Self {
@@ -125,7 +128,8 @@ impl Operands {
             return;
         }
         assert!(range.start <= range.end && range.end <= self.len && !self.out.is_null());
-        // SAFETY: the operands can be read, and `out` has room for a result of this length and can be written (`Operands::new`).
+        // SAFETY: the operands can be read, and `out` has room for a result of this length and can be written
+        // (`Operands::new`).
         unsafe { self.own.add(range.start).copy_to(self.out, range.len()) };
     }
 
@@ -147,8 +151,8 @@ impl Operands {
     /// Copies the first bytes of `result`, which is no part of the program's memory, to where the member wants it.
     #[inline(always)]
     pub(super) fn store(&self, result: &[u8]) {
-        // SAFETY: `result[..len]` has checked its length; `out` is not null here, and can be written until the operation
-        // has returned (`Operands::new`).
+        // SAFETY: `result[..len]` has checked its length; `out` is not null here, and can be written until the
+        // operation has returned (`Operands::new`).
         unsafe { copy_few(result[..self.len].as_ptr(), self.out, self.len) };
     }
 }
@@ -170,8 +174,8 @@ pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
 }
 
 impl<H: Hold> TeamGuard<'_, H> {
-    /// How members show operands. Where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache; and members
-    /// that take shares in turn ([`super::Shares`]) have read the places that they write to.
+    /// How members show operands. Where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache;
+    /// and members that take shares in turn ([`super::Shares`]) have read the places that they write to.
     pub(super) fn copy_of_operands(&mut self) -> CopyOperands {
         if self.shares().alternate() {
             CopyOperands::Alike(copy_run)
@@ -182,9 +186,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
     }
 
-    /// Whether members copy the `bytes` bytes of operands that they reduce, each beginning behind itself, and reduce the copies:
-    /// in rank order, all would read one member's at a time, whose cache gives its lines to one reader as fast as to all
-    /// together. Members that share CPUs do not read at the same time.
+    /// Whether members copy the `bytes` bytes of operands that they reduce, each beginning behind itself, and reduce
+    /// the copies: in rank order, all would read one member's at a time, whose cache gives its lines to one reader as
+    /// fast as to all together. Members that share CPUs do not read at the same time.
     pub(super) fn reads_apart(&self, bytes: usize) -> bool {
         self.size() > 2 && bytes >= APART_FROM && !self.engine.config().shape().is_oversubscribed()
     }
@@ -197,8 +201,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         }
     }
 
-    /// Reduces every rank's operands into the result of `root`; the others' place for a result is not used. `false` if the team cannot
-    /// do so, before anything has happened.
+    /// Reduces every rank's operands into the result of `root`; the others' place for a result is not used. `false` if
+    /// the team cannot do so, before anything has happened.
     ///
     /// # Errors
     /// Those of waiting and of the kernel; [`crate::Error::Other`] where members disagree about the operation.
@@ -237,7 +241,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         reduced.map(|()| true)
     }
 
-    /// Reduces every rank's operands into every member's result. `false` if the team cannot do so, before anything has happened.
+    /// Reduces every rank's operands into every member's result.
+    /// `false` if the team cannot do so, before anything has happened.
     ///
     /// # Errors
     /// As for [`Self::reduce`].
@@ -438,8 +443,8 @@ impl<H: Hold> TeamGuard<'_, H> {
     /// Arrives with a piece; all reduce a slice of it, and copy the others' slices of the piece before.
     ///
     /// # Safety
-    /// Bulk rule 1: the caller's operands of this round are in `division.part`, and it has not arrived. `before` has part and piece of the
-    /// round before, and the slice of it that the caller has reduced.
+    /// Bulk rule 1: the caller's operands of this round are in `division.part`, and it has not arrived. `before` has
+    /// part and piece of the round before, and the slice of it that the caller has reduced.
     async unsafe fn by_all<K: ReductionKernel>(
         &mut self,
         key: OperationKey,

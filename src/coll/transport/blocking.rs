@@ -21,8 +21,8 @@ use core::future::Future;
 /// Bytes up to which a message is received when its turn has come, and no receive is posted before.
 const FEW: usize = 1024;
 
-/// A transport whose operations have finished when they return. [`check`](Self::check) returns the first failure, after which it goes on
-/// ([`Failure`]).
+/// A transport whose operations have finished when they return. [`check`](Self::check) returns the first failure, after
+/// which it goes on ([`Failure`]).
 pub struct BlockingTransport<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
@@ -69,7 +69,8 @@ impl<'a> BlockingTransport<'a> {
         Self { all: !comm.is_inter(), ..Self::tagged(engine, comm, purpose as i32) }
     }
 
-    /// Makes the transports for an operation on an intercommunicator: within the caller's own group, and to the other one.
+    /// Makes the transports for an operation on an intercommunicator:
+    /// within the caller's own group, and to the other one.
     #[must_use]
     pub fn sides(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Sides<Self> {
         let mut remote = Self::new(engine, comm, purpose);
@@ -249,7 +250,8 @@ impl Transport for BlockingTransport<'_> {
     }
 }
 
-/// A context for what a collective call makes of the members of `parent`: a window or a file. Counts as a call on `parent`.
+/// A context for what a collective call makes of the members of `parent`: a window or a file.
+/// Counts as a call on `parent`.
 ///
 /// # Errors
 /// Those of the transport; [`crate::Error::NoMem`] if there is none.

@@ -53,8 +53,8 @@ pub trait Transport {
     /// # Errors
     /// As for [`send`](Self::send) and [`recv`](Self::recv).
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()>;
-    /// Sends and receives any number of messages at once; the caller's own rank may be among the peers. Messages between
-    /// the same two ranks are matched in order.
+    /// Sends and receives any number of messages at once; the caller's own rank may be among the peers. Messages
+    /// between the same two ranks are matched in order.
     ///
     /// # Errors
     /// As for [`exchange`](Self::exchange).
@@ -63,8 +63,8 @@ pub trait Transport {
     type Hold<'t>: Hold
     where
         Self: 't;
-    /// Returns the shared-memory team of the ranks, if all of them take part in such an operation and it has a team form. An operation
-    /// asks for it once, before anything else that waits.
+    /// Returns the shared-memory team of the ranks, if all of them take part in such an operation and it has a team
+    /// form. An operation asks for it once, before anything else that waits.
     async fn team(&self, _: Collective) -> Option<TeamGuard<'_, Self::Hold<'_>>> {
         None
     }
@@ -89,8 +89,8 @@ pub trait Transport {
     fn is_oversubscribed(&self) -> bool {
         false
     }
-    /// Says that the messages of this operation go from all other ranks to one ([`Mode::ToRoot`]), or from one to all others
-    /// ([`Mode::FromRoot`]). All ranks say it before they send or receive.
+    /// Says that the messages of this operation go from all other ranks to one ([`Mode::ToRoot`]), or from one to all
+    /// others ([`Mode::FromRoot`]). All ranks say it before they send or receive.
     fn set_message_mode(&self, _: Mode) {}
     /// Returns whether callers wait for an operation, or poll it, or start it again and again.
     fn mode(&self) -> CollMode {
@@ -98,8 +98,9 @@ pub trait Transport {
     }
 }
 
-/// What a message of the library's own is for; its tag on the collective context. Collectives on one communicator happen in
-/// the same order on all ranks and messages do not overtake each other, so nothing but traces and tools needs the difference.
+/// What a message of the library's own is for; its tag on the collective context. Collectives on one communicator
+/// happen in the same order on all ranks and messages do not overtake each other,
+/// so nothing but traces and tools needs the difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Purpose {
@@ -205,7 +206,8 @@ impl<'a> Failure<'a> {
         Self { engine, comm, first, in_either_group: None }
     }
 
-    /// Makes `other` know of each failure here, and this of those there: of the two transports of an operation on an intercommunicator.
+    /// Makes `other` know of each failure here, and this of those there:
+    /// of the two transports of an operation on an intercommunicator.
     fn share_with(&mut self, other: &mut Self) {
         let both = Arc::new(AtomicU8::new(self.extent().max(other.extent())));
         self.in_either_group = Some(both.clone());
@@ -310,14 +312,16 @@ async fn join_team<T: Transport>(
     if agreed.is_err() || transport.has_failed() || !there {
         return Membership::None;
     }
-    // SAFETY: rank 0 has taken the segment for these members, and each joins once: here, where its membership is unknown.
+    // SAFETY: rank 0 has taken the segment for these members, and each joins once:
+    // here, where its membership is unknown.
     Membership::Member(Box::new(unsafe {
         Team::join(engine.job(), index, members as usize, transport.rank())
     }))
 }
 
-/// Bytes that a root gets from all others together from which each of these copies all of its own, and the root no half of it: it
-/// would read one half after the other, while the others, though they disturb each other, copy at once (docs/decisions/0045).
+/// Bytes that a root gets from all others together from which each of these copies all of its own, and the root no half
+/// of it: it would read one half after the other, while the others, though they disturb each other,
+/// copy at once (docs/decisions/0045).
 const WRITTEN_ALONE: usize = 3 << 20;
 
 /// The same of what a root has for all others, of which each reads its own.
@@ -333,13 +337,15 @@ fn mode_of_receive(mode: Mode, bytes: usize, others: usize) -> Mode {
     if bytes.saturating_mul(others) < alone_from { Mode::Standard } else { mode }
 }
 
-/// The mode of messages among the members of `comm`, of which all have the same end, or the same beginning, as `mode` says.
+/// The mode of messages among the members of `comm`, of which all have the same end,
+/// or the same beginning, as `mode` says.
 fn mode_among_many(engine: &Engine, comm: &Comm, mode: Mode) -> Mode {
     let each_has_a_cpu = comm.peers().size() > 2 && !are_oversubscribed(engine, comm);
     if each_has_a_cpu { mode } else { Mode::Standard }
 }
 
-/// Which algorithm over messages is asked for. Members of several jobs may have been asked for different ones, and take none of these.
+/// Which algorithm over messages is asked for. Members of several jobs may have been asked for different ones,
+/// and take none of these.
 fn algorithm_for(engine: &Engine, comm: &Comm, operation: Collective) -> u64 {
     if engine.has_guests(comm.group().iter()) { AUTO } else { requested(engine.config(), operation) }
 }

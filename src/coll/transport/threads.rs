@@ -14,7 +14,8 @@ pub struct ThreadTransport {
     from: Vec<Receiver<Vec<u8>>>,
 }
 
-/// Runs `body` as every rank of `size`, once as if each had a CPU and once as if not; checks that no message is left over.
+/// Runs `body` as every rank of `size`, once as if each had a CPU and once as if not;
+/// checks that no message is left over.
 pub fn ranks(size: usize, body: impl Fn(&ThreadTransport) + Sync) {
     for oversubscribed in [false, true] {
         ranks_on(size, oversubscribed, &body);

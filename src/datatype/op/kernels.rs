@@ -1,4 +1,5 @@
-//! The loops: one predefined operation over two arrays of one representation. Simple enough for the compiler to vectorise.
+//! The loops: one predefined operation over two arrays of one representation.
+//! Simple enough for the compiler to vectorise.
 //!
 //! - **Kernel rule 1.** `left` and `right` of a kernel are `n` packed values (or pairs) of its type each, at any
 //!   alignment. Nobody else writes `left` or uses `right`, and the two do not overlap.
@@ -70,7 +71,8 @@ unsafe fn zip_plain<T: Scalar>(left: *const u8, right: *mut u8, n: usize, f: imp
     }
 }
 
-/// Calls `$f::<T>` with the Rust type of a machine type; machine types that are not listed do nothing (they were refused before).
+/// Calls `$f::<T>` with the Rust type of a machine type;
+/// machine types that are not listed do nothing (they were refused before).
 macro_rules! by_machine_type {
     ($machine_type:expr, $f:ident $args:tt: $($name:ident => $ty:ty),* $(; $(c $c_name:ident),* => $c:expr)?) => {
         match $machine_type {

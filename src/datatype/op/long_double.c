@@ -1,7 +1,8 @@
-/* Reduction kernels on C's `long double` and on IEEE quadruple precision, which Rust has no types for. Compiled by build.rs.
+/* Reduction kernels on C's `long double` and on IEEE quadruple precision, which Rust has no types for.
+ * Compiled by build.rs.
  *
- * `long double` is x87 extended on x86-64 and quadruple precision on AArch64; quadruple precision is `_Float128` on the one and
- * `long double` on the other. The compiler chooses the instructions, or calls its own runtime.
+ * `long double` is x87 extended on x86-64 and quadruple precision on AArch64; quadruple precision is `_Float128` on the
+ * one and `long double` on the other. The compiler chooses the instructions, or calls its own runtime.
  */
 #include <float.h>
 #include <stddef.h>
@@ -28,8 +29,8 @@ _Static_assert(sizeof(long_double) == 16 && sizeof(quad) == 16, "both types have
 
 #define SLOT 16
 
-/* All functions of one type. `left` and `right` are `n` values (or complex numbers) at any alignment, which do not overlap;
- * right[i] = left[i] op right[i]. */
+/* All functions of one type. `left` and `right` are `n` values (or complex numbers) at any alignment, which do not
+ * overlap; right[i] = left[i] op right[i]. */
 #define KERNELS(T, BYTES)                                                                                    \
     static T T##_at(const unsigned char *from) {                                                             \
         T value;                                                                                             \

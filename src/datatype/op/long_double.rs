@@ -1,5 +1,5 @@
-//! Arithmetic on C's `long double` and on quadruple precision (Fortran's `REAL(16)`), which Rust has no types for: the kernels
-//! of `long_double.c`, which `build.rs` compiles.
+//! Arithmetic on C's `long double` and on quadruple precision (Fortran's `REAL(16)`), which Rust has no types for: the
+//! kernels of `long_double.c`, which `build.rs` compiles.
 
 use super::super::MachineType;
 use super::kernels::Builtin;

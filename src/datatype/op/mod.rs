@@ -1,7 +1,7 @@
 //! Reduction operations: the predefined ones on every type that they take (MPI 5.0 §6.9.2, §6.9.4), and users' own.
 //!
-//! Beyond the standard's table, MPI_CHAR counts as an integer, and the logical operations take all integers, as in MPICH.
-//! Everything else that does not fit is [`Error::Op`].
+//! Beyond the standard's table, MPI_CHAR counts as an integer, and the logical operations take all integers, as in
+//! MPICH. Everything else that does not fit is [`Error::Op`].
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -150,10 +150,12 @@ impl Op {
         match &self.0 {
             OpKind::Builtin(builtin) => {
                 self.check(datatype)?;
-                // SAFETY: both sides hold `count` elements and do not overlap; `check` has seen that the operation takes the type.
+                // SAFETY: both sides hold `count` elements and do not overlap;
+                // `check` has seen that the operation takes the type.
                 unsafe { builtin_on_elements(*builtin, invec, inoutvec, count, datatype) };
             }
-            // SAFETY: both sides hold `count` elements and do not overlap; the operation was made with a function that takes them.
+            // SAFETY: both sides hold `count` elements and do not overlap;
+            // the operation was made with a function that takes them.
             OpKind::User(user) => unsafe { user.apply(invec, inoutvec, count, datatype, handle) },
         }
         Ok(())
@@ -162,7 +164,8 @@ impl Op {
     /// [`Op::apply`] on packed streams of whole elements: `right = left op right`.
     ///
     /// # Errors
-    /// [`Error::Op`] if the operation does not take this type; [`Error::Arg`] if the lengths differ or are not whole elements.
+    /// [`Error::Op`] if the operation does not take this type;
+    /// [`Error::Arg`] if the lengths differ or are not whole elements.
     ///
     /// # Safety
     /// What a user's function asks of its operands. Both are aligned for the type if it is contiguous.
@@ -292,7 +295,8 @@ impl UserOp {
             UserCall::Rust(function) => function(left, right, count, datatype),
             UserCall::Count(function) => {
                 let mut len = count as i64;
-                // SAFETY: MPI_Op_create_c was given a function that takes `len` elements on each side, and there are `count`.
+                // SAFETY: MPI_Op_create_c was given a function that takes `len` elements on each side,
+                // and there are `count`.
                 unsafe { function(left.cast_mut().cast(), right.cast(), &mut len, &mut handle) };
             }
             UserCall::Int(function) => {
@@ -347,8 +351,8 @@ impl AlignedElements {
         Ok(Self { memory, zero })
     }
 
-    /// Where displacement 0 is, and how many bytes there are; `None` if they are more than the address space holds. Displacement 0 gets an
-    /// aligned place, so that what is aligned in the user's buffer is aligned here.
+    /// Where displacement 0 is, and how many bytes there are; `None` if they are more than the address space holds.
+    /// Displacement 0 gets an aligned place, so that what is aligned in the user's buffer is aligned here.
     fn place(datatype: &Datatype, count: usize) -> Option<(isize, usize)> {
         let (low, high) = datatype.data_span(count)?;
         let zero = low.min(0).unsigned_abs().checked_next_multiple_of(16)?;

@@ -8,7 +8,8 @@ pub(super) trait Scalar: Copy {
     /// `at` is readable for the size of `Self`.
     #[inline(always)]
     unsafe fn load(at: *const u8) -> Self {
-        // SAFETY: there are as many bytes as a value has (`at` is readable for so many), and none of its bit patterns is invalid.
+        // SAFETY: there are as many bytes as a value has (`at` is readable for so many),
+        // and none of its bit patterns is invalid.
         unsafe { at.cast::<Self>().read_unaligned() }
     }
 }

@@ -1,4 +1,5 @@
-//! Notification by counter: each peer counts its records in the doorbell, and a poll compares all counts with what has been taken.
+//! Notification by counter: each peer counts its records in the doorbell,
+//! and a poll compares all counts with what has been taken.
 
 use super::rings::InboundRings;
 use crate::engine::Engine;

@@ -23,7 +23,8 @@ use crate::ring::{Consumer, Header, MappedRing, Polled};
 const POLLED: usize = 32;
 /// Records that one peer may deliver before the next one has its turn.
 const TURN: usize = 32;
-/// Messages that receives may take out of a ring themselves, and polls in vain of one of them, before other rings are polled.
+/// Messages that receives may take out of a ring themselves, and polls in vain of one of them,
+/// before other rings are polled.
 const DIRECT_TURN: u32 = 16;
 
 /// The receiving side of a rank.
@@ -33,9 +34,11 @@ pub(crate) struct Poller {
     polled: PolledRings,
     /// Present where notification is by counter.
     counters: Option<Counters>,
-    /// Whether streams are polled from a distance ([`Consumer::should_take`]): not where the sender may be waiting for our CPU.
+    /// Whether streams are polled from a distance ([`Consumer::should_take`]):
+    /// not where the sender may be waiting for our CPU.
     from_distance: bool,
-    /// Messages that receives have taken themselves since others were polled, and out of the first polled ring in a row.
+    /// Messages that receives have taken themselves since others were polled,
+    /// and out of the first polled ring in a row.
     direct: u32,
 }
 
@@ -95,8 +98,8 @@ impl Poller {
         if !SHARED && waits && self.from_distance { engine.telemetry().posted.now.get() as usize } else { 0 }
     }
 
-    /// Handles the records of peers whose counts have changed; where there is one thread, only until a message has come for which no
-    /// receive is posted: the receives that will be take the others out of their rings themselves.
+    /// Handles the records of peers whose counts have changed; where there is one thread, only until a message has come
+    /// for which no receive is posted: the receives that will be take the others out of their rings themselves.
     #[inline(never)]
     fn poll_counters<const SHARED: bool>(&mut self, engine: &Engine, waits: bool) -> usize {
         let unexpected = || engine.telemetry().unexpected.now.get();
@@ -124,8 +127,8 @@ impl Poller {
         }
     }
 
-    /// Handles the records of the peers that have set their flag, and polls their rings from now on. What waits for room to them
-    /// is sent by the caller (doorbell rule 4).
+    /// Handles the records of the peers that have set their flag, and polls their rings from now on. What waits for
+    /// room to them is sent by the caller (doorbell rule 4).
     #[cold]
     #[inline(never)]
     fn poll_flagged(&mut self, engine: &Engine, word: usize, waits: bool) -> usize {
@@ -178,7 +181,8 @@ impl Poller {
         }
     }
 
-    /// Keeps how much has been taken from a peer, where counts say what there is. Apart: nothing of it is wanted where flags do.
+    /// Keeps how much has been taken from a peer, where counts say what there is.
+    /// Apart: nothing of it is wanted where flags do.
     #[cold]
     #[inline(never)]
     fn note_taken(&mut self, peer: u32) {
@@ -223,8 +227,8 @@ impl Poller {
         self.take(engine, from, wanted, take)
     }
 
-    /// Goes on where [`Self::try_take`] has found nothing, for `polls` polls in all. `None` if the receive must leave everything to
-    /// [`Self::poll`], or nothing came.
+    /// Goes on where [`Self::try_take`] has found nothing, for `polls` polls in all. `None` if the receive must leave
+    /// everything to [`Self::poll`], or nothing came.
     #[inline(always)]
     pub fn spin_take(
         &mut self,
@@ -383,7 +387,8 @@ impl Poller {
         }
     }
 
-    /// Before a block: from now on every peer notifies. The caller executes the heavy barrier and asks [`Self::has_record`].
+    /// Before a block: from now on every peer notifies.
+    /// The caller executes the heavy barrier and asks [`Self::has_record`].
     pub fn suspend(&mut self) {
         self.polled.suspend(&self.rings);
     }

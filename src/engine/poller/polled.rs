@@ -76,7 +76,8 @@ impl PolledRings {
         self.peers.retain(|&polled| polled != peer);
     }
 
-    /// Before a block: from now on every peer notifies. The caller executes the heavy barrier and looks once more (doorbell rule 1).
+    /// Before a block: from now on every peer notifies. The caller executes the heavy barrier and looks once more
+    /// (doorbell rule 1).
     pub fn suspend(&self, rings: &InboundRings) {
         enable_notification(rings, &self.peers);
     }

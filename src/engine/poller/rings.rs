@@ -88,8 +88,9 @@ impl InboundRings {
         if let Err(error) = start(peer, own).and_then(|()| start(own, peer)) {
             return engine.fail(error);
         }
-        // SAFETY: the ring's first page is there, and all of it once there is a record; this is the only place that makes a
-        // consumer, once a peer, under the poller lock (ring rule 4). The thread that holds that lock has the engine, and with it the job.
+        // SAFETY: the ring's first page is there, and all of it once there is a record; this is the only place that
+        // makes a consumer, once a peer, under the poller lock (ring rule 4).
+        // The thread that holds that lock has the engine, and with it the job.
         let (ring, blocks) = unsafe {
             (ring(&engine.job, peer, engine.rank()), engine.peers[peer as usize].blocks(engine, peer))
         };

@@ -21,8 +21,9 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     emit(request, Event::ReqXferBegin);
     engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
     let copied = engine.job.reach(body.world.get(), || {
-        // SAFETY: the ranks are threads of one process; the sender keeps its buffer until FIN or until it has withdrawn it, ours is
-        // valid until the request completes, and has room for `wanted` bytes. `copy`: the same buffer may be at both ends.
+        // SAFETY: the ranks are threads of one process; the sender keeps its buffer until FIN or until it has withdrawn
+        // it, ours is valid until the request completes, and has room for `wanted` bytes.
+        // `copy`: the same buffer may be at both ends.
         unsafe { core::ptr::copy(body.remote_addr.get() as *const u8, body.addr.get(), body.wanted.get()) };
     });
     let moved = if copied.is_some() { body.wanted.get() } else { 0 };

@@ -1,8 +1,8 @@
 //! One copy by two ranks: which of them copies which part, decided while both are at work.
 //!
 //! Both see both buffers. The receiver takes parts of the message from its beginning on, the sender from its end, until
-//! they meet: whoever is faster does more, and who never comes leaves all to the other. What is still to be taken is one
-//! word beside the ring that the message was announced in:
+//! they meet: whoever is faster does more, and who never comes leaves all to the other. What is still to be taken is
+//! one word beside the ring that the message was announced in:
 //!
 //! ```text
 //! turn (32 bits) | low (16 bits) | high (16 bits)      units [low, high) of the message are nobody's yet
@@ -10,13 +10,13 @@
 //!
 //! # Rules
 //!
-//! - **Share rule 1.** The receiver alone opens a turn, when all units of the turn before are somebody's; it has the first
-//!   part of it from the beginning.
-//! - **Share rule 2.** A unit belongs to who took it: the receiver by raising `low`, the sender by lowering `high`, each by
-//!   compare and exchange of the whole word. So no unit has two owners, and none is left out.
+//! - **Share rule 1.** The receiver alone opens a turn, when all units of the turn before are somebody's; it has the
+//!   first part of it from the beginning.
+//! - **Share rule 2.** A unit belongs to who took it: the receiver by raising `low`, the sender by lowering `high`,
+//!   each by compare and exchange of the whole word. So no unit has two owners, and none is left out.
 //! - **Share rule 3.** The sender takes nothing of a turn that is not the one that a record named: it may come late.
-//! - **Share rule 4.** The word publishes no bytes. The sender's are the receiver's to read when a record says that they are there
-//!   (`HeapDone`, edge 1), and the sender's buffer is free when the receiver says so (`Fin`, edge 1).
+//! - **Share rule 4.** The word publishes no bytes. The sender's are the receiver's to read when a record says that
+//!   they are there (`HeapDone`, edge 1), and the sender's buffer is free when the receiver says so (`Fin`, edge 1).
 //!
 //! A peer may write anything into the word; a taker checks what it takes against the message.
 
@@ -99,8 +99,8 @@ impl<'a> Claims<'a> {
     /// Opens the next turn (share rule 1): its number, which is not zero, and the receiver's first part in bytes.
     #[must_use]
     pub fn open(self, split: Split) -> (u32, Range<usize>) {
-        // Relaxed, here and below: the word publishes nothing (share rule 4); that the sender sees this turn or a later one
-        // comes with the record that tells it of the turn.
+        // Relaxed, here and below: the word publishes nothing (share rule 4); that the sender sees this turn or a later
+        // one comes with the record that tells it of the turn.
         let before = ClaimWord::of(self.0.load(Ordering::Relaxed)).turn;
         let turn = before.wrapping_add(1).max(1);
         let units = split.units();

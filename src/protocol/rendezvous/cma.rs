@@ -31,7 +31,8 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     let read = matches!(read, Some(Ok(_)));
     engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if read { body.wanted.get() } else { 0 });
     if !read {
-        // Forbidden, or the sender is dying, or its process is not the one that the roster says: the ring works wherever messages do.
+        // Forbidden, or the sender is dying, or its process is not the one that the roster says:
+        // the ring works wherever messages do.
         refuse(engine, body.world.get());
         return engine.rendezvous().fall_back(request);
     }

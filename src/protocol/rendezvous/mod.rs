@@ -1,7 +1,8 @@
-//! Rendezvous: the sender says that it is ready (RTS), the receiver, once matched, chooses the copy engine that moves the data, and says
-//! when it has everything (FIN).
+//! Rendezvous: the sender says that it is ready (RTS), the receiver, once matched, chooses the copy engine that moves
+//! the data, and says when it has everything (FIN).
 //!
-//! A copy engine is a row of [`ENGINES`]: to add one is to write its file and its row. The first row that takes a message moves it.
+//! A copy engine is a row of [`ENGINES`]: to add one is to write its file and its row.
+//! The first row that takes a message moves it.
 //!
 //! | engine | who copies |
 //! |---|---|
@@ -44,8 +45,8 @@ pub(crate) struct CopyEngine {
     pub number: u8,
     /// Whether it is to move this message. The receive is matched, and has room for all that the announcement says.
     takes: fn(&Engine, &Body, &Rts) -> bool,
-    /// Moves it, or has the sender do so: the receive is completed, or waits for a record. A failure is that of the job; where the
-    /// engine itself fails it has another one go on.
+    /// Moves it, or has the sender do so: the receive is completed, or waits for a record. A failure is that of the
+    /// job; where the engine itself fails it has another one go on.
     begin: fn(&Engine, Ref, &Rts) -> Result<()>,
 }
 
@@ -102,7 +103,8 @@ impl Rendezvous<'_> {
         body.total.set(rts.total);
         body.remote_addr.set(rts.addr);
         body.moved.set(0);
-        // Of a message that is longer than the receive's buffer its beginning moves, as of one that comes with its envelope.
+        // Of a message that is longer than the receive's buffer its beginning moves,
+        // as of one that comes with its envelope.
         let wanted = rts.total.min(body.bytes.get());
         body.wanted.set(wanted);
         if wanted == 0 {

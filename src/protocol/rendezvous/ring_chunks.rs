@@ -1,5 +1,5 @@
-//! Copy engine through the ring: the sender packs the message into records, the receiver unpacks them, both at once. It takes every
-//! message of any layout, and goes on where another engine has failed.
+//! Copy engine through the ring: the sender packs the message into records, the receiver unpacks them, both at once. It
+//! takes every message of any layout, and goes on where another engine has failed.
 
 use super::Rendezvous;
 use super::{CopyEngine, emit};
@@ -37,7 +37,8 @@ fn part_event(body: &Body) -> Event {
     if first { Event::ReqXferBegin } else { Event::ReqXferContinue }
 }
 
-/// Bytes of one part of a message of `bytes` bytes. Where others wait behind it, the receiver has something to copy anyway.
+/// Bytes of one part of a message of `bytes` bytes.
+/// Where others wait behind it, the receiver has something to copy anyway.
 fn part_bytes(tx: &TxQueue, bytes: usize) -> usize {
     let most = tx.longest_fragment();
     if bytes < LONG && tx.streams.is_empty() { (most / 2).max(INLINE) } else { most }
@@ -136,8 +137,8 @@ impl Rendezvous<'_> {
         emit(request, part_event(body));
         let uncached =
             self.engine.protocol_state().copy.come(&self.engine.config, data.len()) && body.is_bytes();
-        // SAFETY: the user's buffer stays valid until the request completes; `wanted` fits it, and the part `wanted`; the ring's
-        // memory is none of it.
+        // SAFETY: the user's buffer stays valid until the request completes; `wanted` fits it, and the part `wanted`;
+        // the ring's memory is none of it.
         unsafe {
             if uncached {
                 copy_nontemporal(data.as_ptr(), body.addr.get().wrapping_add(body.moved.get()), data.len());

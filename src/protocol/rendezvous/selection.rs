@@ -20,7 +20,8 @@ pub(crate) struct CopyPolicy {
 }
 
 impl CopyPolicy {
-    /// Bytes from which the receiver reads the sender's memory, and from which both copy one part; `usize::MAX` for never.
+    /// Bytes from which the receiver reads the sender's memory, and from which both copy one part;
+    /// `usize::MAX` for never.
     pub fn cma_thresholds(&self, engine: &Engine) -> [usize; 2] {
         const ALWAYS: usize = 0;
         const NOT: usize = usize::MAX;
@@ -35,9 +36,9 @@ impl CopyPolicy {
         }
     }
 
-    /// Whether a message of `bytes` bytes to or from `peer` goes through the ring, though it could be copied in one step, because
-    /// its sender has blocks for half of it at least: two copies through blocks are faster than one by the kernel, unless both
-    /// ranks send at once.
+    /// Whether a message of `bytes` bytes to or from `peer` goes through the ring, though it could be copied in one
+    /// step, because its sender has blocks for half of it at least: two copies through blocks are faster than one by
+    /// the kernel, unless both ranks send at once.
     pub fn keeps_to_blocks(&self, engine: &Engine, peer: u32, bytes: usize, sends: bool) -> bool {
         let config = &engine.config;
         let shape = config.shape();
@@ -85,14 +86,15 @@ impl CopyPolicy {
         self.awaited.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Notes that `bytes` of them have come. Whether they are best written past the cache: with what else is on its way, it is
-    /// more than the cache holds.
+    /// Notes that `bytes` of them have come. Whether they are best written past the cache: with what else is on its
+    /// way, it is more than the cache holds.
     pub fn come(&self, config: &Config, bytes: usize) -> bool {
         self.awaited.fetch_sub(bytes as u64, Ordering::Relaxed) > config.uncached_from()
     }
 }
 
-/// Remembers that the kernel refused a cross-memory copy: no rank of the job tries again, or announces messages for that purpose.
+/// Remembers that the kernel refused a cross-memory copy:
+/// no rank of the job tries again, or announces messages for that purpose.
 pub(super) fn refuse(engine: &Engine, peer: u32) {
     // The kernel may let a process read those of its own job only.
     if engine.is_guest(peer) {
@@ -106,8 +108,8 @@ fn is_refused(job: &Job) -> bool {
     job.header().tuning[TUNING].load(Ordering::Relaxed) == REFUSED
 }
 
-/// Whether the kernel has the system calls of cross-memory copies and lets this process use them on itself. What it says of another
-/// process is known when it is tried.
+/// Whether the kernel has the system calls of cross-memory copies and lets this process use them on itself. What it
+/// says of another process is known when it is tried.
 #[must_use]
 pub fn has_cross_memory_attach() -> bool {
     let (from, mut to) = ([1_u8], [0_u8]);

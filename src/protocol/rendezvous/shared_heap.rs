@@ -1,4 +1,5 @@
-//! Copy engine between buffers in the shared heap: one copy, by whoever sees both ends, or by both at once (a cooperative copy).
+//! Copy engine between buffers in the shared heap: one copy, by whoever sees both ends,
+//! or by both at once (a cooperative copy).
 //!
 //! | whose buffer lies in the heap | who copies |
 //! |---|---|
@@ -6,9 +7,10 @@
 //! | both | from `copy_share_from` bytes on both of them, by [`Claims`]; else the receiver |
 //! | the receiver's | the sender, from any layout, once the receiver has said where |
 //!
-//! What a peer says of a place is checked against the heap before it is used ([`crate::heap`], rule 3: a place inside of it is
-//! always memory); what lies there may be changed by anybody at any time, as the ring's bytes may. A place that overlaps our own buffer,
-//! which a window's memory may and a lie can, is not copied from, nor to: such a message goes another way.
+//! What a peer says of a place is checked against the heap before it is used ([`crate::heap`], rule 3: a place inside
+//! of it is always memory); what lies there may be changed by anybody at any time, as the ring's bytes may. A place
+//! that overlaps our own buffer, which a window's memory may and a lie can, is not copied from, nor to:
+//! such a message goes another way.
 
 use super::Rendezvous;
 use super::{Claims, CopyEngine, Garbage, Split, emit};
@@ -142,8 +144,8 @@ impl<'e> Rendezvous<'e> {
     /// What is still to be taken of a message that `from` sends to `to`, both at work on it.
     fn claims(self, from: u32, to: u32) -> Claims<'e> {
         let ring = self.engine.job.ring(from, to).control;
-        // SAFETY: the word lies in the ring's control, aligned, and is an atomic to all; the ring's memory was taken before the
-        // announcement went through it, and the job's memory lives as long as the engine.
+        // SAFETY: the word lies in the ring's control, aligned, and is an atomic to all; the ring's memory was taken
+        // before the announcement went through it, and the job's memory lives as long as the engine.
         Claims::over(unsafe { &*ring.add(PROTOCOL_WORD).cast::<AtomicU64>() })
     }
 
@@ -334,7 +336,8 @@ unsafe fn copy_part(from: *const u8, to: *mut u8, part: Range<usize>) {
     unsafe { copy_long(from.add(part.start), to.add(part.start), part.len()) };
 }
 
-/// Has the kernel map the pages of a part before they are written: sixteen at a time, which it does only if they are read.
+/// Has the kernel map the pages of a part before they are written:
+/// sixteen at a time, which it does only if they are read.
 ///
 /// # Safety
 ///

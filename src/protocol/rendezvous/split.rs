@@ -114,7 +114,8 @@ impl Rendezvous<'_> {
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, len);
         let (own, peers) = (body.addr.get().wrapping_add(at), addr.wrapping_add(split));
         let copy = |pid| {
-            // SAFETY: our buffer has `end` bytes (checked) and stays valid until the request completes; the peer asked for them.
+            // SAFETY: our buffer has `end` bytes (checked) and stays valid until the request completes;
+            // the peer asked for them.
             self.engine.job.reach(from, || unsafe { write_peer(pid, own, peers, len) })
         };
         let written = self.engine.job.process_of(from).and_then(copy);

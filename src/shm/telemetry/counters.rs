@@ -86,7 +86,8 @@ impl QueueLength {
     /// Changes the length while other threads may do so; thread slots have counted `elsewhere` further entries.
     #[inline(never)]
     pub(super) fn change_shared(&self, by: i64, elsewhere: u64) {
-        // Relaxed, here and in `extremes_shared`: samples. Each is one instruction, so that no step and no extreme is lost.
+        // Relaxed, here and in `extremes_shared`: samples.
+        // Each is one instruction, so that no step and no extreme is lost.
         let before = self.now.0.fetch_add(by.cast_unsigned(), Ordering::Relaxed);
         self.extremes_shared(before.wrapping_add_signed(by).wrapping_add(elsewhere));
     }

@@ -1,4 +1,5 @@
-//! What a rank that has slept in vain says of its wait besides [`Wait`](super::Wait): for people who ask why a job stands still.
+//! What a rank that has slept in vain says of its wait besides [`Wait`](super::Wait):
+//! for people who ask why a job stands still.
 
 use super::collective::CollectiveAbout;
 use super::counters::Counter;
@@ -15,7 +16,8 @@ pub const OPERATIONS: usize = 4;
 pub const COUNTED: usize = 8;
 /// Partitions that a detail has room for the numbers of.
 pub const PARTITIONS: usize = 4;
-/// Ranks of the job that a detail can name as members of a communicator or holders of a lock; of sets with later ranks it names none.
+/// Ranks of the job that a detail can name as members of a communicator or holders of a lock;
+/// of sets with later ranks it names none.
 pub const MEMBERS: usize = 1024;
 
 /// Words of the name of an MPI function (the call's, and that of a request), of a communicator, and of a message's
@@ -117,7 +119,8 @@ impl UnreadyPartitions {
 }
 
 impl fmt::Display for UnreadyPartitions {
-    /// Writes "partition 3 (of 8)", or "partitions 0, 1, 4, 5 and 2 others (of 8)"; "some partitions" where they are not known.
+    /// Writes "partition 3 (of 8)", or "partitions 0, 1, 4, 5 and 2 others (of 8)";
+    /// "some partitions" where they are not known.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let numbers = self.numbers();
         let Some((last, others)) = numbers.split_last() else { return f.write_str("some partitions") };
@@ -151,9 +154,11 @@ pub struct WaitDetail {
     pub comm: CommAbout,
     /// The call's arguments, if it is a collective one.
     pub collective: CollectiveAbout,
-    /// Messages of the program that have come and that no receive has taken: those first that are likest to what is awaited.
+    /// Messages of the program that have come and that no receive has taken:
+    /// those first that are likest to what is awaited.
     pub unexpected: Vec<MessageAbout>,
-    /// Receives and sends that the rank has begun and that are not over; behind them those of persistent requests that are not started.
+    /// Receives and sends that the rank has begun and that are not over;
+    /// behind them those of persistent requests that are not started.
     pub pending: Vec<MessageAbout>,
     /// Collective operations that the rank has begun and that are not over.
     pub operations: Vec<OperationAbout>,
@@ -189,7 +194,8 @@ impl DetailWords {
 
     fn set_words(&self, number: u64, words: &[u64]) {
         self.of.set(0);
-        // Release: pairs with the Acquire fence in `words_of`: a reader that has seen one of the words below sees that they are written.
+        // Release: pairs with the Acquire fence in `words_of`: a reader that has seen one of the words below sees that
+        // they are written.
         fence(Ordering::Release);
         self.words.iter().zip(words).for_each(|(to, word)| to.set(*word));
         // Release: "wait detail" edge, pairs with Acquire in `words_of`.

@@ -9,10 +9,11 @@
 //! | [`detail`] | [`WaitDetail`], [`DetailWords`]: what a rank says of a long wait |
 //! | [`collective`] | what it says of a collective call |
 //!
-//! A page has one writer, the rank itself, which uses plain relaxed stores: it costs next to nothing and is always on. It has any
-//! number of readers, inside and outside of the job. They take it as a sequence of samples: a word is never torn, but two words may
-//! be of different moments. With MPI_THREAD_MULTIPLE each thread counts messages in its thread slot ([`crate::sync::thread_slot`]),
-//! and readers add up; of these counts nothing is lost. Two threads that change another counter at once may lose a step.
+//! A page has one writer, the rank itself, which uses plain relaxed stores: it costs next to nothing and is always on.
+//! It has any number of readers, inside and outside of the job. They take it as a sequence of samples: a word is never
+//! torn, but two words may be of different moments. With MPI_THREAD_MULTIPLE each thread counts messages in its thread
+//! slot ([`crate::sync::thread_slot`]), and readers add up; of these counts nothing is lost. Two threads that change
+//! another counter at once may lose a step.
 
 pub mod collective;
 pub mod counters;
@@ -56,13 +57,14 @@ pub enum ProtocolKind {
 /// Number of [`ProtocolKind`] slots; one is spare.
 pub const PROTOCOLS: usize = 8;
 
-/// A rank's telemetry page. Each word has 8 bytes, little-endian. Offsets in bytes: posted 0 to 24, unexpected 32 to 56 (now, high, most,
-/// least), messages sent 64.., received 128.., bytes sent 192.., received 256.. (eight words each, by [`ProtocolKind`]), sleeps
-/// 320, wakes 328, ring full 336, yields 344, shared and ordinary allocations 352 and 360, poller 368, unexpected bytes 376 to
-/// 400, nanoseconds asleep 408, waiting 440 (count, state, peer, tag, context, since), last yield 488 (CPU + 1, partner + 1),
-/// moves 504, the counts of other thread slots 512.., 768.. and so on, behind them what each thread slot has added to the posted
-/// and the unexpected (two words of 64 bytes each), the detail of a wait, and the waits of the threads of thread slots with an
-/// owner. Stirs 416, vain blocks 424, threads 432.
+/// A rank's telemetry page. Each word has 8 bytes, little-endian. Offsets in bytes: posted 0 to 24, unexpected 32 to 56
+/// (now, high, most, least), messages sent 64.., received 128.., bytes sent 192.., received 256.. (eight words each, by
+/// [`ProtocolKind`]), sleeps 320, wakes 328, ring full 336, yields 344, shared and ordinary allocations 352 and 360,
+/// poller 368, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 440 (count, state, peer, tag, context,
+/// since), last yield 488 (CPU + 1, partner + 1), moves 504, the counts of other thread slots 512.., 768.. and so on,
+/// behind them what each thread slot has added to the posted and the unexpected (two words of 64 bytes each), the
+/// detail of a wait, and the waits of the threads of thread slots with an owner.
+/// Stirs 416, vain blocks 424, threads 432.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Telemetry {
@@ -84,13 +86,15 @@ pub struct Telemetry {
     pub shared_allocations: Counter,
     /// Times it took memory of the process, for all its size: there was no room, or no shared heap.
     pub ordinary_allocations: Counter,
-    /// The thread that runs progress and has noted what it waits for, by the kernel's number, where several threads may call MPI at once.
+    /// The thread that runs progress and has noted what it waits for, by the kernel's number,
+    /// where several threads may call MPI at once.
     pub poller: Counter,
     /// Payload bytes that unexpected messages hold in memory of their own.
     pub unexpected_bytes: QueueLength,
     /// Nanoseconds that the rank has slept.
     pub asleep: Counter,
-    /// Blocks before which the rank had handled, sent or ended something since the one before, or had just begun to wait.
+    /// Blocks before which the rank had handled, sent or ended something since the one before,
+    /// or had just begun to wait.
     pub stirred_blocks: Counter,
     /// Blocks before which it had not.
     pub vain_blocks: Counter,
@@ -138,8 +142,9 @@ mod watch {
     pub fn begin() {}
 }
 
-/// Makes the threads of the ranks of this process change the words of the lengths themselves from now on, so that no extreme is
-/// missed. Until a tool asks for that, threads count in their slots, and the extremes are those of one thread's changes.
+/// Makes the threads of the ranks of this process change the words of the lengths themselves from now on, so that no
+/// extreme is missed. Until a tool asks for that, threads count in their slots,
+/// and the extremes are those of one thread's changes.
 pub fn watch_extremes() {
     watch::begin();
 }
@@ -153,8 +158,8 @@ struct Levels {
     unexpected: Counter,
 }
 
-/// What has been sent and received, by protocol. Threads that send at once count on lines of their own (but for more than
-/// [`OWNED_SLOTS`]); readers add up.
+/// What has been sent and received, by protocol. Threads that send at once count on lines of their own (but for more
+/// than [`OWNED_SLOTS`]); readers add up.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Counts {

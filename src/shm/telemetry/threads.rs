@@ -1,4 +1,5 @@
-//! What threads wait for while another thread of their rank runs progress (MPI_THREAD_MULTIPLE), for people who ask why a job stands still.
+//! What threads wait for while another thread of their rank runs progress (MPI_THREAD_MULTIPLE),
+//! for people who ask why a job stands still.
 
 use super::counters::Counter;
 use super::waiting::{Wait, WaitingFor};
@@ -8,7 +9,8 @@ use super::waiting::{Wait, WaitingFor};
 #[repr(C)]
 pub struct ThreadWait {
     waiting: WaitingFor,
-    /// The kernel's number of the thread, and below [`LOOK_BITS`] how often it has looked in vain whether the wait is over.
+    /// The kernel's number of the thread, and below [`LOOK_BITS`] how often it has looked in vain whether the wait is
+    /// over.
     looks: Counter,
 }
 

@@ -13,7 +13,8 @@ use core::fmt;
 pub struct WaitingFor {
     /// How many waits have been set.
     sets: Counter,
-    /// The kind, and above [`KIND_BITS`] the number of the wait: what `sets` was when it was set. No number comes twice, and 0 is none.
+    /// The kind, and above [`KIND_BITS`] the number of the wait: what `sets` was when it was set.
+    /// No number comes twice, and 0 is none.
     state: Counter,
     peer: Counter,
     tag: Counter,
@@ -47,8 +48,8 @@ pub struct Wait {
 const ANY: u64 = u64::MAX;
 
 impl WaitingFor {
-    /// Stores a wait. For a rank that is about to sleep, not for every message. If the same wait is stored already, the time at which
-    /// it began stays.
+    /// Stores a wait. For a rank that is about to sleep, not for every message. If the same wait is stored already, the
+    /// time at which it began stays.
     pub fn set(&self, wait: &Wait) {
         if self.get().is_some_and(|noted| Wait { since: wait.since, ..noted } == *wait) {
             return;
@@ -56,13 +57,15 @@ impl WaitingFor {
         self.sets.add(1);
         let number = self.sets.get() << KIND_BITS;
         self.state.set(number);
-        // Release: pairs with the Acquire fence in `sample`: a reader that has seen one of the words below sees the state above.
+        // Release: pairs with the Acquire fence in `sample`: a reader that has seen one of the words below sees the
+        // state above.
         fence(Ordering::Release);
         self.peer.set(wait.peer.map_or(ANY, u64::from));
         self.tag.set(wait.tag.map_or(ANY, |tag| u64::from(tag.cast_unsigned())));
         self.context.set(u64::from(wait.context));
         self.since.set(wait.since);
-        // Release: "telemetry" edge, pairs with Acquire in `sample`: a reader that sees the kind sees the words that belong to it.
+        // Release: "telemetry" edge, pairs with Acquire in `sample`: a reader that sees the kind sees the words that
+        // belong to it.
         self.state.0.store(number | wait.kind as u64, Ordering::Release);
     }
 
@@ -80,7 +83,8 @@ impl WaitingFor {
         self.numbered().map(|(_, wait)| wait)
     }
 
-    /// Returns what the rank waits for, if it waits, and before it the number of the wait, which no other wait of the rank has.
+    /// Returns what the rank waits for, if it waits, and before it the number of the wait,
+    /// which no other wait of the rank has.
     #[must_use]
     pub fn numbered(&self) -> Option<(u64, Wait)> {
         (0..SAMPLES).find_map(|_| self.sample()).flatten()
@@ -101,7 +105,8 @@ impl WaitingFor {
             context: u32::try_from(self.context.get()).unwrap_or(u32::MAX),
             since: self.since.get(),
         };
-        // Acquire: pairs with the Release fence in `set`: had one of the words been of a later wait, the state would be, too.
+        // Acquire: pairs with the Release fence in `set`: had one of the words been of a later wait,
+        // the state would be, too.
         fence(Ordering::Acquire);
         (self.state.get() == state).then_some(Some((state >> KIND_BITS, wait)))
     }

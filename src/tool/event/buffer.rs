@@ -1,13 +1,13 @@
 //! Where events wait for a safe point: a bounded queue from many threads to one at a time.
 //!
-//! An event that finds no room is dropped, which is counted in one word; no thread ever waits, and after [`buffer`] nothing is
-//! allocated. One entry is enough for it to work.
+//! An event that finds no room is dropped, which is counted in one word; no thread ever waits, and after [`buffer`]
+//! nothing is allocated. One entry is enough for it to work.
 //!
 //! # Rules
-//! - **Buffer rule 1.** A cell's `turn` says who owns it in lap *n*: at 2n the producer that claims the position, at 2n + 1 the consumer.
-//!   Only the owner touches `value`, and passes the cell on by storing the next turn.
-//! - **Buffer rule 2.** A position is claimed by moving `claimed` past it, once, after its cell's turn was seen to be 2n. So one
-//!   producer has it.
+//! - **Buffer rule 1.** A cell's `turn` says who owns it in lap *n*: at 2n the producer that claims the position, at
+//!   2n + 1 the consumer. Only the owner touches `value`, and passes the cell on by storing the next turn.
+//! - **Buffer rule 2.** A position is claimed by moving `claimed` past it, once, after its cell's turn was seen to be
+//!   2n. So one producer has it.
 //! - **Buffer rule 3.** There is one [`BufferConsumer`], and it is borrowed mutably while it takes.
 //!
 //! *Edge 5*: `BufferProducer::push` (Release) → `BufferConsumer::take` (Acquire) publishes the entry;
@@ -86,7 +86,8 @@ impl<T: Copy> BufferProducer<T> {
             let (cell, lap) = shared.cell(position);
             // Acquire: edge 5, pairs with Release in `BufferConsumer::take`: the cell's last entry has been copied out.
             let seen = if cell.turn.load(Ordering::Acquire) == 2 * lap {
-                // Release: edge 5, pairs with Acquire in `BufferConsumer::claimed`. Relaxed on failure: the position is a guess again.
+                // Release: edge 5, pairs with Acquire in `BufferConsumer::claimed`.
+                // Relaxed on failure: the position is a guess again.
                 match shared.claimed.compare_exchange_weak(
                     position,
                     position + 1,
@@ -103,8 +104,8 @@ impl<T: Copy> BufferProducer<T> {
                     Err(now) => now,
                 }
             } else {
-                // Relaxed: unmoved means that the cell is still a lap behind: full. A late view of it drops where there is
-                // room again, which is counted like any drop.
+                // Relaxed: unmoved means that the cell is still a lap behind: full. A late view of it drops where there
+                // is room again, which is counted like any drop.
                 let now = shared.claimed.load(Ordering::Relaxed);
                 if now == position {
                     self.drop_one();

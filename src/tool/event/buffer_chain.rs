@@ -1,8 +1,9 @@
-//! The buffers of one handle: the one that events go to at present, and older ones, until they are delivered and no thread can add to them.
+//! The buffers of one handle: the one that events go to at present, and older ones,
+//! until they are delivered and no thread can add to them.
 //!
 //! A buffer keeps its size. To change the size is to add a buffer, which events go to from then on; what waits in the
-//! older ones stays where it is, and is delivered first. So nothing is moved, nothing is lost, and each drop is counted once: by the
-//! buffer that had no room or, when that is gone, in one sum.
+//! older ones stays where it is, and is delivered first. So nothing is moved, nothing is lost, and each drop is counted
+//! once: by the buffer that had no room or, when that is gone, in one sum.
 //!
 //! A buffer is retired by its reference count, not by an epoch: that no thread reads it any more is not enough. What
 //! counts is that no listener can put anything in, and that is the case when the last listener that had the buffer has
@@ -96,7 +97,8 @@ impl<T: Copy> BufferChain<T> {
         while all.len() > 1 && self.retire(&mut all[0]) {
             all.remove(0);
         }
-        // The newest first: a thread that is seen to have put an entry there has put its entries for the older ones in before.
+        // The newest first: a thread that is seen to have put an entry there has put its entries for the older ones in
+        // before.
         for buffer in all.iter().rev() {
             let mut pass = buffer.from();
             pass.until = pass.consumer.claimed();
@@ -124,8 +126,8 @@ impl<T: Copy> BufferChain<T> {
         })
     }
 
-    /// Calls `deliver` with what waited when the pass began, in the order in which each thread put it in. Returns whether nothing at
-    /// all is left.
+    /// Calls `deliver` with what waited when the pass began, in the order in which each thread put it in. Returns
+    /// whether nothing at all is left.
     pub fn take(&self, mut deliver: impl FnMut(T)) -> bool {
         let mut empty = true;
         let mut at = 0;

@@ -1,8 +1,9 @@
-//! The callback table of a handle: which function of a tool is called at which safety level. A change puts a new table in the
-//! place of the old one, at any time; an event reads the one that is in force without a lock, and never half of it.
+//! The callback table of a handle: which function of a tool is called at which safety level. A change puts a new table
+//! in the place of the old one, at any time; an event reads the one that is in force without a lock,
+//! and never half of it.
 //!
-//! The old table is freed once no reader can hold it any more (`crossbeam-epoch`). No thread waits for that, and a reader that stands still
-//! delays none: tables are changed when a tool registers a function, a few times in a run.
+//! The old table is freed once no reader can hold it any more (`crossbeam-epoch`). No thread waits for that, and a
+//! reader that stands still delays none: tables are changed when a tool registers a function, a few times in a run.
 
 use crate::sync::Ordering;
 use crate::sync::epoch::{self, Atomic, Owned};
@@ -73,10 +74,11 @@ impl<const N: usize> Drop for CallbackTable<N> {
     }
 }
 
-// SAFETY: functions and data are words that only the tool's callbacks interpret; the safety level that the tool gave with each
-// (MPI 5.0 §15.3.8) says from which threads it may be called.
+// SAFETY: functions and data are words that only the tool's callbacks interpret; the safety level that the tool gave
+// with each (MPI 5.0 §15.3.8) says from which threads it may be called.
 unsafe impl<const N: usize> Send for CallbackTable<N> {}
-// SAFETY: a table is never changed once it is in force; the safety levels say from which threads its functions may be called.
+// SAFETY: a table is never changed once it is in force;
+// the safety levels say from which threads its functions may be called.
 unsafe impl<const N: usize> Sync for CallbackTable<N> {}
 
 #[cfg(all(test, not(perusal_loom)))]

@@ -71,8 +71,8 @@ pub fn set_shared(shared: bool) {
     }
 }
 
-/// The safety level that a function must have where an event happens. Locks of the engine may be held, so it must not call MPI; and with
-/// MPI_THREAD_MULTIPLE other threads emit events at the same time.
+/// The safety level that a function must have where an event happens. Locks of the engine may be held, so it must not
+/// call MPI; and with MPI_THREAD_MULTIPLE other threads emit events at the same time.
 #[must_use]
 pub fn level_at_once() -> Safety {
     // Relaxed: a flag that publishes nothing.
@@ -85,7 +85,8 @@ pub fn level_at_safe_point() -> Safety {
     if SHARED.load(Ordering::Relaxed) { Safety::ThreadSafe } else { Safety::None }
 }
 
-/// The safety level that a function must have if this thread calls it now, from an MPI_T function or from inside an event.
+/// The safety level that a function must have if this thread calls it now,
+/// from an MPI_T function or from inside an event.
 #[must_use]
 pub fn level_here() -> Safety {
     if inside_callback() { level_at_once() } else { level_at_safe_point() }
@@ -175,7 +176,8 @@ pub fn is_delivering() -> bool {
     DELIVERING.get()
 }
 
-/// Delivers what waits. The caller holds no lock of the engine. Called from a tool's function that it called, it does nothing.
+/// Delivers what waits. The caller holds no lock of the engine.
+/// Called from a tool's function that it called, it does nothing.
 #[cold]
 pub fn deliver() {
     // A hint; the exchange decides.
@@ -183,7 +185,8 @@ pub fn deliver() {
         let turn = match TURN.try_lock() {
             Ok(turn) => turn,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // The thread that has the turn checks once more at the end; what comes after that check is for the next safe point.
+            // The thread that has the turn checks once more at the end;
+            // what comes after that check is for the next safe point.
             Err(TryLockError::WouldBlock) => return,
         };
         DELIVERING.set(true);
@@ -199,7 +202,8 @@ pub fn deliver() {
     }
 }
 
-/// The pass of a thread that is about to sleep inside MPI, in a callback: no function is called that could not be called at once.
+/// The pass of a thread that is about to sleep inside MPI, in a callback:
+/// no function is called that could not be called at once.
 #[cold]
 fn deliver_in_wait() {
     // A hint; the exchange decides.
@@ -235,7 +239,8 @@ fn begin_pass() {
     all().entries.iter().flatten().for_each(|registration| registration.begin_pass());
 }
 
-/// Calls `with` for each registration that `wanted` accepts, perhaps with those that come meanwhile, and holds no lock over it.
+/// Calls `with` for each registration that `wanted` accepts, perhaps with those that come meanwhile,
+/// and holds no lock over it.
 fn each(wanted: impl Fn(&Registration) -> bool, with: impl Fn(&Arc<Registration>)) {
     let mut from = 0;
     loop {

@@ -1,4 +1,5 @@
-//! One event on its way to one function: what an MPI_T_event_instance names, for the time of that call and on that thread.
+//! One event on its way to one function: what an MPI_T_event_instance names,
+//! for the time of that call and on that thread.
 
 use super::source;
 use super::types::ToolEventType;
@@ -12,7 +13,8 @@ use core::ptr;
 /// Whether a tool has asked for times: from then on the clock is read before an event's first function is called.
 static TIMES: AtomicBool = AtomicBool::new(false);
 
-/// A tool asks for times. If it does so for the first time in a function that is called at once, that function's event has come before.
+/// A tool asks for times. If it does so for the first time in a function that is called at once,
+/// that function's event has come before.
 pub fn expect_times() {
     // Relaxed: whoever finds it unset yet reads the clock when a function asks.
     TIMES.store(true, Ordering::Relaxed);
@@ -115,8 +117,8 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// When it was observed, in ticks of the clock. Of an event that is delivered at once, if no tool has asked for times before
-    /// ([`expect_times`]), when this is first asked.
+    /// When it was observed, in ticks of the clock. Of an event that is delivered at once, if no tool has asked for
+    /// times before ([`expect_times`]), when this is first asked.
     #[must_use]
     pub fn when(&self) -> u64 {
         if self.when.get() == 0 {
@@ -133,7 +135,8 @@ impl<'a> Instance<'a> {
     }
 }
 
-/// The instances of events that waited which a thread is inside of, innermost first; its hazard record points to the first.
+/// The instances of events that waited which a thread is inside of, innermost first;
+/// its hazard record points to the first.
 #[derive(Debug, Clone, Copy)]
 pub struct InstanceStack<'a>(&'a HazardRecord);
 
@@ -158,8 +161,8 @@ impl<'a> InstanceStack<'a> {
 /// The handle of an event that is delivered at once, for the function that the listener calls next: good until the
 /// listener returns, on the thread whose hazard this is.
 ///
-/// It is the record's address; an [`Instance`] is made when a function asks about it. Its event type is what the listener returns
-/// ([`Listener::subject_type`](crate::events::Listener::subject_type)).
+/// It is the record's address; an [`Instance`] is made when a function asks about it. Its event type is what the
+/// listener returns ([`Listener::subject_type`](crate::events::Listener::subject_type)).
 #[inline(always)]
 pub(super) fn of_immediate(hazard: &HazardRecord, record: &EventRecord<'_>) -> *mut c_void {
     let what = ptr::from_ref(record).cast::<c_void>();
@@ -184,8 +187,8 @@ unsafe fn immediate<'a>(
     if what.addr() != handle {
         return None;
     }
-    // SAFETY: of a registration's listeners, which are all that have anything there, each has its type there, and gives functions what
-    // `of_immediate` has made of a record; that lives until they have returned.
+    // SAFETY: of a registration's listeners, which are all that have anything there, each has its type there, and gives
+    // functions what `of_immediate` has made of a record; that lives until they have returned.
     Some(unsafe { (event_type.cast::<ToolEventType>().as_ref(), &*what.cast::<EventRecord<'a>>()) })
 }
 
@@ -196,7 +199,8 @@ unsafe fn immediate<'a>(
 unsafe fn queued<'a>(hazard: &HazardRecord, handle: usize) -> Option<&'a Instance<'a>> {
     let mut at = hazard.instance().cast::<Instance<'a>>().cast_const();
     while !at.is_null() {
-        // SAFETY: `InstanceStack::during` put it there and takes it away before the instance goes; it is further up on this thread's stack.
+        // SAFETY: `InstanceStack::during` put it there and takes it away before the instance goes;
+        // it is further up on this thread's stack.
         let instance = unsafe { &*at };
         if at.addr() == handle {
             return Some(instance);

@@ -24,10 +24,11 @@ pub(super) struct ImmediateListener {
     pub(super) _of: Arc<ListenerGuard>,
 }
 
-// SAFETY: function and data are words that only the tool's callback interprets; `level` says from which threads it may be called (MPI 5.0
-// §15.3.8). All other fields are Send and Sync.
+// SAFETY: function and data are words that only the tool's callback interprets; `level` says from which threads it may
+// be called (MPI 5.0 §15.3.8). All other fields are Send and Sync.
 unsafe impl Send for ImmediateListener {}
-// SAFETY: no field changes after construction; `level` says from which threads the callback may be given `data` (MPI 5.0 §15.3.8).
+// SAFETY: no field changes after construction; `level` says from which threads the callback may be given `data`
+// (MPI 5.0 §15.3.8).
 unsafe impl Sync for ImmediateListener {}
 
 impl Listener for ImmediateListener {

@@ -1,4 +1,5 @@
-//! A registration handle: what it listens to, which functions it calls, and how it ends (MPI 5.0 §15.3.8, handle allocation).
+//! A registration handle: what it listens to, which functions it calls, and how it ends (MPI 5.0 §15.3.8,
+//! handle allocation).
 //!
 //! # Rules
 //! - An event reaches a registration only through the listener that the registry owns: an [`ImmediateListener`], a
@@ -48,7 +49,8 @@ pub struct Registration {
     callbacks: CallbackTable<LEVELS>,
     /// A [`DroppedFunction`], or null: then drops are not counted.
     on_drop: AtomicPtr<c_void>,
-    /// Events that found no function for the level, and were not reported yet; the buffer counts those that found no room.
+    /// Events that found no function for the level, and were not reported yet;
+    /// the buffer counts those that found no room.
     without_function: AtomicU64,
     /// Where events wait, if there is a buffer.
     buffers: BufferChain<QueuedEvent>,
@@ -89,8 +91,8 @@ struct FreeCallback {
     data: *mut c_void,
 }
 
-// SAFETY: functions and data are words that only the tool's callbacks interpret; the safety level that the tool gave with each
-// (MPI 5.0 §15.3.8) says from which threads it may be called.
+// SAFETY: functions and data are words that only the tool's callbacks interpret; the safety level that the tool gave
+// with each (MPI 5.0 §15.3.8) says from which threads it may be called.
 unsafe impl Send for RegistrationState {}
 
 /// Why there is no registration.
@@ -387,8 +389,8 @@ impl Registration {
         !self.callbacks.get(level.index()).function.is_null()
     }
 
-    /// Closes it: no event comes any more; what waits is delivered; then `free` is called and the handle is gone. False if
-    /// it is closing already.
+    /// Closes it: no event comes any more; what waits is delivered; then `free` is called and the handle is gone. False
+    /// if it is closing already.
     pub fn close(&self, free: Option<FreeFunction>, data: *mut c_void) -> bool {
         let mut control = self.control();
         // Relaxed: the lock orders the threads that free it.

@@ -1,7 +1,7 @@
 //! Sources: which thread or buffer an event comes from, and whether in order of time (MPI 5.0 §15.3.8, event sources).
 //!
-//! Source 0 is all buffers of handles together: what waits there comes out in order for each handle and thread, and in no order
-//! beyond that. Each thread that delivers events at once, or asks, is a source of its own, and ordered.
+//! Source 0 is all buffers of handles together: what waits there comes out in order for each handle and thread, and in
+//! no order beyond that. Each thread that delivers events at once, or asks, is a source of its own, and ordered.
 
 use crate::limits::EVENT_SOURCES;
 use crate::sync::{Mutex, MutexGuard};
@@ -10,7 +10,8 @@ use std::sync::PoisonError;
 /// The buffers; and the threads, should there ever be too many at a time for a source each.
 pub const BUFFERS: usize = 0;
 
-/// Sources of threads, by number from 1. One whose thread has ended goes to the next thread that needs one: its time goes on.
+/// Sources of threads, by number from 1. One whose thread has ended goes to the next thread that needs one:
+/// its time goes on.
 struct Threads {
     made: usize,
     free: Vec<usize>,

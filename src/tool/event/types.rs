@@ -1,8 +1,8 @@
 //! The event types: what MPI_T_event_get_num counts and MPI_T_event_get_info describes.
 //!
-//! Made from the catalogue (`events::CATALOG`), each event once for the whole process (index = the event's number - 1, so that the
-//! first index needs no object), then once more bound to a communicator or window where the event has one; then the types of the paper
-//! on MPI_T events under its names, with its elements.
+//! Made from the catalogue (`events::CATALOG`), each event once for the whole process (index = the event's number - 1,
+//! so that the first index needs no object), then once more bound to a communicator or window where the event has one;
+//! then the types of the paper on MPI_T events under its names, with its elements.
 
 use crate::abi;
 use crate::events::{
@@ -230,7 +230,8 @@ impl ToolEventType {
     }
 }
 
-/// A row of the paper's tables 3 to 5: names and elements are a promise to tools that know them, so each is a type of its own.
+/// A row of the paper's tables 3 to 5: names and elements are a promise to tools that know them,
+/// so each is a type of its own.
 struct PaperEventType {
     name: &'static str,
     event: Event,
@@ -290,8 +291,8 @@ macro_rules! paper {
     };
 }
 
-/// Tables 3 to 5 of "The MPI_T Events Interface", in their order; before those of windows, what Open MPI's ob1 has besides with
-/// the same elements. Open MPI's ob1 raises its request events where PERUSE has them; so do we.
+/// Tables 3 to 5 of "The MPI_T Events Interface", in their order; before those of windows, what Open MPI's ob1 has
+/// besides with the same elements. Open MPI's ob1 raises its request events where PERUSE has them; so do we.
 static PAPER: &[PaperEventType] = paper! {
     "pml_ob1_message_arrived" MsgArrived ARRIVED Filter::All, true: "message arrived for match";
     "pml_ob1_search_posted_begin" SearchPostedQBegin SEARCHED Filter::All, true: "starting search of the posted receive queue";

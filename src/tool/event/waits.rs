@@ -20,7 +20,8 @@ impl Waits {
     /// Notes that something waits.
     #[inline]
     pub fn something_waits(&self) {
-        // Release: "waits" edge, pairs with Acquire in `take`; an exchange, so that the store of another thread after it does not hide it.
+        // Release: "waits" edge, pairs with Acquire in `take`;
+        // an exchange, so that the store of another thread after it does not hide it.
         self.waits.swap(true, Ordering::Release);
     }
 
