@@ -1,8 +1,9 @@
 /* Extensions beyond the MPI standard: User Level Failure Mitigation (ULFM), as other MPIs have it.
  *
- * A job that is started with "mpiexec --survive" goes on when one of its processes dies. Operations that the dead process keeps from ending then raise
- * MPIX_ERR_PROC_FAILED, and the functions below bring the others together again. The default error handler still ends the job: a program sets
- * MPI_ERRORS_RETURN, or its own. docs/surviving.md says what is raised where. */
+ * A job that is started with "mpiexec --survive" goes on when one of its processes dies. Operations that the dead
+ * process keeps from ending then raise MPIX_ERR_PROC_FAILED, and the functions below bring the others together again.
+ * The default error handler still ends the job: a program sets MPI_ERRORS_RETURN, or its own.
+ * docs/surviving.md says what is raised where. */
 #ifndef PERUSAL_MPI_EXT_H
 #define PERUSAL_MPI_EXT_H
 
@@ -14,7 +15,8 @@
 
 /* A process that the operation needs has failed. */
 #define MPIX_ERR_PROC_FAILED 101
-/* A process that may be the source of the receive has failed; the receive stays and goes on once that is acknowledged. */
+/* A process that may be the source of the receive has failed;
+ * the receive stays and goes on once that is acknowledged. */
 #define MPIX_ERR_PROC_FAILED_PENDING 102
 /* The communicator has been revoked. */
 #define MPIX_ERR_REVOKED 103
@@ -32,7 +34,8 @@ int MPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
 /* Makes a communicator of the members that live. */
 int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
 int MPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request);
-/* Agrees on the bitwise and of the flags; raises MPIX_ERR_PROC_FAILED at all members if one has died and not all have acknowledged that. */
+/* Agrees on the bitwise and of the flags; raises MPIX_ERR_PROC_FAILED at all members if one has died and not all have
+ * acknowledged that. */
 int MPIX_Comm_agree(MPI_Comm comm, int *flag);
 int MPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
 /* The members that have died, in the order in which they did. */

@@ -2506,8 +2506,8 @@ int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *de
 int PMPI_T_source_get_num(int *num_sources);
 int PMPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp);
 
-/* Fortran's handles, for programs that pass them on: not in the library, which has the conversions to and from int. A program that has
- * such functions of its own defines PERUSAL_NO_FORTRAN_HANDLES before this header. */
+/* Fortran's handles, for programs that pass them on: not in the library, which has the conversions to and from int. A
+ * program that has such functions of its own defines PERUSAL_NO_FORTRAN_HANDLES before this header. */
 #ifndef PERUSAL_NO_FORTRAN_HANDLES
 typedef int MPI_Fint;
 static __inline__ MPI_Fint MPI_Comm_c2f(MPI_Comm handle) { return MPI_Comm_toint(handle); }

@@ -1,11 +1,12 @@
 /* perusal-transport.h: perusal's transport by itself, for those who write an MPI or a runtime.
  *
- * An endpoint belongs to a process, which may have several. Its address is a text, which the program brings to whoever shall send to it; who
- * has the text adds it as a peer. Endpoints open, meet and close while others run; nothing is left of one, however its process ends. Messages
- * between two endpoints match in the order in which they were sent.
+ * An endpoint belongs to a process, which may have several. Its address is a text, which the program brings to whoever
+ * shall send to it; who has the text adds it as a peer. Endpoints open, meet and close while others run; nothing is
+ * left of one, however its process ends. Messages between two endpoints match in the order in which they were sent.
  *
- * Nothing moves without a call: perusal_poll, perusal_wait, perusal_probe and perusal_progress move messages, those under way included. An
- * endpoint is used by one thread at a time, and may go from one to another. After fork only one of the two processes uses it.
+ * Nothing moves without a call: perusal_poll, perusal_wait, perusal_probe and perusal_progress move messages, those
+ * under way included. An endpoint is used by one thread at a time, and may go from one to another.
+ * After fork only one of the two processes uses it.
  *
  * Functions return 0 or more, or an error: minus a number of errno.h, which perusal_error_text puts into words:
  *   EAGAIN        there is no room to the peer now: take completions or wait, and try again; nothing was sent
@@ -73,7 +74,8 @@ int perusal_endpoint_address(perusal_endpoint *endpoint, char *address);
 
 /* Adds a peer, numbered from 0 in the order of the calls. Whether it is there shows when something is sent. */
 int perusal_peer_add(perusal_endpoint *endpoint, const char *address, uint32_t *peer);
-/* Ends what is under way with the peer (ESHUTDOWN); longer messages to it that it has not received end there so, too. The number is not used again. */
+/* Ends what is under way with the peer (ESHUTDOWN); longer messages to it that it has not received end there so, too.
+ * The number is not used again. */
 int perusal_peer_remove(perusal_endpoint *endpoint, uint32_t peer);
 /* 1 if the peer's endpoint is closed or its process has ended. Costs a system call. */
 int perusal_peer_has_left(perusal_endpoint *endpoint, uint32_t peer);
@@ -83,20 +85,22 @@ int perusal_send(perusal_endpoint *endpoint, uint32_t peer, uint64_t tag, uint64
                  void *context);
 /* Sends at most PERUSAL_INJECT_BYTES, which are copied: there is no completion. */
 int perusal_inject(perusal_endpoint *endpoint, uint32_t peer, uint64_t tag, uint64_t data, const void *bytes, size_t length);
-/* Receives a message of that peer, or of any, whose tag is `tag` but for the bits of `ignore`. Nobody touches the bytes until the completion.
- * `operation`, unless it is null, is for perusal_cancel. */
+/* Receives a message of that peer, or of any, whose tag is `tag` but for the bits of `ignore`. Nobody touches the bytes
+ * until the completion. `operation`, unless it is null, is for perusal_cancel. */
 int perusal_receive(perusal_endpoint *endpoint, uint32_t peer, uint64_t tag, uint64_t ignore, void *bytes, size_t length,
                     void *context, perusal_operation *operation);
 /* A receive that no message has met ends (ECANCELED); any other ends as it would. */
 int perusal_cancel(perusal_endpoint *endpoint, perusal_operation operation);
-/* 1 and the message, unless `message` is null, if one has arrived that such a receive would take; else 0. The message stays. */
+/* 1 and the message, unless `message` is null, if one has arrived that such a receive would take; else 0.
+ * The message stays. */
 int perusal_probe(perusal_endpoint *endpoint, uint32_t peer, uint64_t tag, uint64_t ignore, perusal_message *message);
 
 /* Moves what is under way. 1 if there was anything. */
 int perusal_progress(perusal_endpoint *endpoint);
 /* Takes up to `count` completions. Returns how many. */
 ssize_t perusal_poll(perusal_endpoint *endpoint, perusal_completion *completions, size_t count);
-/* Takes one completion, if there is one within so many milliseconds; -1 waits for ever. Returns 1 or 0. The thread sleeps after a while. */
+/* Takes one completion, if there is one within so many milliseconds; -1 waits for ever. Returns 1 or 0.
+ * The thread sleeps after a while. */
 int perusal_wait(perusal_endpoint *endpoint, perusal_completion *completion, int milliseconds);
 
 /* Writes what an error means into `text`, of `length` bytes, and returns that. */

@@ -31,13 +31,14 @@ fn main() {
     link_arguments();
 }
 
-/// The shared library's name, and the weak aliases that rustc's own list of exported symbols does not know (DESIGN D10).
+/// The shared library's name, and the weak aliases that rustc's own list of exported symbols does not know (DESIGN
+/// D10).
 fn link_arguments() {
     let root = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
     println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={root}/codegen/exports.map");
-    // That list comes on top of rustc's own, which GNU ld refuses. rustc links with its own lld by default on x86-64, and must be asked to
-    // elsewhere.
+    // That list comes on top of rustc's own, which GNU ld refuses. rustc links with its own lld by default on x86-64,
+    // and must be asked to elsewhere.
     if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("x86_64") {
         let host = env::var("HOST").expect("cargo sets HOST");
         println!("cargo:rustc-cdylib-link-arg=-B{}/lib/rustlib/{host}/bin/gcc-ld", sysroot());

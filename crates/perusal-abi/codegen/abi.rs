@@ -13,8 +13,9 @@ pub struct Function {
 
 /// All functions that the library exports.
 ///
-/// `MPI_Psend_init` and `MPI_Precv_init` take an `MPI_Count`, as the standard, MPICH and Open MPI have it; the table's `int`, and the
-/// `_c` twins, are the Forum's stub header's. All four names are exported, the two of the standard are declared (`docs/abi.md`).
+/// `MPI_Psend_init` and `MPI_Precv_init` take an `MPI_Count`, as the standard, MPICH and Open MPI have it; the table's
+/// `int`, and the `_c` twins, are the Forum's stub header's.
+/// All four names are exported, the two of the standard are declared (`docs/abi.md`).
 pub fn functions(csv: &str) -> Vec<Function> {
     let mut functions: Vec<Function> = csv.lines().skip(1).map(function).collect();
     for f in functions.iter_mut().filter(|f| PARTITIONED.contains(&f.name.as_str())) {

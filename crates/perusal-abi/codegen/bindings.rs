@@ -2,16 +2,16 @@
 //! (`bindings.csv`).
 //!
 //! # A row
-//! `function,section,form,raises,calls`. It stands for the function, for its large-count twin `_c` unless that has a row of its own,
-//! and for a family if there is a list in braces: `MPI_{Comm,Type}_set_attr`; `{}` in `calls` is then the word from the list, `{_}` the
-//! same in small letters. Every function of the ABI has a row.
+//! `function,section,form,raises,calls`. It stands for the function, for its large-count twin `_c` unless that has a
+//! row of its own, and for a family if there is a list in braces: `MPI_{Comm,Type}_set_attr`; `{}` in `calls` is then
+//! the word from the list, `{_}` the same in small letters. Every function of the ABI has a row.
 //!
 //! - `section`: of MPI 5.0.
 //! - `form`: see [`RowForm`].
-//! - `raises`: on which object errors are raised, if not on the first communicator, window, file or session that is passed, or else
-//!   MPI_COMM_SELF; `*comm` for a handle that is passed by address.
-//! - `calls`: the implementation, its arguments and its results: `path(argument; …) -> result; …`. Without arguments, it is given all
-//!   of C's in their order but for the results.
+//! - `raises`: on which object errors are raised, if not on the first communicator, window, file or session that is
+//!   passed, or else MPI_COMM_SELF; `*comm` for a handle that is passed by address.
+//! - `calls`: the implementation, its arguments and its results: `path(argument; …) -> result; …`. Without arguments,
+//!   it is given all of C's in their order but for the results.
 //!
 //! | argument | what the implementation is given |
 //! |---|---|
@@ -24,8 +24,9 @@
 //! | `large` | whether this is the twin with large counts |
 //! | `function` | the function's name |
 //!
-//! A result is the name of an output argument, in the order in which the implementation returns them, or `name[ROOM length]` for a text
-//! and its length. A new communicator, window, file, group or session is the null handle until it is there.
+//! A result is the name of an output argument, in the order in which the implementation returns them, or
+//! `name[ROOM length]` for a text and its length. A new communicator, window, file,
+//! group or session is the null handle until it is there.
 
 use crate::abi::Function;
 use crate::declarations::{name_of, rust_type};
@@ -54,8 +55,8 @@ enum RowForm {
     Open,
     /// Legal before MPI_Init and after MPI_Finalize too, but in no event callback.
     Anytime,
-    /// MPI must be open. An event callback may call it: it communicates with nobody, makes no progress, raises no event, and takes no lock
-    /// but one in which no event is raised.
+    /// MPI must be open. An event callback may call it: it communicates with nobody, makes no progress, raises no
+    /// event, and takes no lock but one in which no event is raised.
     Enquiry,
     /// The same, legal before MPI_Init and after MPI_Finalize too.
     AnytimeEnquiry,
@@ -63,8 +64,8 @@ enum RowForm {
     Tool,
     /// Checks nothing and cannot fail; an event callback may call it.
     Plain,
-    /// The implementation is given the [`Call`](../src/arguments/mod.rs) and arguments that cannot be wrong as such, and does by itself
-    /// all that surrounds it elsewhere: what has a fast path.
+    /// The implementation is given the [`Call`](../src/arguments/mod.rs) and arguments that cannot be wrong as such,
+    /// and does by itself all that surrounds it elsewhere: what has a fast path.
     Direct,
     /// A collective operation with its nonblocking and persistent forms.
     Collective,
@@ -157,8 +158,8 @@ impl<'a> Row<'a> {
         Self { function, section, form, raises, calls }
     }
 
-    /// The functions that the row stands for: the one of this name, its large-count twin unless that has a row of its own, and
-    /// the other forms of a collective operation.
+    /// The functions that the row stands for: the one of this name, its large-count twin unless that has a row of its
+    /// own, and the other forms of a collective operation.
     fn variants(
         &self,
         name: &str,
@@ -485,8 +486,8 @@ impl Writer<'_> {
         )
     }
 
-    /// A collective operation, which is given the communicator first. `fast|path` in the row: `fast` is tried first; for
-    /// a persistent request at each start, if it can be kept.
+    /// A collective operation, which is given the communicator first. `fast|path` in the row: `fast` is tried first;
+    /// for a persistent request at each start, if it can be kept.
     fn collective(&self, variant: Variant) -> String {
         let (fast_path, path) =
             self.call.path.split_once('|').map_or((None, self.call.path), |(f, p)| (Some(f), p));
@@ -558,8 +559,8 @@ core::arch::global_asm!(\".weak {name}\", \".set {name}, P{name}\");
     .expect("writing to a string");
 }
 
-/// The object whose error handler is called: the first communicator, window, file or session that is passed. What is about files and is
-/// passed none raises its errors on MPI_FILE_NULL (MPI 5.0 §14.7).
+/// The object whose error handler is called: the first communicator, window, file or session that is passed. What is
+/// about files and is passed none raises its errors on MPI_FILE_NULL (MPI 5.0 §14.7).
 fn source_of(function: &Function) -> String {
     let of_no_file = ["MPI_File_open", "MPI_File_delete", "MPI_Register_datarep", "MPI_Register_datarep_c"];
     if of_no_file.contains(&function.name.as_str()) {

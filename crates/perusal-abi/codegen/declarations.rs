@@ -6,7 +6,8 @@ pub fn name_of(declaration: &str) -> &str {
     declaration[..end].rsplit([' ', '*']).next().unwrap_or_default()
 }
 
-/// The Rust type that a C declaration's value is passed in alike. A callback that may be one of the ABI's constants is an address.
+/// The Rust type that a C declaration's value is passed in alike.
+/// A callback that may be one of the ABI's constants is an address.
 pub fn rust_type(declaration: &str) -> String {
     if declaration.contains("[][3]") {
         return "*const [core::ffi::c_int; 3]".to_owned();

@@ -73,7 +73,8 @@ pub fn header(types: &str, constants_csv: &str, functions: &[Function]) -> Strin
     text
 }
 
-/// What MPI 5.0 §19.3.4 names, and the ABI leaves to who adds Fortran: conversions as functions of the header, over those of §20.3.
+/// What MPI 5.0 §19.3.4 names, and the ABI leaves to who adds Fortran:
+/// conversions as functions of the header, over those of §20.3.
 fn fortran_handles() -> String {
     const KINDS: [(&str, &str); 11] = [
         ("Comm", "MPI_Comm"),
@@ -220,8 +221,8 @@ typedef struct MPI_Status {
 ";
 
 const FORTRAN_BEGIN: &str = "
-/* Fortran's handles, for programs that pass them on: not in the library, which has the conversions to and from int. A program that has
- * such functions of its own defines PERUSAL_NO_FORTRAN_HANDLES before this header. */
+/* Fortran's handles, for programs that pass them on: not in the library, which has the conversions to and from int. A
+ * program that has such functions of its own defines PERUSAL_NO_FORTRAN_HANDLES before this header. */
 #ifndef PERUSAL_NO_FORTRAN_HANDLES
 typedef int MPI_Fint;
 ";

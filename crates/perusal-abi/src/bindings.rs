@@ -1,4 +1,5 @@
-//! The exported functions, generated from the tables in `abi` by `codegen/bindings.rs`; `OUT_DIR/bindings.rs` has the text.
+//! The exported functions, generated from the tables in `abi` by `codegen/bindings.rs`;
+//! `OUT_DIR/bindings.rs` has the text.
 #![allow(
     non_snake_case,
     unused_variables,

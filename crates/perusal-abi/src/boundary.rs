@@ -3,12 +3,12 @@
 //! # From error to user
 //! An implementation returns an [`Error`]; [`raise`] asks which error handler the object at fault has (the
 //! [`Hooks`] know; before initialisation every object has MPI_ERRORS_ARE_FATAL), and does what that handler says:
-//! *fatal* and *abort* print `perusal: rank R: MPI_Send: <text>` and end the job; *return* gives the code back; a user's
-//! function is called and, if it returns, the code is given back (MPI 5.0 §9.3).
+//! *fatal* and *abort* print `perusal: rank R: MPI_Send: <text>` and end the job; *return* gives the code back; a
+//! user's function is called and, if it returns, the code is given back (MPI 5.0 §9.3).
 //!
 //! # When calls are allowed
-//! Most of MPI may be called while the bindings are open: from MPI_Init to MPI_Finalize, and while there is a session. [`phase`]
-//! knows the former alone.
+//! Most of MPI may be called while the bindings are open: from MPI_Init to MPI_Finalize, and while there is a session.
+//! [`phase`] knows the former alone.
 //!
 //! # Panics
 //! A panic must not unwind into C. Every exported function is `extern "C"`, at whose edge Rust aborts the process;
@@ -67,7 +67,8 @@ impl From<usize> for ErrorSource {
     }
 }
 
-/// A user's error handler. C's type is variadic: `void (MPI_Comm *, int *, ...)`; the handles are one size for all kinds.
+/// A user's error handler. C's type is variadic: `void (MPI_Comm *, int *, ...)`;
+/// the handles are one size for all kinds.
 pub type UserHandler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
 
 /// What an error handler does.
@@ -140,7 +141,8 @@ pub fn set_open(open: bool) {
     static WATCH_FORKS: Once = Once::new();
     if open {
         WATCH_FORKS.call_once(|| {
-            // SAFETY: `in_child` only writes atomics. Without memory to note it a child's calls go unnoticed, as if this were not here.
+            // SAFETY: `in_child` only writes atomics. Without memory to note it a child's calls go unnoticed,
+            // as if this were not here.
             let _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         });
     }
@@ -169,7 +171,8 @@ pub fn phase() -> Phase {
     }
 }
 
-/// Every call that needs a running MPI starts here: `Error::NotInitialized` or `Error::InsideCallback` if it may not run now.
+/// Every call that needs a running MPI starts here: `Error::NotInitialized` or `Error::InsideCallback` if it may not
+/// run now.
 #[inline(always)]
 pub fn enter(function: &'static str) -> Result<()> {
     if fast_path_is_open() || may_go_on() { Ok(()) } else { enter_slow(function) }
@@ -181,8 +184,8 @@ pub fn enter_enquiry(function: &'static str) -> Result<()> {
     if fast_path_is_open() || (inside_callback() && is_open()) { Ok(()) } else { enter(function) }
 }
 
-/// Whether a call may go on although a listener keeps it from its fast path: the bindings are open, no callback runs on this thread,
-/// no event waits for delivery, and calls are not checked.
+/// Whether a call may go on although a listener keeps it from its fast path: the bindings are open, no callback runs on
+/// this thread, no event waits for delivery, and calls are not checked.
 #[inline(never)]
 pub fn may_go_on() -> bool {
     is_open() && !inside_callback() && !delivery::waits() && !check::is_on()
@@ -205,8 +208,8 @@ fn enter_slow(function: &'static str) -> Result<()> {
     Ok(())
 }
 
-/// `Error::InsideCallback` while this thread runs an event callback of PERUSE (PERUSE 2.0 §5.1.2), `Error::InsideToolCallback` while it
-/// runs one of MPI_T (MPI 5.0 §15.3.8).
+/// `Error::InsideCallback` while this thread runs an event callback of PERUSE (PERUSE 2.0 §5.1.2),
+/// `Error::InsideToolCallback` while it runs one of MPI_T (MPI 5.0 §15.3.8).
 #[inline(always)]
 pub fn outside_callback() -> Result<()> {
     if inside_callback() { Err(refused()) } else { Ok(()) }
@@ -268,7 +271,8 @@ thread_local! {
     static BLAMED: Cell<Option<RaisedOn>> = const { Cell::new(None) };
 }
 
-/// The error that this call is about to raise is that of a request: it is raised on what the request is on, whatever the function says.
+/// The error that this call is about to raise is that of a request:
+/// it is raised on what the request is on, whatever the function says.
 #[cold]
 pub fn blame(on: Option<RaisedOn>) {
     BLAMED.set(on);
@@ -321,8 +325,9 @@ pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Erro
             // SAFETY: the user registered this function as an error handler for objects of this kind (MPI 5.0
             // §9.3.1): it takes a pointer to the handle and one to the code, both of which live until it returns.
             unsafe { call(&mut h, &mut said) };
-            // The handler may have put another code there: it is the one that the function returns (§9.3.1), as in MPICH and Open MPI. Of
-            // MPI_ERR_IN_STATUS it does not know: it is given the code in the status of the request that has failed.
+            // The handler may have put another code there: it is the one that the function returns (§9.3.1), as in
+            // MPICH and Open MPI. Of MPI_ERR_IN_STATUS it does not know:
+            // it is given the code in the status of the request that has failed.
             if in_status.is_none() { said } else { code }
         }
     }
@@ -365,7 +370,8 @@ fn handler_of(source: ErrorSource) -> (Handler, ErrorSource) {
     }
 }
 
-/// What errors do that no object has a handler for, and at first those of all communicators: what the launcher was asked for.
+/// What errors do that no object has a handler for, and at first those of all communicators:
+/// what the launcher was asked for.
 pub fn initial() -> Handler {
     match std::env::var(ERRHANDLER_VARIABLE).as_deref() {
         Ok("mpi_errors_return") => Handler::Return,

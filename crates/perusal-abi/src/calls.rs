@@ -92,8 +92,8 @@ thread_local! {
     static OPEN: Cell<([u16; DEPTH], usize)> = const { Cell::new(([0; DEPTH], 0)) };
 }
 
-/// Emits CallBegin, if anybody listens, and remembers the call for [`end`]: what does without a [`CallSpan`], which a fast path would have
-/// to keep.
+/// Emits CallBegin, if anybody listens, and remembers the call for [`end`]: what does without a [`CallSpan`], which a
+/// fast path would have to keep.
 pub fn begin(function: &Function) {
     if !emit_begin(function) {
         return;

@@ -1,7 +1,7 @@
 //! Communicators by handle.
 //!
-//! MPI_COMM_WORLD and MPI_COMM_SELF are made with the engine; their handles are good from MPI_Init to MPI_Finalize. The others
-//! come and go.
+//! MPI_COMM_WORLD and MPI_COMM_SELF are made with the engine; their handles are good from MPI_Init to MPI_Finalize. The
+//! others come and go.
 
 use crate::abi;
 use crate::check;
@@ -73,7 +73,8 @@ pub fn calls_made(in_call: Option<u32>) -> Vec<CallsMade> {
     let handles = if engine.is_shared() { vec![] } else { MADE.handles() };
     let all = world.into_iter().chain(handles.into_iter().filter_map(|handle| MADE.get(handle)));
     let counted = all.filter(|comm| Some(comm.context) != in_call).filter_map(|comm| {
-        // SAFETY: asked by a thread that waits for messages or in a call on `in_call` (`Engine::set_calls_made`), or is about to end MPI.
+        // SAFETY: asked by a thread that waits for messages or in a call on `in_call` (`Engine::set_calls_made`),
+        // or is about to end MPI.
         let calls = unsafe { coll::calls_made(engine, &comm) }?;
         Some(CallsMade { context: comm.context, calls })
     });
@@ -116,11 +117,13 @@ pub unsafe fn find_even_incomplete<'a>(handle: usize) -> Result<&'a Comm> {
     if let Some(comm) = predefined(handle) {
         return Ok(comm);
     }
-    // SAFETY: nobody frees the communicator while the result is in use (argument rule 2), so its place in the table stays filled.
+    // SAFETY: nobody frees the communicator while the result is in use (argument rule 2),
+    // so its place in the table stays filled.
     unsafe { MADE.peek(handle) }.ok_or_else(|| invalid(handle))
 }
 
-/// The communicator of `handle`, if there is one, without counting a reference. It is complete where the fast path is open.
+/// The communicator of `handle`, if there is one, without counting a reference.
+/// It is complete where the fast path is open.
 ///
 /// # Safety
 /// As for [`find`].

@@ -1,7 +1,8 @@
 //! Datatypes and operations by handle.
 //!
-//! Predefined handles lead to a static table. What users make is a [`TypeObject`] in a handle table; the engine works on the
-//! [`Datatype`] inside it, which lives on for as long as a message uses it, however early the user frees the handle.
+//! Predefined handles lead to a static table. What users make is a [`TypeObject`] in a handle table; the engine works
+//! on the [`Datatype`] inside it, which lives on for as long as a message uses it,
+//! however early the user frees the handle.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, PoisonError};
@@ -34,7 +35,8 @@ static UNNAMED: LazyLock<Mutex<Vec<(Datatype, usize)>>> = LazyLock::new(Mutex::d
 
 const FIRST_PREDEFINED: usize = abi::MPI_DATATYPE_NULL;
 
-/// Bytes of one element if `handle` is a predefined type whose elements lie one behind the other from displacement 0 on.
+/// Bytes of one element if `handle` is a predefined type whose elements lie one behind the other from displacement 0
+/// on.
 #[must_use]
 #[inline]
 pub fn contiguous_size(handle: usize) -> Option<usize> {
@@ -85,7 +87,8 @@ pub unsafe fn find<'a>(handle: usize) -> Result<&'a Datatype> {
     if let Some(ty) = Datatype::predefined_ref(handle) {
         return Ok(ty);
     }
-    // SAFETY: nobody frees the handle while the result is in use (argument rule 2), so its place in the table stays filled.
+    // SAFETY: nobody frees the handle while the result is in use (argument rule 2),
+    // so its place in the table stays filled.
     let object = unsafe { TYPES.peek(handle) }.ok_or_else(|| invalid(handle))?;
     if object.is_committed() { Ok(&object.datatype) } else { Err(UNCOMMITTED) }
 }
@@ -121,7 +124,8 @@ pub fn object(handle: usize) -> Result<Arc<TypeObject>> {
     TYPES.get(handle).ok_or_else(|| invalid(handle))
 }
 
-/// A handle for `datatype`: the ABI's for a named one, the one and only for an unnamed predefined one, a new one otherwise.
+/// A handle for `datatype`: the ABI's for a named one, the one and only for an unnamed predefined one,
+/// a new one otherwise.
 ///
 /// # Errors
 /// [`Error::NoMem`] if there are no more handles.

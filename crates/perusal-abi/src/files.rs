@@ -34,7 +34,8 @@ fn invalid(handle: usize) -> Error {
 /// [`Error::FileHandle`] if there is none.
 #[inline]
 pub unsafe fn find<'a>(handle: usize) -> Result<&'a FileObject> {
-    // SAFETY: nobody closes the file while the result is in use (argument rule 2), so its place in the table stays filled.
+    // SAFETY: nobody closes the file while the result is in use (argument rule 2),
+    // so its place in the table stays filled.
     unsafe { OPEN.peek(handle) }.ok_or_else(|| invalid(handle))
 }
 

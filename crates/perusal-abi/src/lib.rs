@@ -23,8 +23,8 @@
 //! | `collective` | collective functions, in all forms |
 //! | [`mpi_t`] | those of the tools interface |
 //!
-//! A binding checks the arguments, looks the handles up, and writes the results; what it calls in `mpi`, `mpi_t` and `collective` is
-//! safe Rust. What a message *is*, the engine knows.
+//! A binding checks the arguments, looks the handles up, and writes the results; what it calls in `mpi`, `mpi_t` and
+//! `collective` is safe Rust. What a message *is*, the engine knows.
 
 pub(crate) use perusal::internals::{
     abi, arch, coll, comm, datatype, dynamic, engine, errhandler, error, events, handles, heap, info, io,

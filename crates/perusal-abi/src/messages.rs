@@ -41,8 +41,8 @@ pub fn is_memory(addr: usize) -> bool {
     addr > abi::MPI_BUFFER_AUTOMATIC
 }
 
-/// Checks that data of this type can lie at `addr`. Only data with absolute addresses lies at MPI_BOTTOM, which is NULL: none of it is in
-/// the first page, or in the kernel's half of the address space.
+/// Checks that data of this type can lie at `addr`. Only data with absolute addresses lies at MPI_BOTTOM, which is
+/// NULL: none of it is in the first page, or in the kernel's half of the address space.
 ///
 /// # Errors
 /// [`Error::Buffer`] if it cannot.
@@ -63,7 +63,8 @@ pub fn place(addr: usize, count: usize, datatype: &Datatype) -> Result<()> {
 /// Where the first byte of data may be.
 const PLACES: core::ops::RangeInclusive<usize> = PAGE..=isize::MAX as usize;
 
-/// The elements of a buffer: how many, and their type. Every function that is given a buffer of elements asks here what is wrong with it.
+/// The elements of a buffer: how many, and their type. Every function that is given a buffer of elements asks here what
+/// is wrong with it.
 ///
 /// # Errors
 /// [`Error::Count`], [`Error::Type`], [`Error::Buffer`].
@@ -76,8 +77,9 @@ pub fn contents<'a>(buffer: &Buffer<'a>) -> Result<(usize, &'a Datatype)> {
     Ok((count, datatype))
 }
 
-/// Bytes of a buffer of a predefined type without gaps; `None` for all others, for more elements than 32 bits count, whose bytes
-/// could be too many to be counted, and for arguments that are wrong, which [`send_buf`] and [`recv_buf`] tell apart.
+/// Bytes of a buffer of a predefined type without gaps; `None` for all others, for more elements than 32 bits count,
+/// whose bytes could be too many to be counted, and for arguments that are wrong,
+/// which [`send_buf`] and [`recv_buf`] tell apart.
 #[inline(always)]
 #[must_use]
 pub fn run_of_bytes(buffer: Buffer<'_>) -> Option<usize> {

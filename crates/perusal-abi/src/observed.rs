@@ -1,7 +1,8 @@
 //! The plain cases of calls while there are listeners: nothing is wrong with the arguments, and the data is one run of
 //! bytes.
 //!
-//! Each gives `None`, with nothing done, if its case is none of these; the complete implementation then finds out which it is.
+//! Each gives `None`, with nothing done, if its case is none of these;
+//! the complete implementation then finds out which it is.
 
 use super::arguments::{Buffer, CommHandle, Out, StatusOut};
 use super::boundary::may_go_on;

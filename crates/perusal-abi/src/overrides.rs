@@ -1,4 +1,5 @@
-//! What steers this rank: what environment and tools ask for before there is an engine, and what was in force when it was made.
+//! What steers this rank: what environment and tools ask for before there is an engine,
+//! and what was in force when it was made.
 
 use super::process;
 use crate::error::Result;
@@ -15,8 +16,8 @@ pub fn install(in_force: Vec<(&'static str, String)>) {
     let _ = IN_FORCE.set(in_force);
 }
 
-/// The variables and the values with which the engine began, for PERUSE_Query_environment, whose list stays as it is; none before
-/// initialisation. What tools have changed since is in [`with_config`].
+/// The variables and the values with which the engine began, for PERUSE_Query_environment, whose list stays as it is;
+/// none before initialisation. What tools have changed since is in [`with_config`].
 #[must_use]
 pub fn in_force() -> Vec<(&'static str, String)> {
     IN_FORCE.get().cloned().unwrap_or_default()

@@ -1,8 +1,8 @@
 //! The functions of PERUSE 2.0: plain exports, for PERUSE has no profiling names. `docs/peruse.md` says what was chosen
 //! where the specification contradicts itself.
 //!
-//! Every one may be called from any thread and from inside a callback. None calls an MPI error handler: a PERUSE function
-//! says what is wrong with its return value alone.
+//! Every one may be called from any thread and from inside a callback. None calls an MPI error handler: a PERUSE
+//! function says what is wrong with its return value alone.
 
 use super::arguments::{Call, InOut, Out};
 use super::boundary::{Phase, phase};
@@ -349,7 +349,8 @@ peruse! {
         give(&event, found.info().peruse.unwrap_or(0))
     }
 
-    /// PERUSE 2.0 §5.2.12. `mpi_object` receives the MPI_Comm, MPI_Win or MPI_File itself, which is a pointer in this ABI.
+    /// PERUSE 2.0 §5.2.12. `mpi_object` receives the MPI_Comm, MPI_Win or MPI_File itself,
+    /// which is a pointer in this ABI.
     fn PERUSE_Event_object_get(
         event_h: c_long,
         mpi_object: *mut *mut c_void => Option<Out<'_, *mut c_void>>,

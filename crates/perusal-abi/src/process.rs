@@ -1,14 +1,14 @@
 //! The one engine of a C program, and its users: the world, from MPI_Init to MPI_Finalize, and sessions.
 //!
-//! The engine is made for the first of them and stays to the end of the process. While any of them is there the bindings are open and
-//! the rank counts as initialised in the roster; behind the last one it counts as finalized, so that its process may end.
-//! MPI_Finalize waits for all ranks. The last session to go does not (§11.3: no other rank need have one), but waits until
-//! nothing that this rank has begun needs it any more.
+//! The engine is made for the first of them and stays to the end of the process. While any of them is there the
+//! bindings are open and the rank counts as initialised in the roster; behind the last one it counts as finalized, so
+//! that its process may end. MPI_Finalize waits for all ranks. The last session to go does not (§11.3: no other rank
+//! need have one), but waits until nothing that this rank has begun needs it any more.
 //!
 //! # Thread levels
-//! An engine that a session makes locks for MPI_THREAD_MULTIPLE, whatever was asked: sessions of libraries that do not know of
-//! each other may be used at once, and a later MPI_Init_thread may ask for more. One that MPI_Init makes is what that asked for,
-//! and sessions besides it get no more.
+//! An engine that a session makes locks for MPI_THREAD_MULTIPLE, whatever was asked: sessions of libraries that do not
+//! know of each other may be used at once, and a later MPI_Init_thread may ask for more. One that MPI_Init makes is
+//! what that asked for, and sessions besides it get no more.
 
 use super::boundary::{self, Hooks, Phase};
 use super::mpi::errhandler;
@@ -96,7 +96,8 @@ pub fn engine() -> Result<&'static Engine> {
     }
 }
 
-/// The events of this process, there before the engine and after MPI_Finalize: tools may listen from the first (MPI 5.0 §15.3).
+/// The events of this process, there before the engine and after MPI_Finalize:
+/// tools may listen from the first (MPI 5.0 §15.3).
 pub fn registry() -> &'static Arc<Registry> {
     static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
     REGISTRY
@@ -161,8 +162,9 @@ pub fn open_session(level: c_int) -> Result<c_int> {
     Ok(level.min(process.most))
 }
 
-/// A session has made a communicator of all ranks: from now on MPI_COMM_WORLD and MPI_COMM_SELF name theirs beside sessions alone,
-/// too. The standard has them in the world model only (§11.2.1), but programs use them so, and other libraries let them.
+/// A session has made a communicator of all ranks: from now on MPI_COMM_WORLD and MPI_COMM_SELF name theirs beside
+/// sessions alone, too. The standard has them in the world model only (§11.2.1), but programs use them so,
+/// and other libraries let them.
 ///
 /// # Errors
 /// [`Error::NotInitialized`] if there is no session or world.
@@ -203,7 +205,8 @@ pub fn install_hooks() {
     });
 }
 
-/// Joins the job and makes the communicators of all ranks and of this one. Again, it changes nothing. The caller holds `USERS`.
+/// Joins the job and makes the communicators of all ranks and of this one. Again, it changes nothing.
+/// The caller holds `USERS`.
 ///
 /// # Errors
 /// [`Error::Segment`] when the job's memory cannot be had, [`Error::Other`] when the environment makes no sense.
@@ -226,7 +229,8 @@ fn make(level: c_int, settings: &Overrides) -> Result<&'static Process> {
     let shared = helped || level == abi::MPI_THREAD_MULTIPLE;
     delivery::set_shared(shared);
     let recording = Recording::of_job(&job, registry());
-    // SAFETY: below MPI_THREAD_MULTIPLE the program calls from one thread at a time (MPI 5.0 §11.6.2), and no progress thread is started.
+    // SAFETY: below MPI_THREAD_MULTIPLE the program calls from one thread at a time (MPI 5.0 §11.6.2),
+    // and no progress thread is started.
     let engine = unsafe { Engine::with(job, settings, shared, registry().clone()) }?;
     let world = engine.open(Comm::world_of(rank, world, engine.registry().attach(abi::MPI_COMM_WORLD)))?;
     let itself = engine.open(Comm::itself(rank, engine.registry().attach(abi::MPI_COMM_SELF)))?;

@@ -119,7 +119,8 @@ pub fn find(engine: &Engine, handle: usize) -> Result<Named> {
         .ok_or(Error::Request("no such request, or it has been completed or freed"))
 }
 
-/// What an array of handles names; all are looked up before anything is waited for. What cannot end well any more has ended then.
+/// What an array of handles names; all are looked up before anything is waited for.
+/// What cannot end well any more has ended then.
 ///
 /// # Errors
 /// As [`find`].
@@ -306,7 +307,8 @@ pub fn task(handle: usize) -> Option<Arc<TaskObject>> {
 /// The same without counting a reference.
 ///
 /// # Safety
-/// Nobody takes the handle out of use while the result is in use: argument rule 2, for a function that was passed the handle.
+/// Nobody takes the handle out of use while the result is in use:
+/// argument rule 2, for a function that was passed the handle.
 #[inline]
 #[must_use]
 pub unsafe fn peek<'a>(handle: usize) -> Option<&'a TaskObject> {
@@ -391,7 +393,8 @@ impl Named {
         }
     }
 
-    /// Whether its own rank holds it up: a partitioned send that has been started, and some partition of it is not ready.
+    /// Whether its own rank holds it up: a partitioned send that has been started,
+    /// and some partition of it is not ready.
     #[must_use]
     pub fn is_held_up(&self) -> bool {
         match self {
@@ -471,7 +474,8 @@ impl Named {
     }
 
     fn take_outcome(&self, engine: &Engine, handle: &mut usize) -> (MessageStatus, Option<Error>) {
-        // An array may have a handle twice: the first of the two has been taken, and what it names may be another's by now.
+        // An array may have a handle twice: the first of the two has been taken,
+        // and what it names may be another's by now.
         if let Err(error) = find(engine, *handle) {
             return (MessageStatus { error: error.class(), ..MessageStatus::EMPTY }, Some(error));
         }

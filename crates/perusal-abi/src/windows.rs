@@ -48,7 +48,8 @@ fn invalid(handle: usize) -> Error {
 /// [`Error::Win`] if there is none.
 #[inline]
 pub unsafe fn find<'a>(handle: usize) -> Result<&'a WindowObject> {
-    // SAFETY: nobody frees the window while the result is in use (argument rule 2), so its place in the table stays filled.
+    // SAFETY: nobody frees the window while the result is in use (argument rule 2),
+    // so its place in the table stays filled.
     unsafe { MADE.peek(handle) }.ok_or_else(|| invalid(handle))
 }
 
@@ -108,13 +109,15 @@ impl WindowObject {
         Self { window, contiguous, predefined }
     }
 
-    /// The address of a part of so many bytes, as a program is given it: NULL for one that has neither bytes nor a place between others.
+    /// The address of a part of so many bytes, as a program is given it:
+    /// NULL for one that has neither bytes nor a place between others.
     #[must_use]
     pub fn address(&self, addr: usize, bytes: u64) -> usize {
         if bytes > 0 || self.contiguous { addr } else { 0 }
     }
 
-    /// The value of a predefined attribute as C has it: the base itself, the address of anything else. `Ok(None)` for another key.
+    /// The value of a predefined attribute as C has it: the base itself, the address of anything else.
+    /// `Ok(None)` for another key.
     ///
     /// # Errors
     /// [`Error::TooLarge`] for a displacement unit that is no `int`.

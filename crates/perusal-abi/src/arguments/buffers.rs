@@ -74,8 +74,8 @@ pub struct Buffer<'a> {
 }
 
 impl<'a> Buffer<'a> {
-    /// The buffer in two parts, each of which goes through registers where a structure of three words would go through memory:
-    /// for a call that must not cost those who do not make it.
+    /// The buffer in two parts, each of which goes through registers where a structure of three words would go through
+    /// memory: for a call that must not cost those who do not make it.
     #[inline(always)]
     #[must_use]
     pub fn into_parts(self) -> (BufferStart<'a>, usize) {
@@ -98,7 +98,8 @@ impl<'a> Buffer<'a> {
         Self { count: count as i64, ..self }
     }
 
-    /// The same buffer for a message to or from `peer`: with MPI_PROC_NULL nothing is sent, and MPI_DATATYPE_NULL will do.
+    /// The same buffer for a message to or from `peer`: with MPI_PROC_NULL nothing is sent,
+    /// and MPI_DATATYPE_NULL will do.
     #[inline]
     #[must_use]
     pub fn with_peer(self, peer: c_int) -> Self {
@@ -106,7 +107,8 @@ impl<'a> Buffer<'a> {
         if nothing { self.without_elements() } else { self }
     }
 
-    /// The same buffer, for later calls too. Of types, those are kept that nobody can free; instead of another one, MPI_DATATYPE_NULL.
+    /// The same buffer, for later calls too. Of types, those are kept that nobody can free;
+    /// instead of another one, MPI_DATATYPE_NULL.
     #[must_use]
     pub fn keep(self) -> Buffer<'static> {
         let is_predefined = datatypes::contiguous_size(self.datatype).is_some();

@@ -38,8 +38,8 @@ impl<'a, T, N: Integer> Array<'a, *mut T, N> for &'a mut [T] {
     #[inline(always)]
     unsafe fn of(from: *mut T, length: N) -> Result<Self> {
         let length = elements(from, length)?;
-        // SAFETY: argument rule 1: an array that is read and changed is initialised, and nobody else uses it meanwhile; not NULL,
-        // for there are elements.
+        // SAFETY: argument rule 1: an array that is read and changed is initialised, and nobody else uses it meanwhile;
+        // not NULL, for there are elements.
         Ok(if length == 0 { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(from, length) } })
     }
 }
@@ -138,7 +138,8 @@ impl<'a> Integers<'a> {
         self.collected(|displacement| Ok(displacement as isize))
     }
 
-    /// All of them, or the first that is wrong. The array is as long as the program says, which may be longer than there is memory.
+    /// All of them, or the first that is wrong. The array is as long as the program says,
+    /// which may be longer than there is memory.
     fn collected<T>(self, checked: impl Fn(i64) -> Result<T>) -> Result<Vec<T>> {
         let mut list = Vec::new();
         list.try_reserve_exact(self.len())?;
@@ -153,7 +154,8 @@ macro_rules! integer_arrays {
     ($($ty:ty => $variant:ident),*) => {$(
         impl<'a, N: Integer> Array<'a, *const $ty, N> for Integers<'a> {
             unsafe fn of(from: *const $ty, length: N) -> Result<Self> {
-                // SAFETY: argument rule 1: the call passes this array with this length, and the call outlives the result.
+                // SAFETY: argument rule 1: the call passes this array with this length,
+                // and the call outlives the result.
                 unsafe { Array::of(from, length) }.map(Self::$variant)
             }
         }
@@ -161,8 +163,8 @@ macro_rules! integer_arrays {
 }
 integer_arrays!(c_int => Int, isize => Address, i64 => Count);
 
-/// An array whose length does not come as an argument: it has an element for each member, peer, neighbour or dimension of a
-/// communicator, or as many as another array says.
+/// An array whose length does not come as an argument: it has an element for each member, peer, neighbour or dimension
+/// of a communicator, or as many as another array says.
 #[derive(Debug, Clone, Copy)]
 pub struct Unbounded<'a, A> {
     from: *const (),
@@ -187,7 +189,8 @@ impl<A> Unbounded<'_, A> {
     /// # Errors
     /// [`Error::Arg`] if it is NULL.
     pub unsafe fn elements(self, length: usize) -> Result<A> {
-        // SAFETY: argument rule 1: the call that passed the pointer still runs, and the standard gives the array this length.
+        // SAFETY: argument rule 1: the call that passed the pointer still runs,
+        // and the standard gives the array this length.
         unsafe { (self.elements)(self.from, length as i64) }
     }
 }

@@ -1,13 +1,15 @@
 //! Arguments of C, checked once and as Rust's types: what the generated bindings make, and the implementations take.
 //!
 //! A binding makes a [`Call`] and asks it for one argument after the other; which Rust type comes of an argument, the
-//! implementation says by its signature. So the check and the reason why the pointer may be used stand here, once for each type:
+//! implementation says by its signature. So the check and the reason why the pointer may be used stand here,
+//! once for each type:
 //!
-//! - **Argument rule 1.** A pointer that the program passes is NULL, one of the ABI's special addresses, or leads to what the
-//!   standard says of that argument, for as long as the call runs. The types below live no longer than the [`Call`].
+//! - **Argument rule 1.** A pointer that the program passes is NULL, one of the ABI's special addresses, or leads to
+//!   what the standard says of that argument, for as long as the call runs.
+//!   The types below live no longer than the [`Call`].
 //! - **Argument rule 2.** The program frees no handle while a call that it was passed to runs (MPI 5.0 §11.6.2).
-//! - **Argument rule 3.** A buffer that is sent from holds its elements, and one that is received into has room for them, until
-//!   the operation is complete.
+//! - **Argument rule 3.** A buffer that is sent from holds its elements, and one that is received into has room for
+//!   them, until the operation is complete.
 //!
 //! | C | Rust |
 //! |---|---|

@@ -37,7 +37,8 @@ impl StatusOut<'_> {
 }
 
 impl StatusOut<'_> {
-    /// As [`set`](Self::set); where there is nothing to tell, the empty status, whose MPI_ERROR is MPI_SUCCESS (MPI 5.0 §3.7.3).
+    /// As [`set`](Self::set); where there is nothing to tell, the empty status,
+    /// whose MPI_ERROR is MPI_SUCCESS (MPI 5.0 §3.7.3).
     pub fn set_or_empty(self, status: &MessageStatus) {
         self.set(status);
         if *status == MessageStatus::EMPTY {
@@ -82,7 +83,8 @@ impl Statuses<'_> {
         }
     }
 
-    /// Fills status `at`, MPI_ERROR too: that of such a call, and the empty one, which has MPI_SUCCESS there (MPI 5.0 §3.7.3).
+    /// Fills status `at`, MPI_ERROR too: that of such a call, and the empty one,
+    /// which has MPI_SUCCESS there (MPI 5.0 §3.7.3).
     #[inline(always)]
     pub fn set_with_error(mut self, at: usize, status: &MessageStatus) {
         self.set(at, status);
@@ -91,7 +93,8 @@ impl Statuses<'_> {
         }
     }
 
-    /// As [`set`](Self::set), with MPI_ERROR where it says something: of an operation that has failed, and in the empty status.
+    /// As [`set`](Self::set), with MPI_ERROR where it says something:
+    /// of an operation that has failed, and in the empty status.
     pub fn set_or_empty(self, at: usize, status: &MessageStatus) {
         if status.error != MPI_SUCCESS || *status == MessageStatus::EMPTY {
             self.set_with_error(at, status);

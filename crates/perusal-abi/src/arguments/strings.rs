@@ -87,7 +87,8 @@ impl Letters<'_> {
         if self.to.is_null() {
             return Err(Error::Arg("the place of a string is NULL"));
         }
-        // SAFETY: argument rule 1: the pointer is not NULL, and the standard asks the program for this much room (`Safety`).
+        // SAFETY: argument rule 1: the pointer is not NULL,
+        // and the standard asks the program for this much room (`Safety`).
         unsafe { strings::write(self.to, room, text) };
         Ok(())
     }

@@ -8,7 +8,8 @@ use crate::windows::{self, WindowObject};
 use core::ffi::c_int;
 use core::ops::Range;
 
-/// The target of a one-sided operation: elements in the memory of a rank of a window, which nobody frees during `'a` (argument rule 2).
+/// The target of a one-sided operation: elements in the memory of a rank of a window,
+/// which nobody frees during `'a` (argument rule 2).
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
     /// The window.

@@ -212,7 +212,8 @@ pub fn blocking_file(file: &FileObject, buffer: &Buffer<'_>, access: Access) {
     conflicts(&areas, || file_text(file, buffer));
 }
 
-/// Elements are about to be packed into so many bytes at `packed`, or unpacked from there; `access` is what is done with the elements.
+/// Elements are about to be packed into so many bytes at `packed`, or unpacked from there;
+/// `access` is what is done with the elements.
 pub fn packing(elements: &Buffer<'_>, access: Access, packed: *const u8, bytes: usize) {
     let other = if access == Access::Read { Access::Write } else { Access::Read };
     let areas = [Area::of(elements, access), Area::of_bytes(packed, bytes, other)];

@@ -67,7 +67,8 @@ impl Area {
         self.count.saturating_mul(self.datatype.size())
     }
 
-    /// The place of the first of some areas that holds something else than at the time of its sum, if both can be known.
+    /// The place of the first of some areas that holds something else than at the time of its sum,
+    /// if both can be known.
     pub fn first_changed(areas: &[Self], sums: &[Option<u64>]) -> Option<usize> {
         let is_changed = |(area, sum): (&Self, &Option<u64>)| {
             sum.is_some_and(|before| area.sum().is_some_and(|now| now != before))

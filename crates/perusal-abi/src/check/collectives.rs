@@ -48,7 +48,8 @@ impl Calls {
     }
 }
 
-/// Compares a collective call that is about to begin with those of the other members. Returns its number, if it has one.
+/// Compares a collective call that is about to begin with those of the other members.
+/// Returns its number, if it has one.
 pub fn compare(comm: &Comm, op: &CollectiveOp) -> Option<u32> {
     let signature = op.signature(function(), comm);
     compare_signatures(comm, signature, &|| op.about_with_lists().to_string(), "arguments", || {

@@ -14,8 +14,8 @@
 //! | [`types`] | types of messages, compared between sender and receiver |
 //! | [`report`] | what was found, and how it is said |
 //!
-//! While calls are checked the bindings take no fast path, as if a listener were there: so a program that is not checked pays nothing. What
-//! is found is said and changes nothing: the program goes on, and its exit status stays.
+//! While calls are checked the bindings take no fast path, as if a listener were there: so a program that is not
+//! checked pays nothing. What is found is said and changes nothing: the program goes on, and its exit status stays.
 
 mod accesses;
 mod buffers;

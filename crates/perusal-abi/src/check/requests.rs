@@ -395,7 +395,8 @@ pub fn started(handle: usize) {
     });
 }
 
-/// This thread waits for requests, or tests them, until its call ends: says of which another thread does so (MPI 5.0 §11.6.2).
+/// This thread waits for requests, or tests them, until its call ends:
+/// says of which another thread does so (MPI 5.0 §11.6.2).
 pub fn asked(handles: &[usize]) {
     let own = thread::current().id();
     with(|state| {
@@ -437,7 +438,8 @@ pub fn asked_no_more() {
     });
 }
 
-/// The program has taken the outcome of a request, which stays if it persists. A receive has so many bytes, if it went well.
+/// The program has taken the outcome of a request, which stays if it persists.
+/// A receive has so many bytes, if it went well.
 pub fn ended(handle: usize, persists: bool, bytes: Option<usize>) {
     let received = with(|state| {
         let live = state.requests.0.get(&handle)?;

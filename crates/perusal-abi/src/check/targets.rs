@@ -96,7 +96,8 @@ pub fn began(target: &Target<'_>, number: usize, text: &str, only_reads: bool) {
     });
 }
 
-/// An operation of this rank that is no one-sided one is about to write an area: says which one-sided operation writes there, too.
+/// An operation of this rank that is no one-sided one is about to write an area:
+/// says which one-sided operation writes there, too.
 pub fn about_to_write(area: &Area, text: impl FnOnce() -> String) {
     let Ok(own) = engine().map(|engine| engine.rank()) else { return };
     with(|state| {

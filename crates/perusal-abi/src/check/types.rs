@@ -215,7 +215,8 @@ fn sent(context: u32, spec: &Spec, request: usize) {
     });
 }
 
-/// The type of so many bytes that a function sends. One that may stand for others, and that of no bytes, have the number 0.
+/// The type of so many bytes that a function sends.
+/// One that may stand for others, and that of no bytes, have the number 0.
 fn described((datatype, bytes, function): Sent) -> (u64, String) {
     let Ok(datatype) = datatypes::any(datatype) else { return (0, String::new()) };
     let bytes = bytes as usize;

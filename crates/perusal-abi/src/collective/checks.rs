@@ -205,7 +205,8 @@ pub fn is_root(comm: &Comm, place: CallRoot) -> bool {
     place == CallRoot::Intracomm(comm.rank() as usize) || place == CallRoot::Intercomm(IntercommRoot::Caller)
 }
 
-/// Whether the caller has an operand, or gets one: everybody in a group; in an intercommunicator the group without the root.
+/// Whether the caller has an operand, or gets one: everybody in a group;
+/// in an intercommunicator the group without the root.
 pub fn is_leaf(place: CallRoot) -> bool {
     matches!(place, CallRoot::Intracomm(_) | CallRoot::Intercomm(IntercommRoot::Remote(_)))
 }
@@ -221,7 +222,8 @@ pub fn combine(op: usize, elements: &Elements, handle: usize) -> Result<TypedOp>
     Ok(TypedOp { op, handle, held: held.map(|held| Arc::new(held) as _) })
 }
 
-/// Refuses a result that begins where the operands do. Types with displacements may have one address and different data.
+/// Refuses a result that begins where the operands do.
+/// Types with displacements may have one address and different data.
 pub fn distinct(a: &Elements, b: &Elements) -> Result<()> {
     if a.addr() == b.addr()
         && !a.addr().is_null()

@@ -1,9 +1,9 @@
-//! The fast paths of blocking and nonblocking collectives: not many bytes of a predefined type without gaps, among the members of an
-//! intracommunicator whose team has been made, while nobody listens to events.
+//! The fast paths of blocking and nonblocking collectives: not many bytes of a predefined type without gaps, among the
+//! members of an intracommunicator whose team has been made, while nobody listens to events.
 //!
-//! As with messages (`mpi::p2p`), a fast path finds out nothing that is wrong. `None` means that it cannot be taken and has
-//! done nothing that others see: the complete implementation is asked, which says what is wrong or does what is unusual. Members may take
-//! different paths; in the memory of the team both look alike.
+//! As with messages (`mpi::p2p`), a fast path finds out nothing that is wrong. `None` means that it cannot be taken and
+//! has done nothing that others see: the complete implementation is asked, which says what is wrong or does what is
+//! unusual. Members may take different paths; in the memory of the team both look alike.
 
 use super::arguments;
 use super::checks::{in_place, members};
@@ -23,7 +23,8 @@ use crate::messages::is_memory;
 use core::ffi::c_int;
 use perusal::ring::Room;
 
-/// Most bytes of a member's data. What the complete implementation finds out about a call is little beside the copies of more.
+/// Most bytes of a member's data. What the complete implementation finds out about a call is little beside the copies
+/// of more.
 pub(super) const MOST: usize = 32 << 10;
 
 /// Bytes of some elements that begin somewhere.
@@ -34,7 +35,8 @@ fn few(buffer: Buffer<'_>) -> Option<usize> {
     (bytes > 0 && bytes <= MOST && is_memory(buffer.addr.addr())).then_some(bytes)
 }
 
-/// Where the operands are of an operation in which every member has operands and gets a result: in place, where the result comes.
+/// Where the operands are of an operation in which every member has operands and gets a result:
+/// in place, where the result comes.
 #[inline(always)]
 fn operands(send: Buffer<'_>, recv: Buffer<'_>) -> Option<*const u8> {
     let from = if in_place(send.addr) { recv.addr } else { send.addr };

@@ -252,7 +252,8 @@ pub fn allgatherv<'a, P: Performer<'a>>(
     })
 }
 
-/// Exchanges pieces among neighbours: `send` for each that the caller sends to, and room, `recv`, for those of the others.
+/// Exchanges pieces among neighbours: `send` for each that the caller sends to, and room, `recv`,
+/// for those of the others.
 fn with_neighbours<'a, P: Performer<'a>>(
     performer: P,
     comm: &'a Comm,

@@ -1,7 +1,7 @@
 //! Collective functions: from C's arguments to a [`CollectiveOp`], and from there to its end.
 //!
-//! A function of [`arguments`] stands for all forms of an operation, which differ in the width of counts and in when the
-//! operation runs: at once ([`run`]), in the background ([`start`]), or whenever it is started ([`prepare`]).
+//! A function of [`arguments`] stands for all forms of an operation, which differ in the width of counts and in when
+//! the operation runs: at once ([`run`]), in the background ([`start`]), or whenever it is started ([`prepare`]).
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -130,8 +130,8 @@ fn ended(error: Option<Error>) -> (MessageStatus, Option<Error>) {
     (MessageStatus { error: code, ..MessageStatus::EMPTY }, error)
 }
 
-/// An operation that has got as far as it could without waiting. `None`: it is over, without an error. The rest goes on once it is given to
-/// [`crate::engine::Progress::start_background`].
+/// An operation that has got as far as it could without waiting. `None`: it is over, without an error. The rest goes on
+/// once it is given to [`crate::engine::Progress::start_background`].
 pub(crate) type Begun = Option<Arc<NonblockingOperation>>;
 
 /// Begins work on `comm`, which may use `team`. If it is not over at once, these two are asked for, to be kept, and so
@@ -164,7 +164,8 @@ pub(crate) fn request(begun: Begun) -> Result<MPI_Request> {
     Ok(handle)
 }
 
-/// Begins work in the background on `comm`, and gives the handle of its request. `outline` is asked what it is if it is not over at once.
+/// Begins work in the background on `comm`, and gives the handle of its request.
+/// `outline` is asked what it is if it is not over at once.
 ///
 /// # Safety
 /// As for [`NonblockingOperation::new`].

@@ -1,4 +1,5 @@
-//! When a collective on its fast path is performed: before its call returns, or in the background. Everything else is the same for both.
+//! When a collective on its fast path is performed: before its call returns, or in the background.
+//! Everything else is the same for both.
 
 use super::{Begun, begin_work, perform};
 use crate::arguments::CommHandle;

@@ -26,7 +26,8 @@ type Perform = dyn Fn(InBackground<'_>) -> Option<Begun>;
 // SAFETY: it holds addresses of the program's, which are valid on every thread while the operation is performed
 // (argument rule 3), and numbers.
 unsafe impl Send for FastPath {}
-// SAFETY: nothing in it changes; where its addresses lead is accessed only while the operation is performed (argument rule 3).
+// SAFETY: nothing in it changes; where its addresses lead is accessed only while the operation is performed (argument
+// rule 3).
 unsafe impl Sync for FastPath {}
 
 impl FastPath {
@@ -158,7 +159,8 @@ impl PersistentTask {
     fn begin(&self, engine: &'static Engine) -> Begun {
         let number = NumberedCall::count_in_background(engine, &self.comm);
         let (comm, call, team) = (self.comm.clone(), self.call.clone(), &self.team);
-        // SAFETY: argument rule 3: of a persistent operation, the buffers are valid from each start until its completion.
+        // SAFETY: argument rule 3: of a persistent operation,
+        // the buffers are valid from each start until its completion.
         let work = Box::pin(unsafe { performed(engine, comm.clone(), call, self.number, team.clone()) });
         // SAFETY: the work holds addresses, its transports, and what is `Send`, and uses no other team.
         unsafe {

@@ -37,7 +37,8 @@ fn predefined() -> Result<&'static Predefined> {
     Ok(PREDEFINED.get_or_init(made))
 }
 
-/// Which of the programs of the job, or of those spawned together, this is: what the spawn says, or the launcher, else the first.
+/// Which of the programs of the job, or of those spawned together, this is:
+/// what the spawn says, or the launcher, else the first.
 fn appnum() -> i32 {
     let number = |variable| std::env::var(variable).ok()?.parse().ok();
     number(GIVEN_APPNUM_VARIABLE).or_else(|| number(APPNUM_VARIABLE)).unwrap_or(0)
@@ -90,15 +91,16 @@ fn of_type(handle: MPI_Datatype) -> Arc<Attributes> {
 /// MPI_X_create_keyval.
 ///
 /// # Safety
-/// `copy` and `delete` are the ABI's constants or callbacks for objects of `kind`, which the program keeps callable while the key is
-/// in use (MPI 5.0 §7.7.2).
+/// `copy` and `delete` are the ABI's constants or callbacks for objects of `kind`, which the program keeps callable
+/// while the key is in use (MPI 5.0 §7.7.2).
 pub unsafe fn create_keyval(
     kind: KeyvalKind,
     copy: usize,
     delete: usize,
     extra: *mut c_void,
 ) -> Result<c_int> {
-    // SAFETY: `copy` and `delete` are the ABI's constants or callbacks that stay callable while the key is in use (MPI 5.0 §7.7.2).
+    // SAFETY: `copy` and `delete` are the ABI's constants or callbacks that stay callable while the key is in use
+    // (MPI 5.0 §7.7.2).
     let key =
         unsafe { KEYVALS.create(kind, OnCopy::from_address(copy), OnDelete::from_address(delete), extra) };
     if check::is_on() {
@@ -157,8 +159,8 @@ pub fn set(kind: KeyvalKind, handle: usize, keyval: c_int, value: *mut c_void) -
     attributes.set(owner, keyval, value as usize)
 }
 
-/// MPI_X_get_attr: a predefined attribute, which any communicator has and whose value is the address of an int (§9.1.2), or any window
-/// (§12.2.6), or a user's.
+/// MPI_X_get_attr: a predefined attribute, which any communicator has and whose value is the address of an int
+/// (§9.1.2), or any window (§12.2.6), or a user's.
 pub fn get(
     kind: KeyvalKind,
     handle: usize,

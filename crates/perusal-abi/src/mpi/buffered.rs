@@ -32,7 +32,8 @@ fn attach_to(buffers: &Buffers, addr: *mut c_void, size: i64) -> Result<()> {
     buffers.check_none()
 }
 
-/// Where the buffer begins, and its bytes: MPI_UNDEFINED for more than the result can say, for the buffer is the program's again.
+/// Where the buffer begins, and its bytes: MPI_UNDEFINED for more than the result can say,
+/// for the buffer is the program's again.
 fn detach_from(buffers: &Buffers) -> Result<(usize, OrUndefined)> {
     let (start, bytes) = engine()?.detach_buffer(buffers)?;
     Ok((start as usize, OrUndefined(i64::try_from(bytes).ok())))

@@ -316,7 +316,8 @@ fn connected(
     match checked {
         Ok((peer, own_tag)) => {
             let to_leader = BlockingTransport::tagged(engine, &peer, own_tag);
-            // The leaders meet on another communicator, of which this is no call: there the tag says which belong together.
+            // The leaders meet on another communicator, of which this is no call:
+            // there the tag says which belong together.
             let about = || CollectiveAbout { data: format!("tag {tag}"), ..CollectiveAbout::default() };
             let agreed = describing(&about, || agree(Some((&to_leader, remote_leader as usize))));
             to_leader.check().and(agreed)
@@ -350,7 +351,8 @@ fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), te
     }
 }
 
-/// The call of the two leaders of MPI_Intercomm_create_from_groups, and which of them the other one is. Both have them in the same order.
+/// The call of the two leaders of MPI_Intercomm_create_from_groups, and which of them the other one is.
+/// Both have them in the same order.
 fn call_of_leaders<'e>(
     engine: &'e Engine,
     (group, rank): (MPI_Group, c_int),

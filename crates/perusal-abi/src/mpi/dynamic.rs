@@ -178,13 +178,15 @@ fn spawned_now(
     made
 }
 
-/// The places of the processes that the launcher has started: it answers with the first, a context id, and how many there are of each program.
+/// The places of the processes that the launcher has started:
+/// it answers with the first, a context id, and how many there are of each program.
 fn places_of(answer: &[u32]) -> Range<u32> {
     let (first, started) = (answer[0], answer.get(2..).unwrap_or_default());
     first..started.iter().fold(first, |end, started| end.saturating_add(*started))
 }
 
-/// Meets the processes that the launcher has started. `most` and `answer` are the root's: how many each program was to have, and what the launcher says.
+/// Meets the processes that the launcher has started. `most` and `answer` are the root's: how many each program was to
+/// have, and what the launcher says.
 fn met(
     comm: &Comm,
     root: u32,
@@ -346,8 +348,8 @@ pub fn accept(port: Text<'_>, hints: MPI_Info, root: c_int, comm: Arc<Comm>) -> 
     at_port(port, hints, (root, &comm), Request::Accept, None)
 }
 
-/// MPI_Comm_connect. It waits for MPI_Comm_accept as long as the info key `timeout` says, in seconds, or else the control variable
-/// `connect_timeout`; 0 is for ever.
+/// MPI_Comm_connect. It waits for MPI_Comm_accept as long as the info key `timeout` says, in seconds, or else the
+/// control variable `connect_timeout`; 0 is for ever.
 pub fn connect(port: Text<'_>, hints: MPI_Info, root: c_int, comm: Arc<Comm>) -> Result<MPI_Comm> {
     let usual = engine()?.config().connect_timeout();
     at_port(port, hints, (root, &comm), Request::Connect, Some(usual))
@@ -373,7 +375,8 @@ pub fn look_up(service: &[u8], _: Info, port: Letters<'_>) -> Result<()> {
     unsafe { port.write(MPI_MAX_PORT_NAME as usize, &name) }
 }
 
-/// MPI_Comm_join: MPI_COMM_NULL if the process at the other end of the socket belongs to a job that this one cannot meet.
+/// MPI_Comm_join: MPI_COMM_NULL if the process at the other end of the socket belongs to a job that this one cannot
+/// meet.
 pub fn join(socket: c_int) -> Result<MPI_Comm> {
     let (engine, itself) = (engine()?, comms::get(MPI_COMM_SELF)?);
     let Some((place, context)) = joining::meet_over(engine, socket)? else { return Ok(MPI_COMM_NULL) };

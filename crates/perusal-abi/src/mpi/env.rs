@@ -118,7 +118,8 @@ pub fn tick() -> f64 {
     clock(libc::clock_getres)
 }
 
-/// MPI_Pcontrol: does nothing; profilers interpose it. C declares it variadic, which a function that reads no argument need not be.
+/// MPI_Pcontrol: does nothing; profilers interpose it. C declares it variadic,
+/// which a function that reads no argument need not be.
 pub fn pcontrol() -> c_int {
     MPI_SUCCESS
 }

@@ -1,7 +1,7 @@
 //! Error handlers (MPI 5.0 §9.3).
 //!
-//! A user's handler keeps its handle for as long as the user holds a reference to it: one from its creation and one from each
-//! time it was asked for. Objects that have it keep the handler itself alive, handle or not.
+//! A user's handler keeps its handle for as long as the user holds a reference to it: one from its creation and one
+//! from each time it was asked for. Objects that have it keep the handler itself alive, handle or not.
 
 use super::session::{self, Session};
 use crate::abi::*;
@@ -39,7 +39,8 @@ fn of_nothing() -> Errhandler {
     comms::get(stand_in).map_or_else(|_| initial(), |comm| comm.errhandler.get())
 }
 
-/// The error handler that the process has from the start (`mpiexec -initial-errhandler`, info key `mpi_initial_errhandler`).
+/// The error handler that the process has from the start (`mpiexec -initial-errhandler`,
+/// info key `mpi_initial_errhandler`).
 pub fn initial() -> Errhandler {
     match boundary::initial() {
         Handler::Return => Errhandler::Return,

@@ -46,8 +46,8 @@ pub fn close(fh: InOut<'_, MPI_File>) -> Result<()> {
     object.file().emit_closed();
     fh.set(MPI_FILE_NULL);
     engine.registry().detach(object.events());
-    // Another thread that looks at a file while it is closed breaks argument rule 2, and an access in the background must be over; if not,
-    // what the file has of the job's stays taken to the end of the process.
+    // Another thread that looks at a file while it is closed breaks argument rule 2, and an access in the background
+    // must be over; if not, what the file has of the job's stays taken to the end of the process.
     if let Some(file) = Arc::into_inner(object).and_then(|object| Arc::into_inner(object.into_file())) {
         file.release(engine);
     }
@@ -217,7 +217,8 @@ fn registered(
 /// MPI_Register_datarep.
 pub fn register(name: &[u8], read: usize, write: usize, extent: usize, extra: *mut c_void) -> Result<()> {
     let conversion = |address: usize| {
-        // SAFETY: argument rule 1: not MPI_CONVERSION_FN_NULL, so the address of a function of this type (MPI 5.0 §14.5.3).
+        // SAFETY: argument rule 1: not MPI_CONVERSION_FN_NULL,
+        // so the address of a function of this type (MPI 5.0 §14.5.3).
         let function = |address| unsafe { core::mem::transmute::<usize, io::ConversionFn>(address) };
         (address != MPI_CONVERSION_FN_NULL).then(|| Conversion::Small(function(address)))
     };
@@ -233,7 +234,8 @@ pub fn register_large(
     extra: *mut c_void,
 ) -> Result<()> {
     let conversion = |address: usize| {
-        // SAFETY: argument rule 1: not MPI_CONVERSION_FN_NULL_C, so the address of a function of this type (MPI 5.0 §14.5.3).
+        // SAFETY: argument rule 1: not MPI_CONVERSION_FN_NULL_C,
+        // so the address of a function of this type (MPI 5.0 §14.5.3).
         let function = |address| unsafe { core::mem::transmute::<usize, io::ConversionFnC>(address) };
         (address != MPI_CONVERSION_FN_NULL_C).then(|| Conversion::Large(function(address)))
     };

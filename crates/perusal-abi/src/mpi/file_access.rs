@@ -92,7 +92,8 @@ fn alone(
     ended(fh.file().transfer(direction, start, &elements), status)
 }
 
-/// Performs a collective access. A member whose buffer is wrong takes part without any elements, so that the others do not wait for it.
+/// Performs a collective access. A member whose buffer is wrong takes part without any elements,
+/// so that the others do not wait for it.
 fn together(direction: Direction, fh: &FileObject, start: Start, buf: &Buffer<'_>) -> Result<Transfer> {
     let engine = engine()?;
     super::file::compare_function(fh);

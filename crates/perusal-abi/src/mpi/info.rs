@@ -40,8 +40,8 @@ pub fn note_environment() {
     STARTED.get_or_init(environment);
 }
 
-/// How this process was started, as far as the system and the launcher tell: `command`, `argv`, `maxprocs`, `wdir`, `host`,
-/// `arch`; and the kinds of memory and the error handler that were asked for.
+/// How this process was started, as far as the system and the launcher tell: `command`, `argv`, `maxprocs`, `wdir`,
+/// `host`, `arch`; and the kinds of memory and the error handler that were asked for.
 #[must_use]
 pub fn environment() -> Info {
     let mut info = Info::new();

@@ -1,5 +1,5 @@
-//! Memory that the library gives out (MPI 5.0 §9.2): from `copy_direct_from` bytes on out of the job's shared heap, where every
-//! rank can copy from it and to it; else, and when that is exhausted, ordinary memory.
+//! Memory that the library gives out (MPI 5.0 §9.2): from `copy_direct_from` bytes on out of the job's shared heap,
+//! where every rank can copy from it and to it; else, and when that is exhausted, ordinary memory.
 
 use crate::abi::MPI_ERR_BASE;
 use crate::engine::Engine;

@@ -1,4 +1,5 @@
-//! Memory allocation kinds (MPI 5.0 §11.4.3): which memory buffers may lie in, for a program that asks before it uses that of a device.
+//! Memory allocation kinds (MPI 5.0 §11.4.3): which memory buffers may lie in,
+//! for a program that asks before it uses that of a device.
 
 use crate::abi::MPI_MAX_INFO_VAL;
 use crate::comm::Comm;
@@ -15,7 +16,8 @@ const ALWAYS: [&str; 2] = ["mpi", "system"];
 /// Restrictors of the kind `mpi`: the functions that such memory comes from.
 const RESTRICTORS: [&str; 3] = ["alloc_mem", "win_allocate", "win_allocate_shared"];
 
-/// What was asked for when the process was started, if anything was: `mpiexec -memory-alloc-kinds`, or the info key in a spawn.
+/// What was asked for when the process was started, if anything was:
+/// `mpiexec -memory-alloc-kinds`, or the info key in a spawn.
 pub fn requested() -> Option<String> {
     std::env::var(KINDS_VARIABLE).ok()
 }
@@ -33,7 +35,8 @@ fn of_world() -> &'static str {
     KINDS.get_or_init(|| supported(&requested().unwrap_or_default()))
 }
 
-/// What is supported where a program asks for `asked`: the kinds that always are, then those of `asked` that are as well.
+/// What is supported where a program asks for `asked`: the kinds that always are,
+/// then those of `asked` that are as well.
 fn supported(asked: &str) -> String {
     let mut kinds = ALWAYS.join(",");
     for kind in asked.split(',').map(str::trim) {

@@ -87,7 +87,8 @@ pub(super) fn take_all(
     outcomes.end()
 }
 
-/// Takes those that are over, and their indices; with them go the indices of those for which a wait is in vain, which stay.
+/// Takes those that are over, and their indices; with them go the indices of those for which a wait is in vain, which
+/// stay.
 pub(super) fn take_some<'a>(
     engine: &Engine,
     named: &[Named],

@@ -54,8 +54,8 @@ impl<'a> Tape<'a> {
     #[allow(clippy::mut_from_ref)]
     fn write(&self, need: usize) -> Result<&mut [u8]> {
         let to = self.next(need, |need, room| Error::PackSpace { need, room })?;
-        // SAFETY: argument rule 3: `next` has seen that the buffer has room for them, and each function here asks once. A slice
-        // of nothing needs no address.
+        // SAFETY: argument rule 3: `next` has seen that the buffer has room for them, and each function here asks once.
+        // A slice of nothing needs no address.
         Ok(if need == 0 { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(to, need) } })
     }
 
@@ -89,7 +89,8 @@ pub fn unpack(comm: Arc<Comm>, from: ByteBuffer<'_>, position: IntegerAt<'_>, to
     if check::is_on() {
         check::packing(&to, Access::Write, packed.as_ptr(), need);
     }
-    // SAFETY: argument rule 3: there is room for `n` elements at the address; MPI 5.0 §5.2 forbids that the buffers overlap.
+    // SAFETY: argument rule 3: there is room for `n` elements at the address;
+    // MPI 5.0 §5.2 forbids that the buffers overlap.
     unsafe { ty.unpack(n, to.addr.cast(), 0, packed) };
     tape.advance(need)
 }
@@ -147,7 +148,8 @@ pub fn unpack_external(
     if check::is_on() {
         check::packing(&to, Access::Write, packed.as_ptr(), need);
     }
-    // SAFETY: argument rule 3: there is room for `n` elements at the address, and the buffers do not overlap (MPI 5.0 §5.3).
+    // SAFETY: argument rule 3: there is room for `n` elements at the address,
+    // and the buffers do not overlap (MPI 5.0 §5.3).
     unsafe { ty.unpack_external(n, to.addr.cast(), packed) }?;
     tape.advance(need)
 }

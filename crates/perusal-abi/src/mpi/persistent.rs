@@ -37,8 +37,8 @@ struct Generalized {
     free: Free,
     cancel: Cancel,
     extra: usize,
-    /// Active until MPI_Grequest_complete; detached by MPI_Request_free. One word, so that the later of the two knows that it is, and frees
-    /// the request.
+    /// Active until MPI_Grequest_complete; detached by MPI_Request_free. One word, so that the later of the two knows
+    /// that it is, and frees the request.
     state: RequestState,
 }
 
@@ -129,7 +129,8 @@ pub fn free(request: InOut<'_, MPI_Request>) -> Result<()> {
         Named::Message(request) => engine()?.free_request(request),
         Named::Task(task) => {
             freed = task.free(engine()?);
-            // A generalized request goes even if its callback fails, but one that its user completes later must still be found.
+            // A generalized request goes even if its callback fails,
+            // but one that its user completes later must still be found.
             if !task.is_generalized() {
                 freed.clone()?;
             }

@@ -46,7 +46,8 @@ fn start(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<Request> {
             check::claimed(handle);
             // The handle does not say on which communicator the probe was: events have the world's.
             let world = comms::world()?;
-            // SAFETY: argument rule 3: the buffer has room for its elements until the receive is complete, and from no rank nothing comes.
+            // SAFETY: argument rule 3: the buffer has room for its elements until the receive is complete,
+            // and from no rank nothing comes.
             let started = unsafe { engine()?.irecv(world, &buf, MPI_PROC_NULL, MPI_ANY_TAG) }?;
             message.set(MPI_MESSAGE_NULL);
             return Ok(started);

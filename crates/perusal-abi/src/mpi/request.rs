@@ -23,8 +23,8 @@ fn message(engine: &Engine, handle: MPI_Request) -> Option<Request> {
     engine.requests().get(handle)
 }
 
-/// Waits for one message. False, with no outcome taken, if it is none, or something about it is unusual. `OBSERVED`: there may
-/// be listeners.
+/// Waits for one message. False, with no outcome taken, if it is none, or something about it is unusual. `OBSERVED`:
+/// there may be listeners.
 #[inline(always)]
 fn wait_for_one<const OBSERVED: bool>(
     request: &Option<InOut<'_, MPI_Request>>,
@@ -164,8 +164,8 @@ fn wait_in_turn(engine: &Engine, handles: &[MPI_Request], known: &mut bool) -> b
     first.state().is_complete()
 }
 
-/// Waits until all can be taken; false if one cannot, or waiting is pointless. Where other threads may be the ones that make
-/// progress it is the last that is waited for first, which mostly is over last: so one waking is enough.
+/// Waits until all can be taken; false if one cannot, or waiting is pointless. Where other threads may be the ones that
+/// make progress it is the last that is waited for first, which mostly is over last: so one waking is enough.
 fn wait_backwards(engine: &Engine, handles: &[MPI_Request]) -> bool {
     let (mut left, mut usual) = (handles.len(), true);
     let waited = engine.wait_while(|| {
@@ -309,7 +309,8 @@ fn waitall_slow(
     let named = find_all(engine, handles)?;
     // What the caller itself holds up comes first: a wait for another request would hide it from a report of a hang.
     let held_up = named.iter().filter(|one| one.is_held_up());
-    // Once the wait for one of them is in vain, nobody waits for the others: they may need what the program does about that.
+    // Once the wait for one of them is in vain, nobody waits for the others:
+    // they may need what the program does about that.
     let is_one_in_vain = || Ok(engine.has_failures() && requests::in_vain(engine, &named)?.is_some());
     for one in held_up.chain(&named) {
         match one {

@@ -1,4 +1,5 @@
-//! One-sided operations (MPI 5.0 §12.3). The engine has performed them when it returns, so a request for one is complete.
+//! One-sided operations (MPI 5.0 §12.3). The engine has performed them when it returns,
+//! so a request for one is complete.
 //!
 //! Each is tried as a direct one first, which reports no error and does nothing if it does not serve the case.
 
@@ -20,7 +21,8 @@ use crate::types::{MPI_Op, MPI_Request};
 fn input<'a>(buffer: &Buffer<'a>) -> Result<InputBuffer<'a>> {
     let (count, datatype) = contents(buffer)?;
     datatype.bytes_of(count)?;
-    // SAFETY: argument rule 3: the elements are there until the operation is complete, which it is at the end of the call.
+    // SAFETY: argument rule 3: the elements are there until the operation is complete,
+    // which it is at the end of the call.
     Ok(unsafe { InputBuffer::new(buffer.addr.cast_const().cast(), count, datatype) })
 }
 
@@ -28,7 +30,8 @@ fn input<'a>(buffer: &Buffer<'a>) -> Result<InputBuffer<'a>> {
 fn output<'a>(buffer: &Buffer<'a>) -> Result<OutputBuffer<'a>> {
     let (count, datatype) = contents(buffer)?;
     datatype.bytes_of(count)?;
-    // SAFETY: argument rule 3: there is room for the elements until the operation is complete, which it is at the end of the call.
+    // SAFETY: argument rule 3: there is room for the elements until the operation is complete,
+    // which it is at the end of the call.
     Ok(unsafe { OutputBuffer::new(buffer.addr.cast(), count, datatype) })
 }
 

@@ -38,8 +38,8 @@ fn start(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<&Scratch>) ->
     if let Some(copy) = copy {
         from = from.packed_at(copy);
     }
-    // SAFETY: argument rule 3: the buffers are valid until both are complete, and MPI 5.0 §3.10 forbids that they overlap; a copy of
-    // what is sent lives as long as the operation.
+    // SAFETY: argument rule 3: the buffers are valid until both are complete, and MPI 5.0 §3.10 forbids that they
+    // overlap; a copy of what is sent lives as long as the operation.
     unsafe { engine()?.isendrecv(comm, (&from, send.peer, send.tag), (&to, recv.peer, recv.tag)) }
 }
 
@@ -110,7 +110,8 @@ impl Task for Combined {
         Some(RaisedOn::comm(self.comm.0, &self.comm.1))
     }
     fn cancel(&self, _: &Engine) -> Result<()> {
-        // One half may be over and the other not. Said to be cancelled, it would have to end whatever others do (MPI 5.0 §3.8.4).
+        // One half may be over and the other not. Said to be cancelled,
+        // it would have to end whatever others do (MPI 5.0 §3.8.4).
         Err(Error::Request("a combined send and receive cannot be cancelled"))
     }
     fn free(&self, engine: &Engine) -> Result<()> {

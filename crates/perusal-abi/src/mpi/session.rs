@@ -1,7 +1,8 @@
-//! Sessions (MPI 5.0 §11.3): MPI for a part of a program that does not know of the others, besides the world model or without it.
+//! Sessions (MPI 5.0 §11.3): MPI for a part of a program that does not know of the others,
+//! besides the world model or without it.
 //!
-//! All use the one engine of the process ([`process`]). There are two process sets, `mpi://WORLD` and `mpi://SELF`; as in other
-//! URIs, scheme and name may be in lower or upper case.
+//! All use the one engine of the process ([`process`]). There are two process sets, `mpi://WORLD` and `mpi://SELF`; as
+//! in other URIs, scheme and name may be in lower or upper case.
 
 use super::{errhandler, group, info, memory_kinds};
 use crate::abi::*;
@@ -112,8 +113,8 @@ pub(super) fn set(name: &[u8]) -> Result<Option<Group>> {
     found.map(|(_, group)| comms::world().map(group)).transpose()
 }
 
-/// MPI_Session_init: legal from any thread. The level given is the one asked for; with a world that MPI_Init has begun, not above
-/// that one's.
+/// MPI_Session_init: legal from any thread. The level given is the one asked for; with a world that MPI_Init has begun,
+/// not above that one's.
 pub fn init(hints: Info, handler: MPI_Errhandler) -> Result<MPI_Session> {
     process::install_hooks();
     let made = open(&hints, handler)?;

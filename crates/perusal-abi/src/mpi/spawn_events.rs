@@ -35,7 +35,8 @@ impl<'a> SpawnSpan<'a> {
         if self.comm.rank() == self.root {
             for rank in &ranks {
                 let entry = engine.job().roster().entry(*rank);
-                // The first of them has met us; the others may be on their way. If this job ends meanwhile, so does the wait.
+                // The first of them has met us; the others may be on their way.
+                // If this job ends meanwhile, so does the wait.
                 let known = || Ok(entry.pid() != 0 || entry.state() == RankState::Dead);
                 let pid = engine.progress().wait_for(known).map_or(0, |()| entry.pid());
                 self.emit(Event::ProcessSpawned, EventPayload::Process { rank: *rank, pid });

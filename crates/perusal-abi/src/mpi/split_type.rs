@@ -1,4 +1,5 @@
-//! MPI_Comm_split_type (MPI 5.0 §7.4.2): a communicator of those who share memory, a part of the machine, or a process set.
+//! MPI_Comm_split_type (MPI 5.0 §7.4.2): a communicator of those who share memory, a part of the machine,
+//! or a process set.
 
 use super::comm_create::{admitted, hinted, making, split_by};
 use super::{info, session};
@@ -20,7 +21,8 @@ const PROCESS_SET: &str = "mpi_pset_name";
 /// The type of what all processes of a node share.
 const SHARED_MEMORY: &str = "mpi_shared_memory";
 
-/// The types of hardware resources of this machine, and whether the calling process is confined to one of each (MPI_Get_hw_resource_info).
+/// The types of hardware resources of this machine, and whether the calling process is confined to one of each
+/// (MPI_Get_hw_resource_info).
 pub(super) fn resources() -> Result<Info> {
     let mut info = Info::new();
     info.set(SHARED_MEMORY, "true")?;
@@ -52,7 +54,8 @@ fn guided_color(comm: &Comm, hints: &Info, takes_sets: bool) -> Result<Option<c_
     }
 }
 
-/// The same for a process set: the rank in `comm` of its first member. A set of an intercommunicator's processes is not looked for.
+/// The same for a process set: the rank in `comm` of its first member.
+/// A set of an intercommunicator's processes is not looked for.
 fn set_color(comm: &Comm, name: &[u8]) -> Result<Option<c_int>> {
     let Some(set) = session::set(name)?.filter(|_| !comm.is_inter()) else { return Ok(None) };
     Ok(set.iter().filter_map(|member| comm.group().rank_of(member)).min().map(|rank| rank as c_int))

@@ -1,5 +1,5 @@
-//! The constructors of derived datatypes (MPI 5.0 §5.1.2 to §5.1.4, §5.1.7), each for both widths of counts. `large`: the type
-//! is made by a `_c` function, and says so when it is taken apart.
+//! The constructors of derived datatypes (MPI 5.0 §5.1.2 to §5.1.4, §5.1.7), each for both widths of counts. `large`:
+//! the type is made by a `_c` function, and says so when it is taken apart.
 
 use crate::arguments::{Count, Displacement, Given, Integers, Length};
 use crate::datatype::{Datatype, Distribution, Order};

@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::types::{MPI_Aint, MPI_Count, MPI_Datatype};
 use core::ffi::c_int;
 
-/// MPI_Type_size: MPI_UNDEFINED for an optional type that there is not (MPI 5.0 §3.2.2), and for what does not fit (§5.1.5).
+/// MPI_Type_size: MPI_UNDEFINED for an optional type that there is not (MPI 5.0 §3.2.2),
+/// and for what does not fit (§5.1.5).
 pub fn size(datatype: MPI_Datatype) -> Result<OrUndefined> {
     if missing_optional(datatype).is_some() {
         return Ok(OrUndefined(None));

@@ -87,7 +87,8 @@ pub fn isend(
     let send = |addr: *mut u8, bytes| {
         let (comm, engine) = ends(comm)?;
         let run = Run { addr, bytes, count: buf.count as usize, handle: buf.datatype };
-        // SAFETY: argument rule 3: the buffer holds the bytes of its elements, or they are packed; they are read before this returns.
+        // SAFETY: argument rule 3: the buffer holds the bytes of its elements, or they are packed;
+        // they are read before this returns.
         if comm.has_peer(dest) { unsafe { engine.isend_fast(comm, run, dest, tag) } } else { None }
     };
     let started = send_bytes(buf, send);

@@ -42,7 +42,8 @@ fn unit(unit: i64) -> Result<u64> {
     }
 }
 
-/// Makes a window and gives it a handle, and says where its own memory begins: at `base`, or where the library has put it.
+/// Makes a window and gives it a handle, and says where its own memory begins:
+/// at `base`, or where the library has put it.
 fn made(
     comm: &Comm,
     memory: Memory,
@@ -180,7 +181,8 @@ fn flushed(win: &WindowObject, target: Option<c_int>) {
     }
 }
 
-/// The operations on the window with a target, or with all, are about to be complete, which others may know before this call returns.
+/// The operations on the window with a target, or with all, are about to be complete,
+/// which others may know before this call returns.
 fn about_to_end(win: &WindowObject, target: Option<c_int>) {
     if check::is_on() {
         check::ended_at_target(win, target, false);

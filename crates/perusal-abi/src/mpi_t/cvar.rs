@@ -1,7 +1,7 @@
 //! Control variables (MPI 5.0 §15.3.6). The table is [`crate::variables::table`].
 //!
-//! A choice is an MPI_INT with an enumeration, a number an MPI_UNSIGNED_LONG, a text a string of MPI_CHAR. All are bound to no
-//! object.
+//! A choice is an MPI_INT with an enumeration, a number an MPI_UNSIGNED_LONG, a text a string of MPI_CHAR. All are
+//! bound to no object.
 
 use super::enums::handle_of;
 use super::{Outcome, TextPlace, ValueAt, row};
@@ -101,8 +101,8 @@ pub fn free(handle: InOut<'_, usize>) -> Outcome {
 /// MPI_T_cvar_read. Before MPI_Init: what would be in force if it were called now.
 pub fn read(handle: usize, to: ValueAt<'_>) -> Outcome {
     let variable = find(handle)?;
-    // SAFETY: the tool gives room for the count and the datatype that MPI_T_cvar_handle_alloc and MPI_T_cvar_get_info say, which
-    // are those of `datatype` and `alloc` here.
+    // SAFETY: the tool gives room for the count and the datatype that MPI_T_cvar_handle_alloc and MPI_T_cvar_get_info
+    // say, which are those of `datatype` and `alloc` here.
     let write = |config: &crate::variables::Config| unsafe {
         match variable.domain {
             Domain::Choice(_) => to.write(config.number(variable.id) as c_int),

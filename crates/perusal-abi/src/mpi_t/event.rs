@@ -1,6 +1,7 @@
 //! Event types, registration handles, and what a callback reads (MPI 5.0 §15.3.8).
 //!
-//! What lies behind is [`crate::tool::event`]; `docs/tool-events.md` says what was chosen where the standard leaves a choice.
+//! What lies behind is [`crate::tool::event`]; `docs/tool-events.md` says what was chosen where the standard leaves a
+//! choice.
 
 use super::{ObjectAt, OptionalRoom, Outcome, TextPlace, ValueAt, enums, list, row};
 use crate::abi::*;
@@ -59,7 +60,8 @@ fn type_hints(entries: usize, elements: &[EventElement]) -> Outcome<MPI_Info> {
     hand_out(info).map_err(|_| MPI_T_ERR_MEMORY)
 }
 
-/// The entries that MPI_T_event_get_info names: what it says of a type does not change, whatever becomes of the control variable.
+/// The entries that MPI_T_event_get_info names: what it says of a type does not change,
+/// whatever becomes of the control variable.
 fn named_entries() -> usize {
     static NAMED: OnceLock<usize> = OnceLock::new();
     *NAMED.get_or_init(default_entries)
@@ -165,7 +167,8 @@ pub fn index(name: &[u8]) -> Outcome<usize> {
     by_name(super::name(name)?).ok_or(MPI_T_ERR_INVALID_NAME)
 }
 
-/// MPI_T_event_handle_alloc. `object` leads to the communicator's handle or the window's, and is ignored by types of no object.
+/// MPI_T_event_handle_alloc. `object` leads to the communicator's handle or the window's,
+/// and is ignored by types of no object.
 pub fn alloc(
     index: c_int,
     object: ObjectAt<'_>,
@@ -179,7 +182,8 @@ pub fn alloc(
     Ok(())
 }
 
-/// MPI_T_event_handle_set_info. Hints that are not given stay as they are. What waits in a buffer stays, whatever size comes next.
+/// MPI_T_event_handle_set_info. Hints that are not given stay as they are.
+/// What waits in a buffer stays, whatever size comes next.
 pub fn set_info(handle: usize, info: MPI_Info) -> Outcome {
     let of = registration(handle)?;
     let Some(entries) = asked(&given(info)?) else { return Ok(()) };
@@ -225,7 +229,8 @@ pub fn callback_info(handle: usize, safety: c_int, to: Option<Out<'_, MPI_Info>>
     Ok(())
 }
 
-/// MPI_T_event_handle_free. When it returns, no event is accepted any more; `function` says when the last one has been delivered.
+/// MPI_T_event_handle_free. When it returns, no event is accepted any more;
+/// `function` says when the last one has been delivered.
 pub fn free(handle: usize, data: *mut c_void, function: Option<FreeFunction>) -> Outcome {
     if registration(handle)?.close(function, data) { Ok(()) } else { Err(MPI_T_ERR_INVALID_HANDLE) }
 }

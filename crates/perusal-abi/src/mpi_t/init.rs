@@ -65,8 +65,8 @@ fn end() -> Outcome {
     Ok(())
 }
 
-/// MPI_T_init_thread. Any thread may call MPI_T, whatever was required here and whatever MPI_Init_thread gave; `provided` is what was
-/// required, because some tools take more for a library that they have not asked for.
+/// MPI_T_init_thread. Any thread may call MPI_T, whatever was required here and whatever MPI_Init_thread gave;
+/// `provided` is what was required, because some tools take more for a library that they have not asked for.
 /// MPI_T_ERR_CANNOT_INIT in a tool's function while the last MPI_T_finalize is at work.
 pub fn init(_: &Call, required: c_int, provided: Option<Out<'_, c_int>>) -> c_int {
     code(begin(required, provided))

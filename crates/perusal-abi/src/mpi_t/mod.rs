@@ -10,8 +10,8 @@
 //! | [`category`] | the tree |
 //! | [`event`] | events: types, handles, what a callback reads, sources |
 //!
-//! Every function may be called at any time and from any thread, event callbacks included. It returns an error class, never
-//! raises an error and never ends the program.
+//! Every function may be called at any time and from any thread, event callbacks included. It returns an error class,
+//! never raises an error and never ends the program.
 
 pub mod category;
 pub mod cvar;
@@ -44,7 +44,8 @@ pub(crate) fn invalid(_: Error) -> c_int {
     abi::MPI_T_ERR_INVALID
 }
 
-/// A place for a text, with room for as many characters as the integer at the second address says (MPI 5.0 §15.3.3). Either may be NULL.
+/// A place for a text, with room for as many characters as the integer at the second address says (MPI 5.0 §15.3.3).
+/// Either may be NULL.
 pub struct TextPlace<'a> {
     to: Letters<'a>,
     length: Option<InOut<'a, c_int>>,
@@ -58,8 +59,8 @@ impl<'a> Array<'a, *mut c_char, *mut c_int> for TextPlace<'a> {
 }
 
 impl TextPlace<'_> {
-    /// Writes as much as there is room for, with a zero behind it; the length becomes that of the whole string, the zero included.
-    /// Without a length, nothing; without a place or room, only the length.
+    /// Writes as much as there is room for, with a zero behind it; the length becomes that of the whole string, the
+    /// zero included. Without a length, nothing; without a place or room, only the length.
     fn give(&self, text: &str) {
         let Some(length) = &self.length else { return };
         let room = usize::try_from(length.get()).unwrap_or(0);
@@ -69,8 +70,8 @@ impl TextPlace<'_> {
     }
 }
 
-/// An array that the tool may not want, with room for as many elements as the integer at the second address says. Either may be
-/// NULL.
+/// An array that the tool may not want, with room for as many elements as the integer at the second address says.
+/// Either may be NULL.
 pub struct OptionalRoom<'a, T>(Option<Room<'a, T>>);
 
 impl<'a, T> Array<'a, *mut T, *mut c_int> for OptionalRoom<'a, T> {
@@ -145,7 +146,8 @@ impl ObjectAt<'_> {
         if self.0.is_null() {
             return Err(abi::MPI_T_ERR_INVALID);
         }
-        // The handle itself, where its address must go: those of the ABI are numbers of the first page, where no process has memory.
+        // The handle itself, where its address must go: those of the ABI are numbers of the first page,
+        // where no process has memory.
         if self.0.addr() < crate::limits::PAGE {
             return Err(abi::MPI_T_ERR_INVALID_HANDLE);
         }

@@ -40,7 +40,8 @@ fn datatype(pvar: &Pvar) -> usize {
 
 /// Writes a value to the tool's buffer.
 fn deliver(value: PvarValue, to: &ValueAt<'_>) -> Outcome {
-    // SAFETY: the tool gives room for one element of the datatype that MPI_T_pvar_get_info says: `datatype` here has the variant's.
+    // SAFETY: the tool gives room for one element of the datatype that MPI_T_pvar_get_info says:
+    // `datatype` here has the variant's.
     unsafe {
         match value {
             PvarValue::Int(int) => to.write::<c_int>(int),
@@ -54,7 +55,8 @@ fn deliver(value: PvarValue, to: &ValueAt<'_>) -> Outcome {
 
 /// The value in the tool's buffer. An MPI_INT is never writable.
 fn accept(pvar: &Pvar, from: &ValueAt<'_>) -> Outcome<PvarValue> {
-    // SAFETY: the tool gives one element of the datatype that MPI_T_pvar_get_info says, which `datatype` here derives likewise.
+    // SAFETY: the tool gives one element of the datatype that MPI_T_pvar_get_info says,
+    // which `datatype` here derives likewise.
     unsafe {
         if pvar.is_length() {
             return Ok(PvarValue::Length(from.read::<c_uint>()));

@@ -1,6 +1,7 @@
 //! Sessions and handles of performance variables, and what a handle's value is.
 //!
-//! All are under one lock, in which no callback runs and nothing waits. A handle is a number that is never given out again.
+//! All are under one lock, in which no callback runs and nothing waits.
+//! A handle is a number that is never given out again.
 
 use super::Outcome;
 use super::searching::SEARCHES;
@@ -125,8 +126,8 @@ fn lock() -> MutexGuard<'static, PvarState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `body` under the lock. A subscription that no handle needs any more is dropped afterwards: its end may wait for a thread that
-/// wants the lock.
+/// Runs `body` under the lock. A subscription that no handle needs any more is dropped afterwards: its end may wait for
+/// a thread that wants the lock.
 pub(super) fn with<R>(body: impl FnOnce(&mut PvarState) -> R) -> R {
     let mut state = lock();
     let result = body(&mut state);
@@ -453,7 +454,8 @@ impl PvarState {
         if !pvar.is_atomic() {
             return Err(MPI_T_ERR_PVAR_NO_ATOMIC);
         }
-        // What comes between the reading and the reset of the engine's count would be lost: so the new base is what was read.
+        // What comes between the reading and the reset of the engine's count would be lost:
+        // so the new base is what was read.
         let found = self.find(session, handle)?;
         if found.watched().is_none() {
             found.absorb_growth();
