@@ -1,5 +1,5 @@
-//! MPI as a program has it: the C functions of the library that lies beside this program, loaded when a rank begins. The launcher itself
-//! links none of them. Safe wrappers borrow a buffer for as long as MPI uses it.
+//! MPI as a program has it: the C functions of the library that lies beside this program, loaded when a rank begins.
+//! The launcher itself links none of them. Safe wrappers borrow a buffer for as long as MPI uses it.
 
 use crate::start::preload;
 use libloading::Library;
@@ -242,7 +242,8 @@ impl MpiRank {
         let mut requests = vec![0; places.len()];
         for (tag, (place, request)) in places.iter_mut().zip(&mut requests).enumerate() {
             let at = std::ptr::from_mut(place).cast();
-            // SAFETY: `places` is borrowed by what is returned, which ends the process rather than give them back early.
+            // SAFETY: `places` is borrowed by what is returned,
+            // which ends the process rather than give them back early.
             unsafe {
                 done((self.mpi.MPI_Irecv)(
                     at,
@@ -258,7 +259,8 @@ impl MpiRank {
         PostedReceives { requests, places: std::marker::PhantomData }
     }
 
-    /// Changes a control variable of this rank, through MPI_T as tools do. Returns whether the variable takes this value now.
+    /// Changes a control variable of this rank, through MPI_T as tools do.
+    /// Returns whether the variable takes this value now.
     pub fn set_control(&self, variable: &Variable, value: u64) -> bool {
         let name = CString::new(variable.name).expect("a name has no NUL");
         let (number, choice) = (value as c_ulong, value as c_int);
@@ -267,8 +269,9 @@ impl MpiRank {
             _ => (&raw const number).cast(),
         };
         let (mut provided, mut index, mut handle, mut count) = (0, 0, 0, 0);
-        // SAFETY: the name ends with a NUL; the results are written to where they live; the variables are bound to no object, and `value`
-        // has the type that MPI_T gives such a variable: int for a choice, unsigned long for a number.
+        // SAFETY: the name ends with a NUL; the results are written to where they live; the variables are bound to no
+        // object, and `value` has the type that MPI_T gives such a variable:
+        // int for a choice, unsigned long for a number.
         unsafe {
             done((self.mpi.MPI_T_init_thread)(MPI_THREAD_SINGLE, &raw mut provided));
             done((self.mpi.MPI_T_cvar_get_index)(name.as_ptr(), &raw mut index));

@@ -81,8 +81,8 @@ pub fn identity(fd: impl AsFd) -> Option<(FileType, u64, u64)> {
     Some((FileType::from_raw_mode(stat.st_mode), stat.st_dev, stat.st_ino))
 }
 
-/// A copy of `fd` with a number of at least `least`, which shell scripts do not use for themselves; a lower number, where so high a one is
-/// not allowed.
+/// A copy of `fd` with a number of at least `least`, which shell scripts do not use for themselves; a lower number,
+/// where so high a one is not allowed.
 pub fn duplicate_high(fd: impl AsFd, least: RawFd) -> io::Result<OwnedFd> {
     let copy = rustix::io::fcntl_dupfd_cloexec(&fd, least);
     Ok(copy.or_else(|_| rustix::io::fcntl_dupfd_cloexec(&fd, 3))?)
@@ -147,8 +147,8 @@ pub fn signal_group(group: i32, signal: i32) {
     }
 }
 
-/// Kills the process group that `leader`, a pidfd, leads or led; `number` is the group's. A group that has got the number since is not
-/// meant.
+/// Kills the process group that `leader`, a pidfd, leads or led; `number` is the group's. A group that has got the
+/// number since is not meant.
 pub fn kill_group_of(leader: BorrowedFd<'_>, number: i32) {
     const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_uint = 1 << 2;
     let nothing = std::ptr::null::<libc::siginfo_t>();
@@ -162,7 +162,8 @@ pub fn kill_group_of(leader: BorrowedFd<'_>, number: i32) {
             PIDFD_SIGNAL_PROCESS_GROUP,
         )
     };
-    // Linux before 6.9 knows no such flag. As long as the leader can be signalled it is not reaped, and the number still its group's.
+    // Linux before 6.9 knows no such flag. As long as the leader can be signalled it is not reaped,
+    // and the number still its group's.
     if sent != 0
         && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
         && rustix::process::pidfd_send_signal(leader, Signal::KILL).is_ok()
@@ -232,7 +233,8 @@ pub fn stack_limit() -> u64 {
     resource_limit(Resource::Stack).current.unwrap_or(u64::MAX)
 }
 
-/// Runs `command` on a stack of its own while this thread waits. Only the thread of `command` gets signals, so it is as good as alone.
+/// Runs `command` on a stack of its own while this thread waits.
+/// Only the thread of `command` gets signals, so it is as good as alone.
 pub fn on_stack_of(bytes: usize, command: fn() -> ExitCode) -> ExitCode {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut own = MaybeUninit::<libc::sigset_t>::uninit();

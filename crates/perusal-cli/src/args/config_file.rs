@@ -9,7 +9,8 @@ use std::fs;
 /// The option, and what Open MPI calls it.
 const OPTIONS: [&str; 2] = ["configfile", "app"];
 
-/// The arguments with what the file says in place of the option, if they have it: options may stand before it, and nothing behind it.
+/// The arguments with what the file says in place of the option, if they have it:
+/// options may stand before it, and nothing behind it.
 ///
 /// # Errors
 /// A file that cannot be read, has a quotation mark without its partner or says nothing; further arguments.

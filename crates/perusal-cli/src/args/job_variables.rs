@@ -1,4 +1,5 @@
-//! Variables by which the launcher makes the job, where an option sets them for the ranks: the ranks alone could not obey them any more.
+//! Variables by which the launcher makes the job, where an option sets them for the ranks:
+//! the ranks alone could not obey them any more.
 
 use super::{PlanError, RunOptions, variable};
 use crate::start::environment::VariableChange;
@@ -9,8 +10,8 @@ use std::ffi::{OsStr, OsString};
 pub struct CommandLine(pub(super) Vec<RunOptions>);
 
 impl CommandLine {
-    /// The variables of the job that `-x`, `-env` and `-genv` set, with their values. The launcher, which takes them out of its own
-    /// environment, must have them there before it plans.
+    /// The variables of the job that `-x`, `-env` and `-genv` set, with their values. The launcher, which takes them
+    /// out of its own environment, must have them there before it plans.
     ///
     /// # Errors
     /// Names one that two programs of the job set differently.

@@ -65,7 +65,8 @@ struct RunOptions {
     /// Directories in which the program is looked for before those of PATH, separated by colons
     #[arg(long = "path", value_name = "DIRS")]
     path: Option<OsString>,
-    /// What an error does until the program sets a handler: mpi_errors_are_fatal (the default), mpi_errors_abort, mpi_errors_return
+    /// What an error does until the program sets a handler:
+    /// mpi_errors_are_fatal (the default), mpi_errors_abort, mpi_errors_return
     #[arg(long = "initial-errhandler", value_name = "NAME")]
     initial_errhandler: Option<String>,
     /// Kinds of memory that the ranks want to use, separated by commas, of the info key mpi_memory_alloc_kinds
@@ -113,7 +114,8 @@ struct RunOptions {
     /// Write the time, and which stream it is, before each line of output
     #[arg(long = "timestamp-output")]
     timestamps: bool,
-    /// Write this before each line of output: "%r" stands for the rank, "%h" for the machine, "%t" for the seconds since the job began
+    /// Write this before each line of output: "%r" stands for the rank, "%h" for the machine,
+    /// "%t" for the seconds since the job began
     #[arg(long = "prepend-pattern", value_name = "TEXT")]
     prepend_pattern: Option<OsString>,
     /// Write each rank's output to the file NAME.RANK, too; with ":nocopy" behind the name nowhere else
@@ -132,10 +134,12 @@ struct RunOptions {
     /// Write standard error of ranks where their standard output goes
     #[arg(long = "merge-stderr-to-stdout")]
     merge: bool,
-    /// End the job after so many seconds and say what each rank waits for; MPIEXEC_TIMEOUT in the environment is the same
+    /// End the job after so many seconds and say what each rank waits for;
+    /// MPIEXEC_TIMEOUT in the environment is the same
     #[arg(long = "timeout", value_name = "SECONDS")]
     timeout: Option<String>,
-    /// What to do about a deadlock: "end" says why and ends the job with status 125, "warn" says why, "ignore" does not look [default: end]
+    /// What to do about a deadlock: "end" says why and ends the job with status 125, "warn" says why,
+    /// "ignore" does not look [default: end]
     #[arg(long = "on-deadlock", value_name = "WHAT")]
     on_deadlock: Option<String>,
     /// Go on when a rank dies: the others get MPIX_ERR_PROC_FAILED where they need it; see docs/surviving.md
@@ -170,8 +174,8 @@ struct RunOptions {
     #[arg(long = "report-bindings")]
     report_bindings: bool,
 
-    /// How many processes programs may expect to have when they spawn (MPI_UNIVERSE_SIZE): a number, or "SYSTEM" for the usable CPUs
-    /// [default: ranks, or usable CPUs if they are more; "INFINITE" is the same]
+    /// How many processes programs may expect to have when they spawn (MPI_UNIVERSE_SIZE): a number, or "SYSTEM" for
+    /// the usable CPUs [default: ranks, or usable CPUs if they are more; "INFINITE" is the same]
     #[arg(long = "universe", aliases = ["usize"], value_name = "N")]
     universe: Option<String>,
 
@@ -179,7 +183,8 @@ struct RunOptions {
     #[arg(long = "share-heap")]
     share_heap: bool,
 
-    /// Log the events of these types (MPI_T names, separated by commas; `*` and `?` as in a shell): a line for each event
+    /// Log the events of these types (MPI_T names, separated by commas;
+    /// `*` and `?` as in a shell): a line for each event
     #[arg(long = "log-events", value_name = "NAMES")]
     log_events: Option<String>,
     /// Tell how long messages stayed in the queues and how long searches took, for each rank and for all

@@ -25,8 +25,8 @@ impl OptionTable {
         table
     }
 
-    /// Brings one program's arguments into a form that clap reads: two dashes before long names, `VAR VALUE` as one, and
-    /// `--` before the program.
+    /// Brings one program's arguments into a form that clap reads: two dashes before long names, `VAR VALUE` as one,
+    /// and `--` before the program.
     ///
     /// # Errors
     /// An option that is unknown or lacks a value, in words.

@@ -1,5 +1,5 @@
-//! Command lines that nobody would write, and tune files that are spoiled: a plan or an error in words, and nothing else.
-//! `PERUSAL_RANDOM_ROUNDS` makes more of them, `PERUSAL_RANDOM_SEED` repeats a run.
+//! Command lines that nobody would write, and tune files that are spoiled: a plan or an error in words, and nothing
+//! else. `PERUSAL_RANDOM_ROUNDS` makes more of them, `PERUSAL_RANDOM_SEED` repeats a run.
 
 use super::*;
 use crate::tune::file::TuneFile;

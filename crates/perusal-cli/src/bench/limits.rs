@@ -27,7 +27,8 @@ fn wait(word: &AtomicU64, until: u64) {
     }
 }
 
-/// Nanoseconds one way of a cache line between the processors `cpus`: each writes a line of its own, or both the same word.
+/// Nanoseconds one way of a cache line between the processors `cpus`: each writes a line of its own,
+/// or both the same word.
 pub fn line(cpus: [usize; 2], each_way: bool, budget: Duration) -> Time {
     let lines = [Line::default(), Line::default()];
     let (ours, theirs) = (&lines[0].0, &lines[usize::from(each_way)].0);
@@ -83,8 +84,8 @@ pub fn copy(size: usize, total: usize, budget: Duration) -> Time {
     })
 }
 
-/// Nanoseconds of a barrier of bare threads: a counter, and a word that all watch and give their processor away for when they
-/// outnumber the processors.
+/// Nanoseconds of a barrier of bare threads: a counter, and a word that all watch and give their processor away for
+/// when they outnumber the processors.
 pub fn flags(threads: u64, budget: Duration) -> Time {
     let (arrived, turn) = (Line::default(), Line::default());
     let oversubscribed = threads > u64::from(cpus::usable());

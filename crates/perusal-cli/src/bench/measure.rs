@@ -29,8 +29,8 @@ impl Time {
     }
 }
 
-/// Measures `body(n)`, which does something `n` times, on the first `ranks` ranks at once, for about `budget`. Rank 0 gets the
-/// time of once; the others `None`, those that do not take part at once.
+/// Measures `body(n)`, which does something `n` times, on the first `ranks` ranks at once, for about `budget`. Rank 0
+/// gets the time of once; the others `None`, those that do not take part at once.
 pub fn measure(rank: &MpiRank, ranks: usize, budget: Duration, mut body: impl FnMut(u64)) -> Option<Time> {
     if rank.rank >= ranks {
         return None;

@@ -1,4 +1,5 @@
-//! `perusal bench`: measures this library on this machine in about ten seconds, and the machine's own limits for comparison.
+//! `perusal bench`: measures this library on this machine in about ten seconds,
+//! and the machine's own limits for comparison.
 //!
 //! The command starts itself again as the ranks of a job ([`ranks`]). Rank 0 measures, and prints the figures as a
 //! table or as JSON ([`figures`]; [`measure`] has what a measurement is). The ranks call the C functions
@@ -22,7 +23,8 @@ const SECONDS: f64 = 8.0;
 /// Measure latency, bandwidth, message rate, matching and collectives on this machine, and the machine's own limits.
 #[derive(Args, Debug, Clone)]
 pub struct BenchOptions {
-    /// Ranks that take part in collectives; the first two also talk alone [default: one for each usable CPU, at least 2]
+    /// Ranks that take part in collectives; the first two also talk alone [default:
+    /// one for each usable CPU, at least 2]
     #[arg(short = 'n', value_name = "N")]
     ranks: Option<u32>,
     /// Seconds that the measurements take together
@@ -63,7 +65,8 @@ pub fn main(options: &BenchOptions) -> ExitCode {
     };
     let seconds = options.seconds.to_string();
     let mut arguments: Vec<OsString> = vec!["-n".into(), ranks.to_string().into()];
-    // Ranks that migrate between processors would measure the scheduler. By default another job on the machine leaves them unbound.
+    // Ranks that migrate between processors would measure the scheduler.
+    // By default another job on the machine leaves them unbound.
     if ranks <= cpus::usable() {
         arguments.extend(["--bind-to", "core"].map(OsString::from));
     }

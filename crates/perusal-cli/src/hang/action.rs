@@ -31,7 +31,8 @@ fn numbers(ranks: &[RankView]) -> impl Iterator<Item = Option<u64>> {
     ranks.iter().map(|rank| rank.wait().map(|wait| wait.number))
 }
 
-/// Takes away the report of an earlier job, which one might take for this one's. What is no file of its own (a link, a pipe) stays.
+/// Takes away the report of an earlier job, which one might take for this one's.
+/// What is no file of its own (a link, a pipe) stays.
 pub fn forget_report(plan: &Plan) {
     let is_file = |file: &&PathBuf| file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
     if let Some(file) = plan.deadlock_report.as_ref().filter(is_file) {

@@ -119,8 +119,8 @@ fn different_agreements(ranks: &[RankView]) -> Option<Cause> {
 const SAME_COLLECTIVES: &str =
     "every rank of a communicator must call the same collective operations in the same order";
 
-/// All members of a communicator in the same operation, some of them further on: those have made a call that the others have left out, and that
-/// waited for nobody (a root that broadcasts, a rank that gives its part to a root).
+/// All members of a communicator in the same operation, some of them further on: those have made a call that the others
+/// have left out, and that waited for nobody (a root that broadcasts, a rank that gives its part to a root).
 fn different_numbers(ranks: &[RankView]) -> Option<Cause> {
     collectives(ranks).values().find_map(|members| {
         let first = members[0].1;
@@ -146,7 +146,8 @@ fn different_numbers(ranks: &[RankView]) -> Option<Cause> {
     })
 }
 
-/// An argument of collective calls: what differs, how it is called, and its value at a rank; empty where it is not known.
+/// An argument of collective calls: what differs, how it is called, and its value at a rank;
+/// empty where it is not known.
 type Argument = (&'static str, &'static str, fn(&LongWait) -> String);
 
 const ARGUMENTS: [Argument; 4] = [

@@ -12,7 +12,8 @@
 //! | `action` | what the launcher does about it |
 //! | `report` | the report, for people and as JSON |
 //!
-//! Every rank can write the job's memory: what is read there is printed, and decides whether this job ends; nothing else follows from it.
+//! Every rank can write the job's memory: what is read there is printed, and decides whether this job ends;
+//! nothing else follows from it.
 
 mod action;
 mod cause;

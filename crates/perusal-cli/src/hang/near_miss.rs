@@ -1,4 +1,5 @@
-//! Messages that are nearly what a rank waits for: sent with another tag, on another communicator or by another rank, or not started.
+//! Messages that are nearly what a rank waits for: sent with another tag,
+//! on another communicator or by another rank, or not started.
 //!
 //! Each is a guess: a message with another tag may be one that is wanted later. That ranks wait for each other's
 //! messages is certain, so where they do that comes first, unless each of them has its near miss.
@@ -41,7 +42,8 @@ fn near_misses<'a>(ranks: &'a [RankView], kinds: &[Mismatch]) -> impl Iterator<I
     })
 }
 
-/// A likely near miss; behind the circle of ranks that wait for each other's messages, if its rank waits for one of these.
+/// A likely near miss; behind the circle of ranks that wait for each other's messages,
+/// if its rank waits for one of these.
 pub fn likely(ranks: &[RankView]) -> Option<Cause> {
     let first = near_misses(ranks, &LIKELY).next()?;
     match circle::behind(ranks, first.rank) {

@@ -56,7 +56,8 @@ impl ProcessView {
             && !Self::catches_more_than_its_end(pid)
     }
 
-    /// Whether the process `pid` catches signals, as far as can be known, other than those that ask for its end, tell of a fault, or are glibc's own.
+    /// Whether the process `pid` catches signals, as far as can be known, other than those that ask for its end,
+    /// tell of a fault, or are glibc's own.
     pub fn catches_more_than_its_end(pid: i32) -> bool {
         const HARMLESS: [i32; 15] = [
             libc::SIGHUP,
@@ -102,7 +103,8 @@ impl ProcessView {
     }
 }
 
-/// The threads of a process that wait for a futex without a limit, each with how often it has gone to sleep, and its other threads.
+/// The threads of a process that wait for a futex without a limit, each with how often it has gone to sleep,
+/// and its other threads.
 #[derive(Debug, PartialEq, Eq)]
 struct Sleepers {
     asleep: Vec<(u64, u64)>,
@@ -134,7 +136,8 @@ impl Sleepers {
     }
 }
 
-/// Whether a thread of the process `pid` sleeps, by the text of its system call, until another thread of the process wakes it.
+/// Whether a thread of the process `pid` sleeps, by the text of its system call,
+/// until another thread of the process wakes it.
 fn waits_for_its_process(pid: i32, syscall: &str) -> bool {
     const COMMAND: u64 = 0x7f;
     let word = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();

@@ -36,9 +36,11 @@ use super::process::ProcessView;
 
 /// Between two looks: more than twice as long as a rank blocks.
 const BETWEEN: Duration = Duration::from_millis(250);
-/// Between two looks of the launcher's while a rank is in no wait; it looks at ranks that are not its own children then, too.
+/// Between two looks of the launcher's while a rank is in no wait;
+/// it looks at ranks that are not its own children then, too.
 pub const CHECK: Duration = Duration::from_millis(500);
-/// Looks in vain, and blocks, between the last two looks of the launcher's: what was there before it came has then been looked at.
+/// Looks in vain, and blocks, between the last two looks of the launcher's:
+/// what was there before it came has then been looked at.
 const LEAST: u64 = 2;
 
 /// One rank in one look.
@@ -257,8 +259,8 @@ mod tests {
         Look::Waits(Waits { number, stirred, vain, ..Waits::default() })
     }
 
-    /// Milliseconds from the deadlock to its proof, where the launcher has looked at `phase` for the first time and `begins` has the moment
-    /// at which each rank comes into its wait; before, it runs, or is in another wait.
+    /// Milliseconds from the deadlock to its proof, where the launcher has looked at `phase` for the first time and
+    /// `begins` has the moment at which each rank comes into its wait; before, it runs, or is in another wait.
     fn takes(phase: u64, begins: &[u64], sleep: u64, runs_before: bool) -> u64 {
         let start = Instant::now();
         let deadlock = *begins.iter().max().expect("a rank");

@@ -26,7 +26,8 @@ impl<'a> Scene<'a> {
         Self { own, others: all.into_iter().filter(is_other).collect() }
     }
 
-    /// The memory in which the process at `place` of this job is no guest, and its place there; `None` if that job is not known.
+    /// The memory in which the process at `place` of this job is no guest, and its place there;
+    /// `None` if that job is not known.
     pub fn home(&self, place: u32) -> Option<(&'a Memory, u32)> {
         let Some((job, there)) = self.own.roster().entry(place).guest() else {
             return Some((self.own, place));
@@ -63,7 +64,8 @@ impl<'a> Scene<'a> {
         Some((memory, from?, to))
     }
 
-    /// Whether every process with which those of this scene have met, and which has not ended, is in it: nobody else can end their waits.
+    /// Whether every process with which those of this scene have met, and which has not ended, is in it:
+    /// nobody else can end their waits.
     pub fn is_closed(&self) -> bool {
         self.others.iter().filter(|memory| self.has_guests_of(memory)).all(|memory| {
             (0..memory.places_in_use()).all(|place| {

@@ -23,7 +23,8 @@ use variables::InForce;
 /// What is asked for; everything about the machine, if nothing is.
 #[derive(clap::Args, Debug)]
 pub struct InfoOptions {
-    /// List the control variables of MPI_T, which the environment sets too: values, where they come from, what they may be
+    /// List the control variables of MPI_T, which the environment sets too:
+    /// values, where they come from, what they may be
     #[arg(long)]
     cvars: bool,
     /// List the performance variables of MPI_T

@@ -92,7 +92,8 @@ struct View {
     pairs: Vec<Pair>,
 }
 
-/// What one rank has sent another through their ring. Large messages that are copied in one step are a record, and none of its bytes.
+/// What one rank has sent another through their ring. Large messages that are copied in one step are a record,
+/// and none of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Pair {
     from: u32,

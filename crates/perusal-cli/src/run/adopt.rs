@@ -1,5 +1,5 @@
-//! The launcher of a program that was started without one: the program's library starts it, as `perusal run --adopt`, for processes that it
-//! spawns (`src/dynamic/own_launcher.rs`).
+//! The launcher of a program that was started without one: the program's library starts it, as `perusal run --adopt`,
+//! for processes that it spawns (`src/dynamic/own_launcher.rs`).
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};

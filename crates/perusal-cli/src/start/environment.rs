@@ -47,7 +47,8 @@ pub fn of_app(changes: &EnvironmentChanges) -> Vec<CString> {
     finished(apply(own, changes))
 }
 
-/// The environment of a program that a rank spawns: `own` of that rank and, later ones first, what is set besides; each `NAME=VALUE`.
+/// The environment of a program that a rank spawns: `own` of that rank and, later ones first, what is set besides;
+/// each `NAME=VALUE`.
 #[must_use]
 pub fn of_spawned(own: &[Vec<u8>], set: &[Vec<u8>]) -> Vec<CString> {
     let own = own.iter().filter_map(|entry| {

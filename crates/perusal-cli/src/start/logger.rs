@@ -26,7 +26,8 @@ impl Logging {
         self.events.is_some() || self.queues || self.list
     }
 
-    /// The variable by which ranks preload the logger besides what `set` has them preload; none if nothing is to be logged.
+    /// The variable by which ranks preload the logger besides what `set` has them preload;
+    /// none if nothing is to be logged.
     ///
     /// # Errors
     /// The logger is not where the distribution has it.

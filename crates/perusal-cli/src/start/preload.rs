@@ -49,8 +49,8 @@ pub fn change(library: &Path, others: Option<OsString>) -> VariableChange {
     VariableChange::Set(VARIABLE.into(), list)
 }
 
-/// The variables that the ranks need besides `set` to share large memory from malloc; none unless `asked`, by option, or
-/// the environment asks for it. Whatever the user preloads stays.
+/// The variables that the ranks need besides `set` to share large memory from malloc; none unless `asked`, by option,
+/// or the environment asks for it. Whatever the user preloads stays.
 ///
 /// # Errors
 /// The library is missing.

@@ -68,7 +68,8 @@ struct ChildSetup<'a> {
 /// first line, a second list of arguments there.
 const STACK: usize = 256 << 10;
 
-/// Starts a rank in a process group of its own; its process id, which is also the group's. The rank dies with the launcher.
+/// Starts a rank in a process group of its own; its process id, which is also the group's.
+/// The rank dies with the launcher.
 pub fn spawn(start: &RankStart<'_>) -> Result<i32, SpawnError> {
     let pointers = |strings: &mut dyn Iterator<Item = &CString>| -> Vec<*const libc::c_char> {
         strings.map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
@@ -194,8 +195,8 @@ fn in_working_directory(program: &CString) -> Option<CString> {
     (!name.contains(&b'/')).then(|| CString::new([b"./", name].concat()).ok()).flatten()
 }
 
-/// The path, as seen from `wdir`, of a program that is machine code; `None` for scripts and for what cannot be read. `execvpe` gives
-/// whatever the kernel does not know to a shell, and so the machine code of another processor.
+/// The path, as seen from `wdir`, of a program that is machine code; `None` for scripts and for what cannot be read.
+/// `execvpe` gives whatever the kernel does not know to a shell, and so the machine code of another processor.
 fn executable(program: &CString, wdir: Option<&CString>) -> Option<CString> {
     let path = |bytes: &[u8]| Path::new(OsStr::from_bytes(bytes)).to_owned();
     let name = path(program.as_bytes());

@@ -61,8 +61,8 @@ pub enum StartError {
 }
 
 impl ProcessStarter {
-    /// Makes the descriptors that processes inherit: the job's memory, and the ranks' side of the door. `mask` is the signal mask, and
-    /// `descriptors` the limit, to start with.
+    /// Makes the descriptors that processes inherit: the job's memory, and the ranks' side of the door. `mask` is the
+    /// signal mask, and `descriptors` the limit, to start with.
     ///
     /// # Errors
     /// Those of the system.

@@ -1,4 +1,5 @@
-//! What stands before each line of a rank's output: `-l`, `--timestamp-output` as Open MPI has it, and `-prepend-pattern` as MPICH does.
+//! What stands before each line of a rank's output: `-l`, `--timestamp-output` as Open MPI has it, and
+//! `-prepend-pattern` as MPICH does.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -112,7 +113,8 @@ impl Label {
 /// The date and the time of day as ctime(3) has them, without the end of the line.
 fn date() -> Vec<u8> {
     let mut text = [0_u8; 64];
-    // SAFETY: `now` and `parts` are live, the format ends with a NUL, and strftime writes no more than the length that it is given.
+    // SAFETY: `now` and `parts` are live, the format ends with a NUL,
+    // and strftime writes no more than the length that it is given.
     unsafe {
         let now = libc::time(std::ptr::null_mut());
         let mut parts: libc::tm = std::mem::zeroed();

@@ -15,7 +15,8 @@ pub enum FileName {
     Ranked(PathBuf),
     /// In this directory: `1/rank.07/stdout` and `stderr`.
     InDirectory(PathBuf),
-    /// This name, in which `%r` stands for the rank, `%h` for the machine, and `%g` and `%p`, of which there is one each, for 0.
+    /// This name, in which `%r` stands for the rank, `%h` for the machine, and `%g` and `%p`,
+    /// of which there is one each, for 0.
     Pattern(PathBuf),
 }
 

@@ -1,8 +1,9 @@
 //! The file that `perusal tune` writes: what it measured on this machine, as values of control variables.
 //!
-//! It is a small TOML file. `[machine]` says where it was written, `[values]` has control variables by name, `[values.dedicated]`
-//! those for jobs in which every rank has a CPU, and `[values.oversubscribed]` those for the others. The launcher reads it and hands
-//! the values to the ranks ([`TUNED`](perusal::internals::variables::overrides::TUNED)); it ignores a file from another machine.
+//! It is a small TOML file. `[machine]` says where it was written, `[values]` has control variables by name,
+//! `[values.dedicated]` those for jobs in which every rank has a CPU, and `[values.oversubscribed]` those for the
+//! others. The launcher reads it and hands the values to the ranks
+//! ([`TUNED`](perusal::internals::variables::overrides::TUNED)); it ignores a file from another machine.
 
 use perusal::internals::shm::machine::MachineId;
 use perusal::internals::variables::{Overrides, ValueSource, Variable, VariableId};
@@ -139,8 +140,8 @@ pub enum FoundTuneFile {
     Ignored(PathBuf, String),
 }
 
-/// Where the file is: PERUSAL_TUNE_FILE, else `perusal/tune.toml` in XDG_CONFIG_HOME, else in `~/.config`. `None` if the former is
-/// "none", or there is no home directory.
+/// Where the file is: PERUSAL_TUNE_FILE, else `perusal/tune.toml` in XDG_CONFIG_HOME, else in `~/.config`. `None` if
+/// the former is "none", or there is no home directory.
 #[must_use]
 pub fn path() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());

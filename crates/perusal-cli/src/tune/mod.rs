@@ -53,8 +53,8 @@ pub fn main(options: &TuneOptions) -> ExitCode {
     }
 }
 
-/// Finds the tune file and puts its values into the environment of this process and of the ranks that it starts. Call it before
-/// there is a second thread.
+/// Finds the tune file and puts its values into the environment of this process and of the ranks that it starts. Call
+/// it before there is a second thread.
 pub fn take_over(oversubscribed: bool) -> FoundTuneFile {
     let found = file::find();
     match &found {
