@@ -1,12 +1,13 @@
 //! For each send, its receive: the message's way between two ranks, and which side was late.
 //!
-//! Messages between two ranks with one context and tag do not overtake each other (MPI 5.0 §3.5), so the k-th that arrives is the
-//! k-th that was sent. The receiver's record of an arrival leads by the message's id to its match, and by the order of
-//! the records to the receive.
+//! Messages between two ranks with one context and tag do not overtake each other (MPI 5.0 §3.5), so the k-th that
+//! arrives is the k-th that was sent. The receiver's record of an arrival leads by the message's id to its match, and
+//! by the order of the records to the receive.
 //!
-//! Two things can shift the count: sends of the same rank, peer, communicator and tag that several threads start at once (their order is
-//! not defined), and a send that was cancelled before it left. A third can exchange two receives: no record leads from a message that a
-//! matched probe took to its receive, so of several with the same sender, communicator and tag the oldest counts as received first.
+//! Two things can shift the count: sends of the same rank, peer, communicator and tag that several threads start at
+//! once (their order is not defined), and a send that was cancelled before it left. A third can exchange two receives:
+//! no record leads from a message that a matched probe took to its receive, so of several with the same sender,
+//! communicator and tag the oldest counts as received first.
 
 use super::model::{Record, RecordPayload, Trace};
 use crate::events::Event;
@@ -45,7 +46,8 @@ pub struct Flow {
 /// The receiver's side of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageArrival {
-    /// When the receiver saw the message. Of one that came before the communicator was there, there is no record: the send's begin.
+    /// When the receiver saw the message. Of one that came before the communicator was there, there is no record:
+    /// the send's begin.
     pub arrived: u64,
     /// Whether it came before its receive, and lay in the unexpected queue.
     pub unexpected: bool,
@@ -67,8 +69,8 @@ impl Flow {
         (posted < self.sent).then(|| self.sent - posted)
     }
 
-    /// Nanoseconds for which the message lay in the unexpected queue until its receive came; `None` if the receiver was not late,
-    /// or the message was never received.
+    /// Nanoseconds for which the message lay in the unexpected queue until its receive came; `None` if the receiver was
+    /// not late, or the message was never received.
     #[must_use]
     pub fn late_receiver(&self) -> Option<u64> {
         let incoming = self.incoming.filter(|incoming| incoming.unexpected)?;

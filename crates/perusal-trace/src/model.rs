@@ -71,7 +71,8 @@ pub struct CommInfo {
     pub context: u32,
     /// The name it was given; empty if none.
     pub name: String,
-    /// World ranks of those whom a `peer` names: of an intercommunicator, the other side. That of MPI_COMM_WORLD is one for all ranks.
+    /// World ranks of those whom a `peer` names: of an intercommunicator, the other side.
+    /// That of MPI_COMM_WORLD is one for all ranks.
     pub group: Arc<[u32]>,
     /// When it was made, on the clock of [`Record::when`].
     pub created: u64,
@@ -122,7 +123,8 @@ pub struct Record {
     pub payload: RecordPayload,
 }
 
-/// What belongs to this type of event alone. The ranks of a communicator and names are in [`RankTrace::communicators`], not here.
+/// What belongs to this type of event alone. The ranks of a communicator and names are in [`RankTrace::communicators`],
+/// not here.
 pub type RecordPayload = EventPayload<'static>;
 
 impl Record {

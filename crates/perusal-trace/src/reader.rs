@@ -1,4 +1,5 @@
-//! From a file to a [`Trace`]. Nothing in a file is believed: it may be torn, from a job that was killed, or not a trace at all.
+//! From a file to a [`Trace`]. Nothing in a file is believed:
+//! it may be torn, from a job that was killed, or not a trace at all.
 
 use super::format::{self, RawRecord, get_u32, get_u64, header, rank as block};
 use super::model::{CommInfo, JobInfo, RankTrace, Record, RecordPayload, Trace, WindowInfo};
@@ -10,8 +11,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// More bytes than any message can have: than a process can address. With [`LONGEST`] it keeps sums over all that a spoiled
-/// file may hold far from a word's end.
+/// More bytes than any message can have: than a process can address. With [`LONGEST`] it keeps sums over all that a
+/// spoiled file may hold far from a word's end.
 const MOST_BYTES: u64 = 1 << 47;
 /// Longer than any job: a hundred days, in ns.
 const LONGEST: u64 = 1 << 53;
@@ -59,8 +60,8 @@ fn with_bytes<R>(path: &Path, read: impl FnOnce(&[u8]) -> Result<R>) -> Result<R
     if length == 0 {
         return Err(wrong("the file is empty".into()));
     }
-    // SAFETY: a private mapping for reading. Bytes that a living job changes under us can be read torn, and everything read
-    // is checked as bytes; a file that is cut meanwhile ends this process by SIGBUS, as for any reader by mapping.
+    // SAFETY: a private mapping for reading. Bytes that a living job changes under us can be read torn, and everything
+    // read is checked as bytes; a file that is cut meanwhile ends this process by SIGBUS, as for any reader by mapping.
     let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| wrong(error.to_string()))?;
     read(&map).map_err(|error| match error {
         Error::Trace(what) => wrong(what),
@@ -454,12 +455,14 @@ fn number_arrivals(rank: &mut RankTrace) {
     }
 }
 
-/// MPI_COMM_WORLD and MPI_COMM_SELF are there, whether the trace has records of them or not; but a rank that never was has none.
+/// MPI_COMM_WORLD and MPI_COMM_SELF are there, whether the trace has records of them or not;
+/// but a rank that never was has none.
 fn name_predefined(rank: &mut RankTrace, world: &Arc<[u32]>) {
     if rank.pid == 0 && rank.records.is_empty() {
         return;
     }
-    // A group of its own for each rank would take memory by the square of the ranks, of which a file of holes may claim many.
+    // A group of its own for each rank would take memory by the square of the ranks,
+    // of which a file of holes may claim many.
     let (own, world) = (Arc::from([rank.rank]), Arc::clone(world));
     for (id, name, group) in
         [(contexts::SELF, "MPI_COMM_SELF", own), (contexts::WORLD, "MPI_COMM_WORLD", world)]
@@ -478,7 +481,8 @@ fn name_predefined(rank: &mut RankTrace, world: &Arc<[u32]>) {
 
 fn measure_queues(rank: &mut RankTrace) {
     let mut posted = 0_u32;
-    // By id: a message that came before its communicator was there leaves the queue without having entered it, for the trace.
+    // By id: a message that came before its communicator was there leaves the queue without having entered it, for the
+    // trace.
     let mut unexpected = HashSet::new();
     for record in &mut rank.records {
         match record.event {

@@ -334,7 +334,8 @@ fn a_name_that_a_hole_tears_is_left_out() {
     let at = format::windows_begin(1) as usize;
     let whole = job.trace();
     assert_eq!(whole.ranks[0].communicator(8, 30).expect("made").name, other);
-    // Head, group, head and three parts of the name, twice: the hole takes the first name's last part, and the next one's head and group.
+    // Head, group, head and three parts of the name, twice:
+    // the hole takes the first name's last part, and the next one's head and group.
     let mut bytes = job.bytes();
     punch(&mut bytes, at, 5..8);
     let torn = read_bytes(&bytes).expect("a sound header");
@@ -370,7 +371,8 @@ fn what_a_stage_holds_from_before_does_not_count() {
     });
     assert_eq!(again.ranks[0].records.len(), full + 3);
     assert_eq!(again.ranks[0].streams, 1);
-    // As a reader sees it who comes while the stage is written again: what is left of the round before is not taken for new.
+    // As a reader sees it who comes while the stage is written again:
+    // what is left of the round before is not taken for new.
     let mixed = with_copy(&job, |stage| {
         format::put_u32(stage, window::SEQUENCE, 1);
         let entry = RawRecord { ticks: full as u64 + 5, event: 1, ..RawRecord::default() };

@@ -60,17 +60,20 @@ impl Window {
     }
 }
 
-/// When a window was opened, on both clocks, by a look at one word after the other; nothing while it is being opened again (trace rule 5).
+/// When a window was opened, on both clocks, by a look at one word after the other;
+/// nothing while it is being opened again (trace rule 5).
 pub fn opened(mut look: impl FnMut(u64) -> Option<u64>) -> Option<(u64, u64)> {
     let (ticks, nanoseconds) = (look(window::TICKS)?, look(window::NANOSECONDS)?);
     (ticks != 0 && nanoseconds != 0 && look(window::TICKS)? == ticks).then_some((ticks, nanoseconds))
 }
 
-/// Reads a word that a living job may change, before all that is read from now on. Words of a window's header are in their places.
+/// Reads a word that a living job may change, before all that is read from now on.
+/// Words of a window's header are in their places.
 fn look(bytes: &[u8], at: u64) -> Option<u64> {
     let word = bytes.get(usize::try_from(at).ok()?..)?.first_chunk::<8>()?;
     let place = word.as_ptr().cast::<u64>();
-    // SAFETY: eight bytes of a living slice, at a multiple of eight. Volatile, so that the job's change is seen, and whole.
+    // SAFETY: eight bytes of a living slice, at a multiple of eight.
+    // Volatile, so that the job's change is seen, and whole.
     let value = if place.is_aligned() { unsafe { place.read_volatile() } } else { u64::from_ne_bytes(*word) };
     // Acquire: "trace" edge, pairs with the stores of `WindowHeader`, in another process.
     fence(Ordering::Acquire);
@@ -115,7 +118,8 @@ fn valid(records: &[RecordBytes], after: u64) -> usize {
     count
 }
 
-/// All windows, by rank, stream and sequence, each once. Where none begins (its taker was killed at once), the next unit is tried.
+/// All windows, by rank, stream and sequence, each once.
+/// Where none begins (its taker was killed at once), the next unit is tried.
 pub fn windows(bytes: &[u8], ranks: u32) -> Vec<Window> {
     let mut found = Vec::new();
     let mut at = format::windows_begin(ranks);
@@ -128,7 +132,8 @@ pub fn windows(bytes: &[u8], ranks: u32) -> Vec<Window> {
             None => at += format::UNIT,
         }
     }
-    // Acquire: "trace" edge, pairs with the stores of records: whoever has seen a record's first word reads the rest of it from now on.
+    // Acquire: "trace" edge, pairs with the stores of records:
+    // whoever has seen a record's first word reads the rest of it from now on.
     fence(Ordering::Acquire);
     found.sort_by_key(|window| (window.rank, window.stream, window.sequence, Reverse(window.count)));
     found.dedup_by_key(|window| (window.rank, window.stream, window.sequence));

@@ -108,7 +108,8 @@ fn threads_write_streams_of_their_own_and_hand_them_on() {
                     both.wait();
                 })
             };
-            // A scope ends before what its threads keep for themselves is dropped, where streams are handed on; a join does not.
+            // A scope ends before what its threads keep for themselves is dropped,
+            // where streams are handed on; a join does not.
             for thread in [0, 1].map(write) {
                 thread.join().expect("a thread that writes");
             }

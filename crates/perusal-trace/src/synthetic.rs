@@ -4,7 +4,8 @@
 //! use perusal_trace::synthetic::{Synthetic, SyntheticMessage};
 //!
 //! let mut job = Synthetic::new(2);
-//! job.message(&SyntheticMessage { from: 0, to: 1, tag: 7, bytes: 64, sent: 1_000, posted: 9_000, ..SyntheticMessage::default() });
+//! let early = SyntheticMessage { from: 0, to: 1, tag: 7, bytes: 64, sent: 1_000, posted: 9_000, ..Default::default() };
+//! job.message(&early);
 //! let trace = job.trace();
 //! assert_eq!(trace.ranks[1].unexpected_high, 1);
 //! ```
@@ -215,8 +216,8 @@ impl Synthetic {
         self
     }
 
-    /// A search of `rank` that begins at `when`: of the posted queue for a message, or of the unexpected one for a receive,
-    /// as `begin` says; the id is made here.
+    /// A search of `rank` that begins at `when`: of the posted queue for a message, or of the unexpected one for a
+    /// receive, as `begin` says; the id is made here.
     pub fn search(&mut self, rank: u32, when: u64, begin: Record, hit: bool) -> &mut Self {
         let id = self.id();
         let end = if begin.event == Event::SearchPostedQBegin {

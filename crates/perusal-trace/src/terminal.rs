@@ -1,4 +1,5 @@
-//! Text of ranks, traces and users for a terminal, which would obey what it finds in a program's name or a communicator's.
+//! Text of ranks, traces and users for a terminal, which would obey what it finds in a program's name or a
+//! communicator's.
 //!
 //! Whatever the commands print themselves goes through here. What ranks print goes through untouched.
 
@@ -25,7 +26,8 @@ fn escaped(text: &str, obeyed: impl Fn(char) -> bool, escape: impl Fn(&mut Strin
     shown.into()
 }
 
-/// Returns `text`, which may hold anything, as a part of one line: what a terminal obeys is written as in Rust, `\n` or `\u{1b}`.
+/// Returns `text`, which may hold anything, as a part of one line:
+/// what a terminal obeys is written as in Rust, `\n` or `\u{1b}`.
 #[must_use]
 pub fn one_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_obeyed, |shown, c| shown.extend(c.escape_default()))
@@ -53,7 +55,8 @@ pub fn json(document: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Escape sequences, C1 controls, DEL, a return to the line's begin, ends of lines of all kinds, an override and an isolate.
+    /// Escape sequences, C1 controls, DEL, a return to the line's begin, ends of lines of all kinds,
+    /// an override and an isolate.
     const HOSTILE: &str = "a\u{1b}[2J\u{9b}31m\u{7f}\rb\nc\u{2028}\u{202e}d\u{2066}\u{200f}ä→\u{1f600}";
 
     #[test]

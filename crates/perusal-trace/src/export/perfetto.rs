@@ -68,7 +68,8 @@ fn locks_by_rank(
         let (from, to) = (when(released), when(ended));
         for (place, begins) in [(released, true), (ended, false)] {
             let end = FlowEnd { flow: before + number, begins };
-            // A flow does not go back in time: a release is recorded when it is done, perhaps after the lock has passed on.
+            // A flow does not go back in time: a release is recorded when it is done,
+            // perhaps after the lock has passed on.
             let at = if begins { from.min(to) } else { to };
             ends[place.rank as usize].entry(place.index).or_default().push((end, at));
         }

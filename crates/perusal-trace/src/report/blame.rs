@@ -1,5 +1,5 @@
-//! Whom waiting is charged to: directly to the rank that was waited for, and at the root to the one at the end of the chain of those
-//! who were waiting themselves.
+//! Whom waiting is charged to: directly to the rank that was waited for, and at the root to the one at the end of the
+//! chain of those who were waiting themselves.
 
 use super::types::Caused;
 use super::waits::{Cause, CausedWait};

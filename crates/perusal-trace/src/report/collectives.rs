@@ -24,8 +24,8 @@ struct CollectiveCall {
     mode: u8,
 }
 
-/// A rank that waits in a blocking operation sleeps after this at the latest, even where it gives its CPU away to others
-/// before. Longer stretches awake, without any record, are the program's own.
+/// A rank that waits in a blocking operation sleeps after this at the latest, even where it gives its CPU away to
+/// others before. Longer stretches awake, without any record, are the program's own.
 const AWAKE: u64 = 20_000_000;
 
 /// MPI_Win_fence, which all members of a window call in the same order, as an operation.
@@ -39,8 +39,8 @@ fn of_file(operation: u8, pointer: u8) -> u16 {
     FILE + 3 * u16::from(operation.min(1)) + u16::from(pointer.min(2))
 }
 
-/// The n-th operation on a communicator: all members call them in the same order (MPI 5.0 §6.1). Starts of persistent ones are numbered
-/// apart: each may be started in any order (§6.13).
+/// The n-th operation on a communicator: all members call them in the same order (MPI 5.0 §6.1). Starts of persistent
+/// ones are numbered apart: each may be started in any order (§6.13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct OperationInstance {
     communicator: usize,
@@ -98,8 +98,8 @@ pub fn collectives(
     (table, waits)
 }
 
-/// The parts of a call up to `end` that were spent waiting: asleep, or awake between sleeps for a short time. What was longer was
-/// the program's own, between the begin of a nonblocking operation and its wait.
+/// The parts of a call up to `end` that were spent waiting: asleep, or awake between sleeps for a short time. What was
+/// longer was the program's own, between the begin of a nonblocking operation and its wait.
 fn waiting(slept: &[Slept], call: &CollectiveCall, end: u64) -> Vec<(u64, u64)> {
     let first = slept.partition_point(|slept| slept.end <= call.begin);
     let blocks = call.mode == CollMode::Blocking as u8;

@@ -7,7 +7,8 @@ use super::waits::{Cause, CausedWait};
 use crate::trace::flows::Flow;
 use std::collections::BTreeMap;
 
-/// The two tables, first those who themselves cost most: what they passed on from others is not theirs. `waits` are those of each rank.
+/// The two tables, first those who themselves cost most: what they passed on from others is not theirs.
+/// `waits` are those of each rank.
 #[must_use]
 pub fn tables(flows: &[Flow], waits: &[Vec<CausedWait>]) -> (Vec<LateSender>, Vec<LateReceiver>) {
     let mut senders: BTreeMap<(u32, u32), LateSender> = BTreeMap::new();

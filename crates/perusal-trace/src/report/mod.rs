@@ -1,12 +1,12 @@
 //! `perusal report`: what a trace says of the job, as one page, as JSON and as text.
 //!
-//! [`analyse`] goes through a trace and finds everything: [`types`] is what it finds. Each rank alone gives queues, searches and
-//! lifetimes (`queues`) and sleeps (`sleeping`); pairs give the matrix (`matrix`), partitioned messages (`partitioned`), calls
-//! (`calls`) and, with the messages' flows, who waited when for whom (`waits`, `collectives`, `windows`, `files`), which is
-//! charged (`blame`) and listed (`lateness`); `verdict` says in words what stands out. `page` and `text` show it. What several of
-//! these need: `flow` (messages, sorted for the questions that are asked of them), `communicators` (what went over each), `series`
-//! (values over time), `distribution` (values in bins) and `words` (numbers for people).
-//! `docs/report.md` tells users how each figure is computed.
+//! [`analyse`] goes through a trace and finds everything: [`types`] is what it finds. Each rank alone gives queues,
+//! searches and lifetimes (`queues`) and sleeps (`sleeping`); pairs give the matrix (`matrix`), partitioned messages
+//! (`partitioned`), calls (`calls`) and, with the messages' flows, who waited when for whom (`waits`, `collectives`,
+//! `windows`, `files`), which is charged (`blame`) and listed (`lateness`); `verdict` says in words what stands out.
+//! `page` and `text` show it. What several of these need: `flow` (messages, sorted for the questions that are asked of
+//! them), `communicators` (what went over each), `series` (values over time), `distribution` (values in bins) and
+//! `words` (numbers for people). `docs/report.md` tells users how each figure is computed.
 
 mod blame;
 mod calls;

@@ -22,7 +22,8 @@ impl Default for Scales {
     }
 }
 
-/// What is found out of one rank alone: posted and unexpected length over time, and the rank itself without its waiting.
+/// What is found out of one rank alone: posted and unexpected length over time,
+/// and the rank itself without its waiting.
 #[derive(Debug)]
 pub struct Alone {
     /// The rank.

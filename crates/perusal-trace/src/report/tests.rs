@@ -99,8 +99,8 @@ fn waiting_for_several_is_charged_to_each_until_it_sends() {
     assert_eq!(late, [(2, 501_000 - 201_070), (1, 201_000 - 1_110)]);
 }
 
-/// Rank 0 sleeps for the request of a collective operation until rank 1 has begun it, and the message of rank 2 for an open receive
-/// comes meanwhile.
+/// Rank 0 sleeps for the request of a collective operation until rank 1 has begun it, and the message of rank 2 for an
+/// open receive comes meanwhile.
 #[test]
 fn a_sleep_for_the_request_of_a_collective_operation_is_not_charged_to_whose_message_comes_meanwhile() {
     for kind in [Waiting::Operation, Waiting::Agreement, Waiting::Outside, Waiting::Partitions] {

@@ -1,5 +1,5 @@
-//! What the analysis finds: the contents of `--json`, and of the data block of the page. Times are nanoseconds since the job's
-//! first record, durations nanoseconds, ranks those of MPI_COMM_WORLD.
+//! What the analysis finds: the contents of `--json`, and of the data block of the page. Times are nanoseconds since
+//! the job's first record, durations nanoseconds, ranks those of MPI_COMM_WORLD.
 
 use super::calls::CallReport;
 use super::distribution::ValueDistribution;
@@ -50,7 +50,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// What the report is called: program, without its folder, and arguments; the trace's name where they are not known.
+    /// What the report is called: program, without its folder, and arguments;
+    /// the trace's name where they are not known.
     #[must_use]
     pub fn name(&self) -> String {
         const LONGEST: usize = 200;
@@ -107,7 +108,8 @@ pub struct Verdict {
 /// One thing that stands out.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
-    /// "culprit", "waiting", "collective", "lock", "unexpected-queue", "posted-queue", "search", "ring-full" or "lost-messages".
+    /// "culprit", "waiting", "collective", "lock", "unexpected-queue", "posted-queue", "search",
+    /// "ring-full" or "lost-messages".
     pub kind: &'static str,
     /// The rank that it is about, if it is about one.
     pub rank: Option<u32>,
@@ -328,12 +330,13 @@ pub struct Caused {
     pub epoch_ns: u64,
     /// The sum of these.
     pub direct_ns: u64,
-    /// What goes back to it when the charges of ranks that were waiting themselves are passed on to whom they waited for.
+    /// What goes back to it when the charges of ranks that were waiting themselves are passed on to whom they waited
+    /// for.
     pub root_ns: u64,
 }
 
-/// Values over time. Each rank has a list of the bins in which something changed, ascending: number of the bin, least, most, last value.
-/// Between them the last value holds; before the first it is 0.
+/// Values over time. Each rank has a list of the bins in which something changed, ascending: number of the bin, least,
+/// most, last value. Between them the last value holds; before the first it is 0.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Series {
     /// Width of a bin.

@@ -284,8 +284,8 @@ fn search(report: &Report) -> Option<Finding> {
     Some(Finding { kind: "search", rank: Some(rank.rank), cost_ns: time, text })
 }
 
-/// The sum without the hundredth that took longest, at the lower ends of the bins: what the queue costs, and not what it costs
-/// to lose the CPU in the middle of a search.
+/// The sum without the hundredth that took longest, at the lower ends of the bins: what the queue costs, and not what
+/// it costs to lose the CPU in the middle of a search.
 fn usual(times: &ValueDistribution, edges: &[u64]) -> u64 {
     let mut left = times.count - times.count / 100;
     let counted = times.histogram.iter().map(|&(bin, count)| {

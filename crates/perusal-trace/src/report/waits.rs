@@ -1,5 +1,6 @@
-//! When a rank waited, and for whom. A trace says when a rank slept, and what happened when it woke: what ended the sleep is what the
-//! rank had waited for. A wait that was too short for sleep is seen as a gap between the rank's own records.
+//! When a rank waited, and for whom. A trace says when a rank slept, and what happened when it woke: what ended the
+//! sleep is what the rank had waited for. A wait that was too short for sleep is seen as a gap between the rank's own
+//! records.
 
 use super::flow::{RankFlows, came};
 use crate::events::Event;
@@ -8,8 +9,8 @@ use crate::trace::flows::Flow;
 use crate::trace::{RankTrace, Record, RecordPayload};
 use std::collections::HashMap;
 
-/// A rank polls for 50 µs at most before it sleeps (unless PERUSAL_SPIN_US says more). A gap up to this long that ends with a message
-/// taken up at once was spent polling, not computing.
+/// A rank polls for 50 µs at most before it sleeps (unless PERUSAL_SPIN_US says more). A gap up to this long that ends
+/// with a message taken up at once was spent polling, not computing.
 pub const SHORT: u64 = 60_000;
 
 /// Why a rank waited.

@@ -1,4 +1,5 @@
-//! One-sided communication: what each window was used for, bytes between ranks, and who waited for whom to lock, expose or complete.
+//! One-sided communication: what each window was used for, bytes between ranks, and who waited for whom to lock,
+//! expose or complete.
 
 use super::types::{Accesses, EpochReport, LockWaitReport, OneSidedCell, WindowReport};
 use super::waits::{Cause, CausedWait};

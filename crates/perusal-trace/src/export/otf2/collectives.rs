@@ -1,7 +1,8 @@
 //! Collective operations in OTF2: MpiCollectiveBegin and MpiCollectiveEnd, with communicator, root and the bytes that
 //! the rank has sent and received.
 //!
-//! Within a region they are around what happens in it. A nonblocking operation has both at the moment at which it is complete.
+//! Within a region they are around what happens in it.
+//! A nonblocking operation has both at the moment at which it is complete.
 
 use super::super::super::model::{RankTrace, Record, RecordPayload};
 use super::super::labels;

@@ -79,10 +79,11 @@ fn between(rank: &RankTrace, context: u32, other: u32) -> impl Iterator<Item = &
     rank.communicators.iter().filter(of_both)
 }
 
-/// The rank's own group of an intercommunicator, if a member of the other group is part of the trace: that one knows it.
+/// The rank's own group of an intercommunicator, if a member of the other group is part of the trace:
+/// that one knows it.
 ///
-/// Two ranks make and free what they are both members of in the same order, and a context comes again when both have freed it: the first
-/// of one is the first of the other.
+/// Two ranks make and free what they are both members of in the same order, and a context comes again when both have
+/// freed it: the first of one is the first of the other.
 fn own_group<'a>(trace: &'a Trace, rank: &RankTrace, comm: &CommInfo) -> Option<&'a [u32]> {
     let member = |world: &u32| trace.ranks.get(*world as usize).filter(|of| of.rank == *world);
     let other = comm.group.iter().find_map(member)?;

@@ -1,7 +1,7 @@
 //! The OTF2 library, found when it is needed: `perusal` itself does not depend on it.
 //!
-//! Signatures are those of OTF2 3.0 (`otf2/OTF2_*.h`); its enumerations are bytes, its flags and error codes are ints. Every version from
-//! 2.1 on has these functions in this form.
+//! Signatures are those of OTF2 3.0 (`otf2/OTF2_*.h`); its enumerations are bytes, its flags and error codes are ints.
+//! Every version from 2.1 on has these functions in this form.
 
 use crate::error::{Error, Result};
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -28,7 +28,8 @@ macro_rules! functions {
         }
 
         impl Library {
-            /// Finds all functions in `file`, an OTF2 library, which stays loaded; or returns the name of one that it lacks.
+            /// Finds all functions in `file`, an OTF2 library, which stays loaded;
+            /// or returns the name of one that it lacks.
             fn of(file: &ManuallyDrop<libloading::Library>) -> core::result::Result<Library, &'static str> {
                 Ok(Library {
                     $($field: {
@@ -78,7 +79,8 @@ functions! {
     group = "OTF2_GlobalDefWriter_WriteGroup": fn(Opaque, u32, u32, u8, u8, u32, u32, *const u64) -> c_int;
     /// Self, name, group, parent, flags.
     comm = "OTF2_GlobalDefWriter_WriteComm": fn(Opaque, u32, u32, u32, u32, u32) -> c_int;
-    /// Self, name, communicator, flags; before version 3.0 without the flags, which a function that takes fewer arguments does not look at.
+    /// Self, name, communicator, flags; before version 3.0 without the flags,
+    /// which a function that takes fewer arguments does not look at.
     rma_win = "OTF2_GlobalDefWriter_WriteRmaWin": fn(Opaque, u32, u32, u32, u32) -> c_int;
     /// Self, identification, name, class, flags, properties: their number, names, types and values.
     io_paradigm = "OTF2_GlobalDefWriter_WriteIoParadigm": fn(Opaque, u8, u32, u32, u8, u32, u8, *const u8, *const u8, *const c_void) -> c_int;

@@ -1,7 +1,8 @@
 //! Open Trace Format 2, through its own library.
 //!
-//! Each stream of a rank has two locations: its calls, arrivals, sleeps and collectives on one, its searches of the queues on another,
-//! so that tools which sum up time by location keep them apart. Messages and queue lengths are on the rank's first location.
+//! Each stream of a rank has two locations: its calls, arrivals, sleeps and collectives on one, its searches of the
+//! queues on another, so that tools which sum up time by location keep them apart.
+//! Messages and queue lengths are on the rank's first location.
 //!
 //! `library` has the functions of OTF2, `writer` an archive that is being written; `calls`, `communicators`,
 //! `collectives`, `files` and `windows` say what of a trace is what there.
@@ -77,7 +78,8 @@ const ATTRIBUTES: [(u32, &str, &str, AttributeKind); 5] = [
     (ATTRIBUTE_FOUND, "found", "1 if the search found something, else 0", AttributeKind::Uint32),
 ];
 
-/// Writes the trace as an OTF2 archive into the folder `folder`, which must not be there yet; its anchor file is `traces.otf2`.
+/// Writes the trace as an OTF2 archive into the folder `folder`, which must not be there yet;
+/// its anchor file is `traces.otf2`.
 ///
 /// # Errors
 /// [`Error::Trace`]: the library is missing, the folder is there, or what OTF2 says.
@@ -124,7 +126,8 @@ fn location_of(place: u32) -> u64 {
     u64::from(place) << 20
 }
 
-/// The locations of a rank, by stream: for what it does, and for its searches. A rank that recorded nothing has one all the same.
+/// The locations of a rank, by stream: for what it does, and for its searches.
+/// A rank that recorded nothing has one all the same.
 fn locations(rank: &RankTrace) -> Vec<[u64; 2]> {
     let first = location_of(rank.rank);
     (0..u64::from(rank.streams.max(1))).map(|stream| [first + stream * 2, first + stream * 2 + 1]).collect()

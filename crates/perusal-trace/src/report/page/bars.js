@@ -1,5 +1,5 @@
-// Histograms over all selected ranks, and one bar for each rank beside the distribution among ranks (the form of figures 3 and 4 of
-// "MPI_T Events", where MEL's measurements are shown).
+// Histograms over all selected ranks, and one bar for each rank beside the distribution among ranks (the form of figures 3 and
+// 4 of "MPI_T Events", where MEL's measurements are shown).
 const bars = { log: true };
 
 // Distributions of several ranks put together: [[bin, count]…] summed.

@@ -1,5 +1,5 @@
-// What every figure uses: the data, elements, numbers for people, scales, the tip. Text reaches the page as text nodes and
-// attributes only, never as markup, because names in a trace are whatever the traced program chose.
+// What every figure uses: the data, elements, numbers for people, scales, the tip. Text reaches the page as text
+// nodes and attributes only, never as markup, because names in a trace are whatever the traced program chose.
 const report = JSON.parse(document.getElementById("data").textContent);
 const RANKS = report.ranks.length;
 const state = { ranks: null, zoom: [0, report.job.duration_ns], redraw: [] };

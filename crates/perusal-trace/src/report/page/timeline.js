@@ -1,4 +1,5 @@
-// Queue lengths and waiting over time: a row for each rank, as lines while they are few, as a heat map when they are many.
+// Queue lengths and waiting over time: a row for each rank, as lines while they are few,
+// as a heat map when they are many.
 const LINES = 16; // rows that are still readable as lines
 const KINDS = {
   unexpected: { title: "Unexpected queue", colour: "unexpected", unit: "messages", most: (r) => r.unexpected.high },
@@ -7,8 +8,9 @@ const KINDS = {
 };
 const timeline = { kind: "unexpected", same: true };
 
-// The bins of a rank's series within the zoom, as [first bin, last bin, least, most] with equal neighbours joined. A series has
-// the bins in which something changed, each with the least, the most and the last length; between them the last one holds.
+// The bins of a rank's series within the zoom, as [first bin, last bin, least, most] with equal neighbours joined. A series
+// has the bins in which something changed, each with the least, the most and the last length; between them the last one
+// holds.
 function pieces(kind, rank, from, to) {
   const series = report.queues[kind][rank], width = report.queues.bin_ns, out = [];
   const first = Math.floor(from / width), last = Math.min(report.queues.bins - 1, Math.ceil(to / width) - 1);
