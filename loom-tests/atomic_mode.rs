@@ -1,5 +1,5 @@
-//! The way from instructions to locks: no instruction of a rank's is under way while another rank has taken a lock, and who takes one sees
-//! what instructions have written.
+//! The way from instructions to locks: no instruction of a rank's is under way while another rank has taken a lock, and
+//! who takes one sees what instructions have written.
 //!
 //! Run:   .ci/loom atomic_mode
 //! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
@@ -40,7 +40,8 @@ impl Job {
         done
     }
 
-    /// Goes over to locks, and says what the value is then; `None` if the other rank is in the middle of an instruction.
+    /// Goes over to locks, and says what the value is then;
+    /// `None` if the other rank is in the middle of an instruction.
     fn close(&self) -> Option<u32> {
         self.mode.announce(FENCES);
         self.mark.is_clear().then(|| {

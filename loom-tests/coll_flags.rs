@@ -1,8 +1,9 @@
-//! Rounds of collectives: nobody is ahead of who has not come, slots are read when they are written and written again when
-//! they are read, who comes last has seen all, and who goes to sleep is woken.
+//! Rounds of collectives: nobody is ahead of who has not come, slots are read when they are written and written again
+//! when they are read, who comes last has seen all, and who goes to sleep is woken.
 //!
 //! Run:   .ci/loom coll_flags
-//! Bound: 2 and 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that); two rounds can
+//! Bound: 2 and 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that); two rounds
+//! can
 //!        be under way at once (`DEPTH`), so that slots come again in every model.
 //! Time:  two seconds on two cores, all models together.
 //!
@@ -181,7 +182,8 @@ fn roots_that_run_ahead_overwrite_nothing() {
     }
 }
 
-/// Two members hear each other; what one has seen of the other says that the rounds before are complete, and nothing of those to come.
+/// Two members hear each other; what one has seen of the other says that the rounds before are complete,
+/// and nothing of those to come.
 #[test]
 fn who_has_heard_the_other_one_of_two_overwrites_nothing() {
     model(|| {

@@ -5,7 +5,8 @@
 //! Bound: 2 and 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).
 //! Time:  some seconds.
 //!
-//! `cargo xtask mutants src/engine/context.rs` weakens each ordering and says which model fails (`loom-tests/mutants.md`).
+//! `cargo xtask mutants src/engine/context.rs` weakens each ordering and says which model fails
+//! (`loom-tests/mutants.md`).
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;

@@ -1,4 +1,5 @@
-//! The buffer of an MPI_T event handle, and the table of its functions: nothing is lost, nothing is delivered twice, nothing is seen half.
+//! The buffer of an MPI_T event handle, and the table of its functions:
+//! nothing is lost, nothing is delivered twice, nothing is seen half.
 //!
 //! Run:   .ci/loom event_buffer
 //! Bound: every interleaving of 2 threads; of 3 threads those with at most 3 preemptions, and of the table, whose
@@ -15,9 +16,11 @@
 //! (`what_a_thread_put_in_before_a_buffer_was_replaced_is_delivered_before_what_it_put_in_after`).
 //!
 //! Not shown: that the same two order drops before later entries. The drops are taken
-//! by an exchange, and loom's exchanges read the newest value, whatever is ordered; the language promises that to ordered ones alone.
+//! by an exchange, and loom's exchanges read the newest value, whatever is ordered;
+//! the language promises that to ordered ones alone.
 //!
-//! Loom watches every access to an entry: it fails a model in which it is written and read, or written twice, without an edge between.
+//! Loom watches every access to an entry: it fails a model in which it is written and read, or written twice,
+//! without an edge between.
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;

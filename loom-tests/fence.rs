@@ -3,7 +3,8 @@
 //! what its sender has seen so far.
 //!
 //! Run:   .ci/loom fence
-//! Bound: 2 members that fence twice, every interleaving with at most 2 preemptions; 3 members that fence once, with at most 1
+//! Bound: 2 members that fence twice, every interleaving with at most 2 preemptions;
+//! 3 members that fence once, with at most 1
 //!        (LOOM_MAX_PREEMPTIONS raises both).
 //! Time:  a second.
 //!
@@ -92,7 +93,8 @@ fn members(size: usize, body: fn(&mut Member, usize)) {
     others.into_iter().for_each(|other| other.join().unwrap());
 }
 
-/// Puts into everybody's memory, fences, and loads what the others have put into its own; false where the fence gave up.
+/// Puts into everybody's memory, fences, and loads what the others have put into its own;
+/// false where the fence gave up.
 fn put_and_load(member: &mut Member, size: usize) -> bool {
     let others = |rank| (0..size).filter(move |other| *other != rank);
     let rank = member.rank;

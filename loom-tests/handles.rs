@@ -1,8 +1,8 @@
 //! Handle tables: who looks a handle up sees its object whole or not at all; who removes it waits for those who look.
 //!
 //! Run:   .ci/loom handles
-//! Bound: every interleaving of 2 threads; of 3 threads those with at most 3 preemptions (LOOM_MAX_PREEMPTIONS overrides both).
-//! Time:  half a second on two cores, all models together.
+//! Bound: every interleaving of 2 threads; of 3 threads those with at most 3 preemptions (LOOM_MAX_PREEMPTIONS
+//! overrides both). Time:  half a second on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! Acquire of `TableSlot::enter`; Release of `TableSlot::leave` and of `TableSlot::publish`; Acquire of the wait in

@@ -1,8 +1,9 @@
 //! How to model-check a callback of your own against the engine's dispatch.
 //!
-//! Your tool counts late messages per peer and prints the counts when it stops. Is it true that nobody counts any more then? That
-//! the numbers are whole? loom runs a small program in *every* order in which its threads could take their steps, with every value
-//! that the memory model lets a load return, and fails on the first order in which an assertion does not hold.
+//! Your tool counts late messages per peer and prints the counts when it stops. Is it true that nobody counts any more
+//! then? That the numbers are whole? loom runs a small program in *every* order in which its threads could take their
+//! steps, with every value that the memory model lets a load return,
+//! and fails on the first order in which an assertion does not hold.
 //!
 //! What you need:
 //! 1. Your data in the atomics and cells of [`perusal::model`]: loom's while `cfg(perusal_loom)` is set, `std`'s else.
@@ -10,7 +11,8 @@
 //! 3. `happen`, which does what a site in the engine does: it looks at the gate, then emits.
 //! 4. `model::check`, with two or three threads, and one or two events: more orders than you could read.
 //!
-//! Try it: use a plain loom cell instead of the atomic in `Late`, or read the counts before the subscription is dropped, and run again.
+//! Try it: use a plain loom cell instead of the atomic in `Late`,
+//! or read the counts before the subscription is dropped, and run again.
 //!
 //! Run:   .ci/loom my_callback
 //! Bound: three preemptions (LOOM_MAX_PREEMPTIONS raises that). Time: two seconds on two cores.
@@ -26,7 +28,8 @@ struct Late {
     printed: Cell<bool>,
 }
 
-// SAFETY: `printed` is read by callbacks and written by `report`, which comes when none runs any more: this is what is checked.
+// SAFETY: `printed` is read by callbacks and written by `report`, which comes when none runs any more:
+// this is what is checked.
 unsafe impl Sync for Late {}
 // SAFETY: as for Sync.
 unsafe impl Send for Late {}

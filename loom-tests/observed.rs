@@ -1,5 +1,5 @@
-//! What observers of a rank read in shared memory: never the kind of one wait with the words of another, and no rank that has arrived
-//! without its process id, nor one that has ended without how.
+//! What observers of a rank read in shared memory: never the kind of one wait with the words of another, and no rank
+//! that has arrived without its process id, nor one that has ended without how.
 //!
 //! Run:   .ci/loom observed
 //! Bound: 2 or 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).

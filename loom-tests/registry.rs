@@ -2,7 +2,8 @@
 //! takes back is not touched again.
 //!
 //! Run:   .ci/loom registry
-//! Bound: interleavings of 2 threads with at most 3 preemptions, or all where that is quick; of 3 threads that dispatch or control, those
+//! Bound: interleavings of 2 threads with at most 3 preemptions, or all where that is quick;
+//! of 3 threads that dispatch or control, those
 //!        with 1 (LOOM_MAX_PREEMPTIONS raises the bounds, that of 3 threads to 2).
 //! Time:  seven seconds on two cores, all models together.
 //!

@@ -1,14 +1,16 @@
-//! Completion of a request: a thread that sees it complete sees its outcome; a request that its user frees meanwhile is released
-//! once. A generalized request (MPI_Grequest_start) has the same word: `a_request_that_is_freed_while_it_completes_is_released_once` is
-//! MPI_Grequest_complete beside MPI_Request_free, and its release the call of the user's free function.
+//! Completion of a request: a thread that sees it complete sees its outcome; a request that its user frees meanwhile is
+//! released once. A generalized request (MPI_Grequest_start) has the same word:
+//! `a_request_that_is_freed_while_it_completes_is_released_once` is MPI_Grequest_complete beside MPI_Request_free, and
+//! its release the call of the user's free function.
 //!
 //! Run:   .ci/loom request
 //! Bound: every interleaving of 2 threads.
 //! Time:  below a second.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! the Release half in `RequestState::complete`; the Acquire of `RequestState::is_complete` and of `RequestState::is_over`; the AcqRel of
-//! `RequestState::detach`, `complete_shared` and `await_end` (each half); the look at DETACHED in `RequestState::complete`.
+//! the Release half in `RequestState::complete`; the Acquire of `RequestState::is_complete` and of
+//! `RequestState::is_over`; the AcqRel of `RequestState::detach`, `complete_shared` and `await_end` (each half); the
+//! look at DETACHED in `RequestState::complete`.
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;
@@ -94,7 +96,8 @@ struct Between {
     by_user: Plain<u32>,
 }
 
-/// Runs the engine's end of a request beside the user's. Each says whether it is to look at what the other did, and then sees it.
+/// Runs the engine's end of a request beside the user's.
+/// Each says whether it is to look at what the other did, and then sees it.
 fn both_ends(engine: fn(&RequestState) -> bool, user: fn(&RequestState) -> bool) {
     loom::model(move || {
         let state = RequestState::new();

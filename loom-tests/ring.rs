@@ -136,7 +136,8 @@ fn a_stream_is_awaited_from_a_distance() {
 
 #[test]
 fn larger_records_wrap_around_the_bulk_area() {
-    // 64 bytes each of 256: the fifth would overwrite the first. More cells than records, so that only bulk credit counts.
+    // 64 bytes each of 256: the fifth would overwrite the first.
+    // More cells than records, so that only bulk credit counts.
     pass_with(1, 8, &[64, 64, 64, 64, 64]);
 }
 

@@ -1,13 +1,14 @@
-//! A copy that two ranks share: no unit is copied by both, none is left out, what the sender copied is there when it says so, and a
-//! sender that comes late for one turn takes nothing of the next.
+//! A copy that two ranks share: no unit is copied by both, none is left out, what the sender copied is there when it
+//! says so, and a sender that comes late for one turn takes nothing of the next.
 //!
 //! Run:   .ci/loom share
-//! Bound: 2 threads, two turns, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that); under loom a
+//! Bound: 2 threads, two turns, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that); under
+//! loom a
 //!        taker takes one unit at the end (`LEAST`).
 //! Time:  a second.
 //!
-//! Weakened, each of these makes the model fail (checked by editing the line and running, one at a time): `take` that stores what it
-//! has computed instead of exchanging it; `take_high` that does not look at the turn.
+//! Weakened, each of these makes the model fail (checked by editing the line and running, one at a time): `take` that
+//! stores what it has computed instead of exchanging it; `take_high` that does not look at the turn.
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;

@@ -4,8 +4,8 @@
 //! Bound: 2 and 3 threads, every interleaving; who does not get the lock gives up.
 //! Time:  a second.
 //!
-//! Weakened, each of these makes the model fail (checked by editing the line and running, one at a time): the Acquire of
-//! `SharedLock::take_from`, the Release of the guard's drop, and `take_from` by a load and a store.
+//! Weakened, each of these makes the model fail (checked by editing the line and running, one at a time): the Acquire
+//! of `SharedLock::take_from`, the Release of the guard's drop, and `take_from` by a load and a store.
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;

@@ -1,5 +1,6 @@
-/* Keeps the stacks of a model's threads for the next of its runs. loom asks the kernel for each of them anew, a million times over, and most
- * of a model's time went there. Preloaded by .ci/loom; without it the models find the same and take longer.
+/* Keeps the stacks of a model's threads for the next of its runs. loom asks the kernel for each of them anew, a million
+ * times over, and most of a model's time went there. Preloaded by .ci/loom;
+ * without it the models find the same and take longer.
  */
 #define _GNU_SOURCE
 #include <stddef.h>

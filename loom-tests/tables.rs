@@ -6,7 +6,8 @@
 //! Bound: 2 and 3 threads, every interleaving; who does not get it gives up.
 //! Time:  a second.
 //!
-//! `cargo xtask mutants src/shm/shared_count.rs src/heap/` weakens each ordering and says which model fails (`loom-tests/mutants.md`).
+//! `cargo xtask mutants src/shm/shared_count.rs src/heap/` weakens each ordering and says which model fails
+//! (`loom-tests/mutants.md`).
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;

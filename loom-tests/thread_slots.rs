@@ -1,8 +1,8 @@
 //! Thread slots: a slot is one thread's alone until it gives it back, and the next owner finds all that was done in it.
 //! So what lies there is changed by plain loads and stores, as counts are, or without a lock, as lists are.
 //!
-//! A model's thread does what a thread of the process does from its first call to its end (`thread_slots::imp`): claims a slot, works
-//! in it, and gives it back; if there is none, it works in a shared one with locked instructions.
+//! A model's thread does what a thread of the process does from its first call to its end (`thread_slots::imp`): claims
+//! a slot, works in it, and gives it back; if there is none, it works in a shared one with locked instructions.
 //!
 //! Run:   .ci/loom thread_slots
 //! Bound: 2 slots with an owner (`OWNED_SLOTS`); 2 and 3 threads, every interleaving with at most 3 preemptions

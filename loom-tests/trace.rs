@@ -1,12 +1,14 @@
-//! A trace that is read while it is written (trace rules 2 to 5): a record is there as a whole or not at all, so is a window's header, no
-//! record of the round before is taken for one of the round that has begun, and a moment is read on both clocks or on none.
+//! A trace that is read while it is written (trace rules 2 to 5): a record is there as a whole or not at all, so is a
+//! window's header, no record of the round before is taken for one of the round that has begun,
+//! and a moment is read on both clocks or on none.
 //!
 //! Run:   .ci/loom trace
 //! Bound: 2 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
 //! Time:  less than a second.
 //!
-//! The reader stands for another process that maps the file: each word as the rank stored it, the one that publishes the others first.
-//! `cargo xtask mutants src/trace/stage.rs` weakens each store and says which model fails (`loom-tests/mutants.md`).
+//! The reader stands for another process that maps the file: each word as the rank stored it, the one that publishes
+//! the others first. `cargo xtask mutants src/trace/stage.rs` weakens each store and says which model fails
+//! (`loom-tests/mutants.md`).
 #![cfg(perusal_loom)]
 
 use loom::sync::Arc;

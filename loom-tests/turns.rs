@@ -1,4 +1,5 @@
-//! Turns at a file without offsets: what is done in one is ordered before what is done in the next, and nobody sleeps over its turn.
+//! Turns at a file without offsets: what is done in one is ordered before what is done in the next,
+//! and nobody sleeps over its turn.
 //!
 //! Run:   .ci/loom turns
 //! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that); the

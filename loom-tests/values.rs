@@ -25,7 +25,8 @@ struct Target {
 }
 
 impl Target {
-    /// Does something, and then the accumulate `own`, as origin `me`: returns what it found. `seen` says whether that is the other's.
+    /// Does something, and then the accumulate `own`, as origin `me`: returns what it found.
+    /// `seen` says whether that is the other's.
     fn origin(&self, me: usize, own: fn(&Target) -> Value, seen: fn(Value) -> bool) -> Value {
         self.before[me].set(7);
         let found = own(self);
@@ -36,7 +37,8 @@ impl Target {
     }
 }
 
-/// Has two origins accumulate; `check` gets what each has found, and what is there in the end. A value other than 0 is the other's.
+/// Has two origins accumulate; `check` gets what each has found, and what is there in the end.
+/// A value other than 0 is the other's.
 fn two_origins(each: [fn(&Target) -> Value; 2], check: fn([Value; 2], Value)) {
     explore(3, move || {
         let target = Arc::new(Target::default());

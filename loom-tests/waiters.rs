@@ -1,6 +1,6 @@
-//! Threads of a rank that wait while one of them runs progress: no thread sleeps on when what it waits for has come, nor when
-//! no thread runs progress any more and its message still lies there. A lost wake-up is a deadlock, which loom reports (its condition
-//! variable has no time-out).
+//! Threads of a rank that wait while one of them runs progress: no thread sleeps on when what it waits for has come,
+//! nor when no thread runs progress any more and its message still lies there. A lost wake-up is a deadlock, which loom
+//! reports (its condition variable has no time-out).
 //!
 //! A model's rank is what `LongWait::run` and `await_other_thread` are made of: the poller lock with the messages
 //! behind it, the requests, and the waiters. Each thread waits for a request of its own; the thread that runs progress

@@ -2,8 +2,8 @@
 //!
 //! Rank 0 is an engine with receives and sends under way; rank 1 is this target's hand in the shared memory, with a
 //! process of its own that only sleeps, so that copies between processes have somewhere to go. Whatever rank 1 does,
-//! rank 0 neither panics nor touches memory outside its users' buffers, and what it reports has a name. Some of the buffers lie
-//! in the shared heap, and rank 1 names places there, and places that are none.
+//! rank 0 neither panics nor touches memory outside its users' buffers, and what it reports has a name. Some of the
+//! buffers lie in the shared heap, and rank 1 names places there, and places that are none.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any program of messages and collective operations on three ranks that are threads, beside an oracle that knows what each receive
-//! gets: messages of one sender meet the receives that take them in order, whatever the timing.
+//! Any program of messages and collective operations on three ranks that are threads, beside an oracle that knows what
+//! each receive gets: messages of one sender meet the receives that take them in order, whatever the timing.
 //!
 //! A step is four bytes: what to do, who takes part, tag and size, and a detail. All ranks read the same program.
 #![no_main]
@@ -16,8 +16,8 @@ const MOST: usize = SIZES[7];
 /// What a step does.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// A message and a receive, which need not meet each other: the receive takes this tag only, or any (`None`). One of the two may be
-    /// left out; what then misses its partner gets one where everything is waited for.
+    /// A message and a receive, which need not meet each other: the receive takes this tag only, or any (`None`). One
+    /// of the two may be left out; what then misses its partner gets one where everything is waited for.
     Message { from: usize, to: usize, tag: i32, size: usize, send: bool, receive: Option<Option<i32>> },
     /// Everything that is under way is waited for.
     WaitAll,

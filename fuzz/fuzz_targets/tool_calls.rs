@@ -1,5 +1,5 @@
-//! Any sequence of MPI_T's calls that make, use and free handles, with handles good, stale, foreign and invented: what is not there is
-//! refused, what is there can be used and freed once, and nothing crashes.
+//! Any sequence of MPI_T's calls that make, use and free handles, with handles good, stale, foreign and invented: what
+//! is not there is refused, what is there can be used and freed once, and nothing crashes.
 //!
 //! A step is three bytes: what to do, to which handle, and a detail.
 #![no_main]

@@ -1,8 +1,8 @@
 //! The reader of traces, and what works on what it reads, on files that are spoiled or made up.
 //!
-//! The first bytes of the input say what kind of file it is: as it is, a sound header with records made of the input, or that with
-//! words written anywhere. Whatever it is, reading gives a trace or an error that says "trace"; nothing panics, and what
-//! is read keeps its promises: records in order, streams and ranks within bounds.
+//! The first bytes of the input say what kind of file it is: as it is, a sound header with records made of the input,
+//! or that with words written anywhere. Whatever it is, reading gives a trace or an error that says "trace"; nothing
+//! panics, and what is read keeps its promises: records in order, streams and ranks within bounds.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -62,7 +62,8 @@ fn check(trace: &Trace) {
     check_report(trace);
 }
 
-/// The report of whatever was read: its sums are those of its parts, and its page holds one text of data that nothing ends early.
+/// The report of whatever was read: its sums are those of its parts,
+/// and its page holds one text of data that nothing ends early.
 fn check_report(trace: &Trace) {
     let found = report::analyse(trace, "fuzzed <file>");
     assert_eq!(found.ranks.len(), trace.ranks.len());
