@@ -22,7 +22,8 @@ fn wrapped(names: &[String]) -> String {
     text
 }
 
-/// What an event callback may call. Forms for large counts go without saying, and conversions of handles are one entry for all kinds.
+/// What an event callback may call. Forms for large counts go without saying,
+/// and conversions of handles are one entry for all kinds.
 fn enquiries() -> String {
     let names = perusal_abi::bindings::ENQUIRIES;
     let is_conversion = |name: &str| name.ends_with("_toint") || name.ends_with("_fromint");

@@ -1,12 +1,12 @@
-/* Calls every function with right, odd and wrong arguments: one wrong argument at a time, all of them; then many at once, by chance;
- * before MPI_Init, after it, and after MPI_Finalize. Arguments: a seed, and how many calls by chance.
+/* Calls every function with right, odd and wrong arguments: one wrong argument at a time, all of them; then many at
+ * once, by chance; before MPI_Init, after it, and after MPI_Finalize. Arguments: a seed, and how many calls by chance.
  *
- * A value is right, or wrong in a way that has its classes of errors, or anything may come of it. If a value is wrong, the call must
- * give the class of one that is. What cannot be found out is not tried: an address that leads nowhere, an array shorter than its
- * length says.
+ * A value is right, or wrong in a way that has its classes of errors, or anything may come of it. If a value is wrong,
+ * the call must give the class of one that is. What cannot be found out is not tried: an address that leads nowhere, an
+ * array shorter than its length says.
  *
- * Every part runs in a child process, which notes what it is about to call. If a signal or a time limit ends it, the next one goes on
- * behind that call.
+ * Every part runs in a child process, which notes what it is about to call. If a signal or a time limit ends it, the
+ * next one goes on behind that call.
  */
 #include <mpi-ext.h>
 #include <mpi.h>

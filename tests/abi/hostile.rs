@@ -1,8 +1,9 @@
-//! Every exported function is called with arguments that are wrong: no crash, no hang, and the error class of what is wrong.
+//! Every exported function is called with arguments that are wrong:
+//! no crash, no hang, and the error class of what is wrong.
 //!
-//! `hostile.c` has the values and the calls; what is written here, from the ABI's table, is the table of functions: for each the kinds
-//! of its arguments, and how it is called. `PERUSAL_HOSTILE_CALLS` is the number of calls with several wrong arguments each (`make
-//! verify` makes many), `PERUSAL_HOSTILE_SEED` repeats a run.
+//! `hostile.c` has the values and the calls; what is written here, from the ABI's table, is the table of functions: for
+//! each the kinds of its arguments, and how it is called. `PERUSAL_HOSTILE_CALLS` is the number of calls with several
+//! wrong arguments each (`make verify` makes many), `PERUSAL_HOSTILE_SEED` repeats a run.
 
 use crate::abi::{self, Function};
 use crate::common::dist::dist;

@@ -1,5 +1,6 @@
-//! Every function of MPI_T, and every code that it may give, is asserted in a program of `tests/c`: which codes those are follows from the
-//! function's arguments in the ABI's table. Whether the assertions hold is for `c_programs` to say; here, that none is missing.
+//! Every function of MPI_T, and every code that it may give, is asserted in a program of `tests/c`: which codes those
+//! are follows from the function's arguments in the ABI's table. Whether the assertions hold is for `c_programs` to
+//! say; here, that none is missing.
 
 use crate::common::root;
 use std::collections::BTreeSet;

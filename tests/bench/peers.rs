@@ -1,5 +1,5 @@
-//! The benchmark that is compiled with every MPI (`benches/peers`): here with ours, each measurement for an instant; and what its
-//! driver makes of the figures.
+//! The benchmark that is compiled with every MPI (`benches/peers`): here with ours, each measurement for an instant;
+//! and what its driver makes of the figures.
 
 use crate::common::examples::{job, mpicc, product};
 use crate::common::{root, success};
@@ -97,7 +97,8 @@ fn one_sided_operations_and_synchronisation_give_a_figure_each() {
 
 #[test]
 fn every_operation_of_the_matrix_has_a_cell_for_each_size() {
-    // Two barriers and what has a size, and polling; of two ranks messages of every kind, of more pairs those of all pairs at once.
+    // Two barriers and what has a size, and polling; of two ranks messages of every kind,
+    // of more pairs those of all pairs at once.
     let all = 2 + 28 * 6 + 6;
     for (ranks, pairs) in [("2", 8 * 9), ("3", 0), ("4", 2 * 6)] {
         assert_eq!(count(&bench(ranks, &["matrix"]), "matrix"), all + pairs, "{ranks} ranks");

@@ -1,4 +1,5 @@
-/* A rank that waits when another one calls MPI_Abort is ended, and does not go on with an error, also where the process that has called takes its time to end.
+/* A rank that waits when another one calls MPI_Abort is ended, and does not go on with an error, also where the process
+ * that has called takes its time to end.
  * RANKS: 3
  * EXIT: 7
  * STDERR: mpiexec: rank 0 called MPI_Abort with code 7; the other ranks are ended

@@ -1,4 +1,5 @@
-/* A rank that is in too many agreements gets an error, and can try again when it has waited for one: nobody has counted what failed.
+/* A rank that is in too many agreements gets an error, and can try again when it has waited for one:
+ * nobody has counted what failed.
  * RANKS: 3
  * OPTIONS: --survive
  */

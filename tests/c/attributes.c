@@ -1,4 +1,5 @@
-/* Attributes: callbacks on dup, delete and free, keys that are freed early, predefined ones, those of MPI_COMM_SELF at the end.
+/* Attributes: callbacks on dup, delete and free, keys that are freed early, predefined ones,
+ * those of MPI_COMM_SELF at the end.
  * RANKS: 1 2
  * EXPECT: last 2
  * EXPECT: last 1

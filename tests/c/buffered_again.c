@@ -1,4 +1,5 @@
-/* A buffered send finds the room that messages have left which were received meanwhile, though their sender has called nothing of MPI since.
+/* A buffered send finds the room that messages have left which were received meanwhile,
+ * though their sender has called nothing of MPI since.
  * RANKS: 2
  * ENV: PERUSAL_COPY_ENGINE=read
  */

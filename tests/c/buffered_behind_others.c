@@ -1,4 +1,5 @@
-/* A buffered send finds the room that messages have left which were received meanwhile, though many others lie before what says so.
+/* A buffered send finds the room that messages have left which were received meanwhile,
+ * though many others lie before what says so.
  * RANKS: 2
  * ENV: PERUSAL_COPY_ENGINE=read
  * FLAGS: -pthread

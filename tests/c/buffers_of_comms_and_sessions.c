@@ -1,5 +1,5 @@
-/* Attached buffers of communicators and sessions: which one a buffered send takes, flushes that wait and that do not, and
- * what is wrong.
+/* Attached buffers of communicators and sessions: which one a buffered send takes, flushes that wait and that do not,
+ * and what is wrong.
  * RANKS: 2
  */
 #include "check.h"
@@ -19,7 +19,8 @@ static void receive(int bytes, MPI_Comm comm) {
     SAME(count, bytes);
 }
 
-/* A library uses a buffer of its own, and puts back what it has found: nothing, too, after which the program may attach one. */
+/* A library uses a buffer of its own, and puts back what it has found:
+ * nothing, too, after which the program may attach one. */
 static void nested(char *process) {
     void *found = &rank, *own;
     int size = -1, bytes;

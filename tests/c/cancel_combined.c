@@ -1,4 +1,5 @@
-/* A combined send and receive cannot be cancelled: the call says so, and the operation goes on (MPI 5.0 sections 3.8.4, 3.10).
+/* A combined send and receive cannot be cancelled: the call says so,
+ * and the operation goes on (MPI 5.0 sections 3.8.4, 3.10).
  * RANKS: 1 2
  */
 #include "check.h"

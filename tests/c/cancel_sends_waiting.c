@@ -1,4 +1,5 @@
-/* Of buffered sends that wait for room to their receiver, and have all had the same request, the last is taken back, and none before it.
+/* Of buffered sends that wait for room to their receiver, and have all had the same request, the last is taken back,
+ * and none before it.
  * RANKS: 2
  * ENV: PERUSAL_RING_CELLS=16
  */

@@ -1,4 +1,5 @@
-/* Windows of large messages that the receiver writes past its cache, at odd places, arrive whole and touch nothing beside.
+/* Windows of large messages that the receiver writes past its cache, at odd places,
+ * arrive whole and touch nothing beside.
  * RANKS: 2
  * ENV: PERUSAL_COPY_ENGINE=chunks
  * ENV: PERUSAL_COPY_UNCACHED_FROM=300000

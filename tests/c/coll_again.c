@@ -1,5 +1,5 @@
-/* Persistent collectives have memory of their own from their first start on. Ranks start them in different orders; more of them than there is memory for live
- * at once, and communicators made meanwhile work.
+/* Persistent collectives have memory of their own from their first start on. Ranks start them in different orders; more
+ * of them than there is memory for live at once, and communicators made meanwhile work.
  * RANKS: 1 2 3 5
  */
 #include "check.h"

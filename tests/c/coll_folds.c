@@ -1,4 +1,5 @@
-/* Reductions and scans, against arithmetic: every root, operations that do not commute, in place, derived types, both widths.
+/* Reductions and scans, against arithmetic: every root, operations that do not commute, in place,
+ * derived types, both widths.
  * RANKS: 1 2 3 4 5 7
  */
 #include "check.h"

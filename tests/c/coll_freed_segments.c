@@ -1,4 +1,5 @@
-/* Communicators and persistent operations that come and go take the collective segments that others have freed, whose memory is not clear: of other sizes, and of more or fewer members.
+/* Communicators and persistent operations that come and go take the collective segments that others have freed, whose
+ * memory is not clear: of other sizes, and of more or fewer members.
  * RANKS: 2 3 5
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* A type may be freed while a reduction uses it: the program's function is given a handle that is still its own, whatever is made meanwhile.
+/* A type may be freed while a reduction uses it: the program's function is given a handle that is still its own,
+ * whatever is made meanwhile.
  * RANKS: 1 2 3
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Members of MPI_Allgather and MPI_Allgatherv need not have their blocks alike: some have gaps between them, whatever algorithm the library selects.
+/* Members of MPI_Allgather and MPI_Allgatherv need not have their blocks alike:
+ * some have gaps between them, whatever algorithm the library selects.
  * RANKS: 3 5
  * ENV: PERUSAL_COLL_DIRECT_FROM=1
  */

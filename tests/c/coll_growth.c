@@ -1,5 +1,6 @@
-/* Collectives that get longer and longer, on communicators of their own, by members that are far apart: the parts of the bulk grow while some members still read what
- * the others have left there. Blocking, nonblocking and persistent; what arrives is compared with what must.
+/* Collectives that get longer and longer, on communicators of their own, by members that are far apart: the parts of
+ * the bulk grow while some members still read what the others have left there. Blocking, nonblocking and persistent;
+ * what arrives is compared with what must.
  * RANKS: 2 3 5
  */
 #include "check.h"
@@ -169,8 +170,9 @@ static int perform_often(MPI_Comm comm, int n, unsigned char *in, unsigned char 
     return 1;
 }
 
-/* The last rank comes late to the last two of five gathers of which it is the root. The last one needs longer parts, and the first of them lies where the fourth of the short ones
- * was: it must not be written before that has been read. */
+/* The last rank comes late to the last two of five gathers of which it is the root. The last one needs longer parts,
+ * and the first of them lies where the fourth of the short ones was:
+ * it must not be written before that has been read. */
 static void late_root(unsigned char *in, unsigned char *out)
 {
     enum { SHORT = 300, LONG = 20000, GATHERS = 5 };

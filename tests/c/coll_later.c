@@ -1,4 +1,5 @@
-/* Nonblocking collectives: several at once, completed in any order; they go on while their rank waits for something else.
+/* Nonblocking collectives: several at once, completed in any order;
+ * they go on while their rank waits for something else.
  * RANKS: 1 2 3 5
  */
 #include "check.h"

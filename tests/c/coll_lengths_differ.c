@@ -1,5 +1,5 @@
-/* Collectives in which one rank gives another length than the others: an error where it can be seen, no rank waits, and the
- * communicator serves the next operation.
+/* Collectives in which one rank gives another length than the others: an error where it can be seen, no rank waits, and
+ * the communicator serves the next operation.
  * RANKS: 2 4
  */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* A reduce-scatter of long operands, of which members get different amounts, some of them nothing: blocking, in place, nonblocking and persistent, with an operation
- * whose operands may not be exchanged; and the form with equal blocks.
+/* A reduce-scatter of long operands, of which members get different amounts, some of them nothing: blocking, in place,
+ * nonblocking and persistent, with an operation whose operands may not be exchanged; and the form with equal blocks.
  * RANKS: 2 3 5
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Gatherings to a root and scatters from one, of blocks that are long together: of equal and of different lengths, blocking, nonblocking and persistent, with every root.
+/* Gatherings to a root and scatters from one, of blocks that are long together: of equal and of different lengths,
+ * blocking, nonblocking and persistent, with every root.
  * RANKS: 2 3 5
  */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* An allgatherv of long blocks of different lengths, some of them empty: blocking, nonblocking and persistent, in place, one behind the other at some ranks and
- * with gaps at the others.
+/* An allgatherv of long blocks of different lengths, some of them empty: blocking, nonblocking and persistent, in
+ * place, one behind the other at some ranks and with gaps at the others.
  * RANKS: 2 3 5
  */
 #include "check.h"

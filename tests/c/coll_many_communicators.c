@@ -1,4 +1,5 @@
-/* More communicators at once than there are areas for collectives: those that get none go by messages; freed ones make room.
+/* More communicators at once than there are areas for collectives: those that get none go by messages;
+ * freed ones make room.
  * RANKS: 2 3
  */
 #include "check.h"

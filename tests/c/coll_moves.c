@@ -1,4 +1,5 @@
-/* Collectives that move data, against arithmetic: every root, dense and strided, in place, zero counts, both widths of counts.
+/* Collectives that move data, against arithmetic: every root, dense and strided, in place, zero counts,
+ * both widths of counts.
  * RANKS: 1 2 3 4 5
  */
 #include "check.h"

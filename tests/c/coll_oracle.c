@@ -1,6 +1,6 @@
-/* Blocking collectives, which share memory, against the same operations done by messages: nonblocking ones, begun before and
- * waited for behind them. Random operations, lengths, roots, in place or not, on the world, a copy, parts of it in another
- * order and an intercommunicator; communicators come and go. The seed is the first argument, or 1.
+/* Blocking collectives, which share memory, against the same operations done by messages: nonblocking ones, begun
+ * before and waited for behind them. Random operations, lengths, roots, in place or not, on the world, a copy, parts of
+ * it in another order and an intercommunicator; communicators come and go. The seed is the first argument, or 1.
  * RANKS: 1 2 3 5 8 16 33
  * EXPECT: all agree
  */

@@ -1,5 +1,6 @@
-/* Reductions of two ranks, which are one message or one each way where the operands are long: an operation that does not commute and one that does, results apart from the operands
- * and in place, types with and without gaps, buffers that begin at a page and a little behind one.
+/* Reductions of two ranks, which are one message or one each way where the operands are long: an operation that does
+ * not commute and one that does, results apart from the operands and in place, types with and without gaps, buffers
+ * that begin at a page and a little behind one.
  * RANKS: 2 3
  */
 #include "check.h"

@@ -1,5 +1,6 @@
-/* Blocking collectives of not many bytes have a fast path, and those of few bytes one of their own. Members meet whether they take it or not:
- * first all do, then those of odd rank take the slow path because a tool listens there. What is wrong is found out all the same.
+/* Blocking collectives of not many bytes have a fast path, and those of few bytes one of their own. Members meet
+ * whether they take it or not: first all do, then those of odd rank take the slow path because a tool listens there.
+ * What is wrong is found out all the same.
  * RANKS: 1 2 3 5
  */
 #include "mpi_t_event.h"
@@ -13,7 +14,7 @@ enum { COUNTS = sizeof counts / sizeof *counts };
 static int value(int r, int i) { return (r + 2 * i) % 5 + 1; }
 
 #define REDUCES(TYPE, DATATYPE)                                                                                                  \
-    /* Value i of the first `ranks` ranks, folded. */                                                                          \
+    /* Value i of the first `ranks` ranks, reduced. */                                                                         \
     static TYPE folded_##DATATYPE(MPI_Op op, int ranks, int i)                                                                 \
     {                                                                                                                          \
         TYPE all = (TYPE)value(0, i);                                                                                          \

@@ -1,5 +1,6 @@
-/* The nonblocking forms of collectives of not many bytes, those whose pieces differ in length, and those among neighbours have a fast path, too.
- * Members meet whether they take it or not: first all do, then those of odd rank take the slow path because a tool listens there. What is wrong is found out all the same.
+/* The nonblocking forms of collectives of not many bytes, those whose pieces differ in length, and those among
+ * neighbours have a fast path, too. Members meet whether they take it or not: first all do, then those of odd rank take
+ * the slow path because a tool listens there. What is wrong is found out all the same.
  * RANKS: 1 2 3 5
  */
 #include "mpi_t_event.h"

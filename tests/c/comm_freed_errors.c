@@ -1,5 +1,5 @@
-/* Errors of operations that were pending when their communicator was freed are raised on it: it lives until they are complete.
- * Those of combined sends and receives are raised on their communicator, too.
+/* Errors of operations that were pending when their communicator was freed are raised on it: it lives until they are
+ * complete. Those of combined sends and receives are raised on their communicator, too.
  * RANKS: 2
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Hints of a communicator that a call does not name stay as they are, and a duplicate has none but those that it is made with (MPI 5.0 §7.4.4).
+/* Hints of a communicator that a call does not name stay as they are,
+ * and a duplicate has none but those that it is made with (MPI 5.0 §7.4.4).
  * RANKS: 2
  */
 #include "check.h"

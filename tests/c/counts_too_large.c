@@ -1,5 +1,5 @@
-/* So many elements that their bytes cannot be counted are an error of class MPI_ERR_COUNT, whatever the function: nothing wraps around
- * to a small number of bytes.
+/* So many elements that their bytes cannot be counted are an error of class MPI_ERR_COUNT, whatever the function:
+ * nothing wraps around to a small number of bytes.
  * RANKS: 1 2
  */
 #include "check.h"

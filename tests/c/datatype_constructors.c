@@ -1,4 +1,5 @@
-/* Every constructor of derived datatypes, in both forms, picks the elements it should (MPI 5.0 sections 5.1.2 to 5.1.4).
+/* Every constructor of derived datatypes, in both forms,
+ * picks the elements it should (MPI 5.0 sections 5.1.2 to 5.1.4).
  * RANKS: 1
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Random nested datatypes beside a naive model: the list of basic elements and displacements that the standard's definitions give. */
+/* Random nested datatypes beside a naive model: the list of basic elements and displacements that the standard's
+ * definitions give. */
 #ifndef DATATYPE_MODEL_H
 #define DATATYPE_MODEL_H
 

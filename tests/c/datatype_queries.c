@@ -1,4 +1,5 @@
-/* Sizes, extents, names, envelopes and contents of datatypes, and what a status tells of them (MPI 5.0 sections 5.1, 7.8).
+/* Sizes, extents, names, envelopes and contents of datatypes,
+ * and what a status tells of them (MPI 5.0 sections 5.1, 7.8).
  * RANKS: 1
  */
 #include "check.h"

@@ -1,6 +1,7 @@
-/* Data of random nested datatypes, with negative bounds, empty blocks, and elements that overlap where they are sent: packed, sent, in
- * collectives, one-sided, in partitions and in files, against a naive model. All ranks draw the same types from the seed (the first argument,
- * or 1; the second one is the number of rounds), so that each knows what must come and that nothing else is touched.
+/* Data of random nested datatypes, with negative bounds, empty blocks, and elements that overlap where they are sent:
+ * packed, sent, in collectives, one-sided, in partitions and in files, against a naive model. All ranks draw the same
+ * types from the seed (the first argument, or 1; the second one is the number of rounds), so that each knows what must
+ * come and that nothing else is touched.
  * RANKS: 1 2 3 5
  */
 #include "datatype_model.h"

@@ -1,5 +1,5 @@
-/* What MPI_Comm_idup inherits is what there is when it is called; what is set on its handle before it is complete is the communicator's; and a
- * duplicate that fails leaves no attribute behind, of communicators and of datatypes.
+/* What MPI_Comm_idup inherits is what there is when it is called; what is set on its handle before it is complete is
+ * the communicator's; and a duplicate that fails leaves no attribute behind, of communicators and of datatypes.
  * RANKS: 1 2 3
  */
 #include "check.h"
@@ -61,8 +61,8 @@ static void handlers(void) {
     OK(MPI_Comm_free(&parent));
 }
 
-/* What is set on the handle before the call is complete is the communicator's: mpi4py sets its error handler there. Rank 0, which takes the context,
- * calls last. What needs messages is refused until then. */
+/* What is set on the handle before the call is complete is the communicator's: mpi4py sets its error handler there.
+ * Rank 0, which takes the context, calls last. What needs messages is refused until then. */
 static void early(void) {
     MPI_Comm duplicate;
     MPI_Request request;

@@ -1,5 +1,5 @@
-/* A program that was started without mpiexec gets a launcher when it first needs one: it spawns, and its children spawn and meet it
- * at a port.
+/* A program that was started without mpiexec gets a launcher when it first needs one: it spawns, and its children spawn
+ * and meet it at a port.
  * RANKS: 1
  * EXPECT: met
  */

@@ -1,5 +1,5 @@
-/* A spawn tells its begin, each process that it has made, by its process id, and its end, with the intercommunicator; one that fails tells that
- * there are none.
+/* A spawn tells its begin, each process that it has made, by its process id, and its end, with the intercommunicator;
+ * one that fails tells that there are none.
  * RANKS: 2
  */
 #include "mpi_t_event.h"

@@ -1,5 +1,5 @@
-/* What happens to a spawned program that has disconnected is its own: the other one goes on, and spawns again. One that dies
- * before MPI_Init makes the spawn fail.
+/* What happens to a spawned program that has disconnected is its own: the other one goes on, and spawns again. One that
+ * dies before MPI_Init makes the spawn fail.
  * RANKS: 2
  * EXIT: 7
  * EXPECT: the parents go on

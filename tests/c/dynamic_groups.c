@@ -1,4 +1,5 @@
-/* What a spawned process knows of groups: its rank in those of its own world and of its parents, and the process sets of a session.
+/* What a spawned process knows of groups: its rank in those of its own world and of its parents,
+ * and the process sets of a session.
  * RANKS: 2
  */
 #include "check.h"

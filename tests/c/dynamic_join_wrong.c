@@ -1,4 +1,5 @@
-/* MPI_Comm_join gives an error, and leaves nothing behind, where the other end of the socket is closed or names what there is not.
+/* MPI_Comm_join gives an error, and leaves nothing behind,
+ * where the other end of the socket is closed or names what there is not.
  * RANKS: 1
  */
 #include "check.h"

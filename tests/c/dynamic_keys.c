@@ -86,7 +86,8 @@ static void fails(const char *command, const char *key, const char *value, int m
     MPI_Info_free(&info);
 }
 
-/* A program of several that is not there: those that were started are killed, and their places are for others, whom their deaths do not concern. */
+/* A program of several that is not there: those that were started are killed, and their places are for others,
+ * whom their deaths do not concern. */
 static void after_killed_ones(char *self) {
     char *commands[] = {"sleep", "/no/such/program"}, *words[] = {"100", NULL}, **argvs[] = {words, NULL};
     int counts[] = {3, 2}, codes[5];

@@ -1,4 +1,5 @@
-/* Parents and spawned children, merged into one communicator, make others of groups, access each other's memory and write one file.
+/* Parents and spawned children, merged into one communicator, make others of groups,
+ * access each other's memory and write one file.
  * RANKS: 1 3
  */
 #define _DEFAULT_SOURCE

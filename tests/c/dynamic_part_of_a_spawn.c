@@ -1,4 +1,5 @@
-/* Programs of a spawn whose last one cannot be started leave their places: the spawn fails as often as it is tried, and takes no room.
+/* Programs of a spawn whose last one cannot be started leave their places:
+ * the spawn fails as often as it is tried, and takes no room.
  * RANKS: 1
  * OPTIONS: --universe 64
  */

@@ -1,4 +1,5 @@
-/* A spawn waits for the places of processes that have left MPI's communicators, or MPI, and have not ended yet; not for one that lives on.
+/* A spawn waits for the places of processes that have left MPI's communicators, or MPI, and have not ended yet;
+ * not for one that lives on.
  * RANKS: 2
  * OPTIONS: --universe 64
  */

@@ -1,4 +1,5 @@
-/* Groups meet at ports and over sockets, names are published, and what is wrong with a port or a name is an error of its class.
+/* Groups meet at ports and over sockets, names are published,
+ * and what is wrong with a port or a name is an error of its class.
  * RANKS: 4
  */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* A launcher that answers nothing, as that of a job which has been stopped, delays MPI_Lookup_name a little and MPI_Comm_connect as
- * long as that may wait; so does one that cannot take another connection now.
+/* A launcher that answers nothing, as that of a job which has been stopped, delays MPI_Lookup_name a little and
+ * MPI_Comm_connect as long as that may wait; so does one that cannot take another connection now.
  * RANKS: 1
  */
 #include "check.h"

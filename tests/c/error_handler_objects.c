@@ -1,6 +1,6 @@
-/* What an error handler is given: a handle that names something of its kind, whatever the call was passed, and the code of the request that has
- * failed; and the errors of calls that have no object go to MPI_COMM_WORLD's handler while MPI_COMM_SELF has none. Statuses get MPI_ERROR only
- * from calls that return MPI_ERR_IN_STATUS.
+/* What an error handler is given: a handle that names something of its kind, whatever the call was passed, and the code
+ * of the request that has failed; and the errors of calls that have no object go to MPI_COMM_WORLD's handler while
+ * MPI_COMM_SELF has none. Statuses get MPI_ERROR only from calls that return MPI_ERR_IN_STATUS.
  * RANKS: 2
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Errors of matched receives are raised on the communicator of the message; those of messages that are not there, on MPI_COMM_SELF.
+/* Errors of matched receives are raised on the communicator of the message;
+ * those of messages that are not there, on MPI_COMM_SELF.
  * RANKS: 1
  */
 #include "check.h"

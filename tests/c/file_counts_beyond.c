@@ -1,5 +1,6 @@
-/* Counts beyond what an int holds: bytes that are written in one access and read back in another, contiguous and with gaps in the file, alone
- * and with all ranks, atomic and not. They are short, unless PERUSAL_LARGE_FILES is set and the file system has room.
+/* Counts beyond what an int holds: bytes that are written in one access and read back in another, contiguous and with
+ * gaps in the file, alone and with all ranks, atomic and not.
+ * They are short, unless PERUSAL_LARGE_FILES is set and the file system has room.
  * RANKS: 1 2
  */
 #define _GNU_SOURCE
@@ -9,7 +10,8 @@
 
 enum { BLOCK = 1 << 20 };
 
-/* What a rank writes, and where it reads to: so many blocks, all of them the same memory, so that little of it is enough. */
+/* What a rank writes, and where it reads to: so many blocks, all of them the same memory,
+ * so that little of it is enough. */
 static unsigned char *blocks_of_one(MPI_Count blocks)
 {
     int fd = memfd_create("blocks", MFD_CLOEXEC);

@@ -1,5 +1,6 @@
-/* A file system of 1 MiB that becomes full: independent, strided, nonblocking and collective writes and preallocation say so;
- * what they reported is there, and once there is room again they write. (Where the test may mount no file system it says so.)
+/* A file system of 1 MiB that becomes full: independent, strided, nonblocking and collective writes and preallocation
+ * say so; what they reported is there, and once there is room again they write.
+ * (Where the test may mount no file system it says so.)
  * RANKS: 1 3
  */
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
-/* What goes wrong with files is returned from the start, with its class and with nothing half done; handlers of a file and of MPI_FILE_NULL
- * (MPI 5.0 section 14.7).
+/* What goes wrong with files is returned from the start, with its class and with nothing half done; handlers of a file
+ * and of MPI_FILE_NULL (MPI 5.0 section 14.7).
  * RANKS: 1 2
  * EXPECT: it goes on
  */

@@ -1,4 +1,5 @@
-/* MPI_T: an atomic access that waits for another rank's lock says so, with the part of the file; one that is alone waits for nothing.
+/* MPI_T: an atomic access that waits for another rank's lock says so, with the part of the file;
+ * one that is alone waits for nothing.
  * RANKS: 2
  */
 #include "mpi_t_event.h"

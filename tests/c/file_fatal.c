@@ -1,4 +1,5 @@
-/* An error handler that ends the job: the sentence says which file, where in it, and what the system said; the number is the error's class.
+/* An error handler that ends the job: the sentence says which file, where in it, and what the system said;
+ * the number is the error's class.
  * RANKS: 1 2
  * EXIT: 41
  * STDERR: MPI_File_write_at: /dev/full

@@ -1,5 +1,5 @@
-/* What was reported is there, and what went wrong is an error with its class: a full device, in independent, nonblocking and collective accesses;
- * signals during long writes; a file that is no file of bytes.
+/* What was reported is there, and what went wrong is an error with its class: a full device, in independent,
+ * nonblocking and collective accesses; signals during long writes; a file that is no file of bytes.
  * RANKS: 1 2 3
  */
 #include "file.h"

@@ -1,5 +1,5 @@
-/* Nonblocking accesses among other requests: MPI_Waitall, MPI_Waitany and MPI_Testsome on accesses, messages and a barrier; many at once,
- * short and long ones.
+/* Nonblocking accesses among other requests: MPI_Waitall, MPI_Waitany and MPI_Testsome on accesses, messages and a
+ * barrier; many at once, short and long ones.
  * RANKS: 2 4
  */
 #include "file.h"

@@ -1,7 +1,7 @@
-/* Random views and accesses of all ranks against an array of bytes that every rank keeps: independent, collective, split and nonblocking
- * accesses, at offsets and at the individual file pointer, to and from memory with gaps, atomic and not. Each rank owns some units of a tile,
- * so that ranks write different bytes. Then accesses at the shared file pointer, in any order and in that of the ranks, through a view that
- * all ranks have.
+/* Random views and accesses of all ranks against an array of bytes that every rank keeps: independent, collective,
+ * split and nonblocking accesses, at offsets and at the individual file pointer, to and from memory with gaps, atomic
+ * and not. Each rank owns some units of a tile, so that ranks write different bytes. Then accesses at the shared file
+ * pointer, in any order and in that of the ranks, through a view that all ranks have.
  * RANKS: 1 2 3 4
  */
 #include "file_forms.h"
@@ -114,7 +114,8 @@ static void one_round(MPI_File file, MPI_File plain, int round)
 
 enum { CALLS = 3, FEW = 40, TOGETHER = 4 * CALLS * FEW * 16 };
 
-/* What ranks have moved in one round of accesses at the shared file pointer: of each call its etypes, its bytes and its status. */
+/* What ranks have moved in one round of accesses at the shared file pointer:
+ * of each call its etypes, its bytes and its status. */
 struct moves {
     int counts[4][CALLS];
     unsigned char bytes[4][CALLS][FEW * 16];
@@ -136,7 +137,8 @@ static void shared_access(MPI_File file, int how, int write, void *buf, int coun
     }
 }
 
-/* Whether the bytes `stream`, from `at` on, are what all calls have moved, one call behind the other, each rank's in the order of its calls. */
+/* Whether the bytes `stream`, from `at` on, are what all calls have moved, one call behind the other,
+ * each rank's in the order of its calls. */
 static int in_some_order(const struct moves *moves, const unsigned char *stream, long at, int unit, int next[4])
 {
     int left = 0;

@@ -1,4 +1,5 @@
-/* What the system does not permit: a file of somebody else's, and a file system that is read-only (where the test may mount one).
+/* What the system does not permit: a file of somebody else's,
+ * and a file system that is read-only (where the test may mount one).
  * RANKS: 1
  */
 #define _GNU_SOURCE

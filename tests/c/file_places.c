@@ -1,5 +1,5 @@
-/* Where a file is: made through symbolic links to files that are not there yet; deleted on close where it was opened, whatever its name means by
- * then.
+/* Where a file is: made through symbolic links to files that are not there yet; deleted on close where it was opened,
+ * whatever its name means by then.
  * RANKS: 1 2
  */
 #include "file.h"

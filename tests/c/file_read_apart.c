@@ -1,5 +1,6 @@
-/* Reads of many short runs again and again through one view: each has what any rank or program has written since, ends where the file ends, and goes
- * on where the file was cut off and extended in between, and in another part of it; for reading alone and for both, with and without mappings.
+/* Reads of many short runs again and again through one view: each has what any rank or program has written since, ends
+ * where the file ends, and goes on where the file was cut off and extended in between, and in another part of it; for
+ * reading alone and for both, with and without mappings.
  * RANKS: 1 2
  */
 #include "file.h"

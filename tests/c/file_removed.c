@@ -1,5 +1,5 @@
-/* A file that somebody removes while it is open: accesses go on, for the bytes are there until it is closed; opening it anew finds none; closing
- * says that there is nothing left to delete, and closes.
+/* A file that somebody removes while it is open: accesses go on, for the bytes are there until it is closed; opening it
+ * anew finds none; closing says that there is nothing left to delete, and closes.
  * RANKS: 2
  */
 #include "file.h"

@@ -1,5 +1,5 @@
-/* Data representations: external32 is big-endian with sizes of its own, a filetype follows them; a program's own is converted by its functions,
- * whose failures are MPI_ERR_CONVERSION.
+/* Data representations: external32 is big-endian with sizes of its own, a filetype follows them; a program's own is
+ * converted by its functions, whose failures are MPI_ERR_CONVERSION.
  * RANKS: 1 2
  */
 #include "file.h"
@@ -158,7 +158,8 @@ static void cut_off(void)
     SAME(value, -2);
     OK(MPI_Get_elements(&status, MPI_LONG, &count));
     SAME(count, 0);
-    /* The pointer stands where the file ends, also where only some of the types have another size there: 2 shorter ones, none of the last. */
+    /* The pointer stands where the file ends, also where only some of the types have another size there:
+     * 2 shorter ones, none of the last. */
     MPI_Datatype mixed;
     MPI_Offset at;
     MPI_Aint shorter;

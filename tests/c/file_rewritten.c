@@ -1,5 +1,6 @@
-/* Collective writes of many short runs again and again over the same part of the file, as time steps are: each one is in the file, and sets the
- * time of its last change; also where a rank has nothing to write, where the file was cut off in between, and where one rank may not map it.
+/* Collective writes of many short runs again and again over the same part of the file, as time steps are: each one is
+ * in the file, and sets the time of its last change; also where a rank has nothing to write, where the file was cut off
+ * in between, and where one rank may not map it.
  * RANKS: 2 3 4
  */
 #include "file.h"

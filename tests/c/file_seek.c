@@ -1,5 +1,6 @@
-/* Seeking and byte offsets under views: in units of etypes, with holes within tiles and between them, tiles that interleave, an end of the file
- * inside a hole or inside an etype; positions before the beginning, and what else makes no sense.
+/* Seeking and byte offsets under views: in units of etypes, with holes within tiles and between them, tiles that
+ * interleave, an end of the file inside a hole or inside an etype;
+ * positions before the beginning, and what else makes no sense.
  * RANKS: 2
  */
 #include "file.h"
@@ -22,8 +23,8 @@ static MPI_Offset byte_of(MPI_Offset offset)
     return at;
 }
 
-/* The end of the file is the first etype of the view that starts behind the last byte (MPI 5.0 14.1.1), and a view's etypes are where the view's
- * description puts them. */
+/* The end of the file is the first etype of the view that starts behind the last byte (MPI 5.0 14.1.1), and a view's
+ * etypes are where the view's description puts them. */
 static void view(MPI_Offset disp, MPI_Datatype etype, int blocks, const MPI_Aint *places, MPI_Aint extent)
 {
     MPI_Datatype scattered, filetype;

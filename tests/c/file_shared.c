@@ -1,12 +1,13 @@
-/* The shared file pointer: records of all ranks, each written once and none torn, in any order, and in the order of ranks; seeking; appending;
- * a view from the pointer on.
+/* The shared file pointer: records of all ranks, each written once and none torn, in any order, and in the order of
+ * ranks; seeking; appending; a view from the pointer on.
  * RANKS: 1 2 4
  */
 #include "file.h"
 
 enum { RECORDS = 60, WORDS = 64 };
 
-/* MPI_DISPLACEMENT_CURRENT is behind all that a member has accessed before it sets the view, however early the others do. */
+/* MPI_DISPLACEMENT_CURRENT is behind all that a member has accessed before it sets the view,
+ * however early the others do. */
 static void views_at_the_pointer(void)
 {
     MPI_File file;

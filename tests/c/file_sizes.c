@@ -1,5 +1,6 @@
-/* The length of a file against an array of bytes: random writes that make it longer, reads that its end cuts short, in every form, with and
- * without a view; sizes that are set and preallocated; files that are opened again in other modes and with hints that users of other MPIs set.
+/* The length of a file against an array of bytes: random writes that make it longer, reads that its end cuts short, in
+ * every form, with and without a view; sizes that are set and preallocated; files that are opened again in other modes
+ * and with hints that users of other MPIs set.
  * RANKS: 1 2 3 4
  */
 #include "file_forms.h"

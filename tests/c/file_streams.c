@@ -1,5 +1,5 @@
-/* Pipes: what several ranks write or read at the shared file pointer stays whole, and in order where there is one; offsets are errors; a reader that
- * has gone is an error; accesses that wait keep no others from going on.
+/* Pipes: what several ranks write or read at the shared file pointer stays whole, and in order where there is one;
+ * offsets are errors; a reader that has gone is an error; accesses that wait keep no others from going on.
  * RANKS: 3
  */
 #include "file.h"
@@ -159,7 +159,8 @@ static void offsets(MPI_Comm readers)
     remove_pipes(1);
 }
 
-/* The signal that comes with the error neither ends the program nor stays pending, and one that the program has blocked is still its own. */
+/* The signal that comes with the error neither ends the program nor stays pending,
+ * and one that the program has blocked is still its own. */
 static void no_reader(void)
 {
     MPI_File file;

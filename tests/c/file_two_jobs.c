@@ -1,5 +1,5 @@
-/* Several jobs on one file in atomic mode: the launched one, and for each of its ranks a job of one process. What anybody reads, one of them
- * has written as a whole, also where an access has gaps.
+/* Several jobs on one file in atomic mode: the launched one, and for each of its ranks a job of one process. What
+ * anybody reads, one of them has written as a whole, also where an access has gaps.
  * RANKS: 1 2
  */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* What was sent by a request that was freed, or out of an attached buffer, arrives, though its sender goes straight into
- * MPI_Finalize (MPI 5.0 section 11.2.2).
+/* What was sent by a request that was freed, or out of an attached buffer, arrives, though its sender goes straight
+ * into MPI_Finalize (MPI 5.0 section 11.2.2).
  * RANKS: 2 3
  */
 #include "check.h"

@@ -1,5 +1,6 @@
-/* A rank that writes garbage over the counts by which ranks tell each other how much they have sent keeps the others from sleeping, and from
- * nothing else: every message arrives, in order, and nobody crashes or looks for what is not there for ever.
+/* A rank that writes garbage over the counts by which ranks tell each other how much they have sent keeps the others
+ * from sleeping, and from nothing else: every message arrives, in order,
+ * and nobody crashes or looks for what is not there for ever.
  * RANKS: 12
  */
 #include "job_memory.h"

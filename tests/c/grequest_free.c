@@ -1,4 +1,5 @@
-/* A generalized request that one thread frees while another completes it: its free function is called, once, whoever comes last.
+/* A generalized request that one thread frees while another completes it:
+ * its free function is called, once, whoever comes last.
  * RANKS: 1
  * FLAGS: -pthread
  */

@@ -1,4 +1,5 @@
-/* Communicators and intercommunicators of groups whose processes are of two worlds: those that were started first, and those that they have spawned.
+/* Communicators and intercommunicators of groups whose processes are of two worlds:
+ * those that were started first, and those that they have spawned.
  * RANKS: 2
  */
 #include "check.h"

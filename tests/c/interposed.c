@@ -1,4 +1,5 @@
-/* A tool that defines MPI_X in front of the library is called by the program, and never by the library itself (MPI 5.0 section 15.2).
+/* A tool that defines MPI_X in front of the library is called by the program,
+ * and never by the library itself (MPI 5.0 section 15.2).
  * RANKS: 1 3
  */
 #include "check.h"

@@ -11,7 +11,8 @@
 /* Header, context ids with their failure words, blocks of the places, rings by receiver and sender, areas. */
 enum { HEADER = 4096, CONTEXTS = (4 + 16) * 65536, BLOCK = 3 * 4096, CONTROL = 3 * 128, CELL = 64 };
 
-/* Of a rank's block: behind telemetry and roster entry the doorbell, which has a word to sleep on, flags, and counts. */
+/* Of a rank's block: behind telemetry and roster entry the doorbell, which has a word to sleep on,
+ * flags, and counts. */
 enum { DOORBELL = 2 * 4096 + 256, FLAGS = DOORBELL + 128, COUNTS = FLAGS + 128 };
 
 /* The job's memory, mapped once more. */
@@ -41,8 +42,8 @@ static inline char *ring_of(char *memory, uint32_t from, uint32_t to)
     return memory + HEADER + CONTEXTS + (size_t)places * BLOCK + ((size_t)to * places + from) * ring;
 }
 
-/* Tells `to` that `from` has written into its ring. A rank polls a ring without a notification only until it has slept once; its sleep, of
- * 100 ms at most, ends by itself. */
+/* Tells `to` that `from` has written into its ring. A rank polls a ring without a notification only until it has slept
+ * once; its sleep, of 100 ms at most, ends by itself. */
 static inline void set_flag(char *memory, uint32_t from, uint32_t to)
 {
     uint64_t *flags = (uint64_t *)(memory + HEADER + CONTEXTS + (size_t)to * BLOCK + FLAGS);

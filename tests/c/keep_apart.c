@@ -1,5 +1,5 @@
-/* Of two ranks that wait for nobody but each other and share a CPU the higher one moves, is not bound by that, and tells; never
- * where the program has bound them, nor when the variable is off.
+/* Of two ranks that wait for nobody but each other and share a CPU the higher one moves, is not bound by that, and
+ * tells; never where the program has bound them, nor when the variable is off.
  * RANKS: 2
  * ENV: PERUSAL_KEEP_APART=on
  * ENV: PERUSAL_YIELDS=200
@@ -42,7 +42,8 @@ int main(int argc, char **argv)
     SAME(sched_getaffinity(0, sizeof now, &now), 0);
     CHECK(CPU_COUNT(&now) == 1 && sched_getcpu() == first_cpu);
 
-    /* The kernel may part them first; then they are put together again. A hang is what the time limit of the test is for. */
+    /* The kernel may part them first; then they are put together again.
+     * A hang is what the time limit of the test is for. */
     while (talk_together(5000) == 0) continue;
     SAME(sched_getaffinity(0, sizeof now, &now), 0);
     CHECK(CPU_EQUAL(&now, &allowed));

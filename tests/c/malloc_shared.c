@@ -1,5 +1,6 @@
-/* With --share-heap what malloc and its kin give is shared if it is large, from before MPI_Init until after MPI_Finalize, and holds what
- * it should; what is small is not, nor what is on the stack. Blocks move in and out as they are resized.
+/* With --share-heap what malloc and its kin give is shared if it is large, from before MPI_Init until after
+ * MPI_Finalize, and holds what it should; what is small is not, nor what is on the stack.
+ * Blocks move in and out as they are resized.
  * RANKS: 2
  * ENV: PERUSAL_SHARE_HEAP=on
  */

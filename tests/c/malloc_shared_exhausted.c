@@ -1,4 +1,5 @@
-/* When the shared heap is exhausted malloc goes on with ordinary memory, and takes shared memory again when some was freed.
+/* When the shared heap is exhausted malloc goes on with ordinary memory,
+ * and takes shared memory again when some was freed.
  * RANKS: 2
  * ENV: PERUSAL_SHARE_HEAP=on
  * ENV: PERUSAL_SHARED_HEAP=8388608

@@ -1,5 +1,5 @@
-/* A child process has copies of what its parent's malloc shares: neither sees what the other writes from then on. The child may use
- * malloc as before, and what it frees is no loss to the parent; so has its own child.
+/* A child process has copies of what its parent's malloc shares: neither sees what the other writes from then on. The
+ * child may use malloc as before, and what it frees is no loss to the parent; so has its own child.
  * RANKS: 2
  * ENV: PERUSAL_SHARE_HEAP=on
  */

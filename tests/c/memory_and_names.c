@@ -1,4 +1,5 @@
-/* Memory given out can be used, is aligned as asked and freed once; the processor has a name; statuses take what they are given.
+/* Memory given out can be used, is aligned as asked and freed once; the processor has a name;
+ * statuses take what they are given.
  * RANKS: 1
  */
 #include "check.h"

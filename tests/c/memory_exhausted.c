@@ -1,4 +1,5 @@
-/* Where there is no memory for a temporary copy of the data the call fails with MPI_ERR_NO_MEM, before it sends anything: the job goes on.
+/* Where there is no memory for a temporary copy of the data the call fails with MPI_ERR_NO_MEM,
+ * before it sends anything: the job goes on.
  * RANKS: 1 2
  */
 #include "check.h"

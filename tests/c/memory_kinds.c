@@ -1,4 +1,5 @@
-/* The kinds of memory that the library takes, of all objects and sessions, as the program was started or the session opened (MPI 5.0 §11.4.3).
+/* The kinds of memory that the library takes, of all objects and sessions,
+ * as the program was started or the session opened (MPI 5.0 §11.4.3).
  * RANKS: 2
  * OPTIONS: -universe 8 -memory-alloc-kinds system,mpi:alloc_mem,cuda:device
  */

@@ -92,7 +92,8 @@ static void one_sided(MPI_Comm all, int r, int n) {
             OK(MPI_Put(&got, 1, MPI_LONG_LONG, target, AT(target, n + 1), 1, MPI_LONG_LONG, win));
             OK(MPI_Win_unlock(target, win));
         }
-        /* Single values first, then many: atomic with each other, and with those of a window of this job alone over the same memory. */
+        /* Single values first, then many: atomic with each other,
+         * and with those of a window of this job alone over the same memory. */
         if (kind == SHARED || kind == PRIVATE) {
             OK(MPI_Win_create(words, WORDS * 8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &own));
             OK(MPI_Win_lock_all(0, own));
@@ -181,7 +182,8 @@ static void into_a_file(MPI_Comm all, int r, int n) {
     free(in);
 }
 
-/* Communicators made of groups alone: of all in the other order, and of each with the last, who comes to all others in turn, whatever call they are in. */
+/* Communicators made of groups alone: of all in the other order, and of each with the last, who comes to all others in
+ * turn, whatever call they are in. */
 static void of_groups(MPI_Comm all, int r, int n) {
     MPI_Group everybody, some;
     MPI_Comm made;

@@ -1,4 +1,5 @@
-/* A variable whose name is nearly that of a control variable has no effect, and that is said: by the launcher, or where there is none.
+/* A variable whose name is nearly that of a control variable has no effect, and that is said:
+ * by the launcher, or where there is none.
  * RANKS: 1 2
  * ENV: PERUSAL_EAGER_LIMTI=0
  * ENV: PERUSAL_ROOT=/opt

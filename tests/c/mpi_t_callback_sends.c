@@ -1,5 +1,5 @@
-/* An MPI_T callback that runs at once may make local enquiries; one that communicates ends the job, where errors are fatal, which says why
- * in MPI_T's terms.
+/* An MPI_T callback that runs at once may make local enquiries; one that communicates ends the job, where errors are
+ * fatal, which says why in MPI_T's terms.
  * RANKS: 1
  * EXIT: 16
  * EXPECT: asked: MPI_COMM_WORLD 1 4

@@ -1,5 +1,5 @@
-/* Control variables: what they are, every way to be refused, and that they steer: the copy engine of the next large message and the
- * protocol of the next small one are what was written.
+/* Control variables: what they are, every way to be refused, and that they steer: the copy engine of the next large
+ * message and the protocol of the next small one are what was written.
  * RANKS: 2
  */
 #define _GNU_SOURCE
@@ -70,7 +70,8 @@ static void transfer(int bytes) {
     }
 }
 
-/* Whether this machine lets rank 1 read the memory of rank 0; where it is forbidden, pieces are the engine that is left. */
+/* Whether this machine lets rank 1 read the memory of rank 0;
+ * where it is forbidden, pieces are the engine that is left. */
 static int engines_may_cross(void) {
     struct { char *address; pid_t owner; } there = {buffer, getpid()};
     int crosses = 0;

@@ -1,5 +1,5 @@
-/* What a tool writes before MPI_Init reaches the engine, and wins over the environment; what the launcher has decided cannot be
- * written even then.
+/* What a tool writes before MPI_Init reaches the engine, and wins over the environment; what the launcher has decided
+ * cannot be written even then.
  * RANKS: 2
  * ENV: PERUSAL_SPIN_US=17
  * ENV: PERUSAL_YIELDS=9

@@ -1,5 +1,5 @@
-/* Where ranks outnumber CPUs, a rank that waits in a collective gives its CPU away as often as was written to coll_yields before it waits as for a
- * message. Where they do not, it never does.
+/* Where ranks outnumber CPUs, a rank that waits in a collective gives its CPU away as often as was written to
+ * coll_yields before it waits as for a message. Where they do not, it never does.
  * RANKS: 3
  * ENV: PERUSAL_YIELDS=0
  * ENV: PERUSAL_COLL_BARRIER=counted
@@ -8,7 +8,8 @@
 #include "mpi_t_variable.h"
 #include <unistd.h>
 
-/* Beside something that computes a rank tries only at each 256th wait whether giving its CPU away has become worth while. */
+/* Beside something that computes a rank tries only at each 256th wait whether giving its CPU away has become worth
+ * while. */
 enum { TRIES = 600, LATE_US = 3000 };
 static int rank;
 

@@ -1,5 +1,6 @@
-/* Control variables steer: how a collective goes, how a rank waits, which way a large message takes, and which buffer an event handle has
- * are what was written, from the next operation on. Where it takes a moment of the other rank's to see it, it is tried again.
+/* Control variables steer: how a collective goes, how a rank waits, which way a large message takes, and which buffer
+ * an event handle has are what was written, from the next operation on.
+ * Where it takes a moment of the other rank's to see it, it is tried again.
  * RANKS: 2
  * ENV: PERUSAL_COPY_ENGINE=auto
  */
@@ -7,7 +8,8 @@
 #include "mpi_t_event.h"
 #include <unistd.h>
 
-/* Beside something that computes a rank tries only at each 256th wait whether giving its CPU away has become worth while. */
+/* Beside something that computes a rank tries only at each 256th wait whether giving its CPU away has become worth
+ * while. */
 enum { TRIES = 600 };
 static int rank, counted, flagged, in_memory, pairwise, two_proc, doubling, algorithm_element;
 static int last_algorithm, copies;

@@ -1,4 +1,5 @@
-/* What MPI_Error_string says of the error classes of the tools interface: what was wrong, and what to do where something can be done. */
+/* What MPI_Error_string says of the error classes of the tools interface:
+ * what was wrong, and what to do where something can be done. */
 #include "check.h"
 
 static const struct { int class; const char *part; } texts[] = {

@@ -62,7 +62,8 @@ static inline MPI_Info buffer_of(int entries)
     return info;
 }
 
-/* A handle with a buffer of so many entries (0: none); `object` leads to a communicator or window, and may be NULL for types of no object. */
+/* A handle with a buffer of so many entries (0: none); `object` leads to a communicator or window,
+ * and may be NULL for types of no object. */
 static inline MPI_T_event_registration handle_of(int index, void *object, int entries)
 {
     MPI_T_event_registration handle = NULL;

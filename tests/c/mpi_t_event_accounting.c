@@ -1,7 +1,7 @@
-/* Event accounting: for every type, at every size of the buffer, and where the size changes all the time, over a random workload:
- * events seen + drops reported = events raised, exactly. What was raised a handle without a buffer counts, which hears everything at once and drops nothing.
- * Large messages go in chunks here: where the kernel copies them in one go, as on machines on which that measured faster, nothing is
- * ever continued.
+/* Event accounting: for every type, at every size of the buffer, and where the size changes all the time, over a random
+ * workload: events seen + drops reported = events raised, exactly. What was raised a handle without a buffer counts,
+ * which hears everything at once and drops nothing. Large messages go in chunks here: where the kernel copies them in
+ * one go, as on machines on which that measured faster, nothing is ever continued.
  * RANKS: 2 3
  * ENV: PERUSAL_COPY_ENGINE=chunks
  */
@@ -200,8 +200,8 @@ static void step(int kind, MPI_Comm comm)
     }
 }
 
-/* Handles of every size for the types of one binding. Between the first registration and the last nothing happens, so that all
- * sizes hear the same. */
+/* Handles of every size for the types of one binding. Between the first registration and the last nothing happens, so
+ * that all sizes hear the same. */
 static void listen_to_types_that_are(int bind)
 {
     int num = types();
@@ -231,8 +231,8 @@ static void resize(void)
     OK(MPI_Info_free(&info));
 }
 
-/* Whether a rank sleeps, is woken, finds a ring full or waits for a lock depends on how fast the others are; all the rest happens, but for spawns, which
- * dynamic_events.c shows. */
+/* Whether a rank sleeps, is woken, finds a ring full or waits for a lock depends on how fast the others are; all the
+ * rest happens, but for spawns, which dynamic_events.c shows. */
 static int is_a_matter_of_time(const char *name)
 {
     if (!strncmp(name, "PERUSAL_WIN_LOCK_WAIT_", 22) || !strncmp(name, "PERUSAL_FILE_LOCK_WAIT_", 23)) return 1;

@@ -1,4 +1,5 @@
-/* Calls tell their begin and their end, by name, nested as they are; enquiries tell nothing; a call that fails ends too.
+/* Calls tell their begin and their end, by name, nested as they are; enquiries tell nothing;
+ * a call that fails ends too.
  * RANKS: 2
  */
 #include "mpi_t_event.h"

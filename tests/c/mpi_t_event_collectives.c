@@ -1,4 +1,5 @@
-/* Blocking, nonblocking and persistent collectives tell their begin and end, which of the three they are, and how they are done.
+/* Blocking, nonblocking and persistent collectives tell their begin and end, which of the three they are,
+ * and how they are done.
  * RANKS: 2
  */
 #include "mpi_t_event.h"

@@ -1,5 +1,6 @@
-/* How handles end: freed by their own callback, at once and from a buffer; with what waits delivered before the free callback, drops
- * reported before later events; two tools with the same types; and functions for a safe place that call MPI themselves.
+/* How handles end: freed by their own callback, at once and from a buffer; with what waits delivered before the free
+ * callback, drops reported before later events; two tools with the same types;
+ * and functions for a safe place that call MPI themselves.
  */
 #include "mpi_t_event.h"
 

@@ -1,5 +1,5 @@
-/* What is pending on a communicator when it is freed (MPI 5.0 section 7.4.3) ends in events, too: those who listen to all communicators find an end to each
- * beginning; handles that are bound to the communicator hear nothing any more.
+/* What is pending on a communicator when it is freed (MPI 5.0 section 7.4.3) ends in events, too: those who listen to
+ * all communicators find an end to each beginning; handles that are bound to the communicator hear nothing any more.
  * RANKS: 2
  */
 #include "mpi_t_event.h"

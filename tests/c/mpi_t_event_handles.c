@@ -1,5 +1,5 @@
-/* Registration handles: made, given functions for levels, asked about, freed; and every misuse, none of which is fatal though
- * errors of MPI calls are.
+/* Registration handles: made, given functions for levels, asked about, freed; and every misuse, none of which is fatal
+ * though errors of MPI calls are.
  */
 #include "mpi_t_event.h"
 

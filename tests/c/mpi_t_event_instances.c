@@ -1,5 +1,5 @@
-/* What a callback reads: elements one by one and as a whole, time and source; and what it gets for a wrong index, a wrong
- * instance, or too late.
+/* What a callback reads: elements one by one and as a whole, time and source; and what it gets for a wrong index, a
+ * wrong instance, or too late.
  * FLAGS: -pthread
  */
 #include "mpi_t_event.h"

@@ -1,5 +1,5 @@
-/* A tool that is there before MPI_Init and after MPI_Finalize hears the whole life of the process: beginning, communicators made,
- * named and freed, error handlers, collectives, the end; at once or from a buffer.
+/* A tool that is there before MPI_Init and after MPI_Finalize hears the whole life of the process: beginning,
+ * communicators made, named and freed, error handlers, collectives, the end; at once or from a buffer.
  */
 #include "mpi_t_event.h"
 

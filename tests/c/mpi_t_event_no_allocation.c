@@ -1,5 +1,5 @@
-/* From an event to a tool nothing is allocated: at once, into a buffer and out of it, dropped and reported. Every allocation of the process
- * is counted, the library's too.
+/* From an event to a tool nothing is allocated: at once, into a buffer and out of it, dropped and reported. Every
+ * allocation of the process is counted, the library's too.
  */
 #include "mpi_t_event.h"
 

@@ -1,5 +1,5 @@
-/* The events of requests under the names of Open MPI: each request is activated once and complete once, with the same number; a receive
- * that is cancelled is reported as such, and completes too.
+/* The events of requests under the names of Open MPI: each request is activated once and complete once, with the same
+ * number; a receive that is cancelled is reported as such, and completes too.
  * RANKS: 2
  */
 #include "mpi_t_event.h"

@@ -1,5 +1,6 @@
-/* A buffer gets another size by MPI_T_event_handle_set_info: what waits stays and is delivered in order, drops stay exact down to one
- * entry, none is at once, and what cannot be had changes nothing; from outside, from within callbacks, and while threads raise events.
+/* A buffer gets another size by MPI_T_event_handle_set_info: what waits stays and is delivered in order, drops stay
+ * exact down to one entry, none is at once, and what cannot be had changes nothing; from outside, from within
+ * callbacks, and while threads raise events.
  * FLAGS: -pthread
  */
 #include "mpi_t_event.h"
@@ -137,7 +138,8 @@ static void what_waits_stays_whatever_size_comes_next(void)
 static void sizes_one_after_the_other_lose_nothing_before_anything_is_delivered(void)
 {
     MPI_T_event_registration handle = hear(2, NULL);
-    /* Each size has its share; nothing is delivered meanwhile, for only functions of MPI_T and one of MPI are called. */
+    /* Each size has its share; nothing is delivered meanwhile,
+     * for only functions of MPI_T and one of MPI are called. */
     for (int i = 0; i < 12; i++) {
         OK(MPI_Irecv(&into[i], 1, MPI_INT, 0, i, MPI_COMM_SELF, &receives[i]));
         OK(MPI_Send_init(&value, 1, MPI_INT, 0, i, MPI_COMM_SELF, &sends[i]));

@@ -1,5 +1,5 @@
-/* The sequence number of an arrival counts by one for each communicator and sender, whatever its protocol and tag, and whatever the library
- * sends of its own in between.
+/* The sequence number of an arrival counts by one for each communicator and sender, whatever its protocol and tag, and
+ * whatever the library sends of its own in between.
  * RANKS: 3
  */
 #include "mpi_t_event.h"

@@ -1,5 +1,5 @@
-/* Under MPI_THREAD_MULTIPLE handles and functions come, change and go while other threads raise their events: no function is called
- * after its handle's free callback or with another function's data, and what stays hears everything.
+/* Under MPI_THREAD_MULTIPLE handles and functions come, change and go while other threads raise their events: no
+ * function is called after its handle's free callback or with another function's data, and what stays hears everything.
  * RANKS: 2
  * FLAGS: -pthread
  */

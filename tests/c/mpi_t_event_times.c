@@ -1,5 +1,5 @@
-/* An event has one time, whoever asks and however late: when it was observed, before the first callback. And what else a callback may do with objects that
- * MPI_T gives it.
+/* An event has one time, whoever asks and however late: when it was observed, before the first callback. And what else
+ * a callback may do with objects that MPI_T gives it.
  */
 #include "mpi_t_event.h"
 #include <time.h>

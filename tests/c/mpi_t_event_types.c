@@ -1,4 +1,5 @@
-/* Event types can be asked about before MPI_Init: names, elements, the conventions for strings and arrays, and every misuse.
+/* Event types can be asked about before MPI_Init: names, elements, the conventions for strings and arrays,
+ * and every misuse.
  */
 #include "mpi_t_event.h"
 

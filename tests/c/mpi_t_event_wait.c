@@ -1,6 +1,6 @@
-/* A rank that sleeps inside MPI does not sit on events: what waits in buffers, its own going to sleep among it, is delivered first, to functions
- * that keep to what that place asks. The message that ends the wait is sent only after the events have been delivered, so a rank that
- * would keep them would wait too long.
+/* A rank that sleeps inside MPI does not sit on events: what waits in buffers, its own going to sleep among it, is
+ * delivered first, to functions that keep to what that place asks. The message that ends the wait is sent only after
+ * the events have been delivered, so a rank that would keep them would wait too long.
  * RANKS: 2
  * FLAGS: -pthread
  */
@@ -89,7 +89,8 @@ static void wait_for_messages(int count, int level)
     atomic_store(&freed, 0);
     atomic_store(&wanted, count);
     OK(MPI_Send(path, sizeof path, MPI_CHAR, 1, 100, MPI_COMM_WORLD));
-    /* Delivered before each sleep, so room for one is enough; but of several threads one may go to sleep while another still tells. */
+    /* Delivered before each sleep, so room for one is enough;
+     * but of several threads one may go to sleep while another still tells. */
     MPI_T_event_registration insert = hear("PERUSE_COMM_REQ_INSERT_IN_POSTED_Q", 16, level, &posted),
                              sleep = hear("PERUSAL_BELL_SLEEP", shared ? 16 : 1, level, &asleep),
                              activate = hear("PERUSE_COMM_REQ_ACTIVATE", 16, MPI_T_CB_REQUIRE_NONE, &freely);

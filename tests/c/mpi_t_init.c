@@ -1,5 +1,5 @@
-/* MPI_T may be used before MPI_Init and after MPI_Finalize, is initialised as often as it is finalized, and every function says
- * MPI_T_ERR_NOT_INITIALIZED outside of that time.
+/* MPI_T may be used before MPI_Init and after MPI_Finalize, is initialised as often as it is finalized, and every
+ * function says MPI_T_ERR_NOT_INITIALIZED outside of that time.
  */
 #include "check.h"
 

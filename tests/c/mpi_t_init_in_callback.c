@@ -1,5 +1,5 @@
-/* A function of a tool may initialise MPI_T and finalize it again. While the last MPI_T_finalize waits for that function to return it cannot: it is
- * refused, and nobody waits for ever.
+/* A function of a tool may initialise MPI_T and finalize it again. While the last MPI_T_finalize waits for that
+ * function to return it cannot: it is refused, and nobody waits for ever.
  * FLAGS: -pthread
  */
 #include "mpi_t_event.h"

@@ -1,5 +1,5 @@
-/* The variable match_short decides when a queue turns from comparing its entries side by side to bins: on communicators that are made
- * after it was set, the search of twenty receives for the last compares twenty entries, or one.
+/* The variable match_short decides when a queue turns from comparing its entries side by side to bins: on communicators
+ * that are made after it was set, the search of twenty receives for the last compares twenty entries, or one.
  * RANKS: 1
  */
 #include "check.h"

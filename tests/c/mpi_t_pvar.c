@@ -1,4 +1,5 @@
-/* Performance variables: every class is there, what may be done with a handle is what its variable says, and every way to be refused.
+/* Performance variables: every class is there, what may be done with a handle is what its variable says,
+ * and every way to be refused.
  * RANKS: 1
  */
 #include "pvars.h"

@@ -1,5 +1,6 @@
-/* The starting value of a watermark is the length at its first start, not at the making of its handle (MPI 5.0 section 15.3.7); and a handle that is
- * bound to a communicator stays that of the communicator, also when another one has the same MPI_Comm later.
+/* The starting value of a watermark is the length at its first start, not at the making of its handle (MPI 5.0 section
+ * 15.3.7); and a handle that is bound to a communicator stays that of the communicator,
+ * also when another one has the same MPI_Comm later.
  * RANKS: 1
  */
 #include "pvars.h"

@@ -1,5 +1,5 @@
-/* The variables of the message queues, exactly: lengths over all communicators and of one, watermarks of each handle from its own start,
- * bytes held, and how many entries each search compared.
+/* The variables of the message queues, exactly: lengths over all communicators and of one, watermarks of each handle
+ * from its own start, bytes held, and how many entries each search compared.
  * RANKS: 1
  */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* Strings come back as section 15.3.3 of MPI 5.0 has it: cut to the room there is, always ended, with the whole length; and
- * results that are not wanted may be NULL.
+/* Strings come back as section 15.3.3 of MPI 5.0 has it: cut to the room there is, always ended, with the whole length;
+ * and results that are not wanted may be NULL.
  */
 #include "check.h"
 

@@ -1,4 +1,5 @@
-/* Threads use MPI_T at once, each with sessions, handles and nested initialisations of its own, while the rank sends messages.
+/* Threads use MPI_T at once, each with sessions, handles and nested initialisations of its own,
+ * while the rank sends messages.
  * RANKS: 2
  */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* What a rank waits for, and how long it has slept, seen by a thread of its own while it waits. The message that ends the wait is sent
- * when all has been seen.
+/* What a rank waits for, and how long it has slept, seen by a thread of its own while it waits. The message that ends
+ * the wait is sent when all has been seen.
  * RANKS: 2
  */
 #include "pvars.h"

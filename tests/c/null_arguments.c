@@ -1,4 +1,5 @@
-/* What names nothing: names of null handles, the empty status, messages to and from MPI_PROC_NULL without a type, dimensions of no process.
+/* What names nothing: names of null handles, the empty status, messages to and from MPI_PROC_NULL without a type,
+ * dimensions of no process.
  * RANKS: 1 2
  */
 #include "check.h"

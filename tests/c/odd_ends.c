@@ -1,5 +1,5 @@
-/* Ends that programs seldom come to: packed sizes beyond int, long chains of datatypes, callbacks of generalized requests that fail, buffers whose
- * size is no int.
+/* Ends that programs seldom come to: packed sizes beyond int, long chains of datatypes, callbacks of generalized
+ * requests that fail, buffers whose size is no int.
  * RANKS: 1
  */
 #include "check.h"

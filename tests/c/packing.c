@@ -1,4 +1,5 @@
-/* Packing goes on where it stopped, refuses what does not fit, and external32 is big-endian (MPI 5.0 sections 5.2, 5.3).
+/* Packing goes on where it stopped, refuses what does not fit,
+ * and external32 is big-endian (MPI 5.0 sections 5.2, 5.3).
  * RANKS: 1
  */
 #include "check.h"

@@ -1,5 +1,6 @@
-/* Partitioned messages: partitions that become ready in any order, from several threads; other partitions at the receiver; derived types;
- * buffers of private and of shared memory; several requests at once; oneself; nobody; lengths that differ; misuse.
+/* Partitioned messages: partitions that become ready in any order, from several threads; other partitions at the
+ * receiver; derived types; buffers of private and of shared memory; several requests at once; oneself; nobody;
+ * lengths that differ; misuse.
  * RANKS: 1 2 3
  * FLAGS: -pthread
  */

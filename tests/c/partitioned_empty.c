@@ -1,4 +1,5 @@
-/* Partitions without elements, at one side or at both: their messages have rounds as others do. A message without partitions is an error.
+/* Partitions without elements, at one side or at both: their messages have rounds as others do.
+ * A message without partitions is an error.
  * RANKS: 2
  */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* Events of partitioned messages: each call and each partition has its event once, in order, with what it is about; PERUSE has the request; the
- * message by which the two sides find each other has none, and takes no sequence number.
+/* Events of partitioned messages: each call and each partition has its event once, in order, with what it is about;
+ * PERUSE has the request; the message by which the two sides find each other has none, and takes no sequence number.
  * RANKS: 2
  */
 #include "mpi_t_event.h"

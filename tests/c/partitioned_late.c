@@ -1,4 +1,5 @@
-/* A receiver that starts each round late: partitions that are ready before it wait in the background, as one operation however many rounds there are, and arrive.
+/* A receiver that starts each round late: partitions that are ready before it wait in the background, as one operation
+ * however many rounds there are, and arrive.
  * RANKS: 2
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* A partition that comes while the event of the arrival of another one is delivered: MPI_Parrived says of it what events have said by then.
+/* A partition that comes while the event of the arrival of another one is delivered:
+ * MPI_Parrived says of it what events have said by then.
  * RANKS: 2
  */
 #include "mpi_t_event.h"

@@ -1,5 +1,5 @@
-/* Partitioned messages that are freed without having been started give their memory back, whichever side frees first; the next ones with the same tag
- * find each other. So does a receive from the rank itself whose send never comes.
+/* Partitioned messages that are freed without having been started give their memory back, whichever side frees first;
+ * the next ones with the same tag find each other. So does a receive from the rank itself whose send never comes.
  * RANKS: 2
  * ENV: PERUSAL_SHARED_HEAP=8388608
  */

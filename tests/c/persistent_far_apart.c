@@ -1,5 +1,5 @@
-/* Persistent collectives that are started in different orders at different ranks do not meet one another's, however many nonblocking ones were begun
- * between them.
+/* Persistent collectives that are started in different orders at different ranks do not meet one another's, however
+ * many nonblocking ones were begun between them.
  * RANKS: 2
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* A callback may make local enquiries and call PERUSE; other MPI calls are refused and do nothing (docs/peruse.md has the list).
+/* A callback may make local enquiries and call PERUSE;
+ * other MPI calls are refused and do nothing (docs/peruse.md has the list).
  * RANKS: 1
  */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* Handles that propagate are heard on every kind of duplicate; handles of a freed communicator are dead but for their release
- * (PERUSE 2.0 sections 5.2.10, 5.2.15, 5.4 and 5.6).
+/* Handles that propagate are heard on every kind of duplicate; handles of a freed communicator are dead but for their
+ * release (PERUSE 2.0 sections 5.2.10, 5.2.15, 5.4 and 5.6).
  * RANKS: 1 2
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Callbacks make enquiries on one thread while another one makes, names and frees what enquiries look up: nobody waits for the other.
+/* Callbacks make enquiries on one thread while another one makes, names and frees what enquiries look up:
+ * nobody waits for the other.
  * RANKS: 1 2
  * FLAGS: -pthread
  */

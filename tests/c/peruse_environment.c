@@ -1,5 +1,5 @@
-/* PERUSE_Query_environment gives each variable that steers the library once, with the value in force at initialisation (PERUSE 2.0 section 5.2.5);
- * what a tool changes later, it reads as a control variable.
+/* PERUSE_Query_environment gives each variable that steers the library once, with the value in force at initialisation
+ * (PERUSE 2.0 section 5.2.5); what a tool changes later, it reads as a control variable.
  * RANKS: 1 2
  * ENV: PERUSAL_EAGER_LIMIT=1000
  * ENV: PERUSAL_COPY_ENGINE=chunks

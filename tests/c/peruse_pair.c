@@ -1,5 +1,6 @@
-/* Between two ranks every request walks its way in the specified order, whatever the size, the mode and the copy engine, and its
- * spec is what its user gave; of a matched wildcard receive, the real peer (PERUSE 2.0 sections 4.3 and 5.1.2).
+/* Between two ranks every request walks its way in the specified order, whatever the size, the mode and the copy
+ * engine, and its spec is what its user gave; of a matched wildcard receive,
+ * the real peer (PERUSE 2.0 sections 4.3 and 5.1.2).
  * RANKS: 2
  */
 #include "peruse_trace.h"

@@ -1,5 +1,5 @@
-/* MPI_Sendrecv_replace and MPI_Isendrecv_replace: events of both halves say what the user passed, although the send half is made of a
- * copy (PERUSE 2.0 section 4.2).
+/* MPI_Sendrecv_replace and MPI_Isendrecv_replace: events of both halves say what the user passed, although the send
+ * half is made of a copy (PERUSE 2.0 section 4.2).
  * RANKS: 1 2
  */
 #include "peruse_trace.h"

@@ -1,4 +1,5 @@
-/* What the callbacks of a PERUSE program have been called for, a letter an event, and whether that is what its scene had to raise. */
+/* What the callbacks of a PERUSE program have been called for, a letter an event,
+ * and whether that is what its scene had to raise. */
 #ifndef PERUSE_SCENE_H
 #define PERUSE_SCENE_H
 

@@ -1,5 +1,6 @@
-/* Under MPI_THREAD_MULTIPLE three threads register, free and register again handles of the same events while others raise them:
- * after PERUSE_Event_release no callback runs, PERUSE_Lock excludes, and no event is lost to a handle that is there all the time.
+/* Under MPI_THREAD_MULTIPLE three threads register, free and register again handles of the same events while others
+ * raise them: after PERUSE_Event_release no callback runs, PERUSE_Lock excludes,
+ * and no event is lost to a handle that is there all the time.
  * RANKS: 2
  * FLAGS: -pthread
  */

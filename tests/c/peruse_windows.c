@@ -1,4 +1,5 @@
-/* PERUSE on windows (PERUSE 2.0 appendix E): the events of an operation and of a synchronisation, what they say, and every misuse.
+/* PERUSE on windows (PERUSE 2.0 appendix E): the events of an operation and of a synchronisation, what they say,
+ * and every misuse.
  * RANKS: 1 2
  */
 #include "peruse_scene.h"

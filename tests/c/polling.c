@@ -1,4 +1,5 @@
-/* A token goes round a ring of ranks that poll for it, by each function that can; where they outnumber the CPUs, they give them away.
+/* A token goes round a ring of ranks that poll for it, by each function that can;
+ * where they outnumber the CPUs, they give them away.
  * RANKS: 2 8
  */
 #include "check.h"

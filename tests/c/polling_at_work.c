@@ -1,4 +1,5 @@
-/* A program that works and asks now and then for what comes late gives the CPU away now and then only, not at every question.
+/* A program that works and asks now and then for what comes late gives the CPU away now and then only,
+ * not at every question.
  * RANKS: 8
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* A thread that polls while another one of its rank waits, and runs progress, gives its CPU away where threads outnumber the CPUs.
+/* A thread that polls while another one of its rank waits, and runs progress,
+ * gives its CPU away where threads outnumber the CPUs.
  * RANKS: 2 8
  * FLAGS: -pthread
  */

@@ -1,4 +1,5 @@
-/* A thread that probes is woken for each message, though another thread waits for one that comes last: which of them runs progress, nobody knows.
+/* A thread that probes is woken for each message, though another thread waits for one that comes last:
+ * which of them runs progress, nobody knows.
  * RANKS: 2
  * ENV: PERUSAL_NAP_MS=10000
  * OPTIONS: --timeout 100

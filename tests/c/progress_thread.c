@@ -1,4 +1,5 @@
-/* With a progress thread, operations end while the program is in no MPI call. A rank learns by memory that others see, not by MPI, that they have ended.
+/* With a progress thread, operations end while the program is in no MPI call. A rank learns by memory that others see,
+ * not by MPI, that they have ended.
  * RANKS: 2 3 4
  * ENV: PERUSAL_PROGRESS_THREAD=on
  */

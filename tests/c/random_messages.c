@@ -112,7 +112,8 @@ static void check_data(struct worker *w, int i, const struct message *m, MPI_Sta
     CHECK(touched <= (size_t)m->bytes);
 }
 
-/* How many elements of which type a layout of so many bytes is. The type is the caller's to free if it is not MPI_BYTE. */
+/* How many elements of which type a layout of so many bytes is.
+ * The type is the caller's to free if it is not MPI_BYTE. */
 static int describe(enum layout layout, int bytes, MPI_Datatype *type)
 {
     if (layout == PLAIN) {
@@ -237,7 +238,8 @@ static void play(struct worker *w, unsigned long long *random)
     MPI_Status statuses[MESSAGES * 2];
     int send = 0, receive = 0, *seen = calloc((size_t)w->size, sizeof *seen);
     w->open = 0;
-    /* A message to oneself is two operations with one buffer each: only the receive's is kept, so these are left out. */
+    /* A message to oneself is two operations with one buffer each:
+     * only the receive's is kept, so these are left out. */
     while (send < MESSAGES || receive < MESSAGES) {
         int pick = draw(random, 2);
         if (send < MESSAGES && (pick || receive == MESSAGES)) {

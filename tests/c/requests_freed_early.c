@@ -1,5 +1,5 @@
-/* Requests of partitioned messages and of collective operations cannot be freed while they are under way; those that are complete can, without a wait,
- * and give their memory back.
+/* Requests of partitioned messages and of collective operations cannot be freed while they are under way; those that
+ * are complete can, without a wait, and give their memory back.
  * RANKS: 2
  * ENV: PERUSAL_SHARED_HEAP=8388608
  */

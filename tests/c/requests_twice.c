@@ -1,4 +1,5 @@
-/* One request twice in an array of MPI_Waitall: the second one is an error, as one that has been completed, also where no call takes its fast path.
+/* One request twice in an array of MPI_Waitall: the second one is an error, as one that has been completed,
+ * also where no call takes its fast path.
  * RANKS: 1
  * ENV: PERUSAL_CHECK=on
  */

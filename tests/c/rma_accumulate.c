@@ -1,4 +1,5 @@
-/* Accumulates: every predefined operation on every type that takes it, compare-and-swap, and atomicity (MPI 5.0 sections 12.3.4, 12.7.1).
+/* Accumulates: every predefined operation on every type that takes it, compare-and-swap,
+ * and atomicity (MPI 5.0 sections 12.3.4, 12.7.1).
  * RANKS: 1 2 4
  */
 #include "check.h"
@@ -221,7 +222,8 @@ static void swaps(char *base, MPI_Win win) {
     OK(MPI_Win_fence(0, win));
 }
 
-/* Fewer elements come than are fetched: what lies behind them is fetched alone, contiguous or with gaps (`step` elements from one to the next). */
+/* Fewer elements come than are fetched: what lies behind them is fetched alone, contiguous or with gaps (`step`
+ * elements from one to the next). */
 static void fewer_than_fetched(char *base, MPI_Win win, MPI_Datatype type, int step) {
     int *mine = (int *)base, sent[2] = {10, 20}, old[3];
     for (int count = 0; count <= 2; count++) {

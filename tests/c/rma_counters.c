@@ -1,4 +1,5 @@
-/* What performance variables count of windows, and how a window reaches memory: by loads and stores, system calls or messages.
+/* What performance variables count of windows, and how a window reaches memory:
+ * by loads and stores, system calls or messages.
  * RANKS: 2
  */
 #include "mpi_t_counter.h"

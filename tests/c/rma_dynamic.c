@@ -1,4 +1,5 @@
-/* Dynamic windows: attached memory at its address, several pieces, attached and detached while others go on (MPI 5.0 section 12.2.4).
+/* Dynamic windows: attached memory at its address, several pieces,
+ * attached and detached while others go on (MPI 5.0 section 12.2.4).
  * RANKS: 1 2 4
  */
 #include "check.h"

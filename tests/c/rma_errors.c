@@ -1,4 +1,5 @@
-/* What is wrong about one-sided communication is an error of its class at the call that is wrong (MPI 5.0 section 12.6).
+/* What is wrong about one-sided communication is an error of its class at the call that is wrong (MPI 5.0 section
+ * 12.6).
  * RANKS: 2
  */
 #include "check.h"

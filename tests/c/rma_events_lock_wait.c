@@ -1,4 +1,5 @@
-/* A wait for a lock is an event with its holder, as far as that is known; a lock that is free waits for nobody. Counters count both.
+/* A wait for a lock is an event with its holder, as far as that is known; a lock that is free waits for nobody.
+ * Counters count both.
  * RANKS: 3
  */
 #include "mpi_t_event.h"

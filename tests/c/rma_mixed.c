@@ -1,4 +1,5 @@
-/* Updates of one value beside updates of many: the first are instructions until the others begin (MPI 5.0 section 12.7.1).
+/* Updates of one value beside updates of many: the first are instructions until the others begin (MPI 5.0 section
+ * 12.7.1).
  * RANKS: 2 3 8
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* A program that waits by one-sided calls alone: its messages arrive meanwhile, and other ranks get the CPU (MPI 5.0 section 12.7.3).
+/* A program that waits by one-sided calls alone: its messages arrive meanwhile,
+ * and other ranks get the CPU (MPI 5.0 section 12.7.3).
  * RANKS: 2 8
  * ENV: PERUSAL_COPY_ENGINE=chunks
  */

@@ -1,5 +1,5 @@
-/* Memory that is private to its process, on the stack, static or of malloc, is read and changed by others while its process computes and
- * calls no function of MPI (MPI 5.0 section 12.5.3: passive means passive).
+/* Memory that is private to its process, on the stack, static or of malloc, is read and changed by others while its
+ * process computes and calls no function of MPI (MPI 5.0 section 12.5.3: passive means passive).
  * RANKS: 2 4
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Post, start, complete, wait and test: rings, all with all, groups that overlap, empty groups (MPI 5.0 section 12.5.2).
+/* Post, start, complete, wait and test: rings, all with all, groups that overlap,
+ * empty groups (MPI 5.0 section 12.5.2).
  * RANKS: 2 3 5
  */
 #include "check.h"

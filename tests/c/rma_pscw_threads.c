@@ -1,4 +1,5 @@
-/* A rank is in an access epoch and in an exposure epoch at once, in two threads that sleep: the end of one wait takes no wake-up from the other.
+/* A rank is in an access epoch and in an exposure epoch at once, in two threads that sleep:
+ * the end of one wait takes no wake-up from the other.
  * RANKS: 2
  * FLAGS: -pthread
  * ENV: PERUSAL_NAP_MS=10000

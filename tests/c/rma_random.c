@@ -1,7 +1,8 @@
-/* Random one-sided operations of all ranks at once against a sequential oracle: every kind of memory, epoch, operation, type and layout, also
- * through two windows over the same memory. All ranks draw the same plan from the seed (RMA_SEED, RMA_ROUNDS), and each applies it to a
- * model of everybody's memory. Some elements are one rank's in a round: what it fetches, and what is there at the end, is known. Others are
- * everybody's, by operations that commute: their sums must be right, tickets are drawn once, and no value is torn.
+/* Random one-sided operations of all ranks at once against a sequential oracle: every kind of memory, epoch, operation,
+ * type and layout, also through two windows over the same memory. All ranks draw the same plan from the seed (RMA_SEED,
+ * RMA_ROUNDS), and each applies it to a model of everybody's memory. Some elements are one rank's in a round: what it
+ * fetches, and what is there at the end, is known. Others are everybody's, by operations that commute: their sums must
+ * be right, tickets are drawn once, and no value is torn.
  * RANKS: 1 2 3
  */
 #include "check.h"
@@ -88,7 +89,8 @@ static int offset_of(int slot)
 /* A dynamic window's second piece begins with this slot. */
 enum { CUT = SLOTS / 2, BYTES = SLOTS / 5 * LARGE + (SLOTS - SLOTS / 5) * SMALL };
 
-/* Writes a value that every operation takes and whose sums are exact. The halves of a complex number cancel each other out. */
+/* Writes a value that every operation takes and whose sums are exact.
+ * The halves of a complex number cancel each other out. */
 static void set(int type, unsigned char *at, int value)
 {
     switch (type) {

@@ -1,4 +1,5 @@
-/* The random one-sided operations of several threads of each rank: each with windows of its own, then all on windows that are locked once.
+/* The random one-sided operations of several threads of each rank:
+ * each with windows of its own, then all on windows that are locked once.
  * RANKS: 2 3
  * FLAGS: -pthread
  */

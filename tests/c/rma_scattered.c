@@ -1,6 +1,6 @@
-/* Accumulates of elements that lie apart: several runs in each block that has a lock, elements that lie across two blocks, fewer new elements than
- * are fetched, runs of a few and of hundreds of elements in any order, pairs with gaps; all ranks at once on the same ones; in memory that is mapped
- * and in private memory.
+/* Accumulates of elements that lie apart: several runs in each block that has a lock, elements that lie across two
+ * blocks, fewer new elements than are fetched, runs of a few and of hundreds of elements in any order, pairs with gaps;
+ * all ranks at once on the same ones; in memory that is mapped and in private memory.
  * RANKS: 1 2 3
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Shared windows: one area or a part for each rank, loads and stores beside operations, MPI_Win_sync (MPI 5.0 section 12.2.3).
+/* Shared windows: one area or a part for each rank, loads and stores beside operations,
+ * MPI_Win_sync (MPI 5.0 section 12.2.3).
  * RANKS: 2 4
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Threads of a rank that access memory which only its own process reaches, by messages: each gets what it asked for, where it asked for it.
+/* Threads of a rank that access memory which only its own process reaches, by messages:
+ * each gets what it asked for, where it asked for it.
  * RANKS: 2 3
  * FLAGS: -pthread
  * ENV: PERUSAL_COPY_ENGINE=chunks

@@ -1,4 +1,5 @@
-/* One rank has a session, and the others none: it waits for nobody, and what a rank has sent outlives its session and itself.
+/* One rank has a session, and the others none: it waits for nobody,
+ * and what a rank has sent outlives its session and itself.
  * RANKS: 1 4
  */
 #include "check.h"
@@ -41,7 +42,8 @@ int main(void) {
                     OK(MPI_Isend(&numbers[i], 1, MPI_INT, 1, 2, comm, &freed));
                     OK(MPI_Request_free(&freed));
                 }
-                /* So large that it is read from this rank's memory, which nobody waits for but the end of the session. */
+                /* So large that it is read from this rank's memory,
+                 * which nobody waits for but the end of the session. */
                 MPI_Request freed;
                 OK(MPI_Isend(large, LARGE, MPI_CHAR, 1, 3, comm, &freed));
                 OK(MPI_Request_free(&freed));

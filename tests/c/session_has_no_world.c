@@ -1,5 +1,5 @@
-/* With a session alone MPI_COMM_WORLD names nothing before a communicator of all ranks has been made, and the error is fatal:
- * MPI_COMM_SELF has no error handler either.
+/* With a session alone MPI_COMM_WORLD names nothing before a communicator of all ranks has been made, and the error is
+ * fatal: MPI_COMM_SELF has no error handler either.
  * RANKS: 1
  * EXIT: 5
  * STDERR: MPI_Comm_size: invalid communicator: it names nothing before MPI_Init and after MPI_Finalize; with sessions alone, not until one of them has made a communicator of all ranks

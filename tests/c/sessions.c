@@ -1,5 +1,5 @@
-/* Sessions without MPI_Init: again and again, two at once, with communicators and an intercommunicator of their own, messages and
- * collectives; what they tell of themselves.
+/* Sessions without MPI_Init: again and again, two at once, with communicators and an intercommunicator of their own,
+ * messages and collectives; what they tell of themselves.
  * RANKS: 1 2 4
  */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* A communicator belongs to the session that its groups come from, however they were put together: its buffered sends find the session's buffer,
- * and its kinds of memory are the session's.
+/* A communicator belongs to the session that its groups come from, however they were put together: its buffered sends
+ * find the session's buffer, and its kinds of memory are the session's.
  * RANKS: 2 4
  */
 #include "check.h"

@@ -1,6 +1,7 @@
-/* Large messages between buffers of which both, one or none come from MPI_Alloc_mem: of every size around the thresholds, from the
- * middle of an allocation, to receives posted before and later, of any source, too small, scattered on either side; in all modes;
- * probed for, cancelled, to oneself; with memory that was freed and taken again in between.
+/* Large messages between buffers of which both, one or none come from MPI_Alloc_mem: of every size around the
+ * thresholds, from the middle of an allocation, to receives posted before and later, of any source, too small,
+ * scattered on either side; in all modes; probed for, cancelled, to oneself;
+ * with memory that was freed and taken again in between.
  * RANKS: 2 3
  */
 #include "check.h"

@@ -1,4 +1,5 @@
-/* A rank that is killed while both copy a message ends the job as any other does, and the other rank reads on what is mapped.
+/* A rank that is killed while both copy a message ends the job as any other does,
+ * and the other rank reads on what is mapped.
  * RANKS: 2
  * EXIT: 137
  * STDERR: killed by SIGKILL (signal 9)

@@ -1,5 +1,5 @@
-/* Messages whose two buffers are the same memory of a shared window, or lie within each other: they arrive, and nothing beside them
- * changes. What a message brings to where it comes from is only known where each byte stays in its place.
+/* Messages whose two buffers are the same memory of a shared window, or lie within each other: they arrive, and nothing
+ * beside them changes. What a message brings to where it comes from is only known where each byte stays in its place.
  * RANKS: 2
  */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* When the shared heap is exhausted, MPI_Alloc_mem takes ordinary memory, and a performance variable says how often; what was freed can
- * be had again; alignments are kept in either.
+/* When the shared heap is exhausted, MPI_Alloc_mem takes ordinary memory, and a performance variable says how often;
+ * what was freed can be had again; alignments are kept in either.
  * RANKS: 2
  * ENV: PERUSAL_SHARED_HEAP=1048576
  */

@@ -1,5 +1,5 @@
-/* A rank with a CPU of its own sleeps in a wait that is longer than it polls, but not in the next one if that was short: then it polls on. After a
- * long wait it sleeps again. It is tried until nothing else has delayed the ranks.
+/* A rank with a CPU of its own sleeps in a wait that is longer than it polls, but not in the next one if that was
+ * short: then it polls on. After a long wait it sleeps again. It is tried until nothing else has delayed the ranks.
  * RANKS: 2
  */
 #include "mpi_t_counter.h"

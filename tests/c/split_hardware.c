@@ -1,5 +1,5 @@
-/* MPI_Comm_split_type by parts of the machine and by process sets, and what MPI_Get_hw_resource_info says of them. Ranks bind themselves, so that
- * it is known what they are confined to.
+/* MPI_Comm_split_type by parts of the machine and by process sets, and what MPI_Get_hw_resource_info says of them.
+ * Ranks bind themselves, so that it is known what they are confined to.
  * RANKS: 1 2 5
  */
 #define _GNU_SOURCE

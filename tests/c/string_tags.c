@@ -1,4 +1,5 @@
-/* Communicators that two threads make of the same groups at the same time, by strings of which the library makes the same number: each thread gets its own.
+/* Communicators that two threads make of the same groups at the same time, by strings of which the library makes the
+ * same number: each thread gets its own.
  * RANKS: 2 4
  */
 #include "two_calls.h"

@@ -1,4 +1,5 @@
-/* A rank that dies right behind an operation of all leaves that operation complete at the others: they have it, and fail in the next.
+/* A rank that dies right behind an operation of all leaves that operation complete at the others:
+ * they have it, and fail in the next.
  * RANKS: 3 7
  * OPTIONS: --survive
  */

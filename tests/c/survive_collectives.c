@@ -1,4 +1,5 @@
-/* Collective operations on a communicator that a member of has died raise an error at all others, whatever they do; after MPIX_Comm_shrink they work again.
+/* Collective operations on a communicator that a member of has died raise an error at all others, whatever they do;
+ * after MPIX_Comm_shrink they work again.
  * RANKS: 2 3 5 8
  * OPTIONS: --survive
  */
@@ -50,7 +51,8 @@ int main(void) {
             }
         }
         CLASS(error, MPIX_ERR_PROC_FAILED);
-        /* A message to the dead fails at once, but for 0.2 s a root may still complete what the others do not see fail. A barrier fails thereafter. */
+        /* A message to the dead fails at once, but for 0.2 s a root may still complete what the others do not see fail.
+         * A barrier fails thereafter. */
         CLASS(MPI_Barrier(now), MPIX_ERR_PROC_FAILED);
         MPI_Comm dup = MPI_COMM_NULL;
         CLASS(MPI_Comm_dup(now, &dup), MPIX_ERR_PROC_FAILED);

@@ -1,5 +1,5 @@
-/* A member that dies in a collective operation in which the members copy between each other's memory: whoever waits for the others hears of the death, also
- * from one that has noticed it first and copies nothing any more.
+/* A member that dies in a collective operation in which the members copy between each other's memory: whoever waits for
+ * the others hears of the death, also from one that has noticed it first and copies nothing any more.
  * RANKS: 12
  * OPTIONS: --survive
  */

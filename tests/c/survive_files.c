@@ -1,5 +1,5 @@
-/* Files of a communicator with a rank that has died: independent accesses go on, collective ones raise an error, nothing hangs, and those that live
- * open the file again and go on where they were.
+/* Files of a communicator with a rank that has died: independent accesses go on, collective ones raise an error,
+ * nothing hangs, and those that live open the file again and go on where they were.
  * RANKS: 3 5
  * OPTIONS: --survive
  */

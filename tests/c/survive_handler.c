@@ -1,5 +1,6 @@
-/* An error handler that repairs, as programs that do not look at what calls return have it: it revokes the communicator, so that all members come to
- * it from whatever they do, shrinks, and jumps back to the last step that all have finished. Ranks die in a ring of messages, in a reduction, and in the handler.
+/* An error handler that repairs, as programs that do not look at what calls return have it: it revokes the
+ * communicator, so that all members come to it from whatever they do, shrinks, and jumps back to the last step that all
+ * have finished. Ranks die in a ring of messages, in a reduction, and in the handler.
  * RANKS: 4 7
  * OPTIONS: --survive
  */

@@ -1,5 +1,6 @@
-/* How programs use what User Level Failure Mitigation offers: all agree after each step whether it is done, and repair and repeat it if not; ranks
- * die before, in and behind the agreement, and in the shrink that mends another death. The result is that of a run in which nobody has died.
+/* How programs use what User Level Failure Mitigation offers: all agree after each step whether it is done, and repair
+ * and repeat it if not; ranks die before, in and behind the agreement, and in the shrink that mends another death. The
+ * result is that of a run in which nobody has died.
  * RANKS: 6 9
  * OPTIONS: --survive
  */

@@ -1,5 +1,5 @@
-/* The leader of the other group has died: no member of this one gets an intercommunicator, and all get the same error, also those who do not
- * have the peer communicator: that of the leader's death, and not of a later one.
+/* The leader of the other group has died: no member of this one gets an intercommunicator, and all get the same error,
+ * also those who do not have the peer communicator: that of the leader's death, and not of a later one.
  * RANKS: 4 6
  * OPTIONS: --survive
  */

@@ -1,5 +1,6 @@
-/* The loop that the specification of User Level Failure Mitigation shows for iterative solvers: members agree only when one is about to leave the loop,
- * and shrink and go on if they did not all see the same; ranks die in the reduction, at the very end, and in what mends a death.
+/* The loop that the specification of User Level Failure Mitigation shows for iterative solvers: members agree only when
+ * one is about to leave the loop, and shrink and go on if they did not all see the same; ranks die in the reduction, at
+ * the very end, and in what mends a death.
  * RANKS: 3 5 8
  * OPTIONS: --survive
  */
@@ -20,7 +21,8 @@ int main(void) {
     while (norm > EPSILON) {
         iterations++;
         local /= 2;
-        /* In the third iteration one dies, with five ranks one more in the repair; in the last one, with eight ranks, the root of the repaired one. */
+        /* In the third iteration one dies, with five ranks one more in the repair; in the last one, with eight ranks,
+         * the root of the repaired one. */
         if (iterations == 3 && world_rank == size - 1) die();
         if (size == 8 && iterations == 10 && world_rank == 0) die();
         int error = MPI_Allreduce(&local, &norm, 1, MPI_DOUBLE, MPI_MAX, comm), class;

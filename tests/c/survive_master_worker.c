@@ -1,6 +1,7 @@
-/* A master that outlives its workers, as the specification of User Level Failure Mitigation shows it: a receive from any source tells of a death by
- * MPIX_ERR_PROC_FAILED_PENDING, the master acknowledges it, and gives what the dead had to do to another. Workers die with a task, and with an answer
- * that they have just sent. Every task is done, however many are left.
+/* A master that outlives its workers, as the specification of User Level Failure Mitigation shows it: a receive from
+ * any source tells of a death by MPIX_ERR_PROC_FAILED_PENDING, the master acknowledges it, and gives what the dead had
+ * to do to another. Workers die with a task, and with an answer that they have just sent.
+ * Every task is done, however many are left.
  * RANKS: 2 4 9
  * OPTIONS: --survive
  */
@@ -31,7 +32,8 @@ static int bury(char *is_done, char *is_given) {
     return size - 1 - number;
 }
 
-/* Gives each worker that has nothing to do a task, if there is one. A send to one that has died fails, and the receive will tell of it. */
+/* Gives each worker that has nothing to do a task, if there is one.
+ * A send to one that has died fails, and the receive will tell of it. */
 static void give(const char *is_done, char *is_given) {
     for (int worker = 1, task = 0; worker < size; worker++) {
         if (is_dead[worker] || task_of[worker] != NONE) continue;
@@ -83,7 +85,8 @@ static void worker(int rank) {
         MPI_Error_class(MPI_Recv(&task, 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &status), &class);
         SAME(class, MPI_SUCCESS);
         if (class != MPI_SUCCESS || status.MPI_TAG == STOP) return;
-        /* All but the last of several die, each after its own number of tasks: some with a task, some behind an answer. */
+        /* All but the last of several die, each after its own number of tasks:
+         * some with a task, some behind an answer. */
         int dies = (rank < size - 1 || size == 2) && ++done == 2 * rank;
         if (dies && rank % 2 == 0) die();
         answer[0] = task;

@@ -1,5 +1,6 @@
-/* A member of a collective operation that cannot have its result, because another has died, gets an error, however many living members are between
- * the two; and a communicator that could not be made is none. Each operation has members 0 to 3 and a member of its own that dies before it.
+/* A member of a collective operation that cannot have its result, because another has died, gets an error, however many
+ * living members are between the two; and a communicator that could not be made is none. Each operation has members 0
+ * to 3 and a member of its own that dies before it.
  * RANKS: 12
  * OPTIONS: --survive
  */

@@ -1,4 +1,5 @@
-/* A partitioned message that ends in vain: once its request is freed nothing of the buffer is read or written, whatever the other side does later.
+/* A partitioned message that ends in vain: once its request is freed nothing of the buffer is read or written,
+ * whatever the other side does later.
  * RANKS: 2
  * FLAGS: -pthread
  */

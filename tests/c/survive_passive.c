@@ -1,5 +1,5 @@
-/* Windows with a rank that has died: accesses to the memory of those that live go on, epochs that need the dead raise an error, and freeing the
- * window ends.
+/* Windows with a rank that has died: accesses to the memory of those that live go on, epochs that need the dead raise
+ * an error, and freeing the window ends.
  * RANKS: 3 4
  * OPTIONS: --survive
  */

@@ -1,5 +1,5 @@
-/* The dead are replaced in their places: those that live shrink, spawn as many as have died, tell each newcomer whose place it has, and split what
- * they have merged by the old ranks. The newcomers take part in the next repair.
+/* The dead are replaced in their places: those that live shrink, spawn as many as have died, tell each newcomer whose
+ * place it has, and split what they have merged by the old ranks. The newcomers take part in the next repair.
  * RANKS: 4
  * OPTIONS: --survive --universe 12
  */
@@ -14,7 +14,8 @@ static int work(MPI_Comm comm, int round, int rank, int size) {
     return error;
 }
 
-/* Gives the ranks of `broken`, or of what it was before a death, a communicator as it was; newcomers come with MPI_COMM_NULL. */
+/* Gives the ranks of `broken`, or of what it was before a death, a communicator as it was;
+ * newcomers come with MPI_COMM_NULL. */
 static MPI_Comm replaced(MPI_Comm broken, char *program, int *round) {
     MPI_Comm living, between, merged, whole;
     MPI_Group had, have, gone;

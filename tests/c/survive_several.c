@@ -1,4 +1,5 @@
-/* Waits and tests of several requests, some of which need a rank that has died: each has its own error in its status, and those that may still come stay active.
+/* Waits and tests of several requests, some of which need a rank that has died: each has its own error in its status,
+ * and those that may still come stay active.
  * RANKS: 3
  * OPTIONS: --survive
  */

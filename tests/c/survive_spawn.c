@@ -1,5 +1,5 @@
-/* MPI_Comm_spawn over a communicator with a dead member fails, and starts no process. One that fails because a member dies meanwhile leaves no process
- * behind that waits in MPI_Init for those that have given up: the job ends well.
+/* MPI_Comm_spawn over a communicator with a dead member fails, and starts no process. One that fails because a member
+ * dies meanwhile leaves no process behind that waits in MPI_Init for those that have given up: the job ends well.
  * RANKS: 4
  * OPTIONS: --survive --universe 64
  */

@@ -38,7 +38,8 @@ int main(void) {
     CLASS(MPI_Win_fence(0, win), MPIX_ERR_PROC_FAILED);
     if (rank == 0) CLASS(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, other), MPIX_ERR_PROC_FAILED);
     if (rank < 2) {
-        /* Between those that live nothing has changed, whatever the tag: 1 is one whose messages go by the collective context. */
+        /* Between those that live nothing has changed, whatever the tag:
+         * 1 is one whose messages go by the collective context. */
         sleep(1);
         for (int tag = 0; tag < 4; tag++) {
             char sent[64] = {0};

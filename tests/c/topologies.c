@@ -78,7 +78,8 @@ static void graph(void) {
     OK(MPI_Comm_free(&star));
 }
 
-/* A ring of which rank 0 knows all edges, rank r's with weight r + 1; then the same ring, of which each one gives its own edges. */
+/* A ring of which rank 0 knows all edges, rank r's with weight r + 1;
+ * then the same ring, of which each one gives its own edges. */
 static void dist_graph(void) {
     int sources[8], degrees[8], ends[8], weights[8], in, out, weighted, a[8], b[8], wa[8], wb[8];
     MPI_Comm ring;

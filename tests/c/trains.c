@@ -1,5 +1,5 @@
-/* Messages of every size around the protocols' limits, to receives that are posted before, that come later, that are too small,
- * that take any source, and that scatter what they get; and the senders' other modes.
+/* Messages of every size around the protocols' limits, to receives that are posted before, that come later, that are
+ * too small, that take any source, and that scatter what they get; and the senders' other modes.
  * RANKS: 3
  */
 #include "check.h"
@@ -48,7 +48,8 @@ static void posted(int rank, int bytes)
     }
 }
 
-/* Rank 1 probes for the last of three messages and receives them backwards; the middle one is too long for its receive. */
+/* Rank 1 probes for the last of three messages and receives them backwards;
+ * the middle one is too long for its receive. */
 static void unexpected(int rank, int bytes)
 {
     MPI_Request requests[3];

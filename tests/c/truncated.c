@@ -1,5 +1,5 @@
-/* A message that is longer than its receive's buffer: its beginning arrives, whatever its size and whoever copies it, and nothing behind
- * the buffer is touched. The receive raises the same events of transfer as one that fits.
+/* A message that is longer than its receive's buffer: its beginning arrives, whatever its size and whoever copies it,
+ * and nothing behind the buffer is touched. The receive raises the same events of transfer as one that fits.
  * RANKS: 2
  */
 #include "peruse_trace.h"

@@ -1,4 +1,5 @@
-/* Where the failure of one of several requests ends the job, nobody can look at the statuses: the message says which request failed, and of what.
+/* Where the failure of one of several requests ends the job, nobody can look at the statuses:
+ * the message says which request failed, and of what.
  * RANKS: 2
  * EXIT: 19
  * STDERR: MPI_Waitall: request 2 of the array failed, message of 400 bytes does not fit into a receive buffer of 4 bytes

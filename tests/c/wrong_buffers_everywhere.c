@@ -1,5 +1,6 @@
-/* No function that is given a buffer touches NULL, or MPI_IN_PLACE where that is not allowed, whatever the type of its elements: plain,
- * a pair with and without gaps, derived. The error's class is MPI_ERR_BUFFER. Types with absolute addresses lie at MPI_BOTTOM.
+/* No function that is given a buffer touches NULL, or MPI_IN_PLACE where that is not allowed, whatever the type of its
+ * elements: plain, a pair with and without gaps, derived. The error's class is MPI_ERR_BUFFER.
+ * Types with absolute addresses lie at MPI_BOTTOM.
  * RANKS: 1
  */
 #include "check.h"

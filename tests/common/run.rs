@@ -28,7 +28,8 @@ impl Outcome {
 
 /// Runs `command` in `dir`; after `limit` the whole process group is killed.
 pub fn run(command: &mut Command, dir: &Path, name: &str, limit: Duration) -> Outcome {
-    // Files, not pipes: nobody has to read them while the program runs, and a process left behind cannot hold them open.
+    // Files, not pipes: nobody has to read them while the program runs,
+    // and a process left behind cannot hold them open.
     let (out, err) = (dir.join(format!("{name}.out")), dir.join(format!("{name}.err")));
     let create = |path: &Path| File::create(path).expect("a writable scratch directory");
     command.stdin(Stdio::null()).stdout(create(&out)).stderr(create(&err)).current_dir(dir).process_group(0);

@@ -1,9 +1,9 @@
 /* known_queues.c: two ranks whose queues have a history that is known beforehand.
  *
- * Rank 1 posts three receives and only then lets rank 0 send them: three entries of the posted queue, none unexpected. Then
- * rank 0 sends five messages and a sixth, and rank 1 looks for the sixth before it receives any: six unexpected messages at
- * once. The same again on a duplicate of the communicator. At last, with an argument, rank 1 posts one more receive on the
- * duplicate and frees it; then rank 0 sends. */
+ * Rank 1 posts three receives and only then lets rank 0 send them: three entries of the posted queue, none unexpected.
+ * Then rank 0 sends five messages and a sixth, and rank 1 looks for the sixth before it receives any: six unexpected
+ * messages at once. The same again on a duplicate of the communicator. At last, with an argument, rank 1 posts one more
+ * receive on the duplicate and frees it; then rank 0 sends. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-/* A program that is its own profiler and opens the window late: three messages and two receives are in the queues before. */
+/* A program that is its own profiler and opens the window late:
+ * three messages and two receives are in the queues before. */
 #include "../../examples/peruse/profiler.c"
 
 enum { EARLY = 3, POSTED = 2 };

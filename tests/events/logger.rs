@@ -11,7 +11,8 @@ use std::time::Duration;
 /// Longer than any run takes on the slowest machine; what it catches is a hang.
 const HANG: Duration = crate::common::HANG;
 
-/// A prefix with launcher, library and logger in it. The launcher is no link, for it looks for the logger from where it lies.
+/// A prefix with launcher, library and logger in it.
+/// The launcher is no link, for it looks for the logger from where it lies.
 fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {

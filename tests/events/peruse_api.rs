@@ -1,4 +1,5 @@
-//! PERUSE's C functions between PERUSE_Init and MPI_Finalize: every result and every error return, one test per function.
+//! PERUSE's C functions between PERUSE_Init and MPI_Finalize:
+//! every result and every error return, one test per function.
 //!
 //! The communicators are real, the messages are not: events are raised by the tests.
 #![cfg(feature = "peruse")]

@@ -1,4 +1,5 @@
-//! PERUSE's C functions at the wrong time: before MPI_Init, before PERUSE_Init, after MPI_Finalize. One process, one story.
+//! PERUSE's C functions at the wrong time: before MPI_Init, before PERUSE_Init, after MPI_Finalize.
+//! One process, one story.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};

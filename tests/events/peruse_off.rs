@@ -1,4 +1,5 @@
-//! Built without events, the API is there and reports none: `cargo test --no-default-features -p perusal-abi --test peruse_off`.
+//! Built without events, the API is there and reports none:
+//! `cargo test --no-default-features -p perusal-abi --test peruse_off`.
 #![cfg(not(feature = "peruse"))]
 
 use core::ffi::{c_int, c_long, c_void};

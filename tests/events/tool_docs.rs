@@ -1,5 +1,5 @@
-//! `docs/tool-events.md` has every event type of the catalogue, with its elements, and the paper's, with what they are made of.
-//! `cargo xtask generate` writes the tables anew.
+//! `docs/tool-events.md` has every event type of the catalogue, with its elements, and the paper's, with what they are
+//! made of. `cargo xtask generate` writes the tables anew.
 
 use crate::common::root;
 use perusal::events::{Binding, CATALOG};

@@ -1,6 +1,7 @@
-/* Peers that come and go, one after the other, by libfabric: each sends its address, is inserted, answered and removed, and ends; every third one ends without
- * closing its endpoint. Its number, and what the provider keeps of it, serve the next one. Arguments: how many, bytes of a message. The variable OTHER is the
- * node of those who come (PERUSAL_FABRIC_NODE). */
+/* Peers that come and go, one after the other, by libfabric: each sends its address, is inserted, answered and removed,
+ * and ends; every third one ends without closing its endpoint. Its number, and what the provider keeps of it, serve the
+ * next one. Arguments: how many, bytes of a message.
+ * The variable OTHER is the node of those who come (PERUSAL_FABRIC_NODE). */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>

@@ -1,4 +1,5 @@
-//! Peers that are killed at any moment, memory that somebody writes anything into, other users, and what the kernel refuses.
+//! Peers that are killed at any moment, memory that somebody writes anything into, other users,
+//! and what the kernel refuses.
 
 use crate::node::{CAPS, Node, Said, info};
 use crate::{OTHER, Other, both, pattern, two};
@@ -103,7 +104,8 @@ fn anything_written_into_the_memory_is_survived() {
     assert!(matches!(b.read(), Said::Done(1, ..)));
 }
 
-/// Starts a process with an endpoint that takes one message and nothing more, and to which a long message is under way then.
+/// Starts a process with an endpoint that takes one message and nothing more,
+/// and to which a long message is under way then.
 fn met(node: &Node, long: &[u8]) -> Other {
     let mut other = Other::start("silent");
     let to = other.meet(node);

@@ -145,7 +145,8 @@ fn keys_for_authorization_and_groups_of_peers_are_refused_to_those_who_know_them
     }
 }
 
-/// What fi_getinfo answers to hints that name a fabric and a domain, with this mode of registration: which fabric and which domain, and their modes.
+/// What fi_getinfo answers to hints that name a fabric and a domain, with this mode of registration:
+/// which fabric and which domain, and their modes.
 fn objects(fabric: *mut Fid, domain: *mut Fid, mode: i32) -> Result<(*mut Fid, *mut Fid, i32), c_int> {
     // SAFETY: what the provider made has all parts.
     unsafe {

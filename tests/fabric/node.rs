@@ -1,4 +1,5 @@
-//! A caller of the provider, as libfabric's inline functions are one: everything goes through the tables of the objects.
+//! A caller of the provider, as libfabric's inline functions are one:
+//! everything goes through the tables of the objects.
 
 mod memory;
 mod objects;
@@ -504,7 +505,8 @@ impl Node {
         unsafe { read(self.cq, null_mut(), 0) }
     }
 
-    /// One completion, if there is one. Completions are kept for nobody: callers of `send` have none outstanding but their own.
+    /// One completion, if there is one. Completions are kept for nobody:
+    /// callers of `send` have none outstanding but their own.
     pub fn read_now(&self) -> Option<Said> {
         // SAFETY: room for one entry and one address; zero is a value of every field.
         unsafe {
@@ -545,7 +547,8 @@ impl Node {
         }
     }
 
-    /// fi_trywait, and poll(2) of the queue's descriptor for so long if that says so. Returns whether there may be something to do.
+    /// fi_trywait, and poll(2) of the queue's descriptor for so long if that says so.
+    /// Returns whether there may be something to do.
     pub fn poll(&self, milliseconds: c_int) -> bool {
         !self.may_wait() || self.is_readable(milliseconds)
     }

@@ -1,7 +1,8 @@
-/* Ranks on two nodes: every rank sends to rank 0, which receives from any source and any tag, in messages of several sizes, and looks that those
- * of each sender come in order; then all to all. Arguments: "kill N": rank N kills itself while the others wait for it; "wait": rank 0 says
- * "waiting" and receives from the last rank, which sends nothing; "stream": the last rank sends long messages
- * without end, of which rank 0 receives some before it says "waiting"; "rings": neighbours within pairs of ranks exchange messages, no others.
+/* Ranks on two nodes: every rank sends to rank 0, which receives from any source and any tag, in messages of several
+ * sizes, and looks that those of each sender come in order; then all to all. Arguments: "kill N": rank N kills itself
+ * while the others wait for it; "wait": rank 0 says "waiting" and receives from the last rank, which sends nothing;
+ * "stream": the last rank sends long messages without end, of which rank 0 receives some before it says "waiting";
+ * "rings": neighbours within pairs of ranks exchange messages, no others.
  */
 #include <mpi.h>
 #include <signal.h>

@@ -272,8 +272,8 @@ fn what_is_proved_stays_in_the_report_and_that_of_an_earlier_job_goes() {
 
 #[test]
 fn a_report_comes_within_two_seconds_of_the_last_rank_s_wait() {
-    // By the job's own clock. How many looks and blocks that takes, a unit test of the proof counts; a machine that is busy with something
-    // else takes longer, and gets another try.
+    // By the job's own clock. How many looks and blocks that takes, a unit test of the proof counts; a machine that is
+    // busy with something else takes longer, and gets another try.
     let dir = Directory::new("two-seconds");
     let file = dir.file("report.json");
     eventually("a report within two seconds", || {

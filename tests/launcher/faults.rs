@@ -154,7 +154,8 @@ fn a_reaper_that_is_killed_does_not_matter() {
     assert_eq!((ended.code(), ended.out.as_str()), (0, "done\ndone\n"));
 }
 
-/// A process that has nothing to do with any job, leads a group of its own, and looks as if it belonged to job [`ANOTHER`].
+/// A process that has nothing to do with any job, leads a group of its own,
+/// and looks as if it belonged to job [`ANOTHER`].
 struct Bystander(Child);
 
 const ANOTHER: &str = "00000000deadbeef";

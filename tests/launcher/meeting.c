@@ -17,7 +17,8 @@ static void up(const char *what, const char *path) {
     if (path) fclose(fopen(path, "w"));
 }
 
-/* Partitioned messages round a ring of all: short and long partitions, into private memory and into that which a job shares. */
+/* Partitioned messages round a ring of all: short and long partitions,
+ * into private memory and into that which a job shares. */
 static void in_partitions(MPI_Comm all, int r, int n) {
     enum { PARTS = 4, MOST = 64 << 10 };
     MPI_Request requests[2];

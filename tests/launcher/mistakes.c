@@ -1,4 +1,5 @@
-/* One classic mistake for each argument: programs that hang. tests/launcher/mistakes.rs has what the launcher must say of each. */
+/* One classic mistake for each argument: programs that hang.
+ * tests/launcher/mistakes.rs has what the launcher must say of each. */
 #include "mistakes.h"
 #include <stdio.h>
 #include <stdlib.h>

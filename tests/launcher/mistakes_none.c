@@ -37,7 +37,8 @@ static void waits_for_a_program(void)
     MPI_Barrier(world);
 }
 
-/* Messages of many sizes between random pairs, all ranks drawing the same numbers; now and then one sleeps, in a moment when others wait for it. */
+/* Messages of many sizes between random pairs, all ranks drawing the same numbers;
+ * now and then one sleeps, in a moment when others wait for it. */
 static void random_messages(void)
 {
     long messages = argument ? atol(argument) : 20000;

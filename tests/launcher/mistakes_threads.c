@@ -115,7 +115,8 @@ static void threads_that_wait(void)
 
 static void threads_and_one_that_sends(void)
 {
-    /* No mistake: two threads of each rank wait, and a third one of rank 0 sends what those of rank 1 wait for, which answer. */
+    /* No mistake: two threads of each rank wait, and a third one of rank 0 sends what those of rank 1 wait for, which
+     * answer. */
     pthread_t helper, sender;
     if (rank == 0) pthread_create(&sender, NULL, send_both_later, NULL);
     pthread_create(&helper, NULL, receive_nine, NULL);

@@ -87,7 +87,8 @@ static void lock_shared_by_one(void)
 
 static void lock_handed_over(void)
 {
-    /* Rank 1 releases the lock when the others wait for it, perhaps asleep; the one that gets it waits for the other. */
+    /* Rank 1 releases the lock when the others wait for it, perhaps asleep;
+     * the one that gets it waits for the other. */
     MPI_Win win = named_window();
     if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
     MPI_Barrier(world);

@@ -28,7 +28,8 @@ impl Session {
         let size = libc::winsize { ws_row: 24, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
         let (mut master, mut slave) = (0, 0);
         let null = std::ptr::null_mut();
-        // SAFETY: two live integers to fill; the null pointers ask for no name and default settings, and the size is only read.
+        // SAFETY: two live integers to fill; the null pointers ask for no name and default settings,
+        // and the size is only read.
         let failed = unsafe {
             libc::openpty(&raw mut master, &raw mut slave, null, null.cast(), (&raw const size).cast_mut())
         };

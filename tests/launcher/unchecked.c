@@ -1,5 +1,5 @@
-/* Programs with a mistake each that no error and no hang shows: tests/launcher/checks.rs says what `mpiexec --check` says of them. The argument
- * names the mistake. */
+/* Programs with a mistake each that no error and no hang shows: tests/launcher/checks.rs says what `mpiexec --check`
+ * says of them. The argument names the mistake. */
 #include "unchecked.h"
 #include <signal.h>
 #include <stdio.h>

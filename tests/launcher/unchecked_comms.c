@@ -47,7 +47,8 @@ void groups_fit(void) {
     create(MPI_GROUP_EMPTY);
 }
 
-/* A broadcast, whose root goes on at once: one of rank 1 starts is missing, and of the second one, which nobody frees. */
+/* A broadcast, whose root goes on at once: one of rank 1 starts is missing, and of the second one,
+ * which nobody frees. */
 void starts_differ(void) {
     static int values[2];
     MPI_Request requests[2];

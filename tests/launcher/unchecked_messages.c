@@ -27,7 +27,8 @@ MPI_Datatype pair_of(MPI_Datatype first, MPI_Datatype second) {
     return pair;
 }
 
-/* Whole numbers of elements, of another type: unexpected, awaited, persistent, in one piece and in several, of structures, to itself. */
+/* Whole numbers of elements, of another type: unexpected, awaited, persistent, in one piece and in several,
+ * of structures, to itself. */
 void sent_in_another_type(void) {
     static double data[4000];
     MPI_Datatype one = pair_of(MPI_INT, MPI_DOUBLE), other = pair_of(MPI_DOUBLE, MPI_INT);
@@ -54,7 +55,8 @@ void sent_in_another_type(void) {
     MPI_Type_free(&other);
 }
 
-/* Types that differ and fit: what a matched probe has taken is received later; structures and their parts; bytes; what is not sent. */
+/* Types that differ and fit: what a matched probe has taken is received later; structures and their parts; bytes;
+ * what is not sent. */
 void sent_in_types_that_fit(void) {
     int value[4] = {1, 2, 3, 4};
     float real = 1;
@@ -90,7 +92,8 @@ void sent_in_types_that_fit(void) {
     MPI_Type_free(&vector);
 }
 
-/* The receives begin after the sends: of a message that has come, one that has not been looked for, and one that a probe has taken. */
+/* The receives begin after the sends: of a message that has come, one that has not been looked for,
+ * and one that a probe has taken. */
 void ready_without_receive(void) {
     static int value[2];
     volatile int *sent;
@@ -126,7 +129,8 @@ void ready_without_receive(void) {
     MPI_Win_free(&win);
 }
 
-/* Each rank has the receives before its neighbour sends: of large messages and small, of nothing, again and again, and of its own. */
+/* Each rank has the receives before its neighbour sends:
+ * of large messages and small, of nothing, again and again, and of its own. */
 void ready_with_receive(void) {
     enum { MANY = 50000 };
     static int out[MANY], in[3][MANY];

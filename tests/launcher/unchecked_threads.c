@@ -72,7 +72,8 @@ static void meet_oneself(void) {
     called = 1;
 }
 
-/* A request that both threads have, and one that keeps the thread that waits for both of them in MPI until the other thread has called, too. */
+/* A request that both threads have, and one that keeps the thread that waits for both of them in MPI until the other
+ * thread has called, too. */
 static MPI_Request of_both;
 static int got;
 

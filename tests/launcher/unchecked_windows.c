@@ -10,7 +10,8 @@ static MPI_Win made(int **base) {
     return win;
 }
 
-/* Between two fences, at rank 1; a barrier orders nothing there. Then with all locked, where nothing is flushed between the two. */
+/* Between two fences, at rank 1; a barrier orders nothing there.
+ * Then with all locked, where nothing is flushed between the two. */
 void accessed_by_two(void) {
     int *base, value[WORDS] = {0};
     MPI_Win win = made(&base);

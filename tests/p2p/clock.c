@@ -1,5 +1,5 @@
-/* Interposes the clock of the day, which jumps by days from call to call, back and forth: what waits must not look at it. tests/p2p/fault_runs.rs
- * loads this before the C library. */
+/* Interposes the clock of the day, which jumps by days from call to call, back and forth: what waits must not look at
+ * it. tests/p2p/fault_runs.rs loads this before the C library. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <sys/syscall.h>

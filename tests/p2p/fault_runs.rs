@@ -1,7 +1,8 @@
-//! Faults of every kind, chosen by a seed: the job ends in time, says in words what is wrong or does what it should, and leaves nothing.
+//! Faults of every kind, chosen by a seed: the job ends in time, says in words what is wrong or does what it should,
+//! and leaves nothing.
 //!
-//! PERUSAL_FAULT_RUNS (default 20) is how many jobs there are; PERUSAL_FAULT_SEED repeats a run, and PERUSAL_FAULT names one kind of
-//! fault to try alone. All failures are listed at the end, with how many runs each fault had.
+//! PERUSAL_FAULT_RUNS (default 20) is how many jobs there are; PERUSAL_FAULT_SEED repeats a run, and PERUSAL_FAULT
+//! names one kind of fault to try alone. All failures are listed at the end, with how many runs each fault had.
 
 use std::collections::BTreeMap;
 use std::fs;

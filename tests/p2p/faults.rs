@@ -22,8 +22,8 @@ use crate::common::examples::{example, mpicc, product};
 const RANKS: usize = 8;
 /// Milliseconds that a rank sleeps, in every second job, if nobody wakes it.
 const NAP_MS: u64 = 10_000;
-/// Half of the ends are quicker than this, or than so many jobs that start and end by themselves. Asked for in long runs, where half of
-/// the ends are many.
+/// Half of the ends are quicker than this, or than so many jobs that start and end by themselves. Asked for in long
+/// runs, where half of the ends are many.
 const PROMPT: Duration = Duration::from_millis(NAP_MS / 4);
 const JOBS: u32 = 3;
 const LONG_RUN: u64 = 100;
@@ -186,7 +186,8 @@ fn kill_one(
     let temporary = crate::common::scratch(&format!("faults-{round}"));
     let before = leftovers(&temporary);
     let mark = format!("{}-{seed}-{round}", std::process::id());
-    // Within a cache line, through the ring's bulk area, large, in shared memory: each has a way of its own to be in the middle of.
+    // Within a cache line, through the ring's bulk area, large, in shared memory:
+    // each has a way of its own to be in the middle of.
     let bytes = ["8", "4096", "400000", COLLECTIVES][random.below(4) as usize];
     let mut job = Job::start(&programs[usize::from(bytes == COLLECTIVES)], &temporary, mark, bytes, sleeps);
     let ranks = job.wait_for(Duration::from_micros(random.below(250_000)));

@@ -1,5 +1,5 @@
-/* Messages of all sizes and collective operations, with every byte checked, on ranks that somebody stops, interrupts or limits.
- * Arguments: how many rounds; what else to do: "fork" starts a program in each round, "nest COMMAND" a job.
+/* Messages of all sizes and collective operations, with every byte checked, on ranks that somebody stops, interrupts or
+ * limits. Arguments: how many rounds; what else to do: "fork" starts a program in each round, "nest COMMAND" a job.
  */
 #include <mpi.h>
 #include <signal.h>

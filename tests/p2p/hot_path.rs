@@ -1,11 +1,12 @@
-//! What the way of a small message executes, instruction by instruction: no lock, no fence, no allocation, no system call.
+//! What the way of a small message executes, instruction by instruction:
+//! no lock, no fence, no allocation, no system call.
 //!
-//! `benches/instructions.c` single-steps a rank and writes the address of everything that it executes; here the bytes at those
-//! addresses are looked at. That such a look finds what is there is tested too: on deeds that are done on purpose, and on the
-//! library itself when an option has it fence.
+//! `benches/instructions.c` single-steps a rank and writes the address of everything that it executes; here the bytes
+//! at those addresses are looked at. That such a look finds what is there is tested too: on deeds that are done on
+//! purpose, and on the library itself when an option has it fence.
 //!
-//! A test runner of its own: where ptrace is forbidden nothing can be stepped through, and without membarrier(2) senders must fence; there
-//! the tests that need it are counted as ignored, not as passed.
+//! A test runner of its own: where ptrace is forbidden nothing can be stepped through, and without membarrier(2)
+//! senders must fence; there the tests that need it are counted as ignored, not as passed.
 
 #[path = "../common/mod.rs"]
 mod common;

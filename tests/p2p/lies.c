@@ -1,5 +1,5 @@
-/* Rank 1 writes one record into its ring that no rank writes, as ARGV[1] says; rank 0 has to say what is wrong with it, and neither to use it,
- * nor to crash, nor to hang. */
+/* Rank 1 writes one record into its ring that no rank writes, as ARGV[1] says; rank 0 has to say what is wrong with it,
+ * and neither to use it, nor to crash, nor to hang. */
 #include "job_memory.h"
 
 /* Kinds of record (src/protocol/record.rs). */

@@ -5,7 +5,8 @@ use perusal::events::Event;
 use perusal::{Any, Error, Multiple, Reduction, Result, World, run_threads, run_threads_with};
 use std::sync::{Arc, Mutex};
 
-/// Sizes in bytes on both sides of every boundary: inline, eager, announced. The last one is for memory that the processor copies.
+/// Sizes in bytes on both sides of every boundary: inline, eager, announced.
+/// The last one is for memory that the processor copies.
 const SIZES: [usize; 9] =
     [0, 1, 40, 41, 1000, 16 << 10, (16 << 10) + 1, 100_000, if cfg!(miri) { 1 << 18 } else { 1 << 20 }];
 

@@ -1,4 +1,5 @@
-//! Windows of the Rust API: what is put is there, operations are atomic, and ranks that disagree learn it instead of racing.
+//! Windows of the Rust API: what is put is there, operations are atomic,
+//! and ranks that disagree learn it instead of racing.
 
 use crate::rounds;
 use perusal::Reduction::{Max, Sum, Xor};

@@ -122,14 +122,16 @@ fn rules(line: &str) -> impl Iterator<Item = (&str, u32, &str)> {
     })
 }
 
-/// Whether a line states `<word> rule <rule>`: with a capital letter at the word, or at the beginning of a bold name of several words.
+/// Whether a line states `<word> rule <rule>`: with a capital letter at the word,
+/// or at the beginning of a bold name of several words.
 fn begins_a_statement(line: &str, word: &str, rule: u32) -> bool {
     let name = format!("{word} rule {rule}");
     let bold = |start: &str| start.contains(&name) && start.starts_with(char::is_uppercase);
     word.starts_with(char::is_uppercase) || line.split("**").skip(1).step_by(2).any(bold)
 }
 
-/// A rule is stated once, as `**Ring rule 1.**`, `**Ring rule 1 (name).**` or `Walk rule 1: …`, and cited as `ring rule 1`.
+/// A rule is stated once, as `**Ring rule 1.**`, `**Ring rule 1 (name).**` or `Walk rule 1: …`,
+/// and cited as `ring rule 1`.
 #[test]
 fn every_rule_that_is_cited_is_stated_somewhere() {
     let mut stated = std::collections::BTreeSet::new();

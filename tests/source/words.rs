@@ -1,5 +1,5 @@
-//! Retired words stay out of the source and of the pages (`docs/glossary.md` has the words to use). Only words that have no other
-//! sense here are on the list.
+//! Retired words stay out of the source and of the pages (`docs/glossary.md` has the words to use). Only words that
+//! have no other sense here are on the list.
 
 use std::fs;
 use std::path::{Path, PathBuf};

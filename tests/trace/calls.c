@@ -1,5 +1,5 @@
-/* Rank 0 posts eight receives, polls in vain, and waits for all while rank 1 sends them in the opposite order. Argument: after how many
- * microseconds. */
+/* Rank 0 posts eight receives, polls in vain, and waits for all while rank 1 sends them in the opposite order.
+ * Argument: after how many microseconds. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <unistd.h>

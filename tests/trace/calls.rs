@@ -1,4 +1,5 @@
-//! Calls in traces: the searches of the queues lie in the calls in which they happen, as in figure 5 of "The MPI_T Events Interface".
+//! Calls in traces: the searches of the queues lie in the calls in which they happen,
+//! as in figure 5 of "The MPI_T Events Interface".
 
 use crate::common::dist::dist;
 use crate::common::examples::{mpicc, mpiexec, product, products};

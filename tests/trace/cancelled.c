@@ -1,4 +1,5 @@
-/* Rank 0 takes a message back that lies at rank 1, and sends another one with the same tag, which rank 1 receives by a matched probe. */
+/* Rank 0 takes a message back that lies at rank 1, and sends another one with the same tag,
+ * which rank 1 receives by a matched probe. */
 #include <mpi.h>
 
 enum { TAG = 4, SEEN, BACK };

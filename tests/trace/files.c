@@ -1,5 +1,5 @@
-/* Three ranks and one file: a collective write, an access that waits for a lock, the shared pointer. The test reads the trace of this.
- * Arguments: the file's name; how late rank 2 comes, in microseconds.
+/* Three ranks and one file: a collective write, an access that waits for a lock, the shared pointer. The test reads the
+ * trace of this. Arguments: the file's name; how late rank 2 comes, in microseconds.
  */
 #include <mpi.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Two ranks, one in each group of an intercommunicator, send each other a message and broadcast one; then both spawn a process, which sends each of them one. */
+/* Two ranks, one in each group of an intercommunicator, send each other a message and broadcast one; then both spawn a
+ * process, which sends each of them one. */
 #include <mpi.h>
 
 int main(int argc, char **argv)

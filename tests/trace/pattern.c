@@ -2,7 +2,7 @@
  *
  *   trace_pattern            the pattern, for four ranks
  *   trace_pattern kill N     rank 1 sends N messages to rank 0 and kills itself
- *   trace_pattern full N     as the pattern's ranks, but no file may grow further; then N messages from rank 1 to rank 0
+ *   trace_pattern full N     the pattern, but no file may grow further; then N messages from rank 1 to rank 0
  *   trace_pattern threads    two threads of each of two ranks exchange messages at once
  */
 #include <mpi.h>
@@ -22,8 +22,8 @@ static void receive(int from, int tag, MPI_Comm comm)
     MPI_Recv(buffer, sizeof buffer, MPI_BYTE, from, tag, comm, MPI_STATUS_IGNORE);
 }
 
-/* Rank r sends r messages of 100 r bytes, and one that says that this is all. Rank 0 has seen all of them before it receives the
- * first: its unexpected queue has had 1 + 2 + 3 messages and 3. */
+/* Rank r sends r messages of 100 r bytes, and one that says that this is all. Rank 0 has seen all of them before it
+ * receives the first: its unexpected queue has had 1 + 2 + 3 messages and 3. */
 static void unexpected(void)
 {
     if (rank > 0) {
@@ -57,8 +57,8 @@ static void posted(void)
     MPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
 }
 
-/* A large message, one on each of two communicators, collectives, and a message for which rank 3 waits long enough to sleep, on however
- * busy a machine. */
+/* A large message, one on each of two communicators, collectives, and a message for which rank 3 waits long enough to
+ * sleep, on however busy a machine. */
 static void others(void)
 {
     if (rank == 1) send(sizeof buffer, 2, 300, MPI_COMM_WORLD);

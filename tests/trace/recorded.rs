@@ -1,5 +1,5 @@
-//! Traces of whole jobs: what is known of a program is what the reader, the JSON and the OTF2 archive say; and what is left when
-//! ranks are killed, files cannot grow, or a limit is reached.
+//! Traces of whole jobs: what is known of a program is what the reader, the JSON and the OTF2 archive say; and what is
+//! left when ranks are killed, files cannot grow, or a limit is reached.
 
 use crate::common::dist::dist;
 use crate::common::examples::{mpicc, mpiexec, product, products};
@@ -308,7 +308,8 @@ fn threads_of_a_rank_write_streams_of_their_own() {
     otf2_has_both_threads(&path);
 }
 
-/// Regions open and close in order and time does not go back on any location, though threads wrote at once; nothing is lost.
+/// Regions open and close in order and time does not go back on any location,
+/// though threads wrote at once; nothing is lost.
 fn otf2_has_both_threads(path: &Path) {
     let folder = product("threads.otf2");
     let out = perusal(&["trace", "export", "--format", "otf2", &text(path), "-o", &text(&folder)]);

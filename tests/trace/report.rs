@@ -1,4 +1,5 @@
-//! `perusal report` as people use it: on the trace of a program with two known mistakes, and on files that are no traces.
+//! `perusal report` as people use it: on the trace of a program with two known mistakes,
+//! and on files that are no traces.
 
 use crate::common::browser;
 use crate::common::dist::dist;
@@ -87,7 +88,8 @@ fn the_report_names_the_rank_that_is_late_and_the_queue_that_grows() {
         let run = |delay: &str| two_mistakes(&dir, &program, late, delay);
         let summary = until_it_stands_out(&["2000", "10000", "50000", "250000"], run, is_named);
         assert!(is_named(&summary), "{}", summary["verdict"]);
-        // The log lies in rank 0's queue until the end: 40 lines of three ranks, at least; a row or a last word may come on top.
+        // The log lies in rank 0's queue until the end: 40 lines of three ranks, at least;
+        // a row or a last word may come on top.
         let high = number(&summary, "/key/unexpected_high/length");
         assert!((120..=120 + 3 + 2).contains(&high), "{high}");
         assert_eq!(number(&summary, "/key/unexpected_high/rank"), 0);

@@ -1,5 +1,5 @@
-//! The page of `perusal report` in a browser: what its script makes of known jobs. The pages and, with `PERUSAL_PICTURES=1`,
-//! pictures of them stay in cargo's directory for tests.
+//! The page of `perusal report` in a browser: what its script makes of known jobs. The pages and, with
+//! `PERUSAL_PICTURES=1`, pictures of them stay in cargo's directory for tests.
 
 use crate::common::browser::{Page, open, picture};
 use crate::common::scratch;
@@ -33,8 +33,8 @@ fn barrier(job: &mut Synthetic, rank: u32, id: u64, begin: u64, end: u64) {
 
 const MS: u64 = 1_000_000;
 
-/// `ranks` ranks in a ring, 20 rounds of 10 ms, each sending to both neighbours; `slow` sends 6 ms late, and everybody waits for it.
-/// Every rank but 0 also sends 5 messages to rank 0, which takes them in the end.
+/// `ranks` ranks in a ring, 20 rounds of 10 ms, each sending to both neighbours; `slow` sends 6 ms late, and everybody
+/// waits for it. Every rank but 0 also sends 5 messages to rank 0, which takes them in the end.
 fn ring(ranks: u32, slow: u32) -> Synthetic {
     let mut job = Synthetic::new(ranks);
     job.trace_header().command = format!("./ring --ranks {ranks}");
@@ -103,7 +103,8 @@ fn written(job: &Synthetic, dir: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// Nothing on the console: the script ran without an error, and no request was made (the page's policy refuses all, and says so there).
+/// Nothing on the console: the script ran without an error, and no request was made (the page's policy refuses all,
+/// and says so there).
 fn silent(page: &Page) {
     assert!(
         page.dom.contains("data-drawn=\"yes\""),

@@ -1,6 +1,6 @@
-/* One-sided communication that is known, for tests of what a trace says of it: three ranks, two windows. Rank 1 waits for rank 0, which
- * holds the lock of rank 2's memory for a while; rank 2 exposes its memory late to rank 1; rank 0 comes late to a fence. Argument: by how many
- * microseconds. */
+/* One-sided communication that is known, for tests of what a trace says of it: three ranks, two windows. Rank 1 waits
+ * for rank 0, which holds the lock of rank 2's memory for a while; rank 2 exposes its memory late to rank 1; rank 0
+ * comes late to a fence. Argument: by how many microseconds. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -113,7 +113,8 @@ impl Node {
         }
     }
 
-    /// fi_enable of another endpoint with these capabilities, to which a queue and a counter are bound with these flags, or not at all. Returns its error.
+    /// fi_enable of another endpoint with these capabilities, to which a queue and a counter are bound with these
+    /// flags, or not at all. Returns its error.
     pub fn enable_another(&self, caps: u64, queue: u64, counter: u64) -> c_int {
         let (info, mut ep) = (info(caps).expect("an endpoint"), null_mut());
         let (completions, counts) = (self.queue(), self.counter());
@@ -135,7 +136,8 @@ impl Node {
         error
     }
 
-    /// fi_sendv, fi_recvv, fi_tsendv and fi_trecvv, and the calls with a message, of so many pieces without a byte. Returns their errors.
+    /// fi_sendv, fi_recvv, fi_tsendv and fi_trecvv, and the calls with a message, of so many pieces without a byte.
+    /// Returns their errors.
     pub fn pieces(&self, count: usize, to: u64) -> [isize; 8] {
         type Plain =
             unsafe extern "C" fn(*mut Fid, *const libc::iovec, *mut *mut c_void, usize, u64, usize) -> isize;
@@ -270,7 +272,8 @@ impl Node {
         self.opened(self.fabric, 2, &[0; 8]).expect("an event queue")
     }
 
-    /// fi_av_insert of texts, as an array of pointers or one behind the other. Returns how many were inserted, and their numbers.
+    /// fi_av_insert of texts, as an array of pointers or one behind the other.
+    /// Returns how many were inserted, and their numbers.
     pub fn insert_all(&self, texts: &[&str], apart: bool, flags: u64) -> (c_int, Vec<u64>) {
         let texts: Vec<CString> = texts.iter().map(|text| CString::new(*text).expect("a text")).collect();
         let pointers: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).collect();
