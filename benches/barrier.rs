@@ -2,11 +2,12 @@
 //!
 //!     cargo bench --bench barrier [-- RANKS …]        (2, 4, 8, 16 and 32 if none are named)
 //!
-//! Ranks are processes, bound in blocks to the CPUs. In turn: a bare barrier (all add to one word and look at another, giving the
-//! CPU away between two looks where they outnumber the CPUs), MPI_Barrier, MPI_Allreduce. Printed are the least of the
-//! repetitions, in microseconds, and the ratio to the bare barrier.
+//! Ranks are processes, bound in blocks to the CPUs. In turn: a bare barrier (all add to one word and look at another,
+//! giving the CPU away between two looks where they outnumber the CPUs), MPI_Barrier, MPI_Allreduce. Printed are the
+//! least of the repetitions, in microseconds, and the ratio to the bare barrier.
 //!
-//! It has its own loop: ranks must do the same number of rounds, and a library that times one of them would not tell the others.
+//! It has its own loop: ranks must do the same number of rounds,
+//! and a library that times one of them would not tell the others.
 
 use perusal::internals::abi::{MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUM};
 use perusal::internals::shm::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};

@@ -2,16 +2,18 @@
 //!
 //! The message rate of N threads, 8 bytes, each thread for itself:
 //!
-//! - own engines: each is a rank of a job of its own, so that threads share nothing but the machine: what can be reached;
+//! - own engines: each is a rank of a job of its own, so that threads share nothing but the machine:
+//!   what can be reached;
 //! - own communicators: each sends to its own rank and receives, on a communicator that no other thread uses;
 //! - own tags: the same on one communicator for all;
 //! - own sources: each receives from a rank of its own (a thread too) on one communicator, in windows of 64.
 //!
-//! Threads that do not meet are as fast as those that share nothing: the last column is the rate over that of own engines, taken
-//! in turn with it. Where the CPUs are two threads of one core, nothing multiplies a rate by two. Own sources have a second thread for
-//! each: where there are fewer CPUs than that, they wait for the scheduler.
+//! Threads that do not meet are as fast as those that share nothing: the last column is the rate over that of own
+//! engines, taken in turn with it. Where the CPUs are two threads of one core, nothing multiplies a rate by two. Own
+//! sources have a second thread for each: where there are fewer CPUs than that, they wait for the scheduler.
 //!
-//! It has its own loop: what counts is the rate of all threads together over the same time, not what a step of one of them takes.
+//! It has its own loop: what counts is the rate of all threads together over the same time,
+//! not what a step of one of them takes.
 
 use perusal::{Communicator, Multiple, Result, run_threads_with};
 use std::sync::Barrier;

@@ -1,9 +1,9 @@
 //! What a large message costs by copy engine and size: `cargo bench --bench copies [-- NAME]`.
 //!
-//! Two ranks, each on a CPU of its own, send a message to and fro; a step is both ways, and the rate is of both. A process can join one
-//! job in its life, so for each engine two processes are started, of which rank 0 does the timing and prints a table of its
-//! own; `direct` copies between ranks that are threads of one process. `memcpy` of as many bytes on one core, both ways,
-//! stands beside each.
+//! Two ranks, each on a CPU of its own, send a message to and fro; a step is both ways, and the rate is of both. A
+//! process can join one job in its life, so for each engine two processes are started, of which rank 0 does the timing
+//! and prints a table of its own; `direct` copies between ranks that are threads of one process. `memcpy` of as many
+//! bytes on one core, both ways, stands beside each.
 
 mod common;
 

@@ -2,10 +2,11 @@
  *
  *   mpiexec -n 4 crowded [SECONDS]
  *
- * halo: each rank exchanges messages with both neighbours of a circle; microseconds an exchange, of 8 bytes, and of 4 KiB with
- * WORK microseconds of computing after each. farm: rank 0 gives a task to whoever answers; microseconds a task, with
- * tasks that are nothing, and that compute for TASK microseconds. Each is measured for SECONDS (0.3) after a tenth of that. At the
- * end how often ranks have moved to another CPU by themselves (performance variable `moves`), all together; -1: not known.
+ * halo: each rank exchanges messages with both neighbours of a circle; microseconds an exchange, of 8 bytes, and of
+ * 4 KiB with WORK microseconds of computing after each. farm: rank 0 gives a task to whoever answers; microseconds a
+ * task, with tasks that are nothing, and that compute for TASK microseconds. Each is measured for SECONDS (0.3) after a
+ * tenth of that. At the end how often ranks have moved to another CPU by themselves (performance variable `moves`),
+ * all together; -1: not known.
  *
  * To compare two ways to run: jobs in turn, PERUSAL_KEEP_APART=on and off (docs/performance.md). */
 #include <mpi.h>

@@ -1,7 +1,8 @@
 //! What a doorbell costs: `cargo bench --bench doorbell [-- NAME]`.
 //!
-//! Each part of it alone: ringing for an owner that is awake, finding nothing, the fences of both kinds, and a sleeper's
-//! way there and back: two threads that wake each other in turn, so that each turn is two futex wake-ups and two sleeps.
+//! Each part of it alone: ringing for an owner that is awake, finding nothing, the fences of both kinds, and a
+//! sleeper's way there and back: two threads that wake each other in turn,
+//! so that each turn is two futex wake-ups and two sleeps.
 
 use divan::Bencher;
 use perusal::internals::doorbell::Doorbell;

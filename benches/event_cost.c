@@ -2,10 +2,10 @@
  *
  *   mpiexec -n 2 event_cost        prints a line "case=… send=… recv=… pair=…" for each case (rank 0, medians)
  *
- * Rank 0 sends to rank 1 and receives messages that are there already, so neither call waits and the count is a property
- * of the code, not of the machine or its load. The cases: blocking calls whose message lies in the ring (ring); blocking
- * calls whose message lies in the unexpected queue (unexpected); nonblocking calls and their waits (nonblocking). Besides, in a
- * window: put and get (one-sided), lock and unlock (window-lock), each as its two calls.
+ * Rank 0 sends to rank 1 and receives messages that are there already, so neither call waits and the count is a
+ * property of the code, not of the machine or its load. The cases: blocking calls whose message lies in the ring
+ * (ring); blocking calls whose message lies in the unexpected queue (unexpected); nonblocking calls and their waits
+ * (nonblocking). Besides, in a window: put and get (one-sided), lock and unlock (window-lock), each as its two calls.
  * A child process counts: it single-steps rank 0 and looks at a word of shared memory that says what is being measured.
  * Run it on two builds of the library to see what one costs more. */
 #include <mpi.h>
@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* After some sixteen messages out of a ring a receive looks at everything, which puts those behind into the unexpected queue: so there are
- * fewer of them at a time, and a meeting looks at everything before. */
+/* After some sixteen messages out of a ring a receive looks at everything, which puts those behind into the unexpected
+ * queue: so there are fewer of them at a time, and a meeting looks at everything before. */
 enum { ROUNDS = 4, AT_ONCE = 8, PAIRS = ROUNDS * AT_ONCE, CASES = 3 };
 enum phase { ATTACHING, IDLE, SENDING, RECEIVING, OVER, PHASES };
 static const char *const names[CASES] = {"ring", "unexpected", "nonblocking"};
@@ -113,7 +113,8 @@ static void measure(struct shared *shared, int which)
     for (int i = 0; i < PAIRS; i++) {
         if (i % AT_ONCE == 0) {
             if (i > 0) meet(0);
-            /* The partner sends meanwhile; a message that is late makes one count larger, which the median does not see. */
+            /* The partner sends meanwhile; a message that is late makes one count larger,
+             * which the median does not see. */
             usleep(100000);
             if (which == 1) MPI_Recv(&signal, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }

@@ -3,13 +3,14 @@
  *   mpiexec -n 1 event_delivery [ROUNDS]       messages of 8 bytes to oneself: MPI_Isend, MPI_Recv, MPI_Wait
  *   mpiexec -n 2 event_delivery [ROUNDS]       a ping-pong of 8 bytes: MPI_Send and MPI_Recv
  *
- * The same messages are sent while nobody listens (idle), while a handle listens to an event that they do not cause, so that
- * they take the slow path but no callback is called (gate), and with empty callbacks on everything that they cause: handles of
- * PERUSE, of MPI_T bound to the communicator, of MPI_T unbound, and two MPI_T handles of each event. In each round all of
- * these run one after the other, so that what the machine does meets all alike. A line for each case: deliveries to this
- * rank's callbacks for one message (a round trip, with two ranks), nanoseconds of a message, and what a delivery costs
- * beyond idle and beyond gate: of the medians, and of the least. With one rank that is also counted in instructions, one by one, where
- * ptrace is allowed; with two, both ranks' deliveries lie on the way of a round trip, so they are counted together. */
+ * The same messages are sent while nobody listens (idle), while a handle listens to an event that they do not cause, so
+ * that they take the slow path but no callback is called (gate), and with empty callbacks on everything that they
+ * cause: handles of PERUSE, of MPI_T bound to the communicator, of MPI_T unbound, and two MPI_T handles of each event.
+ * In each round all of these run one after the other, so that what the machine does meets all alike. A line for each
+ * case: deliveries to this rank's callbacks for one message (a round trip, with two ranks), nanoseconds of a message,
+ * and what a delivery costs beyond idle and beyond gate: of the medians, and of the least. With one rank that is also
+ * counted in instructions, one by one, where ptrace is allowed; with two, both ranks' deliveries lie on the way of a
+ * round trip, so they are counted together. */
 #include <mpi.h>
 #include <peruse.h>
 #include <signal.h>

@@ -1,17 +1,20 @@
 /* instructions.c: user-space instructions of MPI calls on an 8-byte message, counted one by one.
  *
- *   mpiexec -n 2 instructions [CASE…]      a line "case=… calls=… instructions=…" for each case, or for those named (rank 0)
+ *   mpiexec -n 2 instructions [CASE…]
  *
- * Written against MPI alone, so that any library's calls are counted by the same tool. A child process single-steps rank 0
- * while a word of shared memory says that what happens is to be counted. What a call needs from the partner has happened
- * before it: it does not wait, so that the count is a property of the code, and neither of the machine nor of its load; where
- * the partner was late all the same the count is larger, so the least of many is printed.
+ * Rank 0 prints a line "case=… calls=… instructions=…" for each case, or for those named.
  *
- * With INSTRUCTIONS_TRACE=DIRECTORY, what was executed in that run is written to DIRECTORY/CASE: a line of /proc/self/maps
- * behind "map" for each thing that was loaded, "entry NAME ADDRESS" for functions that allocate, then an address a line.
+ * Written against MPI alone, so that any library's calls are counted by the same tool. A child process single-steps
+ * rank 0 while a word of shared memory says that what happens is to be counted. What a call needs from the partner has
+ * happened before it: it does not wait, so that the count is a property of the code, and neither of the machine nor of
+ * its load; where the partner was late all the same the count is larger, so the least of many is printed.
  *
- * Cases that begin with "broken-" are run when they are named: each does on purpose, outside of MPI, what a reader of such a trace
- * is to find. */
+ * With INSTRUCTIONS_TRACE=DIRECTORY, what was executed in that run is written to DIRECTORY/CASE: a line of
+ * /proc/self/maps behind "map" for each thing that was loaded, "entry NAME ADDRESS" for functions that allocate,
+ * then an address a line.
+ *
+ * Cases that begin with "broken-" are run when they are named: each does on purpose, outside of MPI, what a reader of
+ * such a trace is to find. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

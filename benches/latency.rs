@@ -3,16 +3,17 @@
 //!     cargo bench --bench latency [-- REPETITIONS]
 //!
 //! Two processes, each bound to a CPU of its own, take turns: a bare line, then MPI_Send and MPI_Recv of 0, 8, 40, 64
-//! and 1024 bytes, over and over. Printed is per size the median over repetitions, the spread (10th to 90th percentile),
-//! and the ratio to the limits of the same repetition. There are two limits, each the fastest of three loops (between
-//! two looks a pause, nothing, or `lfence`, so that one look is over before the next begins):
+//! and 1024 bytes, over and over. Printed is per size the median over repetitions, the spread (10th to 90th
+//! percentile), and the ratio to the limits of the same repetition. There are two limits, each the fastest of three
+//! loops (between two looks a pause, nothing, or `lfence`, so that one look is over before the next begins):
 //!
 //! - *a line each way*: each process writes a line of its own that the other one polls. This is what a message is: the
 //!   sender must take the line away from the receiver that polls it, and the receiver fetch it back.
-//! - *one shared word*: both write the same word, so that a turn ends with the line where the next one begins. Half of the
-//!   work is saved, which no channel that goes one way can do; it is the least that two processors can do.
+//! - *one shared word*: both write the same word, so that a turn ends with the line where the next one begins. Half of
+//!   the work is saved, which no channel that goes one way can do; it is the least that two processors can do.
 //!
-//! It has its own loop: two processes take turns between lines and messages, which a library that times one after the other does not.
+//! It has its own loop: two processes take turns between lines and messages,
+//! which a library that times one after the other does not.
 
 use perusal::internals::abi::{MPI_BYTE, MPI_COMM_WORLD};
 use perusal::internals::arch::serialize_loads;

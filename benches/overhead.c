@@ -1,11 +1,14 @@
 /* overhead.c: three workloads whose time a tool that listens to events may change.
  *
- *   mpiexec -n 2 overhead [ROUNDS]       prints "latency_ns=… rate_mps=… halo_us=…": the best of ROUNDS rounds, default 5
+ *   mpiexec -n 2 overhead [ROUNDS]
  *
- * latency: one way of an 8-byte ping-pong between blocking calls. rate: messages of 8 bytes a second, 64 receives posted ahead,
- * 64 sends, all waited for. halo: one step of a five-point stencil on a periodic grid, 256 x 256 doubles a rank, its four
- * edges exchanged by nonblocking calls. Any even number of ranks: ranks 2k and 2k + 1 are pairs; rank 0 tells the mean.
- * The best round is printed, for what others do on the machine only ever makes a round longer. */
+ * Prints "latency_ns=… rate_mps=… halo_us=…": the best of ROUNDS rounds (5).
+ *
+ * latency: one way of an 8-byte ping-pong between blocking calls. rate: messages of 8 bytes a second, 64 receives
+ * posted ahead, 64 sends, all waited for. halo: one step of a five-point stencil on a periodic grid, 256 x 256 doubles
+ * a rank, its four edges exchanged by nonblocking calls. Any even number of ranks: ranks 2k and 2k + 1 are pairs;
+ * rank 0 tells the mean. The best round is printed,
+ * for what others do on the machine only ever makes a round longer. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 //! What a ring costs, by bytes of payload: `cargo bench --bench ring [-- NAME]`.
 //!
 //! - `one_thread`: a record pushed and polled, and its credit given back: the instructions alone;
-//! - `round_trip`: two threads, each on a CPU of its own, one record at a time over a ring for each direction: the lines' way, twice;
+//! - `round_trip`: two threads, each on a CPU of its own, one record at a time over a ring for each direction:
+//!   the lines' way, twice;
 //! - `stream`: one pushes and the other polls, as fast as they can.
 
 mod common;

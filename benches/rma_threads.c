@@ -1,5 +1,5 @@
-/* rma_threads.c: threads that put to or get from a peer, and what the events of the window tell about it (after RMA-MT, and section 5.3 of
- * the paper on MPI_T events).
+/* rma_threads.c: threads that put to or get from a peer, and what the events of the window tell about it (after RMA-MT,
+ * and section 5.3 of the paper on MPI_T events).
  *
  *   mpiexec -n 2 rma_threads [THREADS,… [BYTES,… [MEBIBYTES]]]       1,2,4,8 threads; 8, 4096 and 262144 bytes
  *
@@ -10,8 +10,8 @@
  *   fence      MPI_Win_fence around a round, at both ranks
  *   pscw       MPI_Win_start and MPI_Win_complete, MPI_Win_post and MPI_Win_wait
  *
- * Each case runs three times. Twice without listeners: the better bandwidth. Then with listeners: all else, which is from the events osc_rdma_put_started and
- * osc_rdma_put_complete (get alike) and their time stamps:
+ * Each case runs three times. Twice without listeners: the better bandwidth. Then with listeners: all else, which is
+ * from the events osc_rdma_put_started and osc_rdma_put_complete (get alike) and their time stamps:
  *   op_us      the median duration of an operation
  *   longest_us the longest one
  *   at_once    how many operations were being performed, on average, while at least one was

@@ -1,10 +1,11 @@
-//! What a traced event costs, all in: passing the gate, filling the spec, dispatch to the recorder, the time stamp, the record, and
-//! the pages of the file. Beside it the same with a listener that does nothing, and the time stamp alone.
+//! What a traced event costs, all in: passing the gate, filling the spec, dispatch to the recorder, the time stamp, the
+//! record, and the pages of the file. Beside it the same with a listener that does nothing, and the time stamp alone.
 //!
 //!     cargo bench --bench trace [-- FOLDER …]      folders to write traces in: default the temporary one and /dev/shm
 //!
-//! It has its own loop and clock: what is wanted is the CPU time of the thread, the kernel's part included, over millions of events,
-//! because a record's cost is mostly the page cache's; and folders as arguments, where divan has names of benches.
+//! It has its own loop and clock: what is wanted is the CPU time of the thread, the kernel's part included, over
+//! millions of events, because a record's cost is mostly the page cache's;
+//! and folders as arguments, where divan has names of benches.
 
 use perusal::events::{CommEvents, Event, EventRecord, EventSet, Operation, Registry, Spec};
 use perusal::internals::arch::clock;
@@ -27,7 +28,8 @@ fn pass(comm: &CommEvents, event: Event, id: isize) {
     }
 }
 
-/// CPU time of this thread, the kernel's part for it included, in nanoseconds: what a busy machine gives to others does not count.
+/// CPU time of this thread, the kernel's part for it included, in nanoseconds:
+/// what a busy machine gives to others does not count.
 fn cpu_time() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a live timespec that the call fills.

@@ -99,8 +99,8 @@ static int try_both(struct job *job, struct progress *p, long messages)
     return free || arrived;
 }
 
-/* Waits for room to send or for the oldest receive. Waiting for room alone could last for ever: a peer that waits for room
- * too receives nothing, and so makes none. */
+/* Waits for room to send or for the oldest receive. Waiting for room alone could last for ever: a peer that waits for
+ * room too receives nothing, and so makes none. */
 static void wait_for_either(struct job *job, struct progress *p, long messages)
 {
     MPI_Request none = MPI_REQUEST_NULL;

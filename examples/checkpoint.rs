@@ -1,5 +1,5 @@
-//! A matrix whose columns are dealt out to the ranks is written to one file, row after row, while the ranks go on computing; then it is read back
-//! by other ranks than have written it.
+//! A matrix whose columns are dealt out to the ranks is written to one file, row after row, while the ranks go on
+//! computing; then it is read back by other ranks than have written it.
 //!
 //!     cargo run --example checkpoint            # four threads
 //!     perusal run -n 4 target/debug/examples/checkpoint

@@ -1,4 +1,5 @@
-//! The tool of `docs/first-tool.md` in Rust: how many messages came before their receives, how long they lay there, and whose message lay longest.
+//! The tool of `docs/first-tool.md` in Rust: how many messages came before their receives, how long they lay there,
+//! and whose message lay longest.
 //!
 //! ```sh
 //! cargo run --example first_tool                                       # three ranks, which are threads

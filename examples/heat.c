@@ -8,7 +8,8 @@
  *
  * Each rank has a block of rows and columns and exchanges its edges with up to four neighbours every step: it sends
  * them, computes what needs no neighbour while it tests its sends from time to time, then receives, and computes
- * the rest. A rank that is made slow therefore finds its neighbours' edges waiting for it, while they wait for its own. */
+ * the rest. A rank that is made slow therefore finds its neighbours' edges waiting for it,
+ * while they wait for its own. */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-//! A histogram that is spread over all ranks: each counts its own numbers by atomic operations on the memory of the rank that has the bin, and
-//! no rank waits for another one.
+//! A histogram that is spread over all ranks: each counts its own numbers by atomic operations on the memory of the
+//! rank that has the bin, and no rank waits for another one.
 //!
 //!     cargo run --example histogram             # four threads
 //!     perusal run -n 4 target/debug/examples/histogram

@@ -1,12 +1,13 @@
-/* two_mistakes.c: a program with two mistakes that cost it time and memory, for `perusal run --trace` and `perusal report` to show.
+/* two_mistakes.c: a program with two mistakes that cost it time and memory,
+ * for `perusal run --trace` and `perusal report` to show.
  *
  *   mpiexec -n 4 two_mistakes [--steps S] [--late RANK] [--delay MICROSECONDS] [--collect 0|1]
  *                              defaults: 100 steps, rank 2 late, 2000 us, collected at the end (0)
  *
  * In every step each rank exchanges a row with its two neighbours in a ring, and sends a line of its log to rank 0.
  *
- * The first mistake: one rank has more to do than the others before it sends, and all others wait: its neighbours for it,
- * and the ranks further away for ranks that wait.
+ * The first mistake: one rank has more to do than the others before it sends, and all others wait: its neighbours for
+ * it, and the ranks further away for ranks that wait.
  * The second: rank 0 reads the log at the end. Until then (ranks - 1) * steps lines lie in its unexpected queue. With
  * --collect 1 it reads them in every step. */
 #include <mpi.h>

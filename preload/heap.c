@@ -1,9 +1,9 @@
-/* heap.c: libperusal-heap.so, preloaded by `mpiexec --share-heap`. It interposes malloc: a large block comes from the job's
- * shared heap, if the MPI library has offered it, and any other block from the next malloc, which is the C library's or another that
- * the program brings along. The address of a block says which of the two must free it.
+/* heap.c: libperusal-heap.so, preloaded by `mpiexec --share-heap`. It interposes malloc: a large block comes from the
+ * job's shared heap, if the MPI library has offered it, and any other block from the next malloc, which is the C
+ * library's or another that the program brings along. The address of a block says which of the two must free it.
  *
- * Until the next malloc is known, while the dynamic linker looks for it, a small piece of static memory serves; it is never
- * freed. The interposed functions are called through `next` only. */
+ * Until the next malloc is known, while the dynamic linker looks for it, a small piece of static memory serves; it is
+ * never freed. The interposed functions are called through `next` only. */
 #include "heap.h"
 
 #include <dlfcn.h>
@@ -51,7 +51,8 @@ static void *take_early(size_t bytes, size_t align)
     return (void *)block;
 }
 
-/* Whether `next` may be called; if not, a thread looks the functions up: this one, within dlsym, or another one at the program's start. */
+/* Whether `next` may be called; if not, a thread looks the functions up:
+ * this one, within dlsym, or another one at the program's start. */
 static int known(void)
 {
     if (__builtin_expect(atomic_load_explicit(&search, memory_order_acquire) == KNOWN, 1)) return 1;
@@ -177,7 +178,8 @@ EXPORT void *realloc(void *block, size_t bytes)
         return NULL;
     }
     if (heap_for(bytes)) {
-        /* A block that becomes large moves to the shared heap; one that was large already was made before the heap, or when it was exhausted. */
+        /* A block that becomes large moves to the shared heap; one that was large already was made before the heap,
+         * or when it was exhausted. */
         size_t had = next.malloc_usable_size(block);
         void *other = had < heap_for(bytes)->from ? take(bytes, 16, 0) : NULL;
         if (other) {

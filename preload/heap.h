@@ -24,7 +24,8 @@ struct perusal_heap {
     int (*resize)(void *block, size_t bytes);
 };
 
-/* Takes the table, which is there to the end of the process. Non-zero if it is of the version that this library knows. */
+/* Takes the table, which is there to the end of the process.
+ * Non-zero if it is of the version that this library knows. */
 int perusal_heap_serve(const struct perusal_heap *heap);
 
 #endif

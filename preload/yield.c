@@ -1,6 +1,6 @@
-/* yield.c: libperusal-yield.so, preloaded where MPICH runs over perusal's provider of libfabric. MPICH yields after each poll of a wait, which
- * takes longer than a short message does. Where the provider has said that nobody is known to need the CPU, the yield that follows
- * its poll is left out; every other yield of the program is the kernel's. */
+/* yield.c: libperusal-yield.so, preloaded where MPICH runs over perusal's provider of libfabric. MPICH yields after
+ * each poll of a wait, which takes longer than a short message does. Where the provider has said that nobody is known
+ * to need the CPU, the yield that follows its poll is left out; every other yield of the program is the kernel's. */
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <unistd.h>

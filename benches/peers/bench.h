@@ -1,9 +1,9 @@
-/* bench.h: what the parts of the peers' benchmark share. The same source is compiled with every MPI that is compared, so
- * it asks for nothing beyond MPI 4.0.
+/* bench.h: what the parts of the peers' benchmark share. The same source is compiled with every MPI that is compared,
+ * so it asks for nothing beyond MPI 4.0.
  *
- * A metric prints lines "R METRIC/CASE VALUE" from rank 0, with a probe of the machine before and after where there is one:
- * "R METRIC/CASE VALUE BEFORE AFTER"; benches/peers/catalog.py knows the units. Every measurement has a budget in seconds, not
- * a number of iterations: what one library does in a microsecond takes another a millisecond. */
+ * A metric prints lines "R METRIC/CASE VALUE" from rank 0, with a probe of the machine before and after where there is
+ * one: "R METRIC/CASE VALUE BEFORE AFTER"; benches/peers/catalog.py knows the units. Every measurement has a budget in
+ * seconds, not a number of iterations: what one library does in a microsecond takes another a millisecond. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -22,15 +22,15 @@ extern double bench_scale;
 /* Measures once; what `argument` is belongs to the metric. */
 typedef double bench_once(void *argument);
 
-/* What `once` gives, between two probes that agree, or after some tries. All ranks of the world call it alike. The probes are
- * printed with the next result. */
+/* What `once` gives, between two probes that agree, or after some tries. All ranks of the world call it alike. The
+ * probes are printed with the next result. */
 double bench_steady(bench_once *once, void *argument);
 
 /* Does something `n` times; what `argument` is belongs to the metric. */
 typedef void bench_body(long n, void *argument);
 
-/* Seconds for one time of `body`, which all ranks of `comm` run alike: the median of CHUNKS chunks that together take about
- * `budget`; a chunk takes as long as the slowest rank needs for it. Steady, as above. */
+/* Seconds for one time of `body`, which all ranks of `comm` run alike: the median of CHUNKS chunks that together take
+ * about `budget`; a chunk takes as long as the slowest rank needs for it. Steady, as above. */
 double bench_measure(MPI_Comm comm, bench_body *body, void *argument, double budget);
 
 /* Rank 0 of the world prints; the others do nothing. */

@@ -13,9 +13,11 @@ class Group(NamedTuple):
     limit: float
     # None: in every round.
     rounds: int | None = None
-    # Ranks have threads, or another process beside, which must find more than the processor that a rank would be bound to.
+    # Ranks have threads, or another process beside, which must find more than the processor that a rank would be bound
+    # to.
     threaded: bool = False
-    # How often a job measures each of its metrics but the first start: samples of the goals' metrics, more than one a job.
+    # How often a job measures each of its metrics but the first start:
+    # samples of the goals' metrics, more than one a job.
     passes: int = 1
     # Buffers are malloc's, and a launcher that can have them shared does so.
     sharing: bool = False
@@ -34,7 +36,8 @@ class Group(NamedTuple):
 ONCE = ("startup", "memory")
 OTHER_PROGRAM = ("launch", "instructions")
 COLLECTIVES = ("startup", "collectives")
-# Two ranks' jobs are short, so that all libraries meet the same mode of the machine; after each of these groups the line is measured, too.
+# Two ranks' jobs are short, so that all libraries meet the same mode of the machine;
+# after each of these groups the line is measured, too.
 PAIRS = ("pair", "streams", "shared malloc", "posted", "unexpected", "collectives", "one-sided", "matrix")
 GROUPS = (
     Group("pair", 2, ("startup", "latency", "latency-shared", "rate"), 20, passes=2),

@@ -63,7 +63,8 @@ static void bounce(long n, void *comm)
     }
 }
 
-/* connect/2, two ranks: microseconds to accept, connect and disconnect; connect-latency/8: half a round trip between those that have met. */
+/* connect/2, two ranks: microseconds to accept, connect and disconnect;
+ * connect-latency/8: half a round trip between those that have met. */
 void metric_connect(void)
 {
     char port[MPI_MAX_PORT_NAME] = "";

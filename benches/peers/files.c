@@ -109,7 +109,8 @@ static double beside(struct place *at, double seconds)
     return bench_now() - begun;
 }
 
-/* The share of a write of 16 MiB that computing as long hides: 0 is one after the other, 1 all. The other ranks sleep, so that there is a CPU. */
+/* The share of a write of 16 MiB that computing as long hides: 0 is one after the other, 1 all.
+ * The other ranks sleep, so that there is a CPU. */
 static double hidden(void *argument)
 {
     enum { TIMES = 21 };

@@ -7,7 +7,8 @@ class Goal(NamedTuple):
     text: str
     metrics: tuple
     # "peer": ours / best peer's; "limit": ours / the machine's; "own": ours; "self": ours / ours of another metric;
-    # "behind", "ahead": the share of the matrix's cells that are at more than 1.05 of the best peer, or at 0.7 or less; "worst": the worst ratio of a cell.
+    # "behind", "ahead": the share of the matrix's cells that are at more than 1.05 of the best peer, or at 0.7 or less;
+    # "worst": the worst ratio of a cell.
     against: str
     at_most: float | None = None
     at_least: float | None = None

@@ -33,8 +33,8 @@ class Variant(NamedTuple):
 def variants(peers: Path, build: Path, dist: Path):
     mpich, openmpi, impi = (str(peers / name / "bin/mpiexec") for name in ("mpich", "openmpi", "impi"))
     unyielding = ("-bind-to", "core", "-genv", "LD_PRELOAD", str(build / "noyield.so"))
-    # Ranks that spin hand the processor on: Open MPI's FAQ on oversubscription. Shared memory is what it takes by itself;
-    # named here, so that it looks for nothing else.
+    # Ranks that spin hand the processor on: Open MPI's FAQ on oversubscription. Shared memory is what it takes by
+    # itself; named here, so that it looks for nothing else.
     shared = ("--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self,sm")
     yielding = (*shared, "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1")
     root = {name + end: "1" for name in ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT") for end in ("", "_CONFIRM")}
@@ -43,7 +43,8 @@ def variants(peers: Path, build: Path, dist: Path):
     return (
         Variant("perusal", "perusal", str(dist / "bin/mpiexec"), ("--bind-to", "core"), (), ("--bind-to", "none"), {"PERUSAL_TUNE_FILE": "none"}, sharing=("--share-heap",)),
         Variant("MPICH", "MPICH", mpich, ("-bind-to", "core"), (), (), {}),
-        # The package calls sched_yield at every empty poll. A call that costs nothing is better where nobody else wants the processor.
+        # The package calls sched_yield at every empty poll.
+        # A call that costs nothing is better where nobody else wants the processor.
         Variant("MPICH", "MPICH, sched_yield free", mpich, unyielding, (), (), {}, catalog.PAIRS),
         Variant("Open MPI", "Open MPI", openmpi, (*shared, "--bind-to", "core"), yielding, yielding, root),
         # On some machines two copies through shared memory beat one by a system call.

@@ -4,8 +4,10 @@
  *
  * line: microseconds one way of a cache line between two processes, each on a processor of its own: a line each way, as
  * a message is, and one word that both write, which saves half of that and which no channel that goes one way can be.
- * bare: microseconds of a store and a fence, and of an atomic addition, to a line in memory that another process has mapped. copy: GB/s of memcpy, one core, through as much memory as the bandwidth metric. barrier: a counter and a word that all
- * watch, waiting by spinning and yielding or by futex. launch: milliseconds to start and reap N processes that do nothing. */
+ * bare: microseconds of a store and a fence, and of an atomic addition, to a line in memory that another process has
+ * mapped. copy: GB/s of memcpy, one core, through as much memory as the bandwidth metric. barrier: a counter and a word
+ * that all watch, waiting by spinning and yielding or by futex. launch: milliseconds to start and reap N processes that
+ * do nothing. */
 #define _GNU_SOURCE
 #include "probe.h"
 #include <linux/futex.h>

@@ -39,7 +39,8 @@ static void round_trip(long n, void *argument)
     }
 }
 
-/* Receives that no ping meets: of other tags, or, where any tag will do, of another source, which is this rank itself. */
+/* Receives that no ping meets: of other tags, or, where any tag will do, of another source,
+ * which is this rank itself. */
 static void post_fillers(struct queue *queue, MPI_Request *requests, long *places)
 {
     for (int i = 0; i < queue->depth - 1; i++) {
@@ -86,7 +87,8 @@ void metric_posted(void)
     free(places);
 }
 
-/* The mean of what is left without the lowest and the highest quarter: clocks tick in steps that a median would show. */
+/* The mean of what is left without the lowest and the highest quarter:
+ * clocks tick in steps that a median would show. */
 static double middle_half(double *values, int n)
 {
     double sum = 0;
@@ -173,7 +175,8 @@ static double unexpected(void *of)
     return middle;
 }
 
-/* unexpected/KIND-DEPTH: microseconds of a receive that finds its message among DEPTH: the youngest; with any tag the oldest. */
+/* unexpected/KIND-DEPTH: microseconds of a receive that finds its message among DEPTH: the youngest;
+ * with any tag the oldest. */
 void metric_unexpected(void)
 {
     double clock = clock_cost();

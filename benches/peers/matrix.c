@@ -1,4 +1,5 @@
-/* matrix.c: many operations, sizes and numbers of ranks, each for a short time. tests/bench/peers.rs knows how many cells there are. */
+/* matrix.c: many operations, sizes and numbers of ranks, each for a short time.
+ * tests/bench/peers.rs knows how many cells there are. */
 #include "bench.h"
 #include <stdlib.h>
 
@@ -318,7 +319,8 @@ static void start_again(long n, void *argument)
     MPI_Request_free(&request);
 }
 
-/* matrix/pairs-…-RANKS-BYTES: all ranks in pairs at once, microseconds a message of a pair. matrix/polling-RANKS-BYTES: from rank to rank. */
+/* matrix/pairs-…-RANKS-BYTES: all ranks in pairs at once, microseconds a message of a pair.
+ * matrix/polling-RANKS-BYTES: from rank to rank. */
 static void metric_crowd(struct cell c)
 {
     for (size_t s = 0; s < sizeof collective_sizes / sizeof *collective_sizes; s++) {

@@ -1,4 +1,5 @@
-/* onesided.c: windows of MPI_Win_allocate: puts, gets and atomic operations of 8 bytes, bandwidth, and synchronisation. */
+/* onesided.c: windows of MPI_Win_allocate: puts, gets and atomic operations of 8 bytes, bandwidth,
+ * and synchronisation. */
 #include "bench.h"
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +152,8 @@ static void make(MPI_Aint bytes)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* rma/…, two ranks: microseconds of an operation that is complete at its target; rma-bandwidth/…: GB/s; rma-accumulate: thousands a second. */
+/* rma/…, two ranks: microseconds of an operation that is complete at its target; rma-bandwidth/…: GB/s;
+ * rma-accumulate: thousands a second. */
 void metric_onesided(void)
 {
     long word = 7;

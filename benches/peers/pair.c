@@ -134,8 +134,8 @@ void metric_bandwidth_shared(void)
     MPI_Free_mem(pair.in);
 }
 
-/* latency-heap/BYTES and bandwidth-heap/BYTES: as latency and bandwidth, with buffers from malloc, in a job whose launcher was
- * set to do what it can for them (catalog.py: Group.sharing). */
+/* latency-heap/BYTES and bandwidth-heap/BYTES: as latency and bandwidth, with buffers from malloc, in a job whose
+ * launcher was set to do what it can for them (catalog.py: Group.sharing). */
 void metric_latency_heap(void) { large_latency(make(MOST, bench_malloc), "latency-heap"); }
 
 void metric_bandwidth_heap(void) { large_bandwidth(make(ROOM, bench_malloc), "bandwidth-heap"); }

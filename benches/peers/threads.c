@@ -104,8 +104,8 @@ void metric_threads(void)
     family(PAIRWISE, TO_ONE, MOST);
 }
 
-/* threads/self-comms-THREADS, one rank: each thread sends to its own rank on a communicator of its own, so that one thread
- * keeps one core at work and two keep two. */
+/* threads/self-comms-THREADS, one rank: each thread sends to its own rank on a communicator of its own, so that one
+ * thread keeps one core at work and two keep two. */
 void metric_self_threads(void)
 {
     family(SELF, SELF, MOST);

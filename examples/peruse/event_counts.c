@@ -228,8 +228,8 @@ static void send_all(void)
     complete(open, run.request);
 }
 
-/* The i-th receive finds its message in the unexpected queue. With wildcards the k-th receive gets the k-th message that
- * was sent, and the early ones were sent first. */
+/* The i-th receive finds its message in the unexpected queue. With wildcards the k-th receive gets the k-th message
+ * that was sent, and the early ones were sent first. */
 static int is_early_receive(int i) { return run.wildcard ? i < run.early : is_early(i); }
 
 static int begin_receive(int i, MPI_Request *request)

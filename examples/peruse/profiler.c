@@ -73,7 +73,8 @@ static void insert(enum metric queue)
     add(queue, measure[queue].now);
 }
 
-/* What entered the queue before the window opened was never counted. So a length is that of what entered since, and never negative. */
+/* What entered the queue before the window opened was never counted.
+ * So a length is that of what entered since, and never negative. */
 static void take_out(enum metric queue, struct track *track, int inserted)
 {
     if (track->at[inserted] > 0) measure[queue].now--;

@@ -1,4 +1,5 @@
-/* first_tool: says of every rank how many messages came before their receives, how long they lay there, and whose message lay longest.
+/* first_tool: says of every rank how many messages came before their receives, how long they lay there,
+ * and whose message lay longest.
  *
  *   mpicc -shared -fPIC examples/tools/first_tool.c -o libfirst_tool.so
  *   mpiexec -n 2 -x LD_PRELOAD=$PWD/libfirst_tool.so ./program
@@ -9,7 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A message that lies in the unexpected queue: its id, and since when. Those that find their place taken are not timed. */
+/* A message that lies in the unexpected queue: its id, and since when.
+ * Those that find their place taken are not timed. */
 enum { PLACES = 4096 };
 static struct {
     uint64_t id;

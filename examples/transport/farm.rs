@@ -1,4 +1,5 @@
-//! A farm over perusal's transport, without MPI: a manager hands tasks to workers that come when they like, and one of them is killed.
+//! A farm over perusal's transport, without MPI: a manager hands tasks to workers that come when they like,
+//! and one of them is killed.
 //!
 //! ```sh
 //! cargo run -p perusal-fabric --example farm

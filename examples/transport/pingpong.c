@@ -1,4 +1,5 @@
-/* Two processes over perusal's transport, without MPI: the child learns the parent's address, says its own, and sends back what comes.
+/* Two processes over perusal's transport, without MPI: the child learns the parent's address, says its own,
+ * and sends back what comes.
  *
  *   cc pingpong.c -Idist/include -Ldist/lib -Wl,-rpath,dist/lib -lperusal-fi -o pingpong && ./pingpong
  */

@@ -2,7 +2,8 @@
  *
  *     [ 0.002151416] 'pml_ob1_message_arrived' context=0 source=0 tag=201
  *
- * Seconds since the logger began, by the event's own time stamp; where several ranks share the log, "rank:" stands before them. */
+ * Seconds since the logger began, by the event's own time stamp;
+ * where several ranks share the log, "rank:" stands before them. */
 #include "mel.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* output.c: lines are collected in memory and written in large pieces: to stderr, or to the file that MEL_OUTPUT names ("%r" in it
- * stands for the rank). Until the rank is known everything stays in memory. */
+/* output.c: lines are collected in memory and written in large pieces: to stderr, or to the file that MEL_OUTPUT names
+ * ("%r" in it stands for the rank). Until the rank is known everything stays in memory. */
 #include "mel.h"
 
 #include <errno.h>

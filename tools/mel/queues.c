@@ -1,4 +1,5 @@
-/* queues.c: how long entries stay in the two queues, and how long searches in them take (section 5.2.2 of the paper). */
+/* queues.c: how long entries stay in the two queues,
+ * and how long searches in them take (section 5.2.2 of the paper). */
 #include "mel.h"
 
 #include <stdlib.h>
@@ -10,8 +11,9 @@ const mel_title mel_titles[MEL_STATISTICS] = {
     {"Unexpected queue search statistics", false},
 };
 
-/* Event types that begin and end a stay or a search: those of all communicators together, which also tell what was pending on
- * one that is freed, and those of one communicator, for an MPI that has no others. `id`: the element that identifies a stay. */
+/* Event types that begin and end a stay or a search: those of all communicators together, which also tell what was
+ * pending on one that is freed, and those of one communicator, for an MPI that has no others.
+ * `id`: the element that identifies a stay. */
 enum { FORMS = 2 };
 typedef struct {
     const char *first, *last, *id;
@@ -40,7 +42,8 @@ static statistic all[MEL_STATISTICS] = {
      .lock = PTHREAD_MUTEX_INITIALIZER},
 };
 
-/* One of the eight event types, and the element that identifies a stay; -1: none, because a search begins and ends on one thread. */
+/* One of the eight event types, and the element that identifies a stay; -1: none,
+ * because a search begins and ends on one thread. */
 typedef struct {
     const mel_type *type;
     int id;

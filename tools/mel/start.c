@@ -109,8 +109,8 @@ static bool empty_wanted(void) {
     return callbacks && strcmp(callbacks, "empty") == 0;
 }
 
-/* Whether a type repeats the events of another one for all communicators together: a pattern that matches both shall give
- * each event once. */
+/* Whether a type repeats the events of another one for all communicators together: a pattern that matches both shall
+ * give each event once. */
 static bool is_sum(const mel_type *type) {
     char other[MEL_NAME];
     size_t length = strlen(type->name), suffix = sizeof "_all" - 1;

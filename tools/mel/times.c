@@ -1,4 +1,5 @@
-/* times.c: open addressing with linear probing; a removal shifts the following entries back, so that there are no tombstones. */
+/* times.c: open addressing with linear probing; a removal shifts the following entries back,
+ * so that there are no tombstones. */
 #include "mel.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* totals.c: the statistics of all ranks, on rank 0: the sum, and the smallest, mean and largest of the ranks' values. */
+/* totals.c: the statistics of all ranks, on rank 0:
+ * the sum, and the smallest, mean and largest of the ranks' values. */
 #include "mel.h"
 
 #include <stdlib.h>

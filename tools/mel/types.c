@@ -10,7 +10,8 @@ static mel_type *types;
 static int type_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The name of each item of an enumeration, in order: for an event type these are its elements (MPI 5.0 section 15.3.8). */
+/* The name of each item of an enumeration, in order:
+ * for an event type these are its elements (MPI 5.0 section 15.3.8). */
 static void read_names(mel_type *type, MPI_T_enum names) {
     int items = 0;
     if (names != MPI_T_ENUM_NULL && PMPI_T_enum_get_info(names, &items, NULL, NULL) != MPI_SUCCESS) {

@@ -1,5 +1,5 @@
-/* wrap.c: wrappers of MPI functions: each calls the next definition of its function, which is that of another tool or the library's, and keeps the
- * logger's handles up to date. */
+/* wrap.c: wrappers of MPI functions: each calls the next definition of its function, which is that of another tool or
+ * the library's, and keeps the logger's handles up to date. */
 #include "mel.h"
 
 #include <dlfcn.h>
@@ -55,8 +55,8 @@ int MPI_Comm_disconnect(MPI_Comm *comm) {
     return NEXT(Comm_disconnect)(comm);
 }
 
-/* MAKES(name, parameters, arguments, new): a function that makes a communicator. The one that MPI_Comm_idup makes can have
- * handles at once, though it cannot be used yet. */
+/* MAKES(name, parameters, arguments, new): a function that makes a communicator. The one that MPI_Comm_idup makes can
+ * have handles at once, though it cannot be used yet. */
 #define MAKES(name, parameters, arguments, new)   \
     int MPI_##name parameters {                   \
         int failed = NEXT(name) arguments;        \

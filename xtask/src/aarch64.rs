@@ -11,8 +11,8 @@ const COMPILER: &str = "aarch64-linux-gnu-gcc";
 /// Debian's C library of that processor.
 const SYSTEM: &str = "/usr/aarch64-linux-gnu";
 
-/// Returns the command that checks and lints libraries and programs for AArch64, or why they cannot be checked here. Nothing is linked,
-/// so no C compiler for that processor is needed. [`main`] builds the tests.
+/// Returns the command that checks and lints libraries and programs for AArch64, or why they cannot be checked here.
+/// Nothing is linked, so no C compiler for that processor is needed. [`main`] builds the tests.
 pub fn lint() -> std::result::Result<Command, String> {
     standard_library()?;
     let mut clippy = cargo(["clippy", "--quiet", "--locked", "--workspace", "--exclude", "xtask"]);
@@ -80,7 +80,8 @@ fn cross(what: &str) -> Command {
     cargo
 }
 
-/// The words before a program of that processor. Without `binfmt_misc` a program that starts another must put them there, too.
+/// The words before a program of that processor. Without `binfmt_misc` a program that starts another must put them
+/// there, too.
 fn emulated() -> [&'static str; 3] {
     ["qemu-aarch64", "-L", SYSTEM]
 }

@@ -1,4 +1,5 @@
-//! Other people's programs against a distribution: the tests of mpi4py, of the crate `mpi`, of PnetCDF and of parallel HDF5.
+//! Other people's programs against a distribution: the tests of mpi4py, of the crate `mpi`,
+//! of PnetCDF and of parallel HDF5.
 
 use crate::shell::{
     Effort, Result, attempt, attempt_until_silent, command, copy_folder, empty, files, folder, name, need,
@@ -72,8 +73,8 @@ impl Verdict {
         Self { passed: good.into(), failures, log, name, ..Self::default() }
     }
 
-    /// Of tests that print a line each, which these functions take as the name of one that passed and of one that failed. None at all, or a
-    /// program that fails without a line, is a failure.
+    /// Of tests that print a line each, which these functions take as the name of one that passed and of one that
+    /// failed. None at all, or a program that fails without a line, is a failure.
     fn of_lines(
         name: String,
         (good, log): (bool, String),
@@ -166,7 +167,8 @@ impl<'a> Client<'a> {
         job
     }
 
-    /// All of mpi4py's tests, on 1, 2, 3 and 5 ranks. Each number of ranks takes long, so its verdict comes when it is there.
+    /// All of mpi4py's tests, on 1, 2, 3 and 5 ranks. Each number of ranks takes long,
+    /// so its verdict comes when it is there.
     pub fn mpi4py(&self, say: impl Fn(&str)) -> Result<impl Iterator<Item = Verdict>> {
         self.build_mpi4py(say)?;
         let test = move |ranks: u32| {

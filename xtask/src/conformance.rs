@@ -20,7 +20,8 @@ const VERSION: &str = "4.0.2";
 const RELEASE: &str = "bookworm";
 const COMPAT: &str = ".ci/conformance-compat.h";
 
-/// `conformance [DIST] [DIR… | DIR/TEST… | mpi4py | rsmpi | pnetcdf | hdf5]`: naming tests, or directories of tests, runs only those.
+/// `conformance [DIST] [DIR… | DIR/TEST… | mpi4py | rsmpi | pnetcdf | hdf5]`: naming tests,
+/// or directories of tests, runs only those.
 ///
 /// CONFORMANCE_DIRS="pt2pt init group mpi_t rma part io spawn errors/spawn" are the directories of test/mpi to build
 /// and run, CONFORMANCE_REBUILD=1 configures and compiles again, CONFORMANCE_MIRROR=URL is a Debian mirror (default:
@@ -112,7 +113,8 @@ impl TestCounts {
     }
 }
 
-/// The directories of MPICH's suite that have a list of tests; `threads/perf` measures, and `errors/faults` is for fault tolerance.
+/// The directories of MPICH's suite that have a list of tests;
+/// `threads/perf` measures, and `errors/faults` is for fault tolerance.
 const DIRS: &str = "attr coll comm datatype errhan ft group info init io mpi_t part pt2pt rma spawn topo \
     errors/attr errors/coll errors/comm errors/datatype errors/group errors/io errors/pt2pt errors/rma errors/spawn errors/topo \
     threads/coll threads/comm threads/init threads/mpi_t threads/part threads/pt2pt threads/rma threads/spawn";
@@ -408,7 +410,8 @@ impl<'a> Test<'a> {
         if title.len() <= 70 { title } else { format!("{}...", title.chars().take(67).collect::<String>()) }
     }
 
-    /// Runs the test and counts its verdict. `known`: of each that is expected to fail, how many of its runs have passed and have failed.
+    /// Runs the test and counts its verdict. `known`: of each that is expected to fail,
+    /// how many of its runs have passed and have failed.
     fn run(
         &self,
         suite: &Suite,

@@ -21,7 +21,8 @@ pub fn main(arguments: &[String]) -> Result {
     put(&library.join("libperusal_abi.so"), &dist.join("lib/libmpi_abi.so.1"))?;
     put(&library.join("libperusal_abi.a"), &dist.join("lib/libmpi_abi.a"))?;
     link("libmpi_abi.so.1", &dist.join("lib/libmpi_abi.so"))?;
-    // Build files say `-lmpi`, and configure scripts try it. A program that is linked so asks for libmpi_abi.so.1 all the same.
+    // Build files say `-lmpi`, and configure scripts try it.
+    // A program that is linked so asks for libmpi_abi.so.1 all the same.
     link("libmpi_abi.so.1", &dist.join("lib/libmpi.so"))?;
     // libfabric takes files whose names end in `-fi.so`.
     put(&provider()?, &dist.join("lib/libperusal-fi.so"))?;

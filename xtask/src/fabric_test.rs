@@ -1,4 +1,5 @@
-//! libfabric's own tests (fabtests) against the provider, and MPICH's own tests on stock MPICH over it, on one node and between two.
+//! libfabric's own tests (fabtests) against the provider, and MPICH's own tests on stock MPICH over it,
+//! on one node and between two.
 //!
 //! fabtests come with Debian's source package of libfabric; they are compiled with its headers and run with the
 //! libfabric that PyPI's MPICH brings, as the other MPI would. `.ci/fabric-expected.txt` names the tests that may fail,
@@ -418,7 +419,8 @@ impl Run<'_> {
         let (good, mut output) =
             attempt(self.program(programs, test, &[its, at.into()], nodes).env("FI_PROVIDER", &list));
         if !good {
-            // It may wait for a client for ever. `timeout` passes the signal on, unless it is one that ends itself at once.
+            // It may wait for a client for ever. `timeout` passes the signal on,
+            // unless it is one that ends itself at once.
             std::thread::sleep(Duration::from_millis(500));
             let _ = attempt(command("kill").arg(server.id().to_string()));
         }

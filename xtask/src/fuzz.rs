@@ -1,8 +1,9 @@
 //! The targets in `fuzz/fuzz_targets/`, each for a while, a line for each, as many at once as there are processors.
 //!
-//! Builds what `cargo fuzz build` would build, with the same flags (coverage counters, AddressSanitizer, debug assertions), on the stable
-//! toolchain; cargo-fuzz need not be installed. What an earlier run found interesting is kept in `fuzz/corpus/` and starts the next
-//! one; `fuzz/seeds/TARGET/` starts the first. An input that fails is kept in `fuzz/artifacts/`, and the line says how to run it again.
+//! Builds what `cargo fuzz build` would build, with the same flags (coverage counters, AddressSanitizer, debug
+//! assertions), on the stable toolchain; cargo-fuzz need not be installed. What an earlier run found interesting is
+//! kept in `fuzz/corpus/` and starts the next one; `fuzz/seeds/TARGET/` starts the first. An input that fails is kept
+//! in `fuzz/artifacts/`, and the line says how to run it again.
 
 use crate::loom::host;
 use crate::shell::{Result, attempt, cargo, command, folder, has, need, root, run, stems, tail};

@@ -10,7 +10,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// `instructions [DIST]`: a line for each case. `instructions [DIST] CASE`: the functions of one case, most instructions first.
+/// `instructions [DIST]`: a line for each case. `instructions [DIST] CASE`: the functions of one case,
+/// most instructions first.
 pub fn main(arguments: &[String]) -> Result {
     let (dist, cases) = match arguments.split_first() {
         Some((first, rest)) if Path::new(first).is_dir() => (root().join(first), rest),

@@ -7,7 +7,8 @@ use std::process::Command;
 /// The model that is a test program of its own; the others are modules of one.
 const ALONE: &str = "my_callback";
 
-/// `loom [MODEL…]`: a model is a file of `loom-tests/` without `.rs`. LOOM_MAX_PREEMPTIONS overrides the bounds written in the models.
+/// `loom [MODEL…]`: a model is a file of `loom-tests/` without `.rs`.
+/// LOOM_MAX_PREEMPTIONS overrides the bounds written in the models.
 pub fn main(arguments: &[String]) -> Result {
     let known = stems(&root().join("loom-tests"), "rs")?;
     if let Some(unknown) = arguments.iter().find(|model| *model == "main" || !known.contains(model)) {

@@ -1,6 +1,7 @@
 //! What people and continuous integration do with the tree: `cargo xtask COMMAND`.
 //!
-//! A command is a function in a file of its subject and a row of [`COMMANDS`]. The Makefile and the scripts in `.ci/` call them.
+//! A command is a function in a file of its subject and a row of [`COMMANDS`].
+//! The Makefile and the scripts in `.ci/` call them.
 
 mod aarch64;
 #[path = "../../crates/perusal-abi/codegen/abi.rs"]
@@ -137,7 +138,8 @@ const COMMANDS: &[Command] = &[
     ("verify", "[PART…]", "what takes longer than the tests may, after them", verify::main),
 ];
 
-/// Has the command end without a word where nobody reads its output any more, as in `cargo xtask instructions CASE | head`.
+/// Has the command end without a word where nobody reads its output any more, as in
+/// `cargo xtask instructions CASE | head`.
 fn end_without_a_reader() {
     let said_before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -55,7 +55,8 @@ pub fn event_cost(arguments: &[String]) -> Result {
     let without = without_events(&out)?;
     let program = out.join("event_cost");
     run(command(dist.join("bin/mpicc")).args(["-O2", "benches/event_cost.c", "-o"]).arg(&program))?;
-    // A rank that has lost its CPU is woken, which costs the other one instructions: the least of some runs has none of these.
+    // A rank that has lost its CPU is woken, which costs the other one instructions:
+    // the least of some runs has none of these.
     let count = |libraries: &Path, word: &str| -> Result<BTreeMap<String, f64>> {
         let mut least = BTreeMap::new();
         for _ in 0..COUNTS {
@@ -149,8 +150,9 @@ type Figures = [f64; 3];
 
 /// `overhead [DIST]`: ROUNDS=9 RANKS=2; prints the table of `docs/performance.md`.
 ///
-/// The configurations are those of Hermanns et al. 2020 (section 5.1) and some more. All run in turn, ROUNDS times; each figure is the
-/// median of its ratios to the first configuration in the same round, with the smallest and the largest. Ratios above 1 are cost.
+/// The configurations are those of Hermanns et al. 2020 (section 5.1) and some more. All run in turn, ROUNDS times;
+/// each figure is the median of its ratios to the first configuration in the same round, with the smallest and the
+/// largest. Ratios above 1 are cost.
 pub fn overhead(arguments: &[String]) -> Result {
     let (dist, _) = distribution(arguments)?;
     let (rounds, ranks) = (number("ROUNDS", 9), number("RANKS", 2).to_string());

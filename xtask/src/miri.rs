@@ -1,13 +1,15 @@
-//! Tests of the engine and of the Rust API in Miri, which knows the rules of the language: aliasing, data races, and on weakly ordered
-//! processors what a load may return. Ranks are threads of one process, and the job's memory lies on the heap.
+//! Tests of the engine and of the Rust API in Miri, which knows the rules of the language: aliasing, data races, and on
+//! weakly ordered processors what a load may return.
+//! Ranks are threads of one process, and the job's memory lies on the heap.
 
 use crate::shell::{Result, attempt, command, run, tail};
 use std::process::Command;
 
 /// What runs in Miri: modules of the engine, and the test program of the Rust API.
 ///
-/// Not among them: `heap` (it maps a part of a file twice), `shm::segment` and what else is about a file that processes map;
-/// `placement` and the launcher (other processes); copies from process to process (`protocol::rendezvous::cma`, `split`).
+/// Not among them: `heap` (it maps a part of a file twice), `shm::segment` and what else is about a file that processes
+/// map; `placement` and the launcher (other processes);
+/// copies from process to process (`protocol::rendezvous::cma`, `split`).
 const SUITES: [&str; 14] = [
     "request", "doorbell", "ring", "matching", "datatype", "sync", "handles", "events", "engine", "protocol",
     "p2p", "rma", "api", API,
@@ -21,8 +23,8 @@ const API: &str = "rust";
 const PROTOCOLS: [&str; 3] = ["request", "doorbell", "ring"];
 const SEEDS: &str = "-Zmiri-many-seeds=0..4";
 
-/// Isolated, Miri has a clock of its own: a thread that sleeps takes no time. Addresses go through records to other ranks, and come back
-/// as numbers.
+/// Isolated, Miri has a clock of its own: a thread that sleeps takes no time. Addresses go through records to other
+/// ranks, and come back as numbers.
 const FLAGS: &str = "-Zmiri-isolation-error=hide -Zmiri-permissive-provenance";
 
 /// Miri of the nightly toolchain. Cargo itself has no `+nightly`: rustup's has.

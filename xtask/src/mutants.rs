@@ -1,5 +1,5 @@
-//! Models against mutants: every ordered access and every fence that a model comes by is weakened, one at a time, and some model must
-//! fail. One build; `src/sync/mutants.rs` has the points.
+//! Models against mutants: every ordered access and every fence that a model comes by is weakened, one at a time, and
+//! some model must fail. One build; `src/sync/mutants.rs` has the points.
 
 use crate::loom::{Models, model_programs};
 use crate::shell::{Result, at, command, folder, read, root, write};
@@ -76,8 +76,9 @@ pub fn main(arguments: &[String]) -> Result {
     if unexplained.is_empty() { Ok(()) } else { Err(unexplained.join("\n")) }
 }
 
-/// All models with the places that they come by, in the order in which they are tried: those of fewest places first, which are about
-/// the fewest things. Nothing that a run measures counts, so that the page names the same models whoever makes it.
+/// All models with the places that they come by, in the order in which they are tried: those of fewest places first,
+/// which are about the fewest things. Nothing that a run measures counts,
+/// so that the page names the same models whoever makes it.
 fn models(programs: &Models, scratch: &Path) -> Result<Vec<Model>> {
     let mut models = Vec::new();
     for program in &programs.files {
@@ -129,7 +130,8 @@ fn fate(programs: &Models, models: &[Model], place: &str) -> Fate {
     endless.map_or(Fate::Survived, Fate::Endless)
 }
 
-/// How a model ends; nothing if it has had `limit` of a CPU and has not ended: of its time alone, so that it may run beside anything.
+/// How a model ends; nothing if it has had `limit` of a CPU and has not ended:
+/// of its time alone, so that it may run beside anything.
 fn ends_well(child: &mut Child, limit: Duration) -> Option<bool> {
     let (mut used, mut asleep) = (Duration::ZERO, 0);
     loop {
@@ -148,8 +150,8 @@ fn ends_well(child: &mut Child, limit: Duration) -> Option<bool> {
     }
 }
 
-/// Looks in a row at a model all of whose threads sleep. A model waits for nobody: one that sleeps has failed, and was to end when a panic
-/// had left a lock locked.
+/// Looks in a row at a model all of whose threads sleep. A model waits for nobody: one that sleeps has failed, and was
+/// to end when a panic had left a lock locked.
 const ASLEEP: u32 = 400;
 
 /// Field 3 of proc_pid_stat(5) and those behind it; the name before them, in parentheses, may contain anything.
@@ -183,7 +185,8 @@ fn reasons() -> Result<BTreeMap<String, String>> {
     Ok(lines.filter_map(row).collect())
 }
 
-/// What a mutant is called: the file, the function, which place of the function, and the change. Lines move; this stays.
+/// What a mutant is called: the file, the function, which place of the function, and the change.
+/// Lines move; this stays.
 fn names(places: &BTreeSet<&String>) -> Result<BTreeMap<String, String>> {
     let mut names = BTreeMap::new();
     let mut of_function: BTreeMap<String, Vec<(u32, u32)>> = BTreeMap::new();

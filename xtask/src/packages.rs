@@ -24,7 +24,8 @@ const MANYLINUX: [&str; 9] = [
 /// Whom a package names. Nobody answers there: the tree has no address.
 const MAINTAINER: &str = "perusal developers <perusal@localhost>";
 
-/// `wheel [DIST]`: writes `build/wheel/perusal-*.whl`, laid out as PyPI's wheel of MPICH is: `bin`, `include` and `lib` of the environment.
+/// `wheel [DIST]`: writes `build/wheel/perusal-*.whl`, laid out as PyPI's wheel of MPICH is:
+/// `bin`, `include` and `lib` of the environment.
 pub fn wheel(arguments: &[String]) -> Result {
     let (dist, _) = distribution(arguments)?;
     need(&["patchelf"])?;
@@ -77,7 +78,8 @@ pub fn wheel(arguments: &[String]) -> Result {
     Ok(())
 }
 
-/// `wheel-check [DIST]`: makes the wheel, and installs it with mpi4py, built for the standard ABI, in a new environment.
+/// `wheel-check [DIST]`: makes the wheel, and installs it with mpi4py, built for the standard ABI,
+/// in a new environment.
 pub fn wheel_check(arguments: &[String]) -> Result {
     wheel(arguments)?;
     let work = PathBuf::from("build/wheel");
@@ -102,7 +104,8 @@ pub fn wheel_check(arguments: &[String]) -> Result {
         "--no-binary",
         "mpi4py",
     ]);
-    // The compiler of the environment, which the wheel has brought, and the environment's library: nothing else leads to the distribution.
+    // The compiler of the environment, which the wheel has brought, and the environment's library:
+    // nothing else leads to the distribution.
     run(pip.arg("mpi4py").env("PATH", &path).env("MPI4PY_BUILD_MPIABI", "1").env_remove("LD_LIBRARY_PATH"))?;
     let mut job = command(bin.join("mpiexec"));
     job.env("PATH", &path).env_remove("LD_LIBRARY_PATH").env("MPIEXEC_TIMEOUT", "120");
@@ -124,7 +127,8 @@ pub fn wheel_check(arguments: &[String]) -> Result {
     Ok(())
 }
 
-/// `deb [DIST]`: writes `build/deb/perusal_*.deb`. Everything lies in a folder of its own; Debian's alternatives lead to it.
+/// `deb [DIST]`: writes `build/deb/perusal_*.deb`. Everything lies in a folder of its own;
+/// Debian's alternatives lead to it.
 pub fn deb(arguments: &[String]) -> Result {
     let (dist, _) = distribution(arguments)?;
     need(&["dpkg-dev=dpkg-shlibdeps", "patchelf"])?;
@@ -273,7 +277,8 @@ impl DebianTree {
     }
 }
 
-/// `deb-check [DIST]`: makes the Debian package, and installs it into a folder beside Debian's MPICH and Open MPI, and removes it again.
+/// `deb-check [DIST]`: makes the Debian package, and installs it into a folder beside Debian's MPICH and Open MPI,
+/// and removes it again.
 pub fn deb_check(arguments: &[String]) -> Result {
     deb(arguments)?;
     let work = crate::shell::at(Path::new("build/deb"), std::fs::canonicalize("build/deb"))?;
@@ -291,7 +296,8 @@ pub fn deb_check(arguments: &[String]) -> Result {
     run(get.args(["mpich", "libmpich-dev", "openmpi-bin", "libopenmpi-dev"]))?;
     let dpkg = || {
         let mut dpkg = command("dpkg");
-        // What the packages depend on is not what is tried here; and their scripts act on the folder, not on this machine.
+        // What the packages depend on is not what is tried here;
+        // and their scripts act on the folder, not on this machine.
         dpkg.arg(format!("--root={}", root.display()));
         dpkg.args(["--force-depends", "--force-script-chrootless", "--force-not-root"]);
         dpkg

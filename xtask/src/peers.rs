@@ -35,7 +35,8 @@ pub fn environment(path: &Path, there: &str, packages: &[&str]) -> Result {
 /// `peers [DIST] [--markdown] [--update] [--tables]`: ROUNDS= MINUTES=30 METRICS="latency rate …" QUICK=1 FIFO=1, as
 /// `benches/peers/peers.py` has them.
 ///
-/// The same C benchmark is compiled with each one's mpicc and with ours. Results: `build/peers/peers.json`, `peers.html`, `performance.md`.
+/// The same C benchmark is compiled with each one's mpicc and with ours.
+/// Results: `build/peers/peers.json`, `peers.html`, `performance.md`.
 pub fn main(arguments: &[String]) -> Result {
     let (options, place): (Vec<String>, Vec<String>) =
         arguments.iter().cloned().partition(|word| word.starts_with("--"));
@@ -107,8 +108,8 @@ const OWN_TEXT: [&str; 5] = ["peruse.h", "peruse_trace.h", "mpi-ext.h", "\"survi
 /// What any MPI can do goes the other way too; the rest asks for more checks of arguments than MPICH makes.
 const PLAIN: [&str; 4] = ["interposed", "heat", "all_to_all_order", "pingpong"];
 
-/// `exchange [DIST]`: one binary, two libraries. MPICH 5 comes from PyPI into `build/mpich`; the programs are those of `tests/c` and
-/// `examples` that need nothing of perusal's own.
+/// `exchange [DIST]`: one binary, two libraries. MPICH 5 comes from PyPI into `build/mpich`; the programs are those of
+/// `tests/c` and `examples` that need nothing of perusal's own.
 pub fn exchange(arguments: &[String]) -> Result {
     let (dist, _) = distribution(arguments)?;
     let mpich = root().join("build/mpich");

@@ -22,7 +22,8 @@ pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |path| root().join(path))
 }
 
-/// Returns a command that runs `program` in the source tree, without what cargo has added to the environment of this program.
+/// Returns a command that runs `program` in the source tree,
+/// without what cargo has added to the environment of this program.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root());
@@ -258,7 +259,8 @@ pub fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// What the CPUs do during a test: its log says so if it fails, for one that met its limit has either hung, or had no CPU.
+/// What the CPUs do during a test: its log says so if it fails,
+/// for one that met its limit has either hung, or had no CPU.
 pub struct Effort {
     start: Instant,
     /// Seconds of CPU time that the processes had that this one has started, and that all processes had.

@@ -45,7 +45,8 @@ pub fn main(arguments: &[String]) -> Result {
         }
     }
     if wanted("build") {
-        // Without PERUSE every event site compiles to nothing; this is the build that the cost of idle events is held against.
+        // Without PERUSE every event site compiles to nothing;
+        // this is the build that the cost of idle events is held against.
         let arguments = ["check", "--quiet", "--locked", "--package", "perusal-abi", "--no-default-features"];
         run.check("build without events", cargo(arguments))?;
         let arguments =
@@ -84,7 +85,8 @@ pub fn main(arguments: &[String]) -> Result {
     run.sum()
 }
 
-/// Builds what does not share cargo's folder with the tests. Returns whether the distribution was made, and in how many seconds.
+/// Builds what does not share cargo's folder with the tests.
+/// Returns whether the distribution was made, and in how many seconds.
 fn build_others(dist: bool, loom: bool, fuzz: bool, deadline: Option<Instant>) -> (bool, u64) {
     let logs = Path::new("build/test");
     let start = Instant::now();

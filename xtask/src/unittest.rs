@@ -48,7 +48,8 @@ impl Report {
     }
 }
 
-/// The tests that failed on a rank, each once, of output without labels, in which lines of several ranks may run into each other.
+/// The tests that failed on a rank, each once, of output without labels,
+/// in which lines of several ranks may run into each other.
 pub fn failures(log: &str) -> Vec<String> {
     let after = |word: &'static str| log.split(word).skip(1);
     let is_name = |test: &&str| test.split_once(' ').is_some_and(|(_, rest)| rest.starts_with('('));
@@ -66,7 +67,8 @@ fn labelled(line: &str) -> Option<(u32, &str)> {
     Some((label.trim().parse().ok()?, text.strip_prefix(' ').unwrap_or(text)))
 }
 
-/// `module.Class.test` of `test (module.Class.test) (name='…')`, or of `test (module.Class)` as older versions print it.
+/// `module.Class.test` of `test (module.Class.test) (name='…')`,
+/// or of `test (module.Class)` as older versions print it.
 fn full_name(printed: &str) -> String {
     let test = printed.split(' ').next().unwrap_or(printed);
     let class = printed.split_once('(').and_then(|(_, rest)| rest.split(')').next()).unwrap_or_default();

@@ -180,7 +180,8 @@ const CHECKED: [(&str, &str); 6] = [
     ("4", "coll_moves"),
 ];
 
-/// `valgrind [DIST]`: fails if a rank reads or writes where it must not, depends on what nobody wrote, or loses memory for good.
+/// `valgrind [DIST]`: fails if a rank reads or writes where it must not, depends on what nobody wrote,
+/// or loses memory for good.
 pub fn valgrind(arguments: &[String]) -> Result {
     need(&["valgrind"])?;
     let (dist, _) = distribution(arguments)?;

@@ -26,13 +26,15 @@ const CASES: [&str; 14] = [
 ];
 /// Looks at a job that a run must have at least.
 const LOOKS: usize = 20;
-/// Runs after which counts that differ differ for another reason than a partner that was late, unless WATCHED_RUNS says another number.
+/// Runs after which counts that differ differ for another reason than a partner that was late,
+/// unless WATCHED_RUNS says another number.
 const RUNS: u64 = 10;
 
 /// The least instructions of each case.
 type Counts = BTreeMap<String, u64>;
 
-/// `watched [DIST]`: counts the instructions of calls alone and while others look at the job all the time. Fails where they differ.
+/// `watched [DIST]`: counts the instructions of calls alone and while others look at the job all the time.
+/// Fails where they differ.
 pub fn main(arguments: &[String]) -> Result {
     let (dist, _) = distribution(arguments)?;
     let (mut alone, mut watched, mut looks) = (Counts::new(), Counts::new(), 0);

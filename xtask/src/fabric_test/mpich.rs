@@ -21,7 +21,8 @@ const SHARING: [&str; 6] = [
 ];
 
 impl Run<'_> {
-    /// Runs MPICH's tests as `own` has it, and those that fail over another provider: what fails there as well is not ours.
+    /// Runs MPICH's tests as `own` has it, and those that fail over another provider:
+    /// what fails there as well is not ours.
     pub fn mpich_tests(
         &mut self,
         own: &[(&str, String)],
