@@ -13,72 +13,72 @@ enum { COUNTS = sizeof counts / sizeof *counts };
 /* Value i of rank r: sums, products of few and bits of them are exact in every type. */
 static int value(int r, int i) { return (r + 2 * i) % 5 + 1; }
 
-#define REDUCES(TYPE, DATATYPE)                                                                                                  \
-    /* Value i of the first `ranks` ranks, reduced. */                                                                         \
-    static TYPE folded_##DATATYPE(MPI_Op op, int ranks, int i)                                                                 \
-    {                                                                                                                          \
-        TYPE all = (TYPE)value(0, i);                                                                                          \
-        for (int r = 1; r < ranks; r++) {                                                                                      \
-            TYPE v = (TYPE)value(r, i);                                                                                        \
-            all = (TYPE)(op == MPI_SUM ? all + v : op == MPI_PROD ? all * v : v > all ? v : all);                              \
-        }                                                                                                                      \
-        return all;                                                                                                            \
-    }                                                                                                                          \
-    static void prefixes_##DATATYPE(MPI_Comm comm, int n, const TYPE *own, MPI_Op op)                                          \
-    {                                                                                                                          \
-        TYPE got[MOST], below[MOST];                                                                                           \
-        memset(got, 0x55, sizeof got);                                                                                         \
-        OK(MPI_Scan(own, got, n, DATATYPE, op, comm));                                                                         \
-        for (int i = 0; i < n; i++) CHECK(got[i] == folded_##DATATYPE(op, rank + 1, i));                                       \
-        for (int i = 0; i < n; i++) below[i] = (TYPE)77;                                                                       \
-        OK(MPI_Exscan(own, below, n, DATATYPE, op, comm));                                                                     \
-        for (int i = 0; i < n; i++) CHECK(below[i] == (rank ? folded_##DATATYPE(op, rank, i) : (TYPE)77));                     \
-        for (int i = 0; i < n; i++) got[i] = own[i];                                                                           \
-        OK(MPI_Scan(MPI_IN_PLACE, got, n, DATATYPE, op, comm));                                                                \
-        for (int i = 0; i < n; i++) CHECK(got[i] == folded_##DATATYPE(op, rank + 1, i));                                       \
-        for (int i = 0; i < n; i++) got[i] = own[i];                                                                           \
-        OK(MPI_Exscan(MPI_IN_PLACE, got, n, DATATYPE, op, comm));                                                              \
-        for (int i = 0; i < n; i++) CHECK(got[i] == (rank ? folded_##DATATYPE(op, rank, i) : own[i]));                         \
-    }                                                                                                                          \
-    static void folds_##DATATYPE(MPI_Comm comm, int n)                                                                         \
-    {                                                                                                                          \
-        TYPE own[MOST], got[MOST], sum[MOST], product[MOST], most[MOST], other[MOST];                                          \
-        for (int i = 0; i < n; i++) {                                                                                          \
-            own[i] = (TYPE)value(rank, i), sum[i] = 0, product[i] = 1, most[i] = 0;                                            \
-            for (int r = 0; r < size; r++) {                                                                                   \
-                TYPE v = (TYPE)value(r, i);                                                                                    \
-                sum[i] += v, product[i] *= v;                                                                                  \
-                if (v > most[i]) most[i] = v;                                                                                  \
-            }                                                                                                                  \
-        }                                                                                                                      \
-        struct { MPI_Op op; TYPE *known; } cases[] = {{MPI_SUM, sum}, {MPI_PROD, product}, {MPI_MAX, most}};                   \
-        for (int c = 0; c < 3; c++) {                                                                                          \
-            int root = (n + c) % size;                                                                                         \
-            memset(got, 0x55, sizeof got);                                                                                     \
-            OK(MPI_Allreduce(own, got, n, DATATYPE, cases[c].op, comm));                                                       \
-            for (int i = 0; i < n; i++) CHECK(got[i] == cases[c].known[i]);                                                    \
-            for (int i = 0; i < n; i++) got[i] = own[i];                                                                       \
-            OK(MPI_Allreduce_c(MPI_IN_PLACE, got, n, DATATYPE, cases[c].op, comm));                                            \
-            for (int i = 0; i < n; i++) CHECK(got[i] == cases[c].known[i]);                                                    \
-            for (int i = 0; i < n; i++) got[i] = own[i];                                                                       \
-            const void *from = rank == root && n % 2 ? MPI_IN_PLACE : own;                                                     \
-            OK(MPI_Reduce(from, rank == root ? got : NULL, n, DATATYPE, cases[c].op, root, comm));                             \
-            for (int i = 0; i < n; i++) CHECK(got[i] == (rank == root ? cases[c].known[i] : own[i]));                          \
-            prefixes_##DATATYPE(comm, n, own, cases[c].op);                                                                    \
-            TYPE blocks[8 * MOST];                                                                                             \
-            for (int i = 0; i < size * n; i++) blocks[i] = (TYPE)value(rank, i);                                               \
-            memset(got, 0x55, sizeof got);                                                                                     \
-            OK(MPI_Reduce_scatter_block(blocks, got, n, DATATYPE, cases[c].op, comm));                                         \
-            int each[8];                                                                                                       \
-            for (int r = 0; r < size; r++) each[r] = n;                                                                        \
-            memset(other, 0x55, sizeof other);                                                                                 \
-            OK(MPI_Reduce_scatter(blocks, other, each, DATATYPE, cases[c].op, comm));                                          \
-            OK(MPI_Reduce_scatter_block(MPI_IN_PLACE, blocks, n, DATATYPE, cases[c].op, comm));                                \
-            for (int i = 0; i < n; i++) {                                                                                      \
-                TYPE known = folded_##DATATYPE(cases[c].op, size, rank * n + i);                                               \
-                CHECK(got[i] == known && other[i] == known && blocks[i] == known);                                             \
-            }                                                                                                                  \
-        }                                                                                                                      \
+#define REDUCES(TYPE, DATATYPE)                                                                                        \
+    /* Value i of the first `ranks` ranks, reduced. */                                                                 \
+    static TYPE folded_##DATATYPE(MPI_Op op, int ranks, int i)                                                         \
+    {                                                                                                                  \
+        TYPE all = (TYPE)value(0, i);                                                                                  \
+        for (int r = 1; r < ranks; r++) {                                                                              \
+            TYPE v = (TYPE)value(r, i);                                                                                \
+            all = (TYPE)(op == MPI_SUM ? all + v : op == MPI_PROD ? all * v : v > all ? v : all);                      \
+        }                                                                                                              \
+        return all;                                                                                                    \
+    }                                                                                                                  \
+    static void prefixes_##DATATYPE(MPI_Comm comm, int n, const TYPE *own, MPI_Op op)                                  \
+    {                                                                                                                  \
+        TYPE got[MOST], below[MOST];                                                                                   \
+        memset(got, 0x55, sizeof got);                                                                                 \
+        OK(MPI_Scan(own, got, n, DATATYPE, op, comm));                                                                 \
+        for (int i = 0; i < n; i++) CHECK(got[i] == folded_##DATATYPE(op, rank + 1, i));                               \
+        for (int i = 0; i < n; i++) below[i] = (TYPE)77;                                                               \
+        OK(MPI_Exscan(own, below, n, DATATYPE, op, comm));                                                             \
+        for (int i = 0; i < n; i++) CHECK(below[i] == (rank ? folded_##DATATYPE(op, rank, i) : (TYPE)77));             \
+        for (int i = 0; i < n; i++) got[i] = own[i];                                                                   \
+        OK(MPI_Scan(MPI_IN_PLACE, got, n, DATATYPE, op, comm));                                                        \
+        for (int i = 0; i < n; i++) CHECK(got[i] == folded_##DATATYPE(op, rank + 1, i));                               \
+        for (int i = 0; i < n; i++) got[i] = own[i];                                                                   \
+        OK(MPI_Exscan(MPI_IN_PLACE, got, n, DATATYPE, op, comm));                                                      \
+        for (int i = 0; i < n; i++) CHECK(got[i] == (rank ? folded_##DATATYPE(op, rank, i) : own[i]));                 \
+    }                                                                                                                  \
+    static void folds_##DATATYPE(MPI_Comm comm, int n)                                                                 \
+    {                                                                                                                  \
+        TYPE own[MOST], got[MOST], sum[MOST], product[MOST], most[MOST], other[MOST];                                  \
+        for (int i = 0; i < n; i++) {                                                                                  \
+            own[i] = (TYPE)value(rank, i), sum[i] = 0, product[i] = 1, most[i] = 0;                                    \
+            for (int r = 0; r < size; r++) {                                                                           \
+                TYPE v = (TYPE)value(r, i);                                                                            \
+                sum[i] += v, product[i] *= v;                                                                          \
+                if (v > most[i]) most[i] = v;                                                                          \
+            }                                                                                                          \
+        }                                                                                                              \
+        struct { MPI_Op op; TYPE *known; } cases[] = {{MPI_SUM, sum}, {MPI_PROD, product}, {MPI_MAX, most}};           \
+        for (int c = 0; c < 3; c++) {                                                                                  \
+            int root = (n + c) % size;                                                                                 \
+            memset(got, 0x55, sizeof got);                                                                             \
+            OK(MPI_Allreduce(own, got, n, DATATYPE, cases[c].op, comm));                                               \
+            for (int i = 0; i < n; i++) CHECK(got[i] == cases[c].known[i]);                                            \
+            for (int i = 0; i < n; i++) got[i] = own[i];                                                               \
+            OK(MPI_Allreduce_c(MPI_IN_PLACE, got, n, DATATYPE, cases[c].op, comm));                                    \
+            for (int i = 0; i < n; i++) CHECK(got[i] == cases[c].known[i]);                                            \
+            for (int i = 0; i < n; i++) got[i] = own[i];                                                               \
+            const void *from = rank == root && n % 2 ? MPI_IN_PLACE : own;                                             \
+            OK(MPI_Reduce(from, rank == root ? got : NULL, n, DATATYPE, cases[c].op, root, comm));                     \
+            for (int i = 0; i < n; i++) CHECK(got[i] == (rank == root ? cases[c].known[i] : own[i]));                  \
+            prefixes_##DATATYPE(comm, n, own, cases[c].op);                                                            \
+            TYPE blocks[8 * MOST];                                                                                     \
+            for (int i = 0; i < size * n; i++) blocks[i] = (TYPE)value(rank, i);                                       \
+            memset(got, 0x55, sizeof got);                                                                             \
+            OK(MPI_Reduce_scatter_block(blocks, got, n, DATATYPE, cases[c].op, comm));                                 \
+            int each[8];                                                                                               \
+            for (int r = 0; r < size; r++) each[r] = n;                                                                \
+            memset(other, 0x55, sizeof other);                                                                         \
+            OK(MPI_Reduce_scatter(blocks, other, each, DATATYPE, cases[c].op, comm));                                  \
+            OK(MPI_Reduce_scatter_block(MPI_IN_PLACE, blocks, n, DATATYPE, cases[c].op, comm));                        \
+            for (int i = 0; i < n; i++) {                                                                              \
+                TYPE known = folded_##DATATYPE(cases[c].op, size, rank * n + i);                                       \
+                CHECK(got[i] == known && other[i] == known && blocks[i] == known);                                     \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 REDUCES(int, MPI_INT)
 REDUCES(double, MPI_DOUBLE)

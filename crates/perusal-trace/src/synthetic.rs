@@ -4,7 +4,7 @@
 //! use perusal_trace::synthetic::{Synthetic, SyntheticMessage};
 //!
 //! let mut job = Synthetic::new(2);
-//! let early = SyntheticMessage { from: 0, to: 1, tag: 7, bytes: 64, sent: 1_000, posted: 9_000, ..Default::default() };
+//! let early = SyntheticMessage { from: 0, to: 1, tag: 7, bytes: 64, sent: 1000, posted: 9000, ..Default::default() };
 //! job.message(&early);
 //! let trace = job.trace();
 //! assert_eq!(trace.ranks[1].unexpected_high, 1);
