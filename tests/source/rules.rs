@@ -112,6 +112,90 @@ fn no_source_file_is_longer_than_600_lines() {
     assert!(long.is_empty(), "look for the second room:\n{}", long.join("\n"));
 }
 
+/// Files of the repository with one of these endings, in the folders that hold what people write.
+fn written(endings: &[&str]) -> Vec<(PathBuf, String)> {
+    fn walk(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).expect("a readable folder") {
+            let path = entry.expect("a readable entry").path();
+            if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+                walk(&path, endings, found);
+            } else if path.extension().and_then(|e| e.to_str()).is_some_and(|e| endings.contains(&e)) {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for folder in [
+        "src",
+        "crates",
+        "tests",
+        "loom-tests",
+        "xtask",
+        "benches",
+        "examples",
+        "fuzz",
+        "include",
+        "tools",
+        "preload",
+    ] {
+        walk(&root.join(folder), endings, &mut found);
+    }
+    assert!(found.len() > 1000, "the files were found");
+    found.into_iter().map(|path| (path.clone(), fs::read_to_string(path).expect("readable text"))).collect()
+}
+
+/// Whether the line is a comment, or one of a comment's lines, that could be wrapped: rows of tables and the lines of a
+/// test program's header that a program reads (`STDERR: …`) cannot.
+fn wraps(line: &str) -> bool {
+    let line = line.trim_start();
+    let Some(text) = ["///", "//!", "//", "/*", "* "].iter().find_map(|mark| line.strip_prefix(mark)) else {
+        return false;
+    };
+    let text = text.trim_start();
+    let key = text.split_once(": ").map_or("", |(key, _)| key);
+    let read_by_a_program = !key.is_empty() && key.bytes().all(|b| b.is_ascii_uppercase());
+    !text.starts_with('|') && (!read_by_a_program || key == "SAFETY")
+}
+
+/// Where comments that are wider are still to be wrapped.
+const STILL_WIDER: [&str; 17] = [
+    "crates/perusal-cli/src/info/variables.rs",
+    "crates/perusal-cli/src/supervisor/",
+    "crates/perusal-cli/src/tune/choose.rs",
+    "crates/perusal-fabric/",
+    "src/coll/shared_memory/algorithm_kind.rs",
+    "src/coll/shared_memory/division.rs",
+    "src/coll/shared_memory/mod.rs",
+    "src/engine/notification.rs",
+    "src/engine/oversubscription.rs",
+    "src/engine/tx.rs",
+    "src/ring/",
+    "src/rma/transfer.rs",
+    "src/shm/inherited.rs",
+    "src/shm/memory.rs",
+    "src/team/membership.rs",
+    "src/variables/",
+    "tests/launcher/variables_docs.rs",
+];
+
+#[test]
+fn comments_are_not_wider_than_120_columns() {
+    let mut offenders = Vec::new();
+    for (path, text) in written(&["rs", "c", "h"]) {
+        let name = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).expect("a path below the root");
+        if STILL_WIDER.iter().any(|place| name.to_string_lossy().starts_with(place)) {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate() {
+            if line.chars().count() > 120 && wraps(line) {
+                offenders.push(format!("{}:{}", path.display(), number + 1));
+            }
+        }
+    }
+    assert!(offenders.is_empty(), "wrap them:\n{}", offenders.join("\n"));
+}
+
 /// Words and number of each `<word> rule <n>` in a line, wherever it stands.
 fn rules(line: &str) -> impl Iterator<Item = (&str, u32, &str)> {
     line.match_indices(" rule ").filter_map(move |(at, between)| {
