@@ -3,8 +3,7 @@
 //!
 //! Run:   .ci/loom coll_flags
 //! Bound: 2 and 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that); two rounds
-//! can
-//!        be under way at once (`DEPTH`), so that slots come again in every model.
+//!        can be under way at once (`DEPTH`), so that slots come again in every model.
 //! Time:  two seconds on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the

@@ -4,8 +4,7 @@
 //!
 //! Run:   .ci/loom fence
 //! Bound: 2 members that fence twice, every interleaving with at most 2 preemptions;
-//! 3 members that fence once, with at most 1
-//!        (LOOM_MAX_PREEMPTIONS raises both).
+//!        3 members that fence once, with at most 1 (LOOM_MAX_PREEMPTIONS raises both).
 //! Time:  a second.
 //!
 //! Weakened, the Release of a ring's commit and the Acquire of its poll make these models fail

@@ -2,7 +2,8 @@
 //!
 //! Run:   .ci/loom handles
 //! Bound: every interleaving of 2 threads; of 3 threads those with at most 3 preemptions (LOOM_MAX_PREEMPTIONS
-//! overrides both). Time:  half a second on two cores, all models together.
+//!        overrides both).
+//! Time:  half a second on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! Acquire of `TableSlot::enter`; Release of `TableSlot::leave` and of `TableSlot::publish`; Acquire of the wait in

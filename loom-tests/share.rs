@@ -3,8 +3,7 @@
 //!
 //! Run:   .ci/loom share
 //! Bound: 2 threads, two turns, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that); under
-//! loom a
-//!        taker takes one unit at the end (`LEAST`).
+//!        loom a taker takes one unit at the end (`LEAST`).
 //! Time:  a second.
 //!
 //! Weakened, each of these makes the model fail (checked by editing the line and running, one at a time): `take` that
