@@ -14,27 +14,18 @@
 //! Release of `ListenerList::note_only` and Acquire of `ListEntry::holds`; and most of what `registry.rs` lists.
 #![cfg(perusal_loom)]
 
-use crate::support::{Plain, tool_data};
+use crate::support::tool::{EVENT, expecting_one, listening, reading, registry_and_world, tool_data};
 use core::ffi::{c_int, c_long, c_void};
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use perusal::events::{
-    Callback, CommEvents, CommSpec, Event, EventPayload, EventRecord, Handle, Registry, Spec, Subscription,
+    Callback, CommEvents, CommSpec, EventPayload, EventRecord, Handle, Registry, Spec, Subscription,
     inside_callback,
 };
 use std::sync::Arc;
 
-const EVENT: Event = Event::ReqActivate;
-
 fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     perusal::model::check(preemptions, body);
-}
-
-fn bench() -> (Arc<Registry>, Arc<CommEvents>) {
-    // A race that loom finds inside a callback panics there; the fatal hook passes the panic on.
-    let registry = Registry::new(Box::new(|text| panic!("{text}")));
-    let world = registry.attach(1);
-    (registry, world)
 }
 
 /// The calling thread is the first from now on, unless another is.
@@ -49,24 +40,22 @@ fn happen(comm: &CommEvents) {
     }
 }
 
-fn reading(registry: &Registry, world: &Arc<CommEvents>, data: &Arc<Plain<u32>>) -> Handle {
-    let used = data.clone();
-    let closure = Callback::Rust(Box::new(move |_, _| _ = used.get()));
-    registry.register(world, EVENT, closure).unwrap()
+/// A thread that is the first, and then does what an event site does.
+fn first_dispatcher(world: &Arc<CommEvents>) -> thread::JoinHandle<()> {
+    let world = world.clone();
+    thread::spawn(move || {
+        first();
+        happen(&world);
+    })
 }
 
 #[test]
 fn after_release_the_tools_data_is_its_own_again() {
     model(3, || {
-        let (registry, world) = bench();
+        let (registry, world) = registry_and_world();
         let data = tool_data();
-        let handle = reading(&registry, &world, &data);
-        registry.activate(handle).unwrap();
-        let theirs = world.clone();
-        let dispatcher = thread::spawn(move || {
-            first();
-            happen(&theirs);
-        });
+        let handle = listening(&registry, &world, &data);
+        let dispatcher = first_dispatcher(&world);
         registry.release(handle).unwrap();
         data.set(2);
         assert_eq!(Arc::strong_count(&data), 1, "the closure is dropped");
@@ -77,16 +66,10 @@ fn after_release_the_tools_data_is_its_own_again() {
 #[test]
 fn a_callback_sees_what_was_written_before_activation() {
     model(3, || {
-        let (registry, world) = bench();
+        let (registry, world) = registry_and_world();
         let data = tool_data();
-        let seen = data.clone();
-        let closure = Callback::Rust(Box::new(move |_, _| assert_eq!(seen.get(), 1)));
-        let handle = registry.register(&world, EVENT, closure).unwrap();
-        let theirs = world.clone();
-        let dispatcher = thread::spawn(move || {
-            first();
-            happen(&theirs);
-        });
+        let handle = registry.register(&world, EVENT, expecting_one(&data)).unwrap();
+        let dispatcher = first_dispatcher(&world);
         data.set(1);
         registry.activate(handle).unwrap();
         dispatcher.join().unwrap();
@@ -96,18 +79,12 @@ fn a_callback_sees_what_was_written_before_activation() {
 #[test]
 fn a_replaced_callback_is_not_read_any_more() {
     model(3, || {
-        let (registry, world) = bench();
+        let (registry, world) = registry_and_world();
         let (old, new) = (tool_data(), tool_data());
-        let handle = reading(&registry, &world, &old);
-        registry.activate(handle).unwrap();
-        let theirs = world.clone();
-        let dispatcher = thread::spawn(move || {
-            first();
-            happen(&theirs);
-        });
+        let handle = listening(&registry, &world, &old);
+        let dispatcher = first_dispatcher(&world);
         registry.deactivate(handle).unwrap();
-        let used = new.clone();
-        registry.set_callback(handle, Callback::Rust(Box::new(move |_, _| _ = used.get()))).unwrap();
+        registry.set_callback(handle, reading(&new)).unwrap();
         registry.activate(handle).unwrap();
         registry.release(handle).unwrap();
         old.set(9);
@@ -119,16 +96,12 @@ fn a_replaced_callback_is_not_read_any_more() {
 #[test]
 fn a_lasting_listener_is_called_once_while_another_comes_and_goes() {
     model(3, || {
-        let (_registry, world) = bench();
+        let (_registry, world) = registry_and_world();
         let delivered = Arc::new(AtomicU32::new(0));
         let count = delivered.clone();
         let all_the_time =
             Subscription::new(&world, EVENT, move |_| _ = count.fetch_add(1, Ordering::Relaxed));
-        let theirs = world.clone();
-        let dispatcher = thread::spawn(move || {
-            first();
-            happen(&theirs);
-        });
+        let dispatcher = first_dispatcher(&world);
         drop(Subscription::new(&world, EVENT, |_| {}).unwrap());
         dispatcher.join().unwrap();
         assert_eq!(delivered.load(Ordering::Relaxed), 1);
@@ -139,15 +112,10 @@ fn a_lasting_listener_is_called_once_while_another_comes_and_goes() {
 #[test]
 fn what_a_release_cannot_wait_for_is_settled_by_the_dispatch_that_was_inside() {
     model(3, || {
-        let (registry, world) = bench();
+        let (registry, world) = registry_and_world();
         let data = tool_data();
-        let handle = reading(&registry, &world, &data);
-        registry.activate(handle).unwrap();
-        let theirs = world.clone();
-        let dispatcher = thread::spawn(move || {
-            first();
-            happen(&theirs);
-        });
+        let handle = listening(&registry, &world, &data);
+        let dispatcher = first_dispatcher(&world);
         // The owner of the lock does not wait.
         registry.lock().lock().unwrap();
         registry.release(handle).unwrap();
@@ -161,7 +129,7 @@ fn what_a_release_cannot_wait_for_is_settled_by_the_dispatch_that_was_inside() {
 #[test]
 fn two_threads_that_ask_at_once_do_not_share_a_hazard_record() {
     model(2, || {
-        let (registry, world) = bench();
+        let (registry, world) = registry_and_world();
         let step = AtomicU32::new(0);
         let closure = move |_: Handle, _: &EventRecord<'_>| {
             // The other one may clear its hazard pointer here.
@@ -205,7 +173,7 @@ fn listen(registry: &Registry, world: &Arc<CommEvents>, delivered: usize) -> Han
 #[test]
 fn a_function_that_writes_into_the_spec_spoils_it_for_nobody() {
     model(3, || {
-        let (registry, world) = bench();
+        let (registry, world) = registry_and_world();
         let delivered = Box::into_raw(Box::new(AtomicU32::new(0)));
         let one = listen(&registry, &world, delivered.expose_provenance());
         let theirs = world.clone();

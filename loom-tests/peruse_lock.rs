@@ -14,13 +14,10 @@
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;
+use crate::support::tool::{EVENT, registry_and_world};
 use loom::thread;
-use perusal::events::{
-    CommEvents, Event, EventRecord, LockError, Operation, PeruseLock, Registry, Spec, Subscription,
-};
+use perusal::events::{CommEvents, EventRecord, LockError, PeruseLock, Registry, Spec, Subscription};
 use std::sync::Arc;
-
-const EVENT: Event = Event::ReqActivate;
 
 fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
     let asked = loom::model::Builder::new().preemption_bound.unwrap_or(0);
@@ -34,22 +31,9 @@ fn model_with(bound: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
     builder.check(body);
 }
 
-fn registry() -> Arc<Registry> {
-    Registry::new(Box::new(|text| panic!("{text}")))
-}
-
 /// Calls a callback on the calling thread.
 fn happen(comm: &CommEvents) {
-    let spec = Spec {
-        comm: 1,
-        buf: core::ptr::null_mut(),
-        count: 0,
-        datatype: 0,
-        peer: 0,
-        tag: 0,
-        operation: Operation::Send,
-        bytes: 0,
-    };
+    let spec = Spec { comm: 1, ..Spec::NOTHING };
     comm.emit(&EventRecord::new(EVENT, 1, &spec));
 }
 
@@ -58,7 +42,7 @@ fn three_threads_exclude_each_other_and_all_get_their_turn() {
     // Three threads that wait on one word have too many orders for more than two. A thread that waits is no preemption.
     let asked = loom::model::Builder::new().preemption_bound.unwrap_or(1);
     model_with(Some(asked.clamp(1, 2)), || {
-        let registry = registry();
+        let (registry, _world) = registry_and_world();
         let total = Arc::new(Plain::new(0));
         let turn = |registry: &Registry, total: &Plain<u32>| {
             registry.lock().lock().unwrap();
@@ -79,7 +63,7 @@ fn three_threads_exclude_each_other_and_all_get_their_turn() {
 #[test]
 fn nobody_unlocks_for_another() {
     model(Some(4), || {
-        let registry = registry();
+        let (registry, _world) = registry_and_world();
         let total = Arc::new(Plain::new(0));
         let (theirs, sum) = (registry.clone(), total.clone());
         let stranger = thread::spawn(move || {
@@ -99,8 +83,7 @@ fn nobody_unlocks_for_another() {
 #[test]
 fn an_upcall_on_the_owners_thread_is_refused_from_first_to_last_while_others_wait_for_the_lock() {
     model(Some(3), || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let total = Arc::new(Plain::new(0));
         let (inside, sum) = (registry.clone(), total.clone());
         let callback = move |_: &perusal::events::EventRecord<'_>| {
@@ -133,8 +116,7 @@ fn an_upcall_on_the_owners_thread_is_refused_from_first_to_last_while_others_wai
 fn a_release_by_the_owner_does_not_wait_for_a_callback_that_waits_for_the_lock() {
     // Without a bound it takes a minute.
     model(Some(4), || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let inside = registry.clone();
         let callback = move |_: &perusal::events::EventRecord<'_>| {
             inside.lock().lock().unwrap();
@@ -153,8 +135,7 @@ fn a_release_by_the_owner_does_not_wait_for_a_callback_that_waits_for_the_lock()
 #[test]
 fn a_refused_upcall_is_refused_a_lock_that_becomes_free_meanwhile() {
     model(Some(3), || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let contended = Arc::new(PeruseLock::new());
         let (inside, wanted) = (registry.clone(), contended.clone());
         let callback = move |_: &perusal::events::EventRecord<'_>| {

@@ -24,16 +24,17 @@
 //! A callback's foreign data is `Plain`: loom fails a model in which two threads touch it without an edge between.
 #![cfg(perusal_loom)]
 
-use crate::support::{Plain, tool_data};
+use crate::support::Plain;
+use crate::support::tool::{
+    EVENT, closure, expecting_one, happens, listening, reading, registry_and_world, tool_data,
+};
 use loom::thread;
 use perusal::events::{
-    Callback, CommEvents, Event, EventError, EventRecord, EventSet, Handle, Operation, Registry, Spec,
-    Subscription, inside_callback,
+    CommEvents, Event, EventError, EventRecord, EventSet, Handle, Subscription, inside_callback,
 };
 use perusal::internals::events::fast_path_is_open;
 use std::sync::Arc;
 
-const EVENT: Event = Event::ReqActivate;
 /// One whose listener lists are made when somebody listens: in a model all but the first two.
 const LATE: Event = Event::ReqInsertInPostedQ;
 
@@ -51,34 +52,9 @@ fn model_of_three(body: impl Fn() + Send + Sync + 'static) {
     builder.check(body);
 }
 
-fn registry() -> Arc<Registry> {
-    // A race that loom finds inside a callback panics there; the fatal hook passes the panic on.
-    Registry::new(Box::new(|text| panic!("{text}")))
-}
-
-/// What an event site does.
+/// Does what a site of [`EVENT`] does.
 fn happen(comm: &CommEvents) {
     happens(EVENT, comm);
-}
-
-fn happens(event: Event, comm: &CommEvents) {
-    if comm.gate.is_open(event) {
-        let spec = Spec {
-            comm: comm.comm(),
-            buf: core::ptr::null_mut(),
-            count: 0,
-            datatype: 0,
-            peer: 0,
-            tag: 0,
-            operation: Operation::Send,
-            bytes: 0,
-        };
-        comm.emit(&EventRecord::new(event, 1, &spec));
-    }
-}
-
-fn closure(run: impl Fn(Handle, &EventRecord<'_>) + Send + Sync + 'static) -> Callback {
-    Callback::Rust(Box::new(run))
 }
 
 fn dispatcher(world: &Arc<CommEvents>) -> thread::JoinHandle<()> {
@@ -93,12 +69,9 @@ fn dispatcher_of(event: Event, world: &Arc<CommEvents>) -> thread::JoinHandle<()
 #[test]
 fn a_callback_sees_what_was_written_before_activation() {
     model(None, || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let data = tool_data();
-        let seen = data.clone();
-        let handle =
-            registry.register(&world, EVENT, closure(move |_, _| assert_eq!(seen.get(), 1))).unwrap();
+        let handle = registry.register(&world, EVENT, expecting_one(&data)).unwrap();
         // The dispatcher is there before the write: only activation can publish it.
         let dispatcher = dispatcher(&world);
         data.set(1);
@@ -107,17 +80,10 @@ fn a_callback_sees_what_was_written_before_activation() {
     });
 }
 
-/// A closure that looks whether `data` was written before it was activated.
-fn expecting_one(data: &Arc<Plain<u32>>) -> Callback {
-    let seen = data.clone();
-    closure(move |_, _| assert_eq!(seen.get(), 1))
-}
-
 #[test]
 fn so_it_does_in_a_list_that_was_not_there() {
     model(None, || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let data = tool_data();
         let handle = registry.register(&world, LATE, expecting_one(&data)).unwrap();
         let dispatcher = dispatcher_of(LATE, &world);
@@ -131,8 +97,7 @@ fn so_it_does_in_a_list_that_was_not_there() {
 fn so_it_does_behind_a_listener_that_stays() {
     for has_node in [false, true] {
         model(Some(3), move || {
-            let registry = registry();
-            let world = registry.attach(1);
+            let (registry, world) = registry_and_world();
             let data = tool_data();
             let stays = registry.register(&world, EVENT, closure(|_, _| {})).unwrap();
             registry.activate(stays).unwrap();
@@ -153,12 +118,9 @@ fn so_it_does_behind_a_listener_that_stays() {
 #[test]
 fn after_release_the_tools_data_is_its_own_again() {
     model(Some(3), || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let data = tool_data();
-        let used = data.clone();
-        let handle = registry.register(&world, EVENT, closure(move |_, _| _ = used.get())).unwrap();
-        registry.activate(handle).unwrap();
+        let handle = listening(&registry, &world, &data);
         let dispatcher = dispatcher(&world);
         registry.release(handle).unwrap();
         data.set(2);
@@ -170,12 +132,9 @@ fn after_release_the_tools_data_is_its_own_again() {
 #[test]
 fn release_waits_for_the_last_of_two_dispatchers() {
     model_of_three(|| {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let data = tool_data();
-        let used = data.clone();
-        let handle = registry.register(&world, EVENT, closure(move |_, _| _ = used.get())).unwrap();
-        registry.activate(handle).unwrap();
+        let handle = listening(&registry, &world, &data);
         let dispatchers = [dispatcher(&world), dispatcher(&world)];
         registry.release(handle).unwrap();
         data.set(2);
@@ -189,12 +148,9 @@ fn release_waits_for_threads_whose_hazard_records_are_made_for_them() {
     model(Some(3), || {
         // These two keep the records that are there.
         (0..2).for_each(|_| thread::spawn(|| assert!(!inside_callback())).join().unwrap());
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let data = tool_data();
-        let used = data.clone();
-        let handle = registry.register(&world, EVENT, closure(move |_, _| _ = used.get())).unwrap();
-        registry.activate(handle).unwrap();
+        let handle = listening(&registry, &world, &data);
         let dispatcher = dispatcher(&world);
         happen(&world);
         registry.release(handle).unwrap();
@@ -206,8 +162,7 @@ fn release_waits_for_threads_whose_hazard_records_are_made_for_them() {
 #[test]
 fn a_handle_released_inside_its_callback_is_retired_once_by_the_last_one_out() {
     model(Some(3), || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let owned = Arc::new(());
         let (inside, kept) = (registry.clone(), owned.clone());
         let releasing = move |handle: Handle, _: &EventRecord<'_>| {
@@ -232,12 +187,9 @@ fn a_handle_released_inside_its_callback_is_retired_once_by_the_last_one_out() {
 #[test]
 fn a_dispatcher_with_a_stale_handle_does_not_reach_the_slots_next_owner() {
     model(Some(3), || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let data = tool_data();
-        let used = data.clone();
-        let old = registry.register(&world, EVENT, closure(move |_, _| _ = used.get())).unwrap();
-        registry.activate(old).unwrap();
+        let old = listening(&registry, &world, &data);
         let dispatcher = dispatcher(&world);
         registry.release(old).unwrap();
         data.set(2);
@@ -259,8 +211,7 @@ fn a_replaced_callback_is_dropped_only_when_nobody_is_inside() {
         }
     }
     model(Some(3), || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let data = [tool_data(), tool_data()];
         let [old, new] = [0, 1].map(|i| {
             let owned = Owned(data[i].clone());
@@ -283,12 +234,10 @@ fn a_replaced_callback_is_dropped_only_when_nobody_is_inside() {
 #[test]
 fn detach_propagate_and_dispatch_on_the_duplicate_race_freely() {
     model(Some(3), || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let copy = registry.attach(2);
         let data = tool_data();
-        let used = data.clone();
-        let handle = registry.register(&world, EVENT, closure(move |_, _| _ = used.get())).unwrap();
+        let handle = registry.register(&world, EVENT, reading(&data)).unwrap();
         registry.set_propagation(handle, true).unwrap();
         registry.activate(handle).unwrap();
         let dispatcher = dispatcher(&copy);
@@ -303,8 +252,7 @@ fn detach_propagate_and_dispatch_on_the_duplicate_race_freely() {
 #[test]
 fn a_stale_handle_never_shows_the_next_owners_event() {
     model(None, || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let old = registry.register(&world, EVENT, closure(|_, _| {})).unwrap();
         // On a thread of its own, for the fence of a release publishes what its thread stores afterwards.
         let released = registry.clone();
@@ -321,8 +269,7 @@ fn a_stale_handle_never_shows_the_next_owners_event() {
 #[test]
 fn a_guessed_handle_never_shows_the_event_of_the_owner_before() {
     model(None, || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let old = registry.register(&world, EVENT, closure(|_, _| {})).unwrap();
         registry.release(old).unwrap();
         let guess = Handle::from_raw(2 << 32 | old.raw() as u32 as i64).unwrap();
@@ -338,8 +285,7 @@ fn a_guessed_handle_never_shows_the_event_of_the_owner_before() {
 #[test]
 fn a_guessed_handle_meets_a_whole_slot_or_none() {
     model(None, || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let asked = registry.clone();
         let first = Handle::from_raw(1 << 32 | 1).unwrap();
         let asking = thread::spawn(move || asked.event(first));
@@ -353,8 +299,7 @@ fn a_guessed_handle_meets_a_whole_slot_or_none() {
 #[test]
 fn what_a_release_cannot_wait_for_is_retired_by_the_pass_that_was_inside() {
     model(Some(3), || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let data = tool_data();
         let used = data.clone();
         let subscription = Subscription::new(&world, EVENT, move |_| _ = used.get()).unwrap();
@@ -373,8 +318,7 @@ fn what_a_release_cannot_wait_for_is_retired_by_the_pass_that_was_inside() {
 #[test]
 fn a_dropped_global_subscription_leaves_its_data_alone_and_receives_from_a_communicator_that_comes() {
     model(Some(3), || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let data = tool_data();
         let used = data.clone();
         let subscription = registry
@@ -394,8 +338,7 @@ fn a_dropped_global_subscription_leaves_its_data_alone_and_receives_from_a_commu
 #[test]
 fn two_threads_register_and_release_while_a_third_raises() {
     model_of_three(|| {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (_registry, world) = registry_and_world();
         let dispatcher = dispatcher(&world);
         let theirs = world.clone();
         let other = thread::spawn(move || register_and_release(&theirs));
@@ -420,8 +363,7 @@ fn register_and_release(world: &Arc<CommEvents>) {
 #[test]
 fn the_fast_path_opens_only_when_the_callbacks_behind_a_shut_gate_are_over_and_then_it_does() {
     model(Some(3), || {
-        let registry = registry();
-        let world = registry.attach(1);
+        let (registry, world) = registry_and_world();
         let refused = closure(|_, _| assert!(!fast_path_is_open(), "open while a callback runs"));
         let handle = registry.register(&world, EVENT, refused).unwrap();
         assert!(fast_path_is_open());

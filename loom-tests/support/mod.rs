@@ -1,7 +1,12 @@
 //! What models share.
+//!
+//! | file | what it defines |
+//! |---|---|
+//! | `tool` | a tool that listens to an event |
+
+pub mod tool;
 
 use loom::cell::UnsafeCell;
-use std::sync::Arc;
 
 /// A value that threads access by plain loads and stores. Where what is modelled does not order two accesses, of which
 /// one writes, loom fails the model before the second one runs.
@@ -34,9 +39,4 @@ impl<T: Copy> Plain<T> {
         // SAFETY: loom panics before this runs beside another access, `change`'s own included.
         self.0.with_mut(|value| change(unsafe { &mut *value }))
     }
-}
-
-/// Returns a tool's data, which its callbacks share without any synchronisation of their own.
-pub fn tool_data() -> Arc<Plain<u32>> {
-    Arc::new(Plain::new(0))
 }
