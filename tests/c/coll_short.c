@@ -15,7 +15,7 @@ static int value(int r, int i) { return (r + 2 * i) % 5 + 1; }
 
 #define REDUCES(TYPE, DATATYPE)                                                                                        \
     /* Value i of the first `ranks` ranks, reduced. */                                                                 \
-    static TYPE folded_##DATATYPE(MPI_Op op, int ranks, int i)                                                         \
+    static TYPE reduced_##DATATYPE(MPI_Op op, int ranks, int i)                                                         \
     {                                                                                                                  \
         TYPE all = (TYPE)value(0, i);                                                                                  \
         for (int r = 1; r < ranks; r++) {                                                                              \
@@ -29,16 +29,16 @@ static int value(int r, int i) { return (r + 2 * i) % 5 + 1; }
         TYPE got[MOST], below[MOST];                                                                                   \
         memset(got, 0x55, sizeof got);                                                                                 \
         OK(MPI_Scan(own, got, n, DATATYPE, op, comm));                                                                 \
-        for (int i = 0; i < n; i++) CHECK(got[i] == folded_##DATATYPE(op, rank + 1, i));                               \
+        for (int i = 0; i < n; i++) CHECK(got[i] == reduced_##DATATYPE(op, rank + 1, i));                               \
         for (int i = 0; i < n; i++) below[i] = (TYPE)77;                                                               \
         OK(MPI_Exscan(own, below, n, DATATYPE, op, comm));                                                             \
-        for (int i = 0; i < n; i++) CHECK(below[i] == (rank ? folded_##DATATYPE(op, rank, i) : (TYPE)77));             \
+        for (int i = 0; i < n; i++) CHECK(below[i] == (rank ? reduced_##DATATYPE(op, rank, i) : (TYPE)77));             \
         for (int i = 0; i < n; i++) got[i] = own[i];                                                                   \
         OK(MPI_Scan(MPI_IN_PLACE, got, n, DATATYPE, op, comm));                                                        \
-        for (int i = 0; i < n; i++) CHECK(got[i] == folded_##DATATYPE(op, rank + 1, i));                               \
+        for (int i = 0; i < n; i++) CHECK(got[i] == reduced_##DATATYPE(op, rank + 1, i));                               \
         for (int i = 0; i < n; i++) got[i] = own[i];                                                                   \
         OK(MPI_Exscan(MPI_IN_PLACE, got, n, DATATYPE, op, comm));                                                      \
-        for (int i = 0; i < n; i++) CHECK(got[i] == (rank ? folded_##DATATYPE(op, rank, i) : own[i]));                 \
+        for (int i = 0; i < n; i++) CHECK(got[i] == (rank ? reduced_##DATATYPE(op, rank, i) : own[i]));                 \
     }                                                                                                                  \
     static void folds_##DATATYPE(MPI_Comm comm, int n)                                                                 \
     {                                                                                                                  \
@@ -75,7 +75,7 @@ static int value(int r, int i) { return (r + 2 * i) % 5 + 1; }
             OK(MPI_Reduce_scatter(blocks, other, each, DATATYPE, cases[c].op, comm));                                  \
             OK(MPI_Reduce_scatter_block(MPI_IN_PLACE, blocks, n, DATATYPE, cases[c].op, comm));                        \
             for (int i = 0; i < n; i++) {                                                                              \
-                TYPE known = folded_##DATATYPE(cases[c].op, size, rank * n + i);                                       \
+                TYPE known = reduced_##DATATYPE(cases[c].op, size, rank * n + i);                                       \
                 CHECK(got[i] == known && other[i] == known && blocks[i] == known);                                     \
             }                                                                                                          \
         }                                                                                                              \

@@ -40,14 +40,16 @@ const ALL: &[(&str, &str)] = &[("PERUSAL_SHARE_HEAP_FROM", "4096")];
 
 #[test]
 fn messages_of_all_kinds_arrive() {
-    for name in ["random_messages.c", "trains.c", "datatype_messages.c", "packing.c", "cancel_sends.c"] {
+    for name in
+        ["random_messages.c", "eager_fragments.c", "datatype_messages.c", "packing.c", "cancel_sends.c"]
+    {
         runs_well(name, 2, ALL);
     }
 }
 
 #[test]
 fn collectives_are_right() {
-    for name in ["coll_oracle.c", "coll_moves.c", "coll_later.c"] {
+    for name in ["coll_oracle.c", "coll_moves.c", "coll_nonblocking.c"] {
         runs_well(name, 3, ALL);
     }
 }
