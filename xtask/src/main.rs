@@ -2,6 +2,18 @@
 //!
 //! A command is a function in a file of its subject and a row of [`COMMANDS`].
 //! The Makefile and the scripts in `.ci/` call them.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `dist`, `check_dist`, `packages` | lays out a distribution; checks it; makes packages of it |
+//! | `generate`, `abi`, `header` | writes what follows from tables; reads the tables, writes `mpi.h` (both are the bindings' own) |
+//! | `test`, `verify` | runs the suites, and what takes longer |
+//! | `loom`, `mutants` | runs models, and weakens the orderings that they come by |
+//! | `fuzz`, `miri`, `sanitizers`, `aarch64` | runs fuzz targets; tests in Miri, under sanitizers, on another processor |
+//! | `conformance`, `clients`, `unittest` | runs MPICH's tests, and other people's; reads what Python's tests print |
+//! | `fabric_test`, `nodes` | runs tests of the libfabric provider, also between two nodes |
+//! | `demo`, `measure`, `instructions`, `watched`, `peers` | shows and measures: an example, costs, instructions, being watched, other MPIs |
+//! | `shell` | what a shell would do |
 
 mod aarch64;
 #[path = "../../crates/perusal-abi/codegen/abi.rs"]

@@ -1,12 +1,20 @@
 //! `perusal report`: what a trace says of the job, as one page, as JSON and as text.
 //!
-//! [`analyse`] goes through a trace and finds everything: [`types`] is what it finds. Each rank alone gives queues,
-//! searches and lifetimes (`queues`) and sleeps (`sleeping`); pairs give the matrix (`matrix`), partitioned messages
-//! (`partitioned`), calls (`calls`) and, with the messages' flows, who waited when for whom (`waits`, `collectives`,
-//! `windows`, `files`), which is charged (`blame`) and listed (`lateness`); `verdict` says in words what stands out.
-//! `page` and `text` show it. What several of these need: `flow` (messages, sorted for the questions that are asked of
-//! them), `communicators` (what went over each), `series` (values over time), `distribution` (values in bins) and
-//! `words` (numbers for people). `docs/report.md` tells users how each figure is computed.
+//! [`analyse`] goes through a trace and finds everything. `docs/report.md` tells users how each figure is computed.
+//!
+//! | file | what it defines |
+//! |---|---|
+//! | [`types`] | what is found |
+//! | `queues`, `sleeping` | of each rank alone: queues, searches and lifetimes; sleeps and full rings |
+//! | `matrix`, `partitioned`, `calls` | who sent how much to whom; partitioned messages; how long calls took |
+//! | `waits`, `collectives`, `windows`, `files` | when a rank waited, and for whom: for messages, in collectives, at windows, at files |
+//! | `blame`, `lateness` | whom waiting is charged to; late senders and receivers, pair by pair |
+//! | `verdict` | what stands out, in words |
+//! | `page`, `text` | the report as a page, and as text |
+//! | `flow` | messages, sorted for the questions that are asked of them |
+//! | `communicators` | what went over each communicator |
+//! | `series`, `distribution` | values over time; values in bins |
+//! | `words` | numbers for people |
 
 mod blame;
 mod calls;

@@ -4,8 +4,10 @@
 //! queues on another, so that tools which sum up time by location keep them apart.
 //! Messages and queue lengths are on the rank's first location.
 //!
-//! `library` has the functions of OTF2, `writer` an archive that is being written; `calls`, `communicators`,
-//! `collectives`, `files` and `windows` say what of a trace is what there.
+//! | file | what it defines |
+//! |---|---|
+//! | `library`, `writer` | the functions of OTF2; an archive that is being written |
+//! | `calls`, `communicators`, `collectives`, `files`, `windows` | which records of OTF2 those of a trace become |
 
 mod calls;
 mod collectives;
