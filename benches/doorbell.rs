@@ -51,7 +51,7 @@ fn ring_and_take(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// How the store-load fence is divided between a sender and who goes to sleep.
+/// How the store-load fence is divided between a sender and a receiver that goes to sleep.
 #[derive(Clone, Copy)]
 enum Kind {
     BothSides,

@@ -1,5 +1,5 @@
-//! Rounds of collectives: nobody is ahead of who has not come, slots are read when they are written and written again
-//! when they are read, who comes last has seen all, and who goes to sleep is woken.
+//! Rounds of collectives: nobody is ahead of a member that has not come, slots are read when they are written and
+//! written again when they are read, the last to come has seen all, and one that goes to sleep is woken.
 //!
 //! Run:   .ci/loom coll_flags
 //! Bound: 2 and 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that); two rounds
@@ -60,7 +60,7 @@ fn heard(member: &Member, from: usize) -> u64 {
     member.read(from, |slot| unsafe { (*slot).what })
 }
 
-/// A sum to all: who comes last adds up.
+/// A sum to all: the last to come adds up.
 fn sum_by_count(member: &mut Member, members: usize, word: u64) -> u64 {
     enter(member, RoundArrival::Count);
     say(member, word);

@@ -1,5 +1,5 @@
-//! Match contexts: of two threads that make one, both get the same, whole; who finds it finds its events and their
-//! gate; and the last to leave a context that is closed takes it away, behind all that others have done to it.
+//! Match contexts: of two threads that make one, both get the same, whole; a thread that finds it finds its events and
+//! their gate; and the last to leave a context that is closed takes it away, behind all that others have done to it.
 //!
 //! Run:   .ci/loom contexts
 //! Bound: 2 and 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).

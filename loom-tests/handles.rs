@@ -1,4 +1,5 @@
-//! Handle tables: who looks a handle up sees its object whole or not at all; who removes it waits for those who look.
+//! Handle tables: a thread that looks a handle up sees its object whole or not at all;
+//! one that removes it waits for those that look.
 //!
 //! Run:   .ci/loom handles
 //! Bound: every interleaving of 2 threads; of 3 threads those with at most 3 preemptions (LOOM_MAX_PREEMPTIONS

@@ -1,7 +1,7 @@
 //! Partitioned messages: a receiver that sees a partition counted sees all its bytes, whichever threads have sent them;
 //! a round that has ended is there whole; the next round overwrites nothing that is still read; a partition is copied
 //! by one thread, which sees what was stored before it was said to be ready; one that was put off is not forgotten; and
-//! who sees a request over may use its buffer, and who leaves last the memory.
+//! the thread that sees a request over may use its buffer, and the last to leave the memory.
 //!
 //! Run:   .ci/loom partitioned
 //! Bound: 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).
@@ -168,7 +168,7 @@ fn a_partition_that_has_been_unpacked_is_there() {
             let shared = shared.clone();
             thread::spawn(move || {
                 assert!(shared.0.step(1));
-                // Partition rule 2: who has taken the first step unpacks alone.
+                // Partition rule 2: the side that has taken the first step unpacks alone.
                 shared.1.set(5);
                 assert!(shared.0.take(1));
             })
@@ -206,7 +206,7 @@ fn of_two_threads_that_find_a_receive_over_one_ends_it_and_nobody_sees_that_befo
         let shared = Arc::new(Received(Mark::default(), Mark::default(), Plain::new(0), Plain::new(0)));
         let poll = |shared: &Received| {
             if shared.0.step(1) {
-                // Partition rule 2: who has taken the first step unpacks alone.
+                // Partition rule 2: the side that has taken the first step unpacks alone.
                 shared.2.set(5);
                 assert!(shared.0.take(1));
             }
@@ -224,7 +224,7 @@ fn of_two_threads_that_find_a_receive_over_one_ends_it_and_nobody_sees_that_befo
         };
         let first = poll(&shared);
         if shared.1.is_over(1) {
-            // Partition rule 3: who has seen the round over reads the buffer, and frees the shared memory.
+            // Partition rule 3: the side that has seen the round over reads the buffer, and frees the shared memory.
             assert_eq!(shared.2.get(), 5);
             shared.3.update(|word| *word += 1);
         }

@@ -1,7 +1,7 @@
-//! Words that say how far something is: who reads what was set sees what was done before. The end of a nonblocking
-//! collective, and of an access to a file in the background; whether the bindings are open, to calls on their fast path
-//! and on their slow one; whether events wait for a pass; a call for the end of the job; a chunk of requests; the
-//! communicator of all ranks; why a rank must not go on.
+//! Words that say how far something is: a thread that reads what was set sees what was done before. The end of a
+//! nonblocking collective, and of an access to a file in the background; whether the bindings are open, to calls on
+//! their fast path and on their slow one; whether events wait for a pass; a call for the end of the job; a chunk of
+//! requests; the communicator of all ranks; why a rank must not go on.
 //!
 //! Run:   .ci/loom published
 //! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).

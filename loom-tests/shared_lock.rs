@@ -1,7 +1,7 @@
 //! The lock in shared memory: what is done under it is ordered, and done by one at a time.
 //!
 //! Run:   .ci/loom shared_lock
-//! Bound: 2 and 3 threads, every interleaving; who does not get the lock gives up.
+//! Bound: 2 and 3 threads, every interleaving; a thread that does not get the lock gives up.
 //! Time:  a second.
 //!
 //! Weakened, each of these makes the model fail (checked by editing the line and running, one at a time): the Acquire

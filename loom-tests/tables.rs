@@ -3,7 +3,7 @@
 //! what its users before have done, and a user that reads the word sees what its maker has.
 //!
 //! Run:   .ci/loom tables
-//! Bound: 2 and 3 threads, every interleaving; who does not get it gives up.
+//! Bound: 2 and 3 threads, every interleaving; a thread that does not get it gives up.
 //! Time:  a second.
 //!
 //! `cargo xtask mutants src/shm/shared_count.rs src/heap/` weakens each ordering and says which model fails

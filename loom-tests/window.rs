@@ -1,7 +1,7 @@
 //! The lock of a rank's memory in a window: an exclusive lock excludes everybody, shared ones exclude exclusive ones,
-//! who holds the lock sees what was done under it before, and who goes to sleep for it is woken. Post, start, complete
-//! and wait: an origin sees what its target stored before, a target what all its origins put. Two that store, flush and
-//! load do not both miss the other's store.
+//! a member that holds the lock sees what was done under it before, and one that goes to sleep for it is woken. Post,
+//! start, complete and wait: an origin sees what its target stored before, a target what all its origins put. Two that
+//! store, flush and load do not both miss the other's store.
 //!
 //! Run:   .ci/loom window
 //! Bound: 2 and 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).
@@ -122,7 +122,7 @@ fn a_reader_behind_two_that_add_sees_both() {
 
 #[test]
 fn a_shared_lock_passes_on_what_it_was_shown() {
-    // The second reader is granted its lock by the first one's store, not by that of who wrote.
+    // The second reader is granted its lock by the first one's store, not by that of the writer.
     model(|| {
         threads(&[
             |memory| {

@@ -1,5 +1,5 @@
 /* prober.c: prober PAGE CPU CPU bounces a line between two processors whenever it is asked (probe.h).
- * Ends with who started it. */
+ * Ends with the process that started it. */
 #define _GNU_SOURCE
 #include "probe.h"
 #include <pthread.h>

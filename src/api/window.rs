@@ -6,8 +6,8 @@
 //!   ([`Access`]). They are made under a shared lock of the target, or between two fences, or while the target exposes
 //!   itself, and holds a shared lock of its own memory.
 //! - **API window rule 3.** Between two fences no rank holds a lock: each member has said to all others that it begins
-//!   an epoch of fences, and who holds a lock has said that it does not. A member for which one of the two fences fails
-//!   uses the window no more: others may be between them.
+//!   an epoch of fences, and a member that holds a lock has said that it does not. A member for which one of the two
+//!   fences fails uses the window no more: others may be between them.
 //! - **API window rule 4.** The memory is given back only when each member has said to all others that it frees the
 //!   window. Otherwise it stays until the job ends.
 
@@ -333,7 +333,7 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
             ));
         }
         self.perform(|window, engine| {
-            // API window rule 2: who would lock these elements exclusively waits.
+            // API window rule 2: a rank that would lock these elements exclusively waits.
             window.hold_own(engine)?;
             self.exposed.set(true);
             window.post(engine, &group)

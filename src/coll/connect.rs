@@ -115,8 +115,8 @@ fn is_of_several(group: &[u8]) -> bool {
 }
 
 /// Has each job of two groups give the processes of all others places. The leaders' jobs have done so for each other;
-/// of a group of several, others may not have met those of the other group. Nobody returns before all have: who meets a
-/// job takes a place there.
+/// of a group of several, others may not have met those of the other group. Nobody returns before all have: a process
+/// that meets a job takes a place there.
 async fn bring_together<T: Transport, U: Transport>(
     transport: &T,
     contexts: &impl Contexts,

@@ -33,7 +33,7 @@ impl Engine {
 
     /// Opens a communicator for messages of the library's own among processes that may have none in common, before they
     /// make one. It lends the contexts of MPI_COMM_SELF, which all processes have, and on the collective one of which
-    /// nobody sends to others: who does so sees to tags of his own.
+    /// nobody sends to others: a caller that does so sees to tags of its own.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
 //! Virtual topologies: which ranks of a communicator are neighbours (MPI 5.0 §8). Ranks are never reordered: on one
-//! node, who sits where is the launcher's business.
+//! node, which rank is where is the launcher's business.
 
 use crate::abi;
 use crate::error::{Error, Result};

@@ -121,7 +121,8 @@ impl<'a> Launcher<'a> {
                 Err(Errno::INTR) => {}
                 // Many requests at once.
                 Err(Errno::AGAIN) => self.pass(self.door, PollFlags::OUT, SHORT)?,
-                // Too many descriptors of this user are under way in the whole system; who they go to takes them soon.
+                // Too many descriptors of this user are under way in the whole system;
+                // the processes that they go to take them soon.
                 Err(Errno::TOOMANYREFS) if start.elapsed() < UNDER_WAY => {
                     self.pass(self.door, PollFlags::empty(), SHORT)?;
                 }
@@ -228,7 +229,7 @@ const SIZE: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 pub struct IncomingRequest {
     /// Where the answer goes.
     pub answer: OwnedFd,
-    /// The place of who asks, as it says itself, and the request.
+    /// The place of the process that asks, as it says itself, and the request.
     pub request: Result<(u32, Request)>,
     /// What came along.
     pub along: Option<OwnedFd>,

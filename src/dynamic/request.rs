@@ -143,7 +143,7 @@ impl Request {
         (kind, Cow::Borrowed(first), second)
     }
 
-    /// Reads the place of who asks, and the request.
+    /// Reads the place of the process that asks, and the request.
     ///
     /// # Errors
     /// [`Error::Other`] if the bytes are no request.

@@ -257,7 +257,7 @@ impl MatchContext {
     /// What is wrong with its communicator: bits of [`Trouble`]; 0 if nothing.
     #[inline(always)]
     pub(crate) fn trouble(&self) -> u32 {
-        // Relaxed: a hint; who starts an operation looks under the queues,
+        // Relaxed: a hint; a thread that starts an operation looks under the queues,
         // in which what has been started is ended afterwards.
         self.trouble.load(Ordering::Relaxed)
     }

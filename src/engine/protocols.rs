@@ -9,7 +9,7 @@ use core::any::Any;
 pub(crate) trait Protocols: Send + Sync {
     /// Takes what waits in the ring from `peer` (a rank of the job), `most` records at most. `awaited` as in
     /// [`Consumer::should_take`]; `waits`: the caller asks again until something has happened. How many records those
-    /// were. Called by who runs progress.
+    /// were. Called by the thread that runs progress.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ pub(crate) trait Protocols: Send + Sync {
     fn pump(&self, engine: &Engine, tx: &mut TxQueue) -> bool;
 
     /// Ends the operations that cannot end well any more, because a rank has died or a communicator has been revoked.
-    /// Called by who drives progress, after the match contexts have been marked.
+    /// Called by the thread that runs progress, after the match contexts have been marked.
     fn end_failed(&self, engine: &Engine);
 
     /// What the protocols keep, for themselves.

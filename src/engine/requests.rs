@@ -108,7 +108,7 @@ impl Requests<'_> {
 
     #[inline(always)]
     fn release_in<L: Locking>(self, request: Ref) {
-        // SAFETY: request rule 2: over or never activated, and in the hands of who releases it.
+        // SAFETY: request rule 2: over or never activated, and in the hands of the thread that releases it.
         let body = unsafe { request.body() };
         let context = body.context.take();
         self.engine.slab.release(request, L::shared(self.engine));

@@ -159,7 +159,7 @@ impl Engine {
     }
 }
 
-/// The job rank of who a probe is for; `None` for any.
+/// The job rank of the sender that a probe is for; `None` for any.
 fn peer_of(comm: &Comm, source: i32) -> Option<u32> {
     (source >= 0).then(|| comm.world_rank_of(source))
 }

@@ -232,7 +232,7 @@ impl Eager<'_> {
 #[cold]
 #[inline(never)]
 fn push_observed(tx: &mut TxQueue, header: &Header, context: &MatchContext, request: Ref) -> bool {
-    // SAFETY: request rule 2: the send is active and not yet pushed, so it belongs to who pushes it.
+    // SAFETY: request rule 2: the send is active and not yet pushed, so it belongs to the thread that pushes it.
     let body = unsafe { request.body() };
     tx.producer.try_push(header, body.bytes.get(), |to| {
         // SAFETY: the user's buffer stays valid until the request completes.

@@ -73,7 +73,8 @@ impl Failing<'_> {
 
     /// Ends an operation that is in no queue, and of which no record of a living peer is awaited.
     pub(super) fn end(self, request: Ref, error: Error) {
-        // SAFETY: request rule 2: it is in no queue, so it belongs to progress, which we run, or to who starts it.
+        // SAFETY: request rule 2: it is in no queue, so it belongs to progress, which we run,
+        // or to the thread that starts it.
         let body = unsafe { request.body() };
         let announced =
             matches!(body.stage.get(), Stage::AwaitsCts | Stage::RingData { .. } | Stage::AwaitsFin);

@@ -59,7 +59,7 @@ use std::sync::{Arc, PoisonError};
 pub(crate) struct ProtocolState {
     /// What is known of the copy engines.
     copy: CopyPolicy,
-    /// Of each peer, the message in fragments of which a part has come. Used by who runs progress.
+    /// Of each peer, the message in fragments of which a part has come. Used by the thread that runs progress.
     assemblies: Box<[ConditionalLock<Option<Box<Assembly>>>]>,
     /// Sends whose receiver was asked to throw them away, and its answer.
     cancelling: Mutex<HashMap<u32, Option<bool>>>,
@@ -176,7 +176,7 @@ impl Engine {
     }
 
     /// The engine of one rank of a job. `shared` says that several threads may use it at once. `registry` holds its
-    /// events: who listens there already sees the engine's events from the first one on.
+    /// events: a listener there already sees the engine's events from the first one on.
     ///
     /// # Errors
     ///

@@ -219,7 +219,7 @@ impl PolledReceive<'_> {
     /// soon. False, with nothing done, in all other cases, and where something else wants progress.
     #[inline(never)]
     pub(crate) fn await_alone(self, request: Ref) -> bool {
-        // SAFETY: request rule 2: active, so it belongs to who runs progress: the one thread, which is here.
+        // SAFETY: request rule 2: active, so it belongs to the thread that runs progress: the only one, which is here.
         let body = unsafe { request.body() };
         if !body.stage.is(Stage::Posted) || !body.is_bytes() || self.wants_progress() {
             return false;

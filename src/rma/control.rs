@@ -2,8 +2,8 @@
 //!
 //! - **Window rule 1.** The member of rank 0 allocates the words, zeroed, before any member uses them,
 //!   and frees them when no member will.
-//! - **Window rule 2.** A member sleeps only after it has set its mark and looked once more; who changes a word then
-//!   looks at the marks ([`SleepMark`]).
+//! - **Window rule 2.** A member sleeps only after it has set its mark and looked once more; a member that changes a
+//!   word then looks at the marks ([`SleepMark`]).
 
 use super::epoch::Hold;
 use super::lock::LockWords;

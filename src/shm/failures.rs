@@ -220,7 +220,7 @@ impl FailureWords {
     }
 
     fn clear(&self) {
-        // Relaxed, both: nobody else has heard of the communicator yet; who does, does so after this.
+        // Relaxed, both: nobody else has heard of the communicator yet; whoever does, does so after this.
         self.decision.store(0, Ordering::Relaxed);
         self.revoked.store(0, Ordering::Relaxed);
     }

@@ -147,7 +147,7 @@ pub struct RosterEntry {
     exit: AtomicI32,
     world: AtomicU32,
     links: AtomicU32,
-    /// The place of who has spawned it, plus one, until the two have met.
+    /// The place of the process that has spawned it, plus one, until the two have met.
     meets: AtomicU32,
     /// The number of its death among all deaths of the job, from 1 on; 0 while it lives.
     death: AtomicU32,

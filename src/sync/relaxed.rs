@@ -67,7 +67,7 @@ impl<T: Word> Relaxed<T> {
     /// The value.
     #[inline(always)]
     pub fn get(&self) -> T {
-        // Relaxed: on no edge; who must see a certain value has it by what publishes the rest.
+        // Relaxed: on no edge; a thread that must see a certain value has it by what publishes the rest.
         T::of_word(self.word.load(Ordering::Relaxed))
     }
 

@@ -69,7 +69,7 @@ static void with(MPI_Datatype type, MPI_Datatype of_operands)
     ALL(Neighbor_alltoall, NULL, 0, type, NULL, 0, type, ring);
 }
 
-/* Who has no neighbours on a side passes no buffer there, whatever its count:
+/* A rank that has no neighbours on a side passes no buffer there, whatever its count:
  * rank 0 sends to all others, who send to nobody. */
 static void without_neighbours(void)
 {

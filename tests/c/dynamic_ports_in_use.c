@@ -1,5 +1,5 @@
-/* A port goes on to serve while communicators that began at it are in use; who waits there when it closes gets an error
- * of its class; and names are looked up while they are published and taken back.
+/* A port goes on to serve while communicators that began at it are in use; a group that waits there when it closes gets
+ * an error of its class; and names are looked up while they are published and taken back.
  * RANKS: 4
  */
 #include "check.h"

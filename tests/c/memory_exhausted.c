@@ -33,7 +33,7 @@ int main(int argc, char **argv)
 
     CLASS(MPI_Sendrecv_replace_c(buf, many, pile, peer, 0, peer, 0, COMM, MPI_STATUS_IGNORE), MPI_ERR_NO_MEM);
     CLASS(MPI_Isendrecv_replace_c(buf, many, pile, peer, 0, peer, 0, COMM, &r), MPI_ERR_NO_MEM);
-    /* Who is alone needs no copy of what is there already. */
+    /* A rank that is alone needs no copy of what is there already. */
     int unless_alone = size > 1 ? MPI_ERR_NO_MEM : MPI_SUCCESS;
     CLASS(MPI_Bcast_c(buf, many, pile, 0, COMM), unless_alone);
     CLASS(MPI_Gather_c(buf, many, pile, other, many, pile, 0, COMM), MPI_ERR_NO_MEM);

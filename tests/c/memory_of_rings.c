@@ -1,4 +1,4 @@
-/* Who has got a small message from each of many peers has mapped the pages of the rings where those lie,
+/* A rank that has got a small message from each of many peers has mapped the pages of the rings where those lie,
  * and not the rest of the rings.
  * RANKS: 12
  */

@@ -1,5 +1,5 @@
-/* Who pays for the fence between a store and a load is what was written to sender_fences before MPI_Init: with senders
- * that fence, no rank asks the kernel to fence the others; without, one does before it sleeps.
+/* Which side pays for the fence between a store and a load is what was written to sender_fences before MPI_Init: with
+ * senders that fence, no rank asks the kernel to fence the others; without, one does before it sleeps.
  * RANKS: 2
  */
 #define _GNU_SOURCE

@@ -138,7 +138,7 @@ static void step(int kind, MPI_Comm comm)
         send_to(right, count, comm, requests);
         OK(MPI_Waitall(2 * count, requests, MPI_STATUSES_IGNORE));
         break;
-    case 1: /* and after: who has the last one has met the others */
+    case 1: /* and after: a rank that has the last one has met the others */
         send_to(right, count, comm, requests);
         OK(MPI_Sendrecv(out, 4, MPI_CHAR, right, LAST, in[0], 4, MPI_CHAR, left, LAST, comm, MPI_STATUS_IGNORE));
         for (int i = 0; i < count; i++) OK(MPI_Recv(in[0], sizeof in[0], MPI_CHAR, left, TAG, comm, MPI_STATUS_IGNORE));

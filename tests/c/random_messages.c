@@ -71,7 +71,7 @@ static void draw_plan(struct worker *w)
         m->mode = draw(&w->random, MODES);
         m->bytes = draw_bytes(&w->random) / 3 * 3;
         m->seed = draw(&w->random, 1 << 30);
-        /* Who receives with a wildcard takes what comes: plain, and with room for the largest. */
+        /* A rank that receives with a wildcard takes what comes: plain, and with room for the largest. */
         m->room = draw(&w->random, 3) == 0 ? m->bytes + 3 * (int)draw(&w->random, 50) : m->bytes;
         if (m->comm == WILD) m->room = LARGEST, m->to = PLAIN;
     }

@@ -30,7 +30,7 @@ static void ring(MPI_Win win, int *memory, int n) {
     OK(MPI_Win_detach(win, memory));
 }
 
-/* Regions that touch are one memory to who accesses it. */
+/* Regions that touch are one memory to an origin. */
 static void beside_each_other(MPI_Win win) {
     static char memory[8192], sent[8192], got[8192];
     int next = (rank + 1) % size, previous = (rank + size - 1) % size;

@@ -1,4 +1,4 @@
-/* Who waits for the lock of a window is seen waiting for the rank that holds it,
+/* A rank that waits for the lock of a window is seen waiting for the rank that holds it,
  * which is not the one whose memory is locked.
  * RANKS: 3
  */

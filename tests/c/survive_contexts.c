@@ -1,6 +1,6 @@
 /* What deaths use up: communicators with dead members keep their context ids and the dead their places, but those that
  * live make and free as many communicators as they like,
- * and who spawns beyond the places that are left gets an error and goes on.
+ * and a group that spawns beyond the places that are left gets an error and goes on.
  * RANKS: 4
  * OPTIONS: --survive
  */

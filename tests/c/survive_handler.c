@@ -56,7 +56,8 @@ int main(void) {
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     OK(MPI_Comm_set_errhandler(comm, handler));
     OK(MPI_Errhandler_free(&handler));
-    /* Who comes from a repair has finished as many steps as the others, or one less or more: all go on at the least. */
+    /* A rank that comes from a repair has finished as many steps as the others, or one less or more:
+     * all go on at the least. */
     setjmp(again);
     MPI_Allreduce(&finished, &least, 1, MPI_INT, MPI_MIN, comm);
     for (step = least + 1; step <= STEPS; step++) {

@@ -31,7 +31,7 @@ int main(void) {
         if (class == MPI_SUCCESS && norm > EPSILON) continue;
         if (class == MPIX_ERR_PROC_FAILED) OK(MPIX_Comm_revoke(comm));
         int all_succeeded = class == MPI_SUCCESS;
-        /* Who has died need not have been acknowledged: what counts is the flag, which is the same at all. */
+        /* Deaths need not have been acknowledged: what counts is the flag, which is the same at all. */
         class = MPIX_Comm_agree(comm, &all_succeeded);
         MPI_Error_class(class, &class);
         CHECK(class == MPI_SUCCESS || class == MPIX_ERR_PROC_FAILED);

@@ -26,7 +26,7 @@ pub fn root() -> &'static Path {
     within.into_iter().find(|folder| folder.join("Cargo.lock").exists()).expect("a workspace")
 }
 
-/// An empty directory of the caller's own, under cargo's target directory. Tests run side by side: who comes
+/// An empty directory of the caller's own, under cargo's target directory. Tests run side by side: a test that comes
 /// second with a name gets a number with it.
 pub fn scratch(name: &str) -> PathBuf {
     static USES: Mutex<BTreeMap<String, u32>> = Mutex::new(BTreeMap::new());

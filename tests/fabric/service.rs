@@ -117,7 +117,7 @@ fn a_process_that_is_killed_leaves_no_name() {
     assert_eq!(node.lookup(node.insert(&text)), next.name());
 }
 
-/// Anybody can bind the names of sockets. Who is not named so by its own memory is not found by them.
+/// Anybody can bind the names of sockets. A process that is not named so by its own memory is not found by them.
 #[test]
 fn a_name_that_somebody_else_gives_an_endpoint_is_not_believed() {
     let (node, victim) = (Node::new(), Node::new());

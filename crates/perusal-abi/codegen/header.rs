@@ -73,7 +73,7 @@ pub fn header(types: &str, constants_csv: &str, functions: &[Function]) -> Strin
     text
 }
 
-/// What MPI 5.0 §19.3.4 names, and the ABI leaves to who adds Fortran:
+/// What MPI 5.0 §19.3.4 names, and the ABI leaves to those who add Fortran:
 /// conversions as functions of the header, over those of §20.3.
 fn fortran_handles() -> String {
     const KINDS: [(&str, &str); 11] = [

@@ -59,7 +59,7 @@ pub(super) fn corrupt_word(team: &mut Team, comm: &Comm, what: CorruptWord) -> E
     )
 }
 
-/// How often a word is checked: once, where the CPU may be wanted by who will write it.
+/// How often a word is checked: once, where the CPU may be wanted by the member that will write it.
 #[inline(always)]
 fn checks(engine: &Engine) -> u32 {
     if engine.config().shape().is_oversubscribed() { 1 } else { POLLS }

@@ -1,7 +1,7 @@
 //! One copy by two ranks: which of them copies which part, decided while both are at work.
 //!
 //! Both see both buffers. The receiver takes parts of the message from its beginning on, the sender from its end, until
-//! they meet: whoever is faster does more, and who never comes leaves all to the other. What is still to be taken is
+//! they meet: the faster one does more, and one that never comes leaves all to the other. What is still to be taken is
 //! one word beside the ring that the message was announced in:
 //!
 //! ```text
@@ -12,8 +12,8 @@
 //!
 //! - **Share rule 1.** The receiver alone opens a turn, when all units of the turn before are somebody's; it has the
 //!   first part of it from the beginning.
-//! - **Share rule 2.** A unit belongs to who took it: the receiver by raising `low`, the sender by lowering `high`,
-//!   each by compare and exchange of the whole word. So no unit has two owners, and none is left out.
+//! - **Share rule 2.** A unit belongs to the rank that took it: the receiver by raising `low`, the sender by lowering
+//!   `high`, each by compare and exchange of the whole word. So no unit has two owners, and none is left out.
 //! - **Share rule 3.** The sender takes nothing of a turn that is not the one that a record named: it may come late.
 //! - **Share rule 4.** The word publishes no bytes. The sender's are the receiver's to read when a record says that
 //!   they are there (`HeapDone`, edge 1), and the sender's buffer is free when the receiver says so (`Fin`, edge 1).

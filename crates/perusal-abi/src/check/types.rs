@@ -4,7 +4,7 @@
 //! A message is known by its communicator, sender, receiver and tag, and by its number among those: they are matched in
 //! the order in which they were sent (MPI 5.0 §3.5). A sender leaves the type in the job's table, and the receiver
 //! takes it there when the message is matched; events say when that is. Where threads send at once, their messages with
-//! one tag may be numbered in another order than they are sent; but who receives them cannot know which is which, and
+//! one tag may be numbered in another order than they are sent; but their receiver cannot know which is which, and
 //! so they have one type.
 
 use super::requests::Live;

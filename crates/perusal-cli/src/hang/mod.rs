@@ -349,7 +349,7 @@ fn seconds_of(wait: &Wait) -> f64 {
     now().saturating_sub(wait.since) as f64 / 1e9
 }
 
-/// Seconds of a wait that is long: who interrupts such a job wants to know why.
+/// Seconds of a wait that is long: a user who interrupts such a job wants to know why.
 const LONG: f64 = 1.0;
 
 /// Whether some ranks have waited long, and none has run meanwhile.
