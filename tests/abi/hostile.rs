@@ -2,13 +2,14 @@
 //! no crash, no hang, and the error class of what is wrong.
 //!
 //! `hostile.c` has the values and the calls; what is written here, from the ABI's table, is the table of functions: for
-//! each the kinds of its arguments, and how it is called. `PERUSAL_HOSTILE_CALLS` is the number of calls with several
-//! wrong arguments each (`make verify` makes many), `PERUSAL_HOSTILE_SEED` repeats a run.
+//! each the kinds of its arguments (`hostile_kinds.rs`), and how it is called. `PERUSAL_HOSTILE_CALLS` is the number of
+//! calls with several wrong arguments each (`make verify` makes many), `PERUSAL_HOSTILE_SEED` repeats a run.
 
 use crate::abi::{self, Function};
 use crate::common::dist::dist;
 use crate::common::run::run;
 use crate::common::{root, scratch};
+use crate::hostile_kinds::kind;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
@@ -37,157 +38,6 @@ const WAITS: [&str; 11] = [
     "MPI_Init_thread",
     "MPI_Session_finalize",
 ];
-
-/// The functions that take a handle by its address and read it.
-fn reads_handle(function: &str, handle: &str) -> bool {
-    let base = function.strip_suffix("_c").unwrap_or(function);
-    let reads =
-        ["MPI_Comm_disconnect", "MPI_File_close", "MPI_Session_finalize", "MPI_Type_commit", "MPI_Mrecv"];
-    let requests = ["MPI_Wait", "MPI_Test", "MPI_Start", "MPI_Cancel"];
-    base.ends_with("_free")
-        || reads.contains(&base)
-        || requests.contains(&base)
-        || base == "MPI_Imrecv" && handle == "MESSAGE"
-}
-
-/// The kind of an argument: a word that `hostile.c` knows.
-fn kind(function: &str, argument: &str) -> String {
-    if function.starts_with("PERUSE_")
-        && let Some(kind) = peruse_kind(function, argument)
-    {
-        return kind.to_owned();
-    }
-    let name = argument.split(['[', ']']).next().unwrap_or(argument);
-    let name = name.rsplit([' ', '*']).next().unwrap_or(name);
-    let tool = function.starts_with("MPI_T_");
-    let is_array = argument.contains('[');
-    let stars = argument.matches('*').count();
-    let base = argument.trim_start_matches("const ").split([' ', '*', '[']).next().unwrap_or_default();
-    let collective = argument.contains("sendbuf") || argument.contains("recvbuf");
-    match base {
-        "MPI_Status" if argument.starts_with("const") => "STATUS_IN",
-        "MPI_Status" if function.starts_with("MPI_Status_set") => "STATUS_IN",
-        "MPI_Status" => "STATUS",
-        "void" if function.ends_with("_delete_attr") || name == "extra_state" => "ANYTHING",
-        "void" if name == "attribute_val" && !function.contains("get") => "ANYTHING",
-        "void" if matches!(name, "location" | "user_data" | "obj_handle") => "ANYTHING",
-        // Rank 0 gets nothing.
-        "void" if name == "recvbuf" && function.to_ascii_lowercase().contains("exscan") => "ANYTHING",
-        "void" if name == "base" && function == "MPI_Free_mem" => "MEMORY",
-        "void" if function.starts_with("MPI_Win_") && name == "base" => "WINDOW_MEMORY",
-        "void" if tool => "OUT_OR_NULL",
-        "void" if collective && !function.starts_with("MPI_File") && !function.contains("endrecv") => {
-            "BUFFER_IN_PLACE"
-        }
-        "void" if name.starts_with("logical") => "OUT",
-        "void" if name.contains("attribute_val") || name == "baseptr" || name == "buffer_addr" => "OUT",
-        "void" => "BUFFER",
-        "char" if name == "argv" || is_array || stars > 1 => "WORDS",
-        "char" if argument.starts_with("const") && name.contains("datarep") => "DATAREP",
-        "char" if argument.starts_with("const") && name.contains("filename") => "FILENAME",
-        "char" if argument.starts_with("const") && name == "key" => "KEY",
-        "char" if argument.starts_with("const") => "STRING",
-        "char" if tool => "OUT_OR_NULL",
-        "char" => "OUT",
-        _ if base.ends_with("_function") || base.ends_with("_function_c") => "CALLBACK",
-        _ if base.starts_with("MPI_T_")
-            && !base.starts_with("MPI_T_cb")
-            && !base.starts_with("MPI_T_source") =>
-        {
-            let handle = base.trim_start_matches("MPI_T_").to_uppercase();
-            return match stars {
-                0 => format!("T_{handle}"),
-                _ if function.ends_with("_free") => format!("T_{handle}_AT"),
-                _ => "OUT_OR_NULL".to_owned(),
-            };
-        }
-        "MPI_Request" if is_array => "REQUESTS",
-        "MPI_Info" if is_array => "INFOS",
-        "MPI_Datatype" if is_array && argument.starts_with("const") => "DATATYPES",
-        "MPI_Comm" | "MPI_Datatype" | "MPI_Op" | "MPI_Group" | "MPI_Request" | "MPI_Info" | "MPI_File"
-        | "MPI_Win" | "MPI_Errhandler" | "MPI_Session" | "MPI_Message" => {
-            let handle = base.trim_start_matches("MPI_").to_uppercase();
-            return match (stars, is_array) {
-                (0, false) => match handle.as_str() {
-                    "DATATYPE" if !communicates(function) => "ANY_DATATYPE".to_owned(),
-                    _ => handle,
-                },
-                _ if reads_handle(function, &handle) => format!("{handle}_AT"),
-                _ if tool => "OUT_OR_NULL".to_owned(),
-                _ if is_array => "OUT".to_owned(),
-                _ => format!("OUT_{handle}"),
-            };
-        }
-        _ if function.ends_with("_toint") || function.ends_with("_fromint") => "INTEGER",
-        "int" if name.ends_with("keyval") && stars == 0 && !is_array => {
-            return match function.split('_').nth(1) {
-                Some("Type") => "TYPE_KEYVAL".to_owned(),
-                Some("Win") => "WIN_KEYVAL".to_owned(),
-                _ => "COMM_KEYVAL".to_owned(),
-            };
-        }
-        "int" if name.ends_with("keyval") && function.contains("free") => "KEYVAL_AT",
-        _ if stars > 0 && name == "argc" => "OUT_OR_NULL",
-        _ if stars > 0 && (name == "position" || name == "valuelen" || name == "buflen") => "POSITION",
-        // As long as the number of processes that is asked for.
-        _ if is_array && name == "array_of_errcodes" => "NOTHING",
-        _ if (stars > 0 || is_array) && tool => "OUT_OR_NULL",
-        _ if is_array && argument.contains("weights") => "WEIGHTS",
-        _ if is_array && argument.starts_with("const") => {
-            return match base {
-                "int" => "INTS".to_owned(),
-                _ => "LARGE_INTS".to_owned(),
-            };
-        }
-        _ if is_array && matches!(name, "dims" | "coords" | "ranges") && !function.contains("get") => "INTS",
-        _ if stars > 0 || is_array => "OUT",
-        "int" if name == "root" => "ROOT",
-        "int" if matches!(name, "dest" | "target_rank" | "source") => "PEER",
-        "int" if name.ends_with("tag") => "TAG",
-        "int" if name == "rank" && !function.contains("darray") => "RANK",
-        _ if name.ends_with("count") && !name.contains("max") => "COUNT",
-        _ if matches!(
-            name,
-            "n" | "ndims" | "nnodes" | "indegree" | "outdegree" | "length" | "argc" | "len"
-        ) =>
-        {
-            "LENGTH"
-        }
-        _ if name == "logical_size" => "LENGTH",
-        _ if base == "int" || base.starts_with("MPI_T_") => "INTEGER",
-        _ => "LARGE_INTEGER",
-    }
-    .to_owned()
-}
-
-/// The kind of an argument of PERUSE, if MPI has no such.
-fn peruse_kind(function: &str, argument: &str) -> Option<&'static str> {
-    let stars = argument.matches('*').count();
-    Some(match argument.split([' ', '*']).next().unwrap_or_default() {
-        "peruse_event_h" if stars == 0 => "P_EVENT",
-        "peruse_event_h" if function == "PERUSE_Event_release" => "P_EVENT_AT",
-        base if base.ends_with("_callback_f") && stars == 1 => "CALLBACK",
-        "void" if argument.ends_with("*param") && stars == 1 => "ANYTHING",
-        "int" if argument == "int event" => "P_NUMBER",
-        _ if stars > 0 && !argument.starts_with("const ") => "OUT",
-        _ => return None,
-    })
-}
-
-/// Whether a datatype must be committed: not where it is made, asked or freed.
-fn communicates(function: &str) -> bool {
-    let others = [
-        "MPI_Type_",
-        "MPI_Get_count",
-        "MPI_Get_elements",
-        "MPI_Status_set_elements",
-        "MPI_Pack_external_size",
-    ];
-    !others.iter().any(|head| function.starts_with(head))
-        && function != "MPI_File_get_type_extent"
-        && !function.starts_with("MPI_Pack_size")
-        && !function.starts_with("MPI_File_get_type_extent")
-}
 
 /// The table of functions as C.
 fn table(functions: &[Function], anytime: &BTreeSet<String>) -> String {

@@ -16,6 +16,7 @@ mod docs;
 mod exports;
 mod extension_header;
 mod hostile;
+mod hostile_kinds;
 mod mpi_header;
 mod peruse_header;
 mod signatures;
