@@ -277,87 +277,110 @@ impl DebianTree {
     }
 }
 
+/// A folder into which packages of Debian's are installed. What the packages depend on is not what is tried there; and
+/// their scripts act on the folder, not on this machine.
+struct DebianRoot(PathBuf);
+
+impl DebianRoot {
+    /// Makes it anew in `work`.
+    fn make(work: &Path) -> Result<Self> {
+        let root = empty(work.join("root"))?;
+        for part in
+            ["var/lib/dpkg/updates", "var/lib/dpkg/info", "var/lib/dpkg/alternatives", "etc/alternatives"]
+        {
+            folder(root.join(part))?;
+        }
+        folder(root.join("var/log"))?;
+        write(root.join("var/lib/dpkg/status"), "")?;
+        Ok(Self(root))
+    }
+
+    fn dpkg(&self) -> std::process::Command {
+        let mut dpkg = command("dpkg");
+        dpkg.arg(format!("--root={}", self.0.display()));
+        dpkg.args(["--force-depends", "--force-script-chrootless", "--force-not-root"]);
+        dpkg
+    }
+
+    /// Chooses `path` among the alternatives of `name`.
+    fn choose(&self, name: &str, path: &str) -> Result {
+        must(command("update-alternatives").arg("--root").arg(&self.0).args(["--set", name, path]))
+    }
+
+    /// The file that a path leads to, through symbolic links.
+    fn leads(&self, path: &str) -> String {
+        let mut path = PathBuf::from(path);
+        while let Ok(to) = std::fs::read_link(self.0.join(path.strip_prefix("/").unwrap_or(&path))) {
+            path = if to.is_absolute() { to } else { path.parent().unwrap_or(Path::new("/")).join(to) };
+        }
+        path.to_string_lossy().into_owned()
+    }
+
+    /// Fails unless all that Debian gives to the MPI that was chosen leads to perusal's, which is at `prefix`.
+    fn is_chosen(&self, triplet: &str, prefix: &str) -> Result {
+        let lib = format!("/usr/lib/{triplet}");
+        for place in [
+            "/usr/bin/mpicc".to_owned(),
+            "/usr/bin/mpicxx".into(),
+            "/usr/bin/mpiCC".into(),
+            "/usr/bin/mpiexec".into(),
+            "/usr/bin/mpirun".into(),
+            format!("/usr/include/{triplet}/mpi"),
+            format!("{lib}/libmpi.so"),
+            format!("{lib}/libmpi_abi.so.1"),
+            format!("{lib}/pkgconfig/mpi.pc"),
+            format!("{lib}/pkgconfig/mpi-c.pc"),
+            format!("{lib}/pkgconfig/mpi-cxx.pc"),
+        ] {
+            let to = self.leads(&place);
+            let file = self.0.join(to.trim_start_matches('/'));
+            if !to.contains("perusal") || !file.exists() {
+                return Err(format!("{place} leads to {to}"));
+            }
+            if place.ends_with(".pc") && !read(&file)?.starts_with(&format!("prefix={prefix}\n")) {
+                return Err(format!("{place} names another place than {prefix}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a command, whose output is shown only if it fails.
+fn must(command: &mut std::process::Command) -> Result {
+    let (good, text) = attempt(command);
+    if good { Ok(()) } else { Err(format!("{}\n{text}", crate::shell::line(command))) }
+}
+
 /// `deb-check [DIST]`: makes the Debian package, and installs it into a folder beside Debian's MPICH and Open MPI,
 /// and removes it again.
 pub fn deb_check(arguments: &[String]) -> Result {
     deb(arguments)?;
     let work = crate::shell::at(Path::new("build/deb"), std::fs::canonicalize("build/deb"))?;
     let package = made(&work, "deb")?;
-    let root = empty(work.join("root"))?;
-    for part in ["var/lib/dpkg/updates", "var/lib/dpkg/info", "var/lib/dpkg/alternatives", "etc/alternatives"]
-    {
-        folder(root.join(part))?;
-    }
-    folder(root.join("var/log"))?;
-    write(root.join("var/lib/dpkg/status"), "")?;
+    let root = DebianRoot::make(&work)?;
     let others = empty(work.join("others"))?;
     let mut get = command("apt-get");
     get.current_dir(&others).args(["download", "--quiet=2", "-o", "APT::Sandbox::User=root"]);
     run(get.args(["mpich", "libmpich-dev", "openmpi-bin", "libopenmpi-dev"]))?;
-    let dpkg = || {
-        let mut dpkg = command("dpkg");
-        // What the packages depend on is not what is tried here;
-        // and their scripts act on the folder, not on this machine.
-        dpkg.arg(format!("--root={}", root.display()));
-        dpkg.args(["--force-depends", "--force-script-chrootless", "--force-not-root"]);
-        dpkg
-    };
-    let must = |command: &mut std::process::Command| {
-        let (good, text) = attempt(command);
-        if good { Ok(text) } else { Err(format!("{}\n{text}", crate::shell::line(command))) }
-    };
-    must(dpkg().arg("--install").args(files(&others)?))?;
-    must(dpkg().arg("--install").arg(&package))?;
-    let choose = |words: &[&str]| {
-        let mut choose = command("update-alternatives");
-        choose.arg("--root").arg(&root);
-        must(choose.args(words))
-    };
-    let leads = |path: &str| {
-        let mut path = PathBuf::from(path);
-        while let Ok(to) = std::fs::read_link(root.join(path.strip_prefix("/").unwrap_or(&path))) {
-            path = if to.is_absolute() { to } else { path.parent().unwrap_or(Path::new("/")).join(to) };
-        }
-        path.to_string_lossy().into_owned()
-    };
-    let before = leads("/usr/bin/mpicc");
+    must(root.dpkg().arg("--install").args(files(&others)?))?;
+    must(root.dpkg().arg("--install").arg(&package))?;
+    let before = root.leads("/usr/bin/mpicc");
     if before.contains("perusal") {
         return Err("the package has taken the place of another MPI without being asked".into());
     }
-    choose(&["--set", "mpi", "/usr/bin/mpicc.perusal"])?;
-    choose(&["--set", "mpirun", "/usr/bin/mpirun.perusal"])?;
     let triplet = output(command("dpkg-architecture").arg("-qDEB_HOST_MULTIARCH"))?.trim().to_owned();
     let prefix = format!("/usr/lib/{triplet}/perusal");
-    choose(&["--set", &format!("mpi-{triplet}"), &format!("{prefix}/include")])?;
-    let lib = format!("/usr/lib/{triplet}");
-    for place in [
-        "/usr/bin/mpicc".to_owned(),
-        "/usr/bin/mpicxx".into(),
-        "/usr/bin/mpiCC".into(),
-        "/usr/bin/mpiexec".into(),
-        "/usr/bin/mpirun".into(),
-        format!("/usr/include/{triplet}/mpi"),
-        format!("{lib}/libmpi.so"),
-        format!("{lib}/libmpi_abi.so.1"),
-        format!("{lib}/pkgconfig/mpi.pc"),
-        format!("{lib}/pkgconfig/mpi-c.pc"),
-        format!("{lib}/pkgconfig/mpi-cxx.pc"),
-    ] {
-        let to = leads(&place);
-        let file = root.join(to.trim_start_matches('/'));
-        if !to.contains("perusal") || !file.exists() {
-            return Err(format!("{place} leads to {to}"));
-        }
-        if place.ends_with(".pc") && !read(&file)?.starts_with(&format!("prefix={prefix}\n")) {
-            return Err(format!("{place} names another place than {prefix}"));
-        }
-    }
-    builds_and_runs(&root.join(prefix.trim_start_matches('/')).join("bin"), &work)?;
-    must(dpkg().args(["--purge", "perusal"]))?;
-    let left =
-        output(command("find").arg(&root).args(["-name", "*perusal*", "-not", "-path", "*/var/lib/dpkg/*"]))?;
-    if !left.trim().is_empty() || leads("/usr/bin/mpicc") != before {
-        return Err(format!("after its removal there is {left}, and mpicc is {}", leads("/usr/bin/mpicc")));
+    root.choose("mpi", "/usr/bin/mpicc.perusal")?;
+    root.choose("mpirun", "/usr/bin/mpirun.perusal")?;
+    root.choose(&format!("mpi-{triplet}"), &format!("{prefix}/include"))?;
+    root.is_chosen(&triplet, &prefix)?;
+    builds_and_runs(&root.0.join(prefix.trim_start_matches('/')).join("bin"), &work)?;
+    must(root.dpkg().args(["--purge", "perusal"]))?;
+    let mut find = command("find");
+    let left = output(find.arg(&root.0).args(["-name", "*perusal*", "-not", "-path", "*/var/lib/dpkg/*"]))?;
+    let after = root.leads("/usr/bin/mpicc");
+    if !left.trim().is_empty() || after != before {
+        return Err(format!("after its removal there is {left}, and mpicc is {after}"));
     }
     println!("deb: installed beside Debian's MPICH and Open MPI, chosen, used and removed");
     Ok(())
