@@ -82,7 +82,7 @@ impl<T: Threading> Communicator<T> {
     }
 
     /// Makes a communicator of the ranks with the same `color`, ordered by `key` and then by rank; `None` for those
-    /// without color (MPI_Comm_split, MPI 5.0 §7.4.2). All ranks call it.
+    /// without color (MPI_Comm_split, MPI 5.0 §7.4.2). All ranks call it. Color and key are any numbers.
     ///
     /// # Errors
     /// As [`dup`](Self::dup).
@@ -104,10 +104,11 @@ impl<T: Threading> Communicator<T> {
     }
 
     /// Makes a communicator of the given ranks, in the given order; `None` at all others (MPI_Comm_create,
-    /// MPI 5.0 §7.4.2). All ranks call it with the same list.
+    /// MPI 5.0 §7.4.2). All ranks call it with the same list; only those in the list wait for each other.
     ///
     /// # Errors
-    /// [`Error::Rank`] and [`Error::RankTwice`] for a wrong list; as [`dup`](Self::dup).
+    /// [`Error::Rank`] for a rank that is not less than [`size`](Self::size), [`Error::RankTwice`] for one that is
+    /// listed twice; as [`dup`](Self::dup).
     pub fn sub(&self, ranks: &[usize]) -> Result<Option<Self>> {
         let listed = ranks.iter().map(|&r| rank(r, self.size())).collect::<Result<Vec<i32>>>()?;
         let group = self.comm.group().incl(&listed)?;
@@ -198,7 +199,8 @@ impl<T: Threading> Communicator<T> {
     }
 
     /// Ends the whole job (MPI_Abort, MPI 5.0 §9.2): calls of all ranks fail with [`Error::RankFailed`], and a launcher
-    /// ends the processes. Returns the error that this rank may return.
+    /// ends the processes, and itself with the low byte of `code`, or 1 where that is 0. Returns the error that this
+    /// rank may return.
     pub fn abort(&self, code: i32) -> Error {
         self.member.abort(code);
         Error::Code(code)

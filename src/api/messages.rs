@@ -25,10 +25,12 @@ pub(super) fn recv_buf<E: Element>(data: &mut [E]) -> RecvBuf<'static> {
 }
 
 impl<T: Threading> Communicator<T> {
-    /// Sends `data` to rank `dest` and returns when `data` may be used again (MPI_Send).
+    /// Sends `data` to rank `dest` and returns when `data` may be used again (MPI_Send, MPI 5.0 §3.2.1): at once, or,
+    /// if it is long, when the message has met its receive.
     ///
     /// # Errors
-    /// [`Error::Rank`], [`Error::Tag`]; [`Error::RankFailed`] when the job has come to an end.
+    /// [`Error::Rank`] if `dest` is not less than [`size`](Self::size), [`Error::Tag`] for a negative `tag`;
+    /// [`Error::RankFailed`] when the job has come to an end.
     #[inline]
     pub fn send<E: Element>(&self, data: &[E], dest: usize, tag: i32) -> Result<()> {
         self.send_in(Mode::Standard, data, dest, tag)
