@@ -63,6 +63,45 @@ fn every_path_that_a_page_names_exists() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
+/// The words of a page's blocks of code.
+fn words_of_code(page: &str) -> impl Iterator<Item = &str> {
+    let blocks = page.split("```").skip(1).step_by(2);
+    blocks.flat_map(str::split_whitespace).map(|word| word.trim_matches(['"', '\'', '`', '(', ')', ',', ';']))
+}
+
+#[test]
+fn every_file_that_a_command_of_a_page_names_exists() {
+    let mut missing = BTreeSet::new();
+    for (page, text) in pages() {
+        for path in
+            words_of_code(&text).filter(|word| word.contains('/') && !word.contains(['*', '{', '<', '…']))
+        {
+            let is_here = FOLDERS.contains(&path.split('/').next().unwrap_or_default());
+            if is_here && !root().join(path).exists() {
+                missing.insert(format!("{}: {path}", page.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// `cargo test -p perusal-cli --test c_programs -- PART` runs nothing, and does not fail, if no program has that in its
+/// name.
+#[test]
+fn tests_that_a_page_has_run_exist() {
+    let programs = fs::read_dir(root().join("tests/c")).expect("a readable folder");
+    let programs: Vec<String> = programs
+        .map(|entry| entry.expect("a readable entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    for (page, text) in pages() {
+        for rest in text.split("--test c_programs -- ").skip(1) {
+            let part = rest.split(['`', ' ', '\n']).next().unwrap_or_default();
+            let there = part == "NAME" || programs.iter().any(|program| program.contains(part));
+            assert!(there, "{}: no program of tests/c has {part} in its name", page.display());
+        }
+    }
+}
+
 /// The anchors of a page's headings, as renderers of Markdown make them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
