@@ -31,8 +31,8 @@ fn main() {
     link_arguments();
 }
 
-/// The shared library's name, and the weak aliases that rustc's own list of exported symbols does not know (DESIGN
-/// D10).
+/// The shared library's name, and the weak aliases that rustc's own list of exported symbols does not know
+/// (`docs/abi.md`).
 fn link_arguments() {
     let root = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");

@@ -5,7 +5,7 @@
  */
 #include "job_memory.h"
 
-enum { ANNOUNCE = 3 };
+enum { RTS = 3 };
 
 int main(int argc, char **argv)
 {
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
         uint64_t bytes, address, place, rest;
     } record = {0, 2, 1, 0, 100000, 0, (uint64_t)1 << 60, 0};
     memcpy(first + position * CELL + 8, &record, sizeof record);
-    __atomic_store_n((uint64_t *)(first + position * CELL), (position + 1) | (uint64_t)ANNOUNCE << 32 | (uint64_t)32 << 40, __ATOMIC_RELEASE);
+    __atomic_store_n((uint64_t *)(first + position * CELL), (position + 1) | (uint64_t)RTS << 32 | (uint64_t)32 << 40, __ATOMIC_RELEASE);
     set_flag(memory, 1, 0);
     sleep(60);
     return 1;
