@@ -120,6 +120,21 @@ macro_rules! wanted {
     };
 }
 
+/// Writes the C function of an event handle and its parameter to where the caller wants them, if it is of the kind that
+/// `of_kind` takes. A closure of Rust's has no C function, and those of communicators, windows and files differ.
+fn give_callback<F>(
+    event_h: c_long,
+    function: &Option<Out<'_, Option<F>>>,
+    param: &Option<Out<'_, *mut c_void>>,
+    of_kind: impl FnOnce(CFunction) -> Option<(F, *mut c_void)>,
+) -> PeruseResult {
+    let found = initialised()?.callback(handle(event_h)?)?;
+    wanted!(function, param);
+    let (found, value) = found.and_then(of_kind).ok_or(Code::EventHandle)?;
+    give(function, Some(found))?;
+    give(param, value)
+}
+
 /// Lists of pointers that C programs keep until MPI_Finalize.
 struct Lists {
     names: Vec<*const c_char>,
@@ -370,13 +385,10 @@ peruse! {
         callback_fn: *mut Option<CommCallback> => Option<Out<'_, Option<CommCallback>>>,
         param: *mut *mut c_void => Option<Out<'_, *mut c_void>>,
     ) {
-        let registry = initialised()?;
-        let found = registry.callback(handle(event_h)?)?;
-        wanted!(callback_fn, param);
-        // A closure of Rust's has no C function to give, and that of a window another one.
-        let Some(CFunction::Comm(function, value)) = found else { return Err(Code::EventHandle) };
-        give(&callback_fn, Some(function))?;
-        give(&param, value)
+        give_callback(event_h, &callback_fn, &param, |found| match found {
+            CFunction::Comm(function, param) => Some((function, param)),
+            _ => None,
+        })
     }
 
     /// PERUSE 2.0 §12.3.2. The handle must be inactive, and of a window's event.
@@ -390,12 +402,10 @@ peruse! {
         callback_fn: *mut Option<WinCallback> => Option<Out<'_, Option<WinCallback>>>,
         param: *mut *mut c_void => Option<Out<'_, *mut c_void>>,
     ) {
-        let registry = initialised()?;
-        let found = registry.callback(handle(event_h)?)?;
-        wanted!(callback_fn, param);
-        let Some(CFunction::Win(function, value)) = found else { return Err(Code::EventHandle) };
-        give(&callback_fn, Some(function))?;
-        give(&param, value)
+        give_callback(event_h, &callback_fn, &param, |found| match found {
+            CFunction::Win(function, param) => Some((function, param)),
+            _ => None,
+        })
     }
 
     /// PERUSE 2.0 §12.2.2. The handle must be inactive, and of a file's event.
@@ -409,12 +419,10 @@ peruse! {
         callback_fn: *mut Option<FileCallback> => Option<Out<'_, Option<FileCallback>>>,
         param: *mut *mut c_void => Option<Out<'_, *mut c_void>>,
     ) {
-        let registry = initialised()?;
-        let found = registry.callback(handle(event_h)?)?;
-        wanted!(callback_fn, param);
-        let Some(CFunction::File(function, value)) = found else { return Err(Code::EventHandle) };
-        give(&callback_fn, Some(function))?;
-        give(&param, value)
+        give_callback(event_h, &callback_fn, &param, |found| match found {
+            CFunction::File(function, param) => Some((function, param)),
+            _ => None,
+        })
     }
 
     /// PERUSE 2.0 §5.2.15. Any mode but 0 is true. The handle must be inactive.
