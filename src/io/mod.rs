@@ -17,7 +17,7 @@
 //! | `access` | accesses of one rank |
 //! | `mapped` | accesses of many short runs, through a mapping |
 //! | `collective` | accesses of all members |
-//! | `two_phase` | those of many short runs, through a shared buffer |
+//! | `two_phase`, `shared_buffer` | those of many short runs; the buffer in shared memory through which they go |
 //! | `file_events` | where events are emitted |
 //! | `background` | accesses that go on while their caller does something else |
 //! | `range_lock` | the locks of atomic mode |
@@ -39,6 +39,7 @@ mod pointer;
 mod range_lock;
 mod refusals;
 mod representation;
+mod shared_buffer;
 mod stream;
 mod system;
 mod two_phase;
