@@ -233,13 +233,9 @@ impl<H: Hold> TeamGuard<'_, H> {
                 (start + at).min(end)..(start + at + step).min(end)
             };
             let mine = stretch(rank);
-            let len = mine.len();
-            let acc = if len == 0 { &mut [] } else { &mut results[at..][..len] };
-            let wanted = match len {
-                0 => Wanted::None,
-                _ if apart => Wanted::All,
-                _ => Wanted::FromTheHighest(size),
-            };
+            let acc = if mine.is_empty() { &mut [] } else { &mut results[at..][..mine.len()] };
+            let mut reduced = ReducedStretch { acc, copies: &mut theirs, apart: step, members: size };
+            let wanted = reduced.wanted();
             let done = self
                 .among_all(
                     what,
@@ -254,29 +250,67 @@ impl<H: Hold> TeamGuard<'_, H> {
                     },
                     wanted,
                     |from, bytes, _| {
-                        let own = || operands.part(mine.start, len);
-                        let operand = if from == rank { own() } else { &bytes[rank * step..][..len] };
-                        match from {
-                            _ if apart => copy_slice(operand, &mut theirs[from * step..][..len]),
-                            _ if from == size - 1 => copy_slice(operand, acc),
-                            _ => kernel.reduce(operand, acc)?,
-                        }
-                        Ok(())
+                        let operand = match from == rank {
+                            true => operands.part(mine.start, mine.len()),
+                            false => &bytes[rank * step..][..mine.len()],
+                        };
+                        reduced.take(from, operand, kernel)
                     },
                 )
                 .await
-                .and_then(|()| {
-                    if !apart || len == 0 {
-                        return Ok(());
-                    }
-                    copy_slice(&theirs[(size - 1) * step..][..len], acc);
-                    (0..size - 1).rev().try_for_each(|from| kernel.reduce(&theirs[from * step..][..len], acc))
-                });
+                .and_then(|()| reduced.finish(kernel));
             self.settle(done, longest <= step)?;
         }
         if !results.is_empty() {
             operands.store_from(0, &results);
         }
         Ok(true)
+    }
+}
+
+/// What a member makes of the stretches that it is shown in a round of a reduce-scatter.
+struct ReducedStretch<'r> {
+    /// As long as its own stretch, which may be over.
+    acc: &'r mut [u8],
+    /// Room for the copies of all members' stretches where they are copied before they are reduced
+    /// ([`TeamGuard::reads_apart`]); empty where they are reduced as they are read, from the highest member's down.
+    copies: &'r mut [u8],
+    /// Bytes from one copy to the next.
+    apart: usize,
+    members: usize,
+}
+
+impl ReducedStretch<'_> {
+    /// Whose stretches the member wants, in which order.
+    fn wanted(&self) -> Wanted {
+        match (self.acc.is_empty(), self.copies.is_empty()) {
+            (true, _) => Wanted::None,
+            (false, true) => Wanted::FromTheHighest(self.members),
+            (false, false) => Wanted::All,
+        }
+    }
+
+    /// Takes the stretch of member `from`, which comes in the order of [`Self::wanted`].
+    fn take<K: ReductionKernel>(&mut self, from: usize, operand: &[u8], kernel: &K) -> Result<()> {
+        if !self.copies.is_empty() {
+            copy_slice(operand, &mut self.copies[from * self.apart..][..operand.len()]);
+        } else if from == self.members - 1 {
+            copy_slice(operand, self.acc);
+        } else {
+            kernel.reduce(operand, self.acc)?;
+        }
+        Ok(())
+    }
+
+    /// Reduces the copies, if there are any, once all stretches have been taken.
+    fn finish<K: ReductionKernel>(self, kernel: &K) -> Result<()> {
+        if self.copies.is_empty() || self.acc.is_empty() {
+            return Ok(());
+        }
+        let Self { acc, copies, apart, members } = self;
+        let len = acc.len();
+        let copy = |from: usize| &copies[from * apart..][..len];
+        copy_slice(copy(members - 1), acc);
+        (0..members - 1).rev().try_for_each(|from| kernel.reduce(copy(from), acc))
     }
 }
