@@ -4,7 +4,7 @@ use super::block_locks::BlockLocks;
 use super::control::{Control, StoreFlag};
 use super::epoch::Epochs;
 use super::hints::{alignment, has_no_locks, has_own_parts};
-use super::memory::{Brought, Start, TargetMemory, salt};
+use super::memory::{MemberMemory, Start, TargetMemory, salt};
 use super::remote::{Served, Service};
 use super::window::{Memory, Window};
 use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, new_context};
@@ -19,27 +19,31 @@ use crate::sync::{Arc, AtomicBool, AtomicU32, ConditionalLock, Mutex};
 /// What a member tells the others of itself as a window is made.
 #[derive(Debug, Clone, Copy)]
 struct Member {
-    memory: Brought,
+    memory: MemberMemory,
     /// Where the words of the window lie, of the member of rank 0; 0 for none.
     control: u64,
     /// The address of a byte that others can try to read.
     probe: u64,
     /// Whether it has all it needs.
-    well: bool,
+    ready: bool,
 }
 
+/// Bytes of what it tells.
 const MEMBER: usize = 8 * 8;
+
+/// Of each member the job in whose shared heap its memory lies, with the locks there.
+type Homes = Vec<(HomeJob, BlockLocks)>;
 
 impl Member {
     fn encode(self) -> [u8; MEMBER] {
-        let Brought { bytes: room, unit, start, heap, salt } = self.memory;
+        let MemberMemory { bytes: room, unit, start, heap, salt } = self.memory;
         let (kind, at) = match start {
             Start::Place(place) => (0, place),
             Start::Address(addr) => (1, addr),
             Start::Bottom => (2, 0),
         };
         let mut bytes = [0; MEMBER];
-        let words = [kind | u64::from(self.well) << 8, at, room, unit, heap, self.control, self.probe, salt];
+        let words = [kind | u64::from(self.ready) << 8, at, room, unit, heap, self.control, self.probe, salt];
         for (word, room) in words.iter().zip(bytes.chunks_exact_mut(8)) {
             room.copy_from_slice(&word.to_ne_bytes());
         }
@@ -58,10 +62,10 @@ impl Member {
             _ => Start::Bottom,
         };
         Self {
-            memory: Brought { start, bytes: word(2), unit: word(3), heap: word(4), salt: word(7) },
+            memory: MemberMemory { start, bytes: word(2), unit: word(3), heap: word(4), salt: word(7) },
             control: word(5),
             probe: word(6),
-            well: word(0) >> 8 & 1 == 1,
+            ready: word(0) >> 8 & 1 == 1,
         }
     }
 }
@@ -99,46 +103,33 @@ impl Window {
         made
     }
 
+    /// Makes the window on its own communicator.
+    ///
+    /// What this member has allocated is freed only where all members have learned that there will be no window. Where
+    /// it has failed alone (a member has died, say), others may have one, and access that memory.
     fn among(engine: &Engine, comm: Arc<Comm>, memory: Memory, unit: u64, hints: &Info) -> Result<Self> {
         let members = comm.size() as usize;
         let mut extents = Vec::new();
-        let own = Self::own(engine, &comm, memory, hints, &mut extents);
         let contiguous = matches!(memory, Memory::Shared(_)) && !has_own_parts(hints);
+        let own = Self::own(engine, &comm, memory, hints, &mut extents);
         let homes = Self::homes(engine, &comm, contiguous);
-        let heap =
-            homes.as_ref().ok().and_then(|homes| Heap::of(homes[comm.rank() as usize].0.memory(engine)));
-        let (start, control) = own.as_ref().map_or((Start::Bottom, 0), |own| *own);
-        let bytes = memory.bytes() as u64;
-        let heap = heap.map_or(0, |heap| heap.region().base().as_ptr() as u64);
-        let member = Member {
-            memory: Brought { start, bytes, unit, heap, salt: salt(engine) },
-            control,
-            probe: probe_address(),
-            well: own.is_ok() && homes.is_ok(),
-        };
-        let transport = BlockingTransport::new(engine, &comm, Purpose::Create);
-        let everybody = |member: Member| -> Result<Vec<Member>> {
-            let mut all = Scratch::of(members * MEMBER)?;
-            let at = comm.rank() as usize * MEMBER;
-            all[at..at + MEMBER].copy_from_slice(&member.encode());
-            transport.run(allgather(&transport, &mut all))?;
-            Ok(all.chunks_exact(MEMBER).map(Member::decode).collect())
-        };
-        let mut all = everybody(member)?;
-        if contiguous && all.iter().all(|member| member.well) {
+        let meeting = Meeting::of(engine, &comm);
+        let mut all = meeting.exchange(meeting.member((memory, unit), &own, &homes))?;
+        let ready = all.iter().all(|member| member.ready);
+        let ready = match &homes {
             // One area for all, one part behind the other, allocated by the first; each reserves its own part.
-            let laid = homes.as_ref().map_err(Error::clone).and_then(|homes| {
-                Self::lay_out(engine, &homes[0].0, &comm, &mut all, &mut extents, &everybody)
-            });
-            if let Err(error) = laid {
-                return Err(Self::give_up(engine, extents, error));
-            }
-        }
-        if let Some(ill) = all.iter().position(|member| !member.well) {
-            let error = own.err().or(homes.err()).unwrap_or_else(|| {
-                no_room(&format!("a window of {members} ranks (rank {ill} of the communicator has none)"))
-            });
-            return Err(Self::give_up(engine, extents, error));
+            Ok(homes) if ready && contiguous => meeting.lay_out(&homes[0].0, &mut all, &mut extents)?,
+            _ => ready,
+        };
+        if !ready {
+            give_back(engine, extents);
+            let others = all.iter().position(|member| !member.ready);
+            return Err(own.err().or(homes.err()).unwrap_or_else(|| match others {
+                Some(ill) => {
+                    no_room(&format!("a window of {members} ranks (rank {ill} of the communicator has none)"))
+                }
+                None => no_room("the parts of a shared window"),
+            }));
         }
         let homes = homes?;
         let control = Self::control(engine, &homes[0].0, all[0].control, members)?;
@@ -146,7 +137,10 @@ impl Window {
         if let Memory::Own { base, bytes } = memory {
             lock(&attached).push((base as u64, bytes as u64));
         }
-        let service = Self::serve(engine, &comm, &all, &attached, &everybody)?;
+        let service = match meeting.all_can_access_all(&all)? {
+            true => None,
+            false => Some(Service::start(engine, comm.clone(), attached.clone())?),
+        };
         let target = |((world, member), home): ((u32, &Member), (HomeJob, BlockLocks))| {
             TargetMemory::new(engine, world, member.memory, home)
         };
@@ -189,7 +183,7 @@ impl Window {
 
     /// The jobs in whose shared heaps the members' memory lies, with the locks there: each in that of its own job, or,
     /// if their parts lie one behind the other, in that of the member of rank 0.
-    fn homes(engine: &Engine, comm: &Comm, contiguous: bool) -> Result<Vec<(HomeJob, BlockLocks)>> {
+    fn homes(engine: &Engine, comm: &Comm, contiguous: bool) -> Result<Homes> {
         let first = comm.group().world_rank(0);
         let home = |world| {
             let home = engine.home_of(if contiguous { first } else { world })?;
@@ -237,77 +231,105 @@ impl Window {
         };
         Ok((start, control))
     }
+}
 
-    /// Gives each member its part of one area.
-    fn lay_out(
-        engine: &Engine,
-        home: &HomeJob,
-        comm: &Comm,
-        all: &mut [Member],
-        extents: &mut Vec<Extent>,
-        everybody: &impl Fn(Member) -> Result<Vec<Member>>,
-    ) -> Result<()> {
-        let heap = Heap::of(home.memory(engine)).ok_or_else(|| no_room("a window"))?;
+/// The members of a window as it is made: what they tell each other, each the same number of times.
+struct Meeting<'m> {
+    engine: &'m Engine,
+    comm: &'m Comm,
+    transport: BlockingTransport<'m>,
+}
+
+impl<'m> Meeting<'m> {
+    fn of(engine: &'m Engine, comm: &'m Comm) -> Self {
+        Self { engine, comm, transport: BlockingTransport::new(engine, comm, Purpose::Create) }
+    }
+
+    fn rank(&self) -> usize {
+        self.comm.rank() as usize
+    }
+
+    /// What the caller tells of its memory: what [`Window::own`] and [`Window::homes`] have made of it.
+    fn member(
+        &self,
+        (memory, unit): (Memory, u64),
+        own: &Result<(Start, u64)>,
+        homes: &Result<Homes>,
+    ) -> Member {
+        let (start, control) = own.as_ref().map_or((Start::Bottom, 0), |own| *own);
+        let home = homes.as_ref().ok().map(|homes| &homes[self.rank()].0);
+        let heap = home.and_then(|home| Heap::of(home.memory(self.engine)));
+        let heap = heap.map_or(0, |heap| heap.region().base().as_ptr() as u64);
+        Member {
+            memory: MemberMemory { start, bytes: memory.bytes() as u64, unit, heap, salt: salt(self.engine) },
+            control,
+            probe: probe_address(),
+            ready: own.is_ok() && homes.is_ok(),
+        }
+    }
+
+    /// Tells `own` to all members. Returns what each of them tells.
+    ///
+    /// # Errors
+    /// Those of the messages.
+    fn exchange(&self, own: Member) -> Result<Vec<Member>> {
+        let mut all = Scratch::of(self.comm.size() as usize * MEMBER)?;
+        all[self.rank() * MEMBER..][..MEMBER].copy_from_slice(&own.encode());
+        self.transport.run(allgather(&self.transport, &mut all))?;
+        Ok(all.chunks_exact(MEMBER).map(Member::decode).collect())
+    }
+
+    /// Gives each member its part of one area. Returns whether there is room; all members get the same answer.
+    ///
+    /// # Errors
+    /// Those of the messages.
+    fn lay_out(&self, home: &HomeJob, all: &mut [Member], extents: &mut Vec<Extent>) -> Result<bool> {
+        let heap = Heap::of(home.memory(self.engine)).ok_or_else(|| no_room("a window"))?;
         let sum = all.iter().try_fold(0_u64, |sum, member| sum.checked_add(member.memory.bytes));
         let total = sum.and_then(|sum| usize::try_from(sum).ok());
-        let own = comm.rank() as usize;
+        let own = self.rank();
         let mut area = 0;
         if own == 0 {
             let extent = total.and_then(|total| heap.allocate_space(total, PAGE));
             area = extent.as_ref().and_then(|extent| heap.place_of(extent.addr().as_ptr(), 1)).unwrap_or(0);
             extents.extend(extent);
         }
-        let part = Brought { start: Start::Place(area), ..all[own].memory };
-        let answers = everybody(Member { memory: part, ..all[own] })?;
-        let Start::Place(area @ 1..) = answers[0].memory.start else {
-            return Err(no_room("the parts of a shared window"));
-        };
+        let part = MemberMemory { start: Start::Place(area), ..all[own].memory };
+        let answers = self.exchange(Member { memory: part, ..all[own] })?;
+        let Start::Place(area @ 1..) = answers[0].memory.start else { return Ok(false) };
         let mut at = area;
         for member in all.iter_mut() {
             member.memory.start = Start::Place(at);
             at = at.saturating_add(member.memory.bytes);
         }
         // Each member takes the memory of the pages that begin in its part: they are near to it.
-        let Start::Place(from) = all[own].memory.start else { return Ok(()) };
+        let Start::Place(from) = all[own].memory.start else { return Ok(true) };
         let reserved = heap.reserve(from, all[own].memory.bytes, own == 0);
-        let answers = everybody(Member { well: reserved, ..all[own] })?;
-        if answers.iter().all(|member| member.well) {
-            Ok(())
-        } else {
-            Err(no_room("the parts of a shared window"))
-        }
+        let answers = self.exchange(Member { ready: reserved, ..all[own] })?;
+        Ok(answers.iter().all(|member| member.ready))
     }
 
-    /// Starts to serve this member's private memory if the kernel does not let all members access that of all others.
-    fn serve(
-        engine: &Engine,
-        comm: &Arc<Comm>,
-        all: &[Member],
-        served: &Served,
-        everybody: &impl Fn(Member) -> Result<Vec<Member>>,
-    ) -> Result<Option<Arc<Service>>> {
+    /// Whether each member can access the memory of every other one by itself: what is private, if the kernel allows
+    /// it. All members get the same answer.
+    ///
+    /// # Errors
+    /// Those of the messages.
+    fn all_can_access_all(&self, all: &[Member]) -> Result<bool> {
         let private = all.iter().any(|member| match member.memory.start {
             Start::Place(_) => false,
             Start::Address(_) => member.memory.bytes > 0,
             Start::Bottom => true,
         });
-        let threads = engine.job().are_threads() && !engine.has_guests(comm.group().iter());
+        let group = self.comm.group();
+        let threads = self.engine.job().are_threads() && !self.engine.has_guests(group.iter());
         if !private || all.len() < 2 || threads {
-            return Ok(None);
+            return Ok(true);
         }
         // Each tries its neighbour.
-        let (own, next) = (comm.rank() as usize, (comm.rank() as usize + 1) % all.len());
-        let well = engine.may_read_memory(comm.group().world_rank(next as u32), all[next].probe);
-        let answers = everybody(Member { well, ..all[own] })?;
-        if answers.iter().all(|member| member.well) {
-            return Ok(None);
-        }
-        Service::start(engine, comm.clone(), served.clone()).map(Some)
-    }
-
-    fn give_up(engine: &Engine, extents: Vec<Extent>, error: Error) -> Error {
-        give_back(engine, extents);
-        error
+        let (own, next) = (self.rank(), (self.rank() + 1) % all.len());
+        let ready = self.engine.may_read_memory(group.world_rank(next as u32), all[next].probe);
+        let answers = self.exchange(Member { ready, ..all[own] })?;
+        Ok(answers.iter().all(|member| member.ready))
     }
 }
 

@@ -40,7 +40,7 @@ pub struct TargetMemory {
 
 /// What a rank says of its memory in a window.
 #[derive(Debug, Clone, Copy)]
-pub struct Brought {
+pub struct MemberMemory {
     /// Bytes of it.
     pub bytes: u64,
     /// Bytes by which a displacement is multiplied.
@@ -103,10 +103,10 @@ impl TargetMemory {
     pub(super) fn new(
         engine: &Engine,
         world: u32,
-        brought: Brought,
+        brought: MemberMemory,
         (home, locks): (HomeJob, BlockLocks),
     ) -> Self {
-        let Brought { bytes, unit, start, heap, salt } = brought;
+        let MemberMemory { bytes, unit, start, heap, salt } = brought;
         let mut target = Self { world, bytes, unit, start, home, locks, heap, salt, here: None };
         target.here = match start {
             Start::Place(place) => {
