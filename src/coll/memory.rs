@@ -19,73 +19,66 @@ impl Pieces {
     }
 }
 
+/// What an operation uses: elements, and whether it writes them.
+#[derive(Default)]
+struct Used(Vec<(Elements, bool)>);
+
+impl Used {
+    fn reads(mut self, elements: impl IntoIterator<Item = Elements>) -> Self {
+        self.0.extend(elements.into_iter().map(|elements| (elements, false)));
+        self
+    }
+
+    fn writes(mut self, elements: impl IntoIterator<Item = Elements>) -> Self {
+        self.0.extend(elements.into_iter().map(|elements| (elements, true)));
+        self
+    }
+}
+
 impl CollectiveOp {
     /// Returns the elements that the operation uses at the caller, and whether it writes them.
     #[must_use]
     pub fn memory(&self, comm: &Comm) -> Vec<(Elements, bool)> {
         let peers = comm.peers().size() as usize;
+        let all = |pieces: Option<&Pieces>| pieces.map(|pieces| pieces.all(peers)).unwrap_or_default();
         // Nothing goes to where a grid has no neighbour, or comes from there (MPI 5.0 §8.6).
         let there = |ranks: &[i32]| (0..ranks.len()).filter(|at| ranks[*at] >= 0).collect::<Vec<_>>();
         let (sources, destinations) = (there(comm.sources()), there(comm.destinations()));
-        let of = |pieces: &Pieces, neighbours: &[usize], writes| -> Vec<(Elements, bool)> {
-            neighbours.iter().map(|at| (pieces.piece(*at), writes)).collect()
+        let of = |pieces: &Pieces, neighbours: &[usize]| -> Vec<Elements> {
+            neighbours.iter().map(|at| pieces.piece(*at)).collect()
         };
-        let one =
-            |elements: &Option<Elements>, writes| elements.iter().map(|one| (one.clone(), writes)).collect();
-        let all = |pieces: Option<&Pieces>, peers, writes| -> Vec<(Elements, bool)> {
-            let pieces = pieces.map(|pieces| pieces.all(peers)).unwrap_or_default();
-            pieces.into_iter().map(|piece| (piece, writes)).collect()
+        let is_root = |root: &CallRoot| {
+            *root == CallRoot::Intracomm(comm.rank() as usize)
+                || *root == CallRoot::Intercomm(IntercommRoot::Caller)
         };
-        let mut used: Vec<(Elements, bool)> = vec![];
-        match self {
-            Self::Barrier => {}
-            Self::Bcast(data, root) => {
-                let is_root = *root == CallRoot::Intracomm(comm.rank() as usize)
-                    || *root == CallRoot::Intercomm(IntercommRoot::Caller);
-                used.push((data.clone(), !is_root));
-            }
-            Self::Gather(send, pieces, ..) => {
-                used = one(send, false);
-                used.extend(all(pieces.as_ref(), peers, true));
-            }
-            Self::Scatter(pieces, recv, ..) => {
-                used = all(pieces.as_ref(), peers, false);
-                used.extend::<Vec<_>>(one(recv, true));
-            }
-            Self::Allgather(send, pieces) => {
-                used = one(send, false);
-                used.extend(all(Some(pieces), peers, true));
-            }
-            Self::Alltoall(send, recv) => {
-                used = all(send.as_ref(), peers, false);
-                used.extend(all(Some(recv), peers, true));
-            }
-            Self::Reduce(send, recv, ..) => {
-                used = one(send, false);
-                used.extend::<Vec<_>>(one(recv, true));
-            }
+        let used = Used::default();
+        let used = match self {
+            Self::Barrier => used,
+            Self::Bcast(data, root) if is_root(root) => used.reads([data.clone()]),
+            Self::Bcast(data, _) => used.writes([data.clone()]),
+            Self::Gather(send, pieces, ..) => used.reads(send.clone()).writes(all(pieces.as_ref())),
+            Self::Scatter(pieces, recv, ..) => used.reads(all(pieces.as_ref())).writes(recv.clone()),
+            Self::Allgather(send, pieces) => used.reads(send.clone()).writes(all(Some(pieces))),
+            Self::Alltoall(send, recv) => used.reads(all(send.as_ref())).writes(all(Some(recv))),
+            Self::Reduce(send, recv, ..) => used.reads(send.clone()).writes(recv.clone()),
             // Rank 0 gets nothing.
             Self::Exscan(send, recv, _) if comm.rank() == 0 => {
-                used.push((send.as_ref().unwrap_or(recv).clone(), false));
+                used.reads([send.as_ref().unwrap_or(recv).clone()])
             }
             Self::Allreduce(send, recv, _) | Self::Scan(send, recv, _) | Self::Exscan(send, recv, _) => {
-                used = one(send, false);
-                used.push((recv.clone(), true));
+                used.reads(send.clone()).writes([recv.clone()])
             }
             // In place, what is sent lies where the result goes.
-            Self::ReduceScatter(send, recv, ..) if send.addr() == recv.addr() => {
-                used = vec![(send.clone(), true)]
-            }
-            Self::ReduceScatter(send, recv, ..) => used = vec![(send.clone(), false), (recv.clone(), true)],
+            Self::ReduceScatter(send, recv, ..) if send.addr() == recv.addr() => used.writes([send.clone()]),
+            Self::ReduceScatter(send, recv, ..) => used.reads([send.clone()]).writes([recv.clone()]),
             Self::NeighbourAllgather(send, recv) => {
-                used = of(recv, &sources, true);
-                used.extend((!destinations.is_empty()).then(|| (send.clone(), false)));
+                let send = (!destinations.is_empty()).then(|| send.clone());
+                used.writes(of(recv, &sources)).reads(send)
             }
             Self::NeighbourAlltoall(send, recv) => {
-                used = of(send, &destinations, false);
-                used.extend(of(recv, &sources, true));
+                used.reads(of(send, &destinations)).writes(of(recv, &sources))
             }
-        }
-        used
+        };
+        used.0
     }
 }
