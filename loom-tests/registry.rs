@@ -3,7 +3,8 @@
 //!
 //! Run:   .ci/loom registry
 //! Bound: interleavings of 2 threads with at most 3 preemptions, or all where that is quick;
-//!        of 3 threads that dispatch or control, those with 1 (LOOM_MAX_PREEMPTIONS raises the bounds, that of 3 threads to 2).
+//!        of 3 threads that dispatch or control, those with 1
+//!        (LOOM_MAX_PREEMPTIONS raises the bounds, that of 3 threads to 2).
 //! Time:  seven seconds on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (by an assertion, a data race, a deadlock or a fault; checked

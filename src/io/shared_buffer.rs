@@ -1,5 +1,5 @@
-//! The buffer of collective accesses of many short runs, in the shared heap of the job of the member of rank 0: a window
-//! of the file, a map of it for each member (a bit for each byte that it has filled), and a report of each member.
+//! The buffer of collective accesses of many short runs, in the shared heap of the job of the member of rank 0:
+//! a window of the file, a map of it for each member (a bit for each byte that it has filled), and a report of each.
 //!
 //! Which member may use what when, two-phase rule 1 says (`two_phase`).
 
