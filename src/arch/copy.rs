@@ -124,35 +124,12 @@ pub unsafe fn copy_nontemporal(from: *const u8, to: *mut u8, len: usize) {
     unsafe { imp::copy_nontemporal(from, to, len) };
 }
 
-/// Bytes from which a run that another processor reads next is best copied past the cache, by [`copy_nontemporal`];
-/// `usize::MAX`: never.
+/// Whether a run that another processor reads next may be copied faster past the cache, by [`copy_nontemporal`], than
+/// through it.
 #[inline]
-pub fn streamed_from() -> usize {
-    imp::streamed_from()
-}
-
-/// Returns whether there are such runs.
 #[must_use]
 pub fn streams() -> bool {
-    streamed_from() < usize::MAX
-}
-
-/// Copies `len` bytes to memory that another processor reads next: past this one's cache, where that is best.
-///
-/// # Safety
-///
-/// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
-#[inline]
-pub unsafe fn copy_for_others(from: *const u8, to: *mut u8, len: usize) {
-    if len >= streamed_from() {
-        // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without
-        // overlap.
-        unsafe { copy_nontemporal(from, to, len) };
-    } else {
-        // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`, without
-        // overlap.
-        unsafe { copy_run(from, to, len) };
-    }
+    imp::streams()
 }
 
 #[cfg(test)]

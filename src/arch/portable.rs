@@ -56,10 +56,10 @@ pub fn strings_stall(_: usize, _: usize) -> bool {
     false
 }
 
-/// See [`super::streamed_from`]: nothing is known of these processors.
+/// See [`super::streams`]: nothing is known of these processors.
 #[inline]
-pub fn streamed_from() -> usize {
-    usize::MAX
+pub fn streams() -> bool {
+    false
 }
 
 /// Copies `len` bytes; see [`super::copy_nontemporal`].

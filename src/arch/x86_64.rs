@@ -134,11 +134,11 @@ static IS_AMD: LazyLock<bool> = LazyLock::new(|| {
     matches!(maker.as_flattened(), b"AuthenticAMD" | b"HygonGenuine")
 });
 
-/// See [`super::streamed_from`]. On AMD's processors a store to a line that another core has read waits for that core's
+/// See [`super::streams`]. On AMD's processors a store to a line that another core has read waits for that core's
 /// answer, and few such stores are under way at once. Stores past the cache need no answer.
 #[inline]
-pub fn streamed_from() -> usize {
-    if *IS_AMD { 4 << 10 } else { usize::MAX }
+pub fn streams() -> bool {
+    *IS_AMD
 }
 
 /// Copies `len` bytes past the cache; see [`super::copy_nontemporal`].

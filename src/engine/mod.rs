@@ -6,6 +6,7 @@
 //! | `context`, `requests` | match contexts; a request's life: made, completed, released |
 //! | `poller` | takes records out of the rings |
 //! | `tx`, `payload`, `peer_memory` | records that wait for room in a ring; copies into and out of rings, and between processes |
+//! | `copy_rates` | whether long messages of a peer are copied by the kernel or through the ring |
 //! | `notification` | how a receiver learns which ring has a record |
 //! | `protocols`, `specialization` | the cut between engine and protocols; what a function of the message path is compiled for |
 //! | `progress`, `progress_thread`, `background` | the progress engine; a thread for it; operations of more than one message |
@@ -33,6 +34,7 @@ mod background;
 mod buffer;
 mod call_name;
 mod context;
+mod copy_rates;
 mod core_migration;
 mod current_call;
 mod engine_events;
@@ -72,6 +74,7 @@ pub(crate) use buffer::Data;
 pub use buffer::Run;
 pub use context::{MatchContext, MatchContexts, RaisingComm};
 pub(crate) use context::{Payload, Queues, Rts, UnexpectedMessage};
+pub(crate) use copy_rates::{CopyRates, CopyRoute};
 use core_migration::CoreMigration;
 pub use current_call::{CallAbout, describing};
 pub(crate) use current_call::{is_described, numbering};

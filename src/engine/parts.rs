@@ -1,8 +1,8 @@
 //! What the engine keeps for each peer.
 
-use super::Engine;
 use super::outside::Outside;
 use super::tx::TxQueue;
+use super::{CopyRates, Engine};
 use crate::doorbell::Doorbell;
 use crate::ring::{Blocks, MappedRing};
 use crate::shm::Memory;
@@ -29,6 +29,7 @@ struct ColdPeer {
     outside: RwLock<Option<Outside>>,
     /// The blocks of the two rings between this rank and it.
     blocks: OnceLock<Arc<Blocks<MappedRing>>>,
+    copy_rates: CopyRates,
 }
 
 impl Peer {
@@ -54,10 +55,9 @@ impl Peer {
         self.cold.blocks.get_or_init(make).clone()
     }
 
-    /// Bytes of the blocks that this rank has, or that the peer has, of those between them:
-    /// none if there has been no message yet.
-    pub(crate) fn bytes_of_blocks(&self, peers: bool) -> usize {
-        self.cold.blocks.get().map_or(0, |blocks| blocks.bytes_of(peers))
+    /// What this rank has learned about long messages from it.
+    pub(crate) fn copy_rates(&self) -> &CopyRates {
+        &self.cold.copy_rates
     }
 
     /// Where a guest is reached, if a message has gone there.

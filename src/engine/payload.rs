@@ -21,7 +21,7 @@ pub(crate) unsafe fn copy_in(from: *const u8, to: &mut Room<'_>) {
     // SAFETY: `from` has as many bytes as `to`, without overlap, as the caller promises.
     unsafe {
         if to.len() >= STREAMED {
-            copy_in_long(from, to);
+            to.fill_run(from);
         } else {
             copy_in_short(from, to);
         }
@@ -74,30 +74,6 @@ pub(crate) unsafe fn copy_out(data: &[u8], to: *mut u8) {
                     arch::copy_run(data.as_ptr(), to, len);
                 }
             }
-        }
-    }
-}
-
-/// [`copy_in`] of a long run, out of the way of what is short.
-///
-/// # Safety
-///
-/// As for [`copy_in`].
-#[inline(never)]
-unsafe fn copy_in_long(from: *const u8, room: &mut Room<'_>) {
-    let (to, len) = (room.as_mut_ptr(), room.len());
-    // SAFETY: `from` has as many bytes as the room, without overlap, as the caller promises.
-    unsafe {
-        if room.is_near() {
-            arch::copy_run(from, to, len);
-        } else if let Some(times) = room.times_of_runs() {
-            times.copy(from, to, len);
-        } else if arch::streams() {
-            arch::copy_nontemporal(from, to, len);
-        } else if len >= LONG {
-            arch::copy_long(from, to, len);
-        } else {
-            arch::copy_run(from, to, len);
         }
     }
 }

@@ -52,7 +52,7 @@ impl TxQueue {
             // that lock has the engine, and with it the job.
             let (ring, blocks) =
                 unsafe { (ring(job, job.rank(), to), engine.peers[to as usize].blocks(engine, to)) };
-            Producer::resume(ring).passing(blocks).learning_runs(engine.config.shape().learns_runs())
+            Producer::resume(ring).passing(blocks)
         };
         Ok(Box::new(Self {
             peer: to,

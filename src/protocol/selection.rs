@@ -41,9 +41,7 @@ pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
         }
         let [read, halves] = engine.protocol_state().copy.cma_thresholds(engine);
         let copied = bytes >= read.min(halves) && body.is_bytes();
-        let policy = &engine.protocol_state().copy;
-        engine.rendezvous().place_of_send(body) != 0
-            || (copied && !policy.keeps_to_blocks(engine, body.world.get(), bytes, true))
+        copied || engine.rendezvous().place_of_send(body) != 0
     };
     choose(body.world.get() == engine.rank, bytes, mode, limits, in_one_step)
 }

@@ -80,15 +80,6 @@ impl<S: Storage> Blocks<S> {
         (all & !(owned >> OUTGOING), owned >> INCOMING)
     }
 
-    /// Bytes of the blocks that this rank has, or that the peer has, if nothing is on its way.
-    #[must_use]
-    pub fn bytes_of(&self, peers: bool) -> usize {
-        let bulk = self.outgoing.bulk();
-        // Relaxed: what is known is out of date at once.
-        let owned = self.owned.load(Ordering::Relaxed).count_ones() as usize;
-        block_bytes(bulk) * if peers { (2 * block_count(bulk)).saturating_sub(owned) } else { owned }
-    }
-
     /// Takes a block for a payload of `len` bytes, if there is one and the payload may lie there.
     #[inline]
     pub(super) fn take(&self, len: usize) -> Option<Block> {

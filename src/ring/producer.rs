@@ -3,7 +3,7 @@
 use super::CopyTimes;
 use super::blocks::Blocks;
 use super::control::{NOTIFIED, NOTIFY, resumed};
-use super::record::{self, Header, INLINE, MAX_LEN, Manner, Room};
+use super::record::{self, Header, INLINE, MAX_LEN, Room};
 use super::storage::Storage;
 use crate::limits::LINE;
 use crate::sync::{Arc, AtomicU64, Ordering};
@@ -24,9 +24,8 @@ pub struct Producer<S> {
     head: u64,
     bulk_head: u64,
     blocks: Option<Arc<Blocks<S>>>,
-    /// How payloads had better be written: those that are packed, and, where it learns that, runs of bytes.
+    /// How payloads had better be written.
     times: CopyTimes,
-    learns_runs: bool,
 }
 
 impl<S: Storage> Producer<S> {
@@ -40,7 +39,6 @@ impl<S: Storage> Producer<S> {
             bulk_head: 0,
             blocks: None,
             times: CopyTimes::default(),
-            learns_runs: false,
         }
     }
 
@@ -52,13 +50,7 @@ impl<S: Storage> Producer<S> {
         let (tail, bulk_tail) = (load(&control.producer.tail, 1), load(&control.producer.bulk_tail, LINE));
         let (head, bulk_head) = (load(&control.consumer.head, 1), load(&control.consumer.bulk_head, 1));
         let times = CopyTimes::default();
-        Self { storage, tail, bulk_tail, head, bulk_head, blocks: None, times, learns_runs: false }
-    }
-
-    /// From now on runs of bytes, too, are written as it has learned, if `learns`.
-    #[must_use]
-    pub fn learning_runs(self, learns: bool) -> Self {
-        Self { learns_runs: learns, ..self }
+        Self { storage, tail, bulk_tail, head, bulk_head, blocks: None, times }
     }
 
     /// From now on payloads may lie in these blocks, which the consumer of the ring from the peer has, too.
@@ -204,12 +196,7 @@ impl<S: Storage> Producer<S> {
             // all of it behind the consumer's published head.
             let to = unsafe { core::slice::from_raw_parts_mut(to, len) };
             // A block has been read by this end, so a store to it waits for nobody.
-            let manner = match block {
-                Some(_) => Manner::Near,
-                None if self.learns_runs => Manner::Learned(&self.times),
-                None => Manner::LearnedIfPacked(&self.times),
-            };
-            fill(&mut Room::new(to, manner));
+            fill(&mut if block.is_some() { Room::near(to) } else { Room::learned(to, &self.times) });
         });
         let place = self.place();
         if prefetch {

@@ -51,42 +51,28 @@ pub struct Corrupt {
 /// Bytes of a block in which a room is filled with what is packed into it: they stay in the nearest cache.
 const BLOCK: usize = 8 << 10;
 
+/// Bytes from which a run is copied by whole lines.
+const LONG: usize = 8 << 10;
+
 /// Room for a payload.
 #[derive(Debug)]
 pub struct Room<'a> {
     bytes: &'a mut [u8],
-    manner: Manner<'a>,
-}
-
-/// How a writer writes into a room.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Manner<'a> {
-    /// Through its cache: no other processor has read the room since this one has, so a store to it waits for nobody.
-    Near,
-    /// As is best for most readers.
-    Alike,
-    /// So, but packed data as the writer has learned.
-    LearnedIfPacked(&'a CopyTimes),
-    /// As the writer has learned.
-    Learned(&'a CopyTimes),
+    times: Option<&'a CopyTimes>,
 }
 
 impl<'a> Room<'a> {
-    #[inline(always)]
-    pub(super) fn new(bytes: &'a mut [u8], manner: Manner<'a>) -> Self {
-        Self { bytes, manner }
-    }
-
-    /// Room that no other processor has read since this one has: a store to it waits for nobody.
+    /// Room that is written through the cache: what is short, or what no other processor has read since this one has, so
+    /// that a store to it waits for nobody.
     #[inline(always)]
     pub fn near(bytes: &'a mut [u8]) -> Self {
-        Self { bytes, manner: Manner::Near }
+        Self { bytes, times: None }
     }
 
     /// Room that is filled as the writer has learned.
     #[inline(always)]
     pub fn learned(bytes: &'a mut [u8], times: &'a CopyTimes) -> Self {
-        Self { bytes, manner: Manner::Learned(times) }
+        Self { bytes, times: Some(times) }
     }
 
     /// `len` bytes of it, from byte `at` on.
@@ -98,9 +84,7 @@ impl<'a> Room<'a> {
     /// it goes block by block.
     #[inline]
     pub fn fill_packed(&mut self, pack: impl Fn(usize, &mut [u8])) {
-        let (Manner::LearnedIfPacked(times) | Manner::Learned(times)) = self.manner else {
-            return pack(0, self);
-        };
+        let Some(times) = self.times else { return pack(0, self) };
         times.pack(self.len(), |past| {
             if !past {
                 return pack(0, self);
@@ -115,25 +99,28 @@ impl<'a> Room<'a> {
         });
     }
 
-    /// Whether it is so; what is not known counts as no.
-    #[inline(always)]
-    #[must_use]
-    pub fn is_near(&self) -> bool {
-        matches!(self.manner, Manner::Near)
-    }
-
-    /// What the writer has learned of how to copy a run of bytes there; `None` if it copies there as to most readers.
-    #[inline(always)]
-    #[must_use]
-    pub fn times_of_runs(&self) -> Option<&'a CopyTimes> {
-        if let Manner::Learned(times) = self.manner { Some(times) } else { None }
+    /// Fills the room with a run of as many bytes as it has.
+    ///
+    /// # Safety
+    /// `from` is valid for reads of them, and they do not overlap the room.
+    #[inline(never)]
+    pub unsafe fn fill_run(&mut self, from: *const u8) {
+        let (to, len) = (self.as_mut_ptr(), self.len());
+        // SAFETY: the room has `len` bytes, and so has `from`, without overlap, as the caller promises.
+        unsafe {
+            match self.times {
+                Some(times) if arch::streams() => times.copy(from, to, len),
+                Some(_) if len >= LONG => arch::copy_long(from, to, len),
+                _ => arch::copy_run(from, to, len),
+            }
+        }
     }
 }
 
 impl<'a> From<&'a mut [u8]> for Room<'a> {
     #[inline(always)]
     fn from(bytes: &'a mut [u8]) -> Self {
-        Self { bytes, manner: Manner::Alike }
+        Self::near(bytes)
     }
 }
 
@@ -210,13 +197,11 @@ mod tests {
         let byte = |at: usize| (at % 251) as u8;
         for len in [0, 100, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 77] {
             let (through, past) = (CopyTimes::default(), CopyTimes::going_past());
-            let learned =
-                [&through, &past].map(|times| [Manner::Learned(times), Manner::LearnedIfPacked(times)]);
-            for manner in [Manner::Near, Manner::Alike].into_iter().chain(learned.into_iter().flatten()) {
+            for times in [None, Some(&through), Some(&past)] {
                 let mut bytes = vec![0; len];
-                Room::new(&mut bytes, manner)
+                Room { bytes: &mut bytes, times }
                     .fill_packed(|at, to| (at..).zip(to).for_each(|(at, to)| *to = byte(at)));
-                assert!((0..len).all(|at| bytes[at] == byte(at)), "{len} {manner:?}");
+                assert!((0..len).all(|at| bytes[at] == byte(at)), "{len} {times:?}");
             }
         }
     }

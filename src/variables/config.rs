@@ -311,18 +311,23 @@ mod tests {
     }
 
     #[test]
-    fn where_rings_are_filled_past_the_cache_longer_messages_go_through_them() {
+    fn where_writers_learn_to_go_past_the_cache_longer_messages_go_through_rings() {
+        use VariableId::{CollDirectFrom, CopyHalvesFrom, CopyReadFrom, TrainLimit};
+        let default = |id: VariableId, shape: &JobShape| (id.variable().default)(shape);
         let a_cpu_each = JobShape { usable_cpus: 4, ..HERE };
-        let one_step = [VariableId::CopyReadFrom, VariableId::CopyHalvesFrom, VariableId::CollDirectFrom];
-        for id in one_step.map(VariableId::variable) {
-            assert_eq!((id.default)(&a_cpu_each), 8 << 10, "{}", id.name);
-            assert_eq!((id.default)(&JobShape { streams: true, ..a_cpu_each }), 64 << 10, "{}", id.name);
-            for (usable_cpus, ring_fulls) in [(2, 4), (1, 1)] {
-                let shared = JobShape { ranks: 8, streams: true, usable_cpus, ..HERE };
-                let in_turn = 1 + ring_fulls * u64::from(HERE.ring_bulk);
-                let from = if id.id == VariableId::CopyHalvesFrom { NEVER } else { in_turn };
-                assert_eq!((id.default)(&shared), from, "{}, {usable_cpus} CPUs", id.name);
-            }
+        let streams = JobShape { streams: true, ..a_cpu_each };
+        for id in [CopyReadFrom, CopyHalvesFrom, CollDirectFrom] {
+            assert_eq!(default(id, &a_cpu_each), 8 << 10, "{id:?}");
+        }
+        for id in [CopyReadFrom, CopyHalvesFrom] {
+            assert_eq!(default(id, &streams), 1 + default(TrainLimit, &streams), "{id:?}");
+        }
+        assert_eq!(default(CollDirectFrom, &streams), 64 << 10);
+        for (usable_cpus, ring_fulls) in [(2, 4), (1, 1)] {
+            let shared = JobShape { ranks: 8, streams: true, usable_cpus, ..HERE };
+            let in_turn = 1 + ring_fulls * u64::from(HERE.ring_bulk);
+            assert_eq!([CopyReadFrom, CollDirectFrom].map(|id| default(id, &shared)), [in_turn; 2]);
+            assert_eq!(default(CopyHalvesFrom, &shared), NEVER);
         }
     }
 

@@ -17,7 +17,8 @@ pub struct JobShape {
     pub sender_fences: bool,
     /// Bytes of address space of the job's shared heap.
     pub heap: u64,
-    /// Whether rings are filled past the processor's cache ([`crate::arch::streamed_from`]).
+    /// Whether it may be best to write past the processor's cache what others read ([`crate::arch::streams`]): each writer
+    /// learns it for each reader ([`crate::ring::CopyTimes`]).
     pub streams: bool,
 }
 
@@ -26,13 +27,6 @@ impl JobShape {
     #[must_use]
     pub fn is_oversubscribed(&self) -> bool {
         self.ranks > self.usable_cpus
-    }
-
-    /// Whether runs of bytes that others read are written past the cache or through it as the writer learns ([`crate::ring::CopyTimes`]): where they are filled past it,
-    /// but a reader may have the writer's own CPU.
-    #[must_use]
-    pub fn learns_runs(&self) -> bool {
-        self.streams && self.is_oversubscribed()
     }
 
     /// Whether ranks notify each other by counters of what they have committed (doorbell rule 6): where they outnumber the CPUs, are

@@ -88,7 +88,7 @@ const EAGER: u64 = 8 << 10;
 /// A message of so many bytes takes no longer copied in one step, with its announcement, than through the ring: the machines that were
 /// looked at agree within a factor of two.
 const ONE_STEP: u64 = 8 << 10;
-/// The same where the ring is filled past the cache.
+/// The same of what several members move, where their bulk is filled past the cache or through it as they learn.
 const ONE_STEP_STREAMED: u64 = 64 << 10;
 /// The same where the answer comes only after another rank's turn on the CPU.
 const READ_IN_TURN: u64 = 32 << 10;
@@ -111,7 +111,7 @@ const FEW_ON_A_CPU: u32 = 4;
 /// Where ranks share CPUs, what fits into a member's share of shared memory is copied through that: it costs no system
 /// call for each pair of ranks.
 fn copied_in_turn(shape: &JobShape) -> u64 {
-    if shape.learns_runs() {
+    if shape.streams {
         let on_a_cpu = shape.ranks.div_ceil(shape.usable_cpus.max(1));
         let ring_fulls = if on_a_cpu <= FEW_ON_A_CPU { RING_FULLS } else { 1 };
         return 1 + ring_fulls * u64::from(shape.ring_bulk);
@@ -121,14 +121,15 @@ fn copied_in_turn(shape: &JobShape) -> u64 {
 
 /// Where ranks share CPUs, so many bytes are not announced if the ring takes them unasked: the sender would wait for the receiver's turn.
 fn read_in_turn(shape: &JobShape) -> u64 {
-    if shape.learns_runs() {
+    if shape.streams {
         return copied_in_turn(shape);
     }
     (1 + copied_in_turn(shape).min(most_fragments(shape))).max(READ_IN_TURN)
 }
 
+/// On AMD's processors what fits into the ring is never announced; what is longer goes as the messages before it say.
 fn one_step(shape: &JobShape) -> u64 {
-    if shape.streams { ONE_STEP_STREAMED } else { ONE_STEP }
+    if shape.streams { 1 + FRAGMENTS.min(most_fragments(shape)) } else { ONE_STEP }
 }
 
 table! {
@@ -146,7 +147,7 @@ table! {
         "largest payload in bytes that is sent in eager fragments before a receive is known, if the ring has room for all of them; up to eager_limit: in one record";
     CopyEngine => "copy_engine", Copies, Local, Always, UserBasic,
         Domain::Choice(&COPY_ENGINES), |_| 0,
-        "how the large messages that this rank receives are copied; auto: once where the buffer lies in the shared heap, elsewhere by copy_read_from and copy_halves_from";
+        "how the large messages that this rank receives are copied; auto: once where the buffer lies in the shared heap, elsewhere by copy_read_from and copy_halves_from, or through the ring where copies so far say that it is faster";
     CopyReadFrom => "copy_read_from", Copies, Local, Always, TunerBasic,
         Domain::Number(|_| (0, NEVER)), |shape| if shape.is_oversubscribed() { read_in_turn(shape) } else { one_step(shape) },
         "bytes from which a message is announced and read by its receiver out of the sender's memory in one step, where the kernel allows that; 4294967295: never";
@@ -227,7 +228,7 @@ table! {
     CollScan => "coll_scan", Collectives, AllEqual, BetweenCollectives, TunerBasic,
         Domain::Choice(&algorithms::SCAN), |_| 0, "how MPI_Scan and MPI_Exscan are done, as coll_barrier";
     CollDirectFrom => "coll_direct_from", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Domain::Number(|_| (1, NEVER)), |shape| if shape.is_oversubscribed() { copied_in_turn(shape) } else { one_step(shape) },
+        Domain::Number(|_| (1, NEVER)), |shape| if shape.is_oversubscribed() { copied_in_turn(shape) } else if shape.streams { ONE_STEP_STREAMED } else { ONE_STEP },
         "bytes from which a blocking collective operation copies out of the other members' memory in one step, where the kernel allows that; of a reduction, bytes of the part that each member reduces, or of its operands where they do not fit into shared memory; 4294967295: never";
     CollPiece => "coll_piece", Collectives, AllEqual, BetweenCollectives, TunerBasic,
         Domain::Number(|_| (4096, 1 << 30)), |_| 128 << 10,

@@ -60,10 +60,6 @@ const EXCHANGED_IN_ALL: usize = 512 << 10;
 /// Bytes from which a scan goes through the team though ranks outnumber CPUs: its messages would take several fragments each.
 const CHAINED_BELOW: usize = 16 << 10;
 
-/// Bytes up to which one of two members sends the other a message, where rings are filled past the cache: what has come
-/// is sent on faster through the ring's blocks than the kernel copies it.
-const STREAMED: usize = 512 << 10;
-
 /// Bytes from which reductions of two members, of which each has a result of its own, are messages there.
 const STREAMED_RESULTS: usize = 64 << 10;
 
@@ -135,9 +131,7 @@ impl TeamCapacity<'_> {
     /// Returns up to how many bytes what one of two members has for the other is a message.
     fn end_of_messages_of_pair(&self, operation: Collective) -> usize {
         match operation {
-            // It is received where it is reduced, or where it belongs.
-            Collective::Reduce | Collective::Gather if self.streams() => usize::MAX,
-            _ if self.streams() => STREAMED.max(self.config.coll_direct_from()),
+            _ if self.streams() => usize::MAX,
             _ => self.config.coll_direct_from(),
         }
     }
@@ -155,6 +149,7 @@ impl TeamCapacity<'_> {
     fn bytes_of_step(&self, operation: Collective, bytes: usize) -> usize {
         let (oversubscribed, ours) = (self.is_oversubscribed(), self.is_threshold_ours());
         match operation {
+            _ if self.size == 2 && self.streams() => 0,
             // The bulk has each block once for all.
             Collective::Bcast | Collective::Scatter | Collective::Allgather if oversubscribed && ours => 0,
             Collective::Bcast if self.size > 2 && ours => 0,

@@ -13,51 +13,39 @@ use std::sync::Arc;
 /// Bytes of operands that are reduced at a time: they stay in the nearest cache for all members' turns.
 const BLOCK: usize = 8 << 10;
 
-/// How a member copies operands to where the others read them.
-pub(super) enum CopyOperands {
-    /// In the same way to all.
-    Alike(unsafe fn(*const u8, *mut u8, usize)),
-    /// To each as it has learned.
-    Learned { rank: usize, times: Arc<[CopyTimes]> },
+/// How a member writes data that others read.
+pub(super) struct Learned {
+    pub rank: usize,
+    /// What it has learned; `None`: it writes through its cache.
+    pub times: Option<Arc<[CopyTimes]>>,
 }
 
-impl CopyOperands {
-    /// Copies operands that `reader` reads, or several members.
+impl Learned {
+    /// Room for data that several members read.
+    pub fn room<'r>(&'r self, bytes: &'r mut [u8]) -> Room<'r> {
+        match &self.times {
+            Some(times) => Room::learned(bytes, &times[self.rank]),
+            None => Room::near(bytes),
+        }
+    }
+
+    /// Copies data that `reader` reads, or several members.
     ///
     /// # Safety
     /// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
     pub unsafe fn copy(&self, reader: Option<usize>, from: *const u8, to: *mut u8, len: usize) {
         // SAFETY: `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap, as the caller promises.
         unsafe {
-            match self {
-                Self::Alike(copy) => copy(from, to, len),
-                Self::Learned { rank, times } => times[reader.unwrap_or(*rank)].copy(from, to, len),
+            match &self.times {
+                Some(times) => times[reader.unwrap_or(self.rank)].copy(from, to, len),
+                None => copy_run(from, to, len),
             }
         }
     }
 
-    /// Whether results, which several members read, are written past the cache: where the operands of one of them are.
+    /// Whether results, which several members read, are written past the cache: where data for one of them are.
     fn results_go_past(&self) -> bool {
-        match self {
-            Self::Alike(_) => false,
-            Self::Learned { times, .. } => times.iter().any(CopyTimes::goes_past),
-        }
-    }
-}
-
-/// What a member has learned of how to write data that several members read, where it learns that.
-pub(super) struct Learned {
-    pub rank: usize,
-    pub times: Option<Arc<[CopyTimes]>>,
-}
-
-impl Learned {
-    /// Room for such data.
-    pub fn room<'r>(&'r self, bytes: &'r mut [u8]) -> Room<'r> {
-        match &self.times {
-            Some(times) => Room::learned(bytes, &times[self.rank]),
-            None => Room::from(bytes),
-        }
+        self.times.as_ref().is_some_and(|times| times.iter().any(CopyTimes::goes_past))
     }
 }
 
@@ -94,7 +82,7 @@ pub(super) struct Division {
     pub stride: usize,
     pub rank: usize,
     pub size: usize,
-    pub copy: CopyOperands,
+    pub copy: Learned,
     /// The round's part of the bulk.
     pub part: *mut u8,
     /// Who has which share of it.
@@ -128,12 +116,12 @@ impl Division {
         let copy = |reader, Range { start, end }: Range<usize>| unsafe {
             self.copy.copy(reader, from.add(start), to.add(start), end - start);
         };
-        match (&self.copy, reducer) {
-            (CopyOperands::Learned { .. }, Reducer::AllInSlices) => {
+        match (&self.copy.times, reducer) {
+            (Some(_), Reducer::AllInSlices) => {
                 let others = (0..self.size).filter(|member| *member != self.rank);
                 others.for_each(|member| copy(Some(member), self.slice_of(member, len)));
             }
-            (CopyOperands::Alike(_), Reducer::AllInSlices) => {
+            (None, Reducer::AllInSlices) => {
                 let mine = self.slice_of_caller(len);
                 copy(None, 0..mine.start);
                 copy(None, mine.end..len);
@@ -295,7 +283,7 @@ mod tests {
                 let to = if in_place { from } else { out[rank].as_mut_ptr() };
                 // SAFETY: both hold `LEN` bytes, and nobody else uses them below.
                 let operands = unsafe { Operands::new(from, to, LEN, 1) };
-                let copy = CopyOperands::Learned { rank, times: (0..SIZE).map(|_| times()).collect() };
+                let copy = Learned { rank, times: Some((0..SIZE).map(|_| times()).collect()) };
                 let (shares, apart) = (Shares::FIXED, false);
                 Division { operands, stride, rank, size: SIZE, copy, part, shares, apart }
             })
@@ -321,7 +309,7 @@ mod tests {
         for (rank, shown) in [(0, 0), (1, LEN)] {
             // SAFETY: nobody writes the operands, and there is no result.
             let operands = unsafe { Operands::new(own.as_ptr(), core::ptr::null_mut(), LEN, 1) };
-            let (copy, shares) = (CopyOperands::Alike(copy_run), Shares::FIXED);
+            let (copy, shares) = (Learned { rank, times: None }, Shares::FIXED);
             let division = Division {
                 operands,
                 stride: LEN,

@@ -52,18 +52,9 @@ const POLLS: u32 = 50;
 
 /// Copies bytes of the caller's to where other members read them.
 pub fn show(from: &[u8], to: &mut Room<'_>) {
-    if to.is_near() {
-        return crate::arch::copy_slice(from, to);
-    }
-    assert_eq!(from.len(), to.len());
-    let (from, to, len, times) = (from.as_ptr(), to.as_mut_ptr(), from.len(), to.times_of_runs());
+    assert_eq!(from.len(), to.len(), "room for all bytes");
     // SAFETY: both are borrowed and as long as each other; who borrows `to` alone, has none of `from` in it.
-    unsafe {
-        match times {
-            Some(times) => times.copy(from, to, len),
-            None => crate::arch::copy_for_others(from, to, len),
-        }
-    }
+    unsafe { to.fill_run(from.as_ptr()) };
 }
 
 /// A communicator's team while the caller performs a collective, in which all members take part.
@@ -292,7 +283,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let part =
             if len > PAYLOAD { Some(self.part(Readers::Arrive, self.rank() == root).await?) } else { None };
         if self.rank() == root {
-            let learned = self.learned(part.is_some());
+            let learned = self.learned_of_runs(part.is_some());
             self.write_slot(what, |payload| match part {
                 None => copy(Place::Room(&mut Room::from(&mut payload[..len]))),
                 Some(part) => {
@@ -338,7 +329,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             None => 0,
         };
         let shares = if part.is_some() { self.shares() } else { Shares::FIXED };
-        let learned = self.learned(part.is_some());
+        let learned = self.learned_of_runs(part.is_some());
         self.write_slot(what, |payload| match part {
             None => write(&mut Room::from(&mut payload[..len]), shares),
             Some(part) => {
@@ -394,10 +385,16 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         TeamCapacity { config: engine.config(), size, part_bytes, direct: team.direct != Some(false) }
     }
 
-    /// What the caller has learned of how to write data that several members read; of what fits into a slot, nothing.
-    fn learned(&mut self, is_long: bool) -> Learned {
-        let (learns, rank) = (is_long && self.engine.config().shape().learns_runs(), self.rank());
+    /// How the caller writes data that others read: as it has learned, if it `learns`.
+    fn learned(&mut self, learns: bool) -> Learned {
+        let rank = self.rank();
         Learned { rank, times: learns.then(|| self.team().copy_times.clone()) }
+    }
+
+    /// The same of data that are only moved; of what fits into a slot it learns nothing.
+    fn learned_of_runs(&mut self, is_long: bool) -> Learned {
+        let learns = is_long && self.engine.config().shape().streams;
+        self.learned(learns)
     }
 
     /// Which share is whose in the part of the bulk that was taken last.

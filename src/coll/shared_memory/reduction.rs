@@ -14,9 +14,9 @@
 //! - **Bulk rule 3.** A slice of the results is written by one member: the last to arrive, or the slice's. Others read
 //!   it when they know that this member has arrived in the next round, or that it has completed this one.
 
-use super::division::{CopyOperands, Division, Piece, Reducer};
+use super::division::{Division, Learned, Piece, Reducer};
 use super::{Hold, OperationKey, Readers, TeamGuard};
-use crate::arch::{copy_for_others, copy_run};
+use crate::arch::copy_run;
 use crate::coll::ReductionKernel;
 use crate::error::Result;
 use crate::events::Collective;
@@ -174,16 +174,12 @@ pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
 }
 
 impl<H: Hold> TeamGuard<'_, H> {
-    /// How members show operands. Where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache;
-    /// and members that take shares in turn ([`super::Shares`]) have read the places that they write to.
-    pub(super) fn copy_of_operands(&mut self) -> CopyOperands {
-        if self.shares().alternate() {
-            CopyOperands::Alike(copy_run)
-        } else if self.engine.config().shape().is_oversubscribed() {
-            CopyOperands::Learned { rank: self.rank(), times: self.team().copy_times.clone() }
-        } else {
-            CopyOperands::Alike(copy_for_others)
-        }
+    /// How members show operands. Members that take shares in turn ([`super::Shares`]) have read the places that they write
+    /// to; and where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache.
+    pub(super) fn copy_of_operands(&mut self) -> Learned {
+        let shape = self.engine.config().shape();
+        let learns = (shape.streams || shape.is_oversubscribed()) && !self.shares().alternate();
+        self.learned(learns)
     }
 
     /// Whether members copy the `bytes` bytes of operands that they reduce, each beginning behind itself, and reduce

@@ -2,7 +2,7 @@
 
 use super::selection::refuse;
 use super::{CopyEngine, emit, is_plain};
-use crate::engine::{Body, Engine, Ref, Rts};
+use crate::engine::{Body, CopyRoute, Engine, Ref, Rts};
 use crate::error::Result;
 use crate::events::Event;
 use crate::shm::peer_memory::read_peer;
@@ -25,7 +25,10 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     let copy = |pid| {
         // SAFETY: our buffer is valid for `wanted` bytes until the request completes.
         let read = || unsafe { read_peer(pid, body.remote_addr.get(), body.addr.get(), body.wanted.get()) };
-        engine.job.reach(body.world.get(), read)
+        let (world, wanted) = (body.world.get(), body.wanted.get());
+        engine
+            .job
+            .reach(world, || engine.peers[world as usize].copy_rates().time(CopyRoute::Kernel, wanted, read))
     };
     let read = engine.job.process_of(body.world.get()).and_then(copy);
     let read = matches!(read, Some(Ok(_)));

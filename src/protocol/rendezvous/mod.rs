@@ -132,6 +132,9 @@ impl Rendezvous<'_> {
         request_event(unsafe { body.active_context() }, request, Event::ReqXferEnd);
         let (world, remote, total) = (body.world.get(), body.remote.get(), body.total.get());
         self.engine.delivery().count_received(protocol, body.wanted.get(), self.engine.shared);
+        if matches!(protocol, ProtocolKind::Cma | ProtocolKind::Shared) {
+            self.engine.protocol_state().copy.count(self.engine, body);
+        }
         let answered = self.engine.answer(world, remote, Control::Fin { protocol: protocol as u64 });
         self.engine.requests().finish_receive(request, total);
         answered

@@ -4,7 +4,7 @@
 use super::Rendezvous;
 use super::{CopyEngine, emit};
 use crate::arch::copy_nontemporal;
-use crate::engine::{Body, Engine, Ref, Rts, Stage, TxQueue, corrupt};
+use crate::engine::{Body, CopyRoute, Engine, Ref, Rts, Stage, TxQueue, corrupt};
 use crate::error::Result;
 use crate::events::Event;
 use crate::protocol::{Control, Kind};
@@ -137,14 +137,19 @@ impl Rendezvous<'_> {
         emit(request, part_event(body));
         let uncached =
             self.engine.protocol_state().copy.come(&self.engine.config, data.len()) && body.is_bytes();
-        // SAFETY: the user's buffer stays valid until the request completes; `wanted` fits it, and the part `wanted`;
-        // the ring's memory is none of it.
-        unsafe {
+        // SAFETY: the user's buffer stays valid until the request completes; `wanted` fits it, and the part `wanted`; the ring's
+        // memory is none of it.
+        let copy = || unsafe {
             if uncached {
                 copy_nontemporal(data.as_ptr(), body.addr.get().wrapping_add(body.moved.get()), data.len());
             } else {
                 body.unpack(body.moved.get(), data);
             }
+        };
+        if body.is_bytes() {
+            self.engine.peers[from as usize].copy_rates().time(CopyRoute::Ring, data.len(), copy);
+        } else {
+            copy();
         }
         body.moved.set(body.moved.get() + data.len());
         if body.moved.get() == body.wanted.get() {
@@ -155,6 +160,7 @@ impl Rendezvous<'_> {
                 body.wanted.get(),
                 self.engine.shared,
             );
+            self.engine.protocol_state().copy.count(self.engine, body);
             self.engine.requests().finish_receive(request, body.total.get());
         }
         Ok(())

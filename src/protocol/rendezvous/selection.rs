@@ -1,7 +1,7 @@
 //! From which size on two processes copy between their memories, and whether the kernel lets them.
 
 use crate::arch::strings_stall;
-use crate::engine::{Body, Engine, Rts};
+use crate::engine::{Body, CopyRoute, Engine, Rts};
 use crate::shm::Job;
 use crate::sync::{AtomicU64, Ordering};
 use crate::variables::{Config, CopyChoice, ValueSource, VariableId};
@@ -36,17 +36,19 @@ impl CopyPolicy {
         }
     }
 
-    /// Whether a message of `bytes` bytes to or from `peer` goes through the ring, though it could be copied in one
-    /// step, because its sender has blocks for half of it at least: two copies through blocks are faster than one by
-    /// the kernel, unless both ranks send at once.
-    pub fn keeps_to_blocks(&self, engine: &Engine, peer: u32, bytes: usize, sends: bool) -> bool {
-        let config = &engine.config;
-        let shape = config.shape();
-        shape.streams
-            && !shape.is_oversubscribed()
-            && self.is_left_to_us(engine)
-            && (sends || !self.sends_itself())
-            && 2 * engine.peers[peer as usize].bytes_of_blocks(!sends) >= bytes
+    /// Whether long messages from each peer are copied as copies before them say ([`crate::engine::CopyRates`]).
+    fn learns(&self, engine: &Engine) -> bool {
+        let shape = engine.config.shape();
+        shape.streams && !shape.is_oversubscribed() && self.is_left_to_us(engine)
+    }
+
+    /// Notes that an announced message has come, through the ring or by the kernel.
+    pub fn count(&self, engine: &Engine, body: &Body) {
+        let [read, halves] = self.cma_thresholds(engine);
+        let is_plain = body.remote_addr.get() != 0 && body.is_bytes();
+        if is_plain && body.wanted.get() >= read.min(halves) && self.learns(engine) {
+            engine.peers[body.world.get() as usize].copy_rates().count();
+        }
     }
 
     /// Returns whether nobody has said how messages are copied.
@@ -56,10 +58,11 @@ impl CopyPolicy {
             && matches!(config.source(VariableId::CopyReadFrom), ValueSource::Default)
     }
 
-    /// Whether the receiver takes a message out of the ring, though it could copy it in one step: also where the kernel
-    /// would copy it at a tenth of its speed.
+    /// Whether the receiver takes a message out of the ring, though it could copy it in one step: because that takes less
+    /// time, or because the kernel would copy it at a tenth of its speed.
     pub fn prefers_ring(&self, engine: &Engine, body: &Body, rts: &Rts) -> bool {
-        self.keeps_to_blocks(engine, body.world.get(), rts.total, false)
+        self.learns(engine)
+            && engine.peers[body.world.get() as usize].copy_rates().choose() == CopyRoute::Ring
             || engine.config.copy() == CopyChoice::Auto
                 && strings_stall(rts.addr as usize, body.addr.get().addr())
     }

@@ -4,7 +4,7 @@
 use super::Rendezvous;
 use super::selection::refuse;
 use super::{CopyEngine, emit, is_plain};
-use crate::engine::{Body, Engine, Mode, Part, Ref, Rts, Stage, corrupt};
+use crate::engine::{Body, CopyRoute, Engine, Mode, Part, Ref, Rts, Stage, corrupt};
 use crate::error::Result;
 use crate::events::Event;
 use crate::protocol::Control;
@@ -44,7 +44,10 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, split);
     let copy = |pid| {
         // SAFETY: our buffer is valid for `split` bytes, and the sender writes only behind them.
-        engine.job.reach(world, || unsafe { read_peer(pid, body.remote_addr.get(), addr, split) })
+        let read = || unsafe { read_peer(pid, body.remote_addr.get(), addr, split) };
+        engine
+            .job
+            .reach(world, || engine.peers[world as usize].copy_rates().time(CopyRoute::Kernel, split, read))
     };
     let read = engine.job.process_of(world).and_then(copy);
     let read = matches!(read, Some(Ok(_)));
@@ -114,9 +117,10 @@ impl Rendezvous<'_> {
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, len);
         let (own, peers) = (body.addr.get().wrapping_add(at), addr.wrapping_add(split));
         let copy = |pid| {
-            // SAFETY: our buffer has `end` bytes (checked) and stays valid until the request completes;
-            // the peer asked for them.
-            self.engine.job.reach(from, || unsafe { write_peer(pid, own, peers, len) })
+            // SAFETY: our buffer has `end` bytes (checked) and stays valid until the request completes; the peer asked for them.
+            let write = || unsafe { write_peer(pid, own, peers, len) };
+            let rates = self.engine.peers[from as usize].copy_rates();
+            self.engine.job.reach(from, || rates.time(CopyRoute::Kernel, len, write))
         };
         let written = self.engine.job.process_of(from).and_then(copy);
         let copied = matches!(written, Some(Ok(_)));
