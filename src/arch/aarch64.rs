@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-pub(super) use super::copy::copy_each_by_length as copy_each;
+pub(super) use super::copy::{copy_apart_by_runs as copy_apart, copy_each_by_length as copy_each};
 
 /// Neither an exclusive pair nor an atomic instruction with acquire and release orders its store before a later load
 /// (Arm ARM B2.3): that takes a DMB.

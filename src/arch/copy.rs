@@ -99,6 +99,31 @@ pub(super) unsafe fn copy_each_by_length(runs: impl Iterator<Item = (*const u8, 
     }
 }
 
+/// Copies `count` runs of `N` bytes that lie one behind the other to every other run from `to` on, and leaves alone what
+/// lies between them.
+///
+/// # Safety
+///
+/// The runs at both places are valid, and do not overlap.
+#[inline(always)]
+pub unsafe fn copy_apart<const N: usize>(from: *const u8, to: *mut u8, count: usize) {
+    // SAFETY: the runs at both places are valid, and do not overlap, as the caller promises.
+    unsafe { imp::copy_apart::<N>(from, to, count) };
+}
+
+/// The same, run by run.
+///
+/// # Safety
+///
+/// That of [`copy_apart`].
+#[inline(always)]
+pub(super) unsafe fn copy_apart_by_runs<const N: usize>(from: *const u8, to: *mut u8, count: usize) {
+    for i in 0..count {
+        // SAFETY: run `i` at both places, which the caller gives.
+        unsafe { core::ptr::copy_nonoverlapping(from.add(N * i), to.add(2 * N * i), N) };
+    }
+}
+
 /// [`copy_run`] of a slice into another one.
 ///
 /// # Panics
@@ -146,6 +171,27 @@ mod tests {
             assert_eq!((to[0], to[len + 1]), (0, 0));
             assert_eq!(to[1..=len], from[at..at + len]);
         }
+    }
+
+    #[test]
+    fn runs_are_spread_to_every_other_place_and_what_lies_between_stays() {
+        fn holds<const N: usize>(spread: unsafe fn(*const u8, *mut u8, usize)) {
+            for count in 0..70 {
+                let from: Vec<u8> = (0..count * N).map(|i| i as u8).collect();
+                // It ends with the last run: a store behind that is outside of the memory.
+                let mut to = vec![0xEE_u8; (2 * count * N).saturating_sub(N)];
+                // SAFETY: both vectors are live, do not overlap, and hold the runs.
+                unsafe { spread(from.as_ptr(), to.as_mut_ptr(), count) };
+                for (i, run) in to.chunks(N).enumerate() {
+                    let expected = if i % 2 == 0 { &from[i / 2 * N..][..N] } else { &[0xEE; N][..] };
+                    assert_eq!(run, expected, "run {i} of {count}, {N} bytes");
+                }
+            }
+        }
+        holds::<4>(copy_apart::<4>);
+        holds::<8>(copy_apart::<8>);
+        holds::<4>(copy_apart_by_runs::<4>);
+        holds::<8>(copy_apart_by_runs::<8>);
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub mod clock;
 mod copy;
 
 pub use copy::{
-    copy_each, copy_long, copy_nontemporal, copy_run, copy_short, copy_slice, streams, strings_stall,
+    copy_apart, copy_each, copy_long, copy_nontemporal, copy_run, copy_short, copy_slice, streams,
+    strings_stall,
 };
 
 /// Whether an atomic read-modify-write instruction is a full fence by itself.

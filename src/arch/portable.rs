@@ -1,6 +1,6 @@
 //! Any processor: what the standard library offers.
 
-pub(super) use super::copy::copy_each_by_length as copy_each;
+pub(super) use super::copy::{copy_apart_by_runs as copy_apart, copy_each_by_length as copy_each};
 
 pub const EXCHANGE_IS_FENCE: bool = false;
 

@@ -2,7 +2,9 @@
 
 use core::arch::x86_64::{
     __cpuid, __cpuid_count, __m128i, _MM_HINT_T0, _bzhi_u64, _mm_lfence, _mm_loadu_si128, _mm_prefetch,
-    _mm_sfence, _mm_storeu_si128, _mm_stream_si128, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _rdtsc,
+    _mm_sfence, _mm_storeu_si128, _mm_stream_si128, _mm256_loadu_si256, _mm512_castsi256_si512,
+    _mm512_cvtepu32_epi64, _mm512_mask_storeu_epi8, _mm512_mask_storeu_epi32, _mm512_mask_storeu_epi64,
+    _mm512_maskz_loadu_epi8, _mm512_permutexvar_epi64, _mm512_set_epi64, _rdtsc,
 };
 use std::sync::LazyLock;
 
@@ -180,6 +182,57 @@ pub unsafe fn copy_each(runs: impl Iterator<Item = (*const u8, *mut u8, usize)>)
     }
     // SAFETY: each run is valid on both sides, without overlap, as the caller promises.
     unsafe { super::copy::copy_each_by_length(runs) };
+}
+
+/// See [`super::copy_apart`]: several runs are one store under a mask, where the processor has those.
+///
+/// # Safety
+///
+/// That of [`super::copy_apart`].
+#[inline]
+pub unsafe fn copy_apart<const N: usize>(from: *const u8, to: *mut u8, count: usize) {
+    if matches!(N, 4 | 8) && std::is_x86_feature_detected!("avx512f") {
+        // SAFETY: the runs at both places are valid, and do not overlap, as the caller promises; the processor has the
+        // instructions.
+        return unsafe { copy_apart_by_masks::<N>(from, to, count) };
+    }
+    // SAFETY: the runs at both places are valid, and do not overlap, as the caller promises.
+    unsafe { super::copy::copy_apart_by_runs::<N>(from, to, count) };
+}
+
+/// The same, of runs of four or eight bytes: as many as fill half a line are spread over a line, of which a store under
+/// a mask writes the runs alone.
+///
+/// # Safety
+///
+/// That of [`super::copy_apart`]; the processor has the instructions.
+#[target_feature(enable = "avx512f")]
+unsafe fn copy_apart_by_masks<const N: usize>(from: *const u8, to: *mut u8, count: usize) {
+    const HALF: usize = 32;
+    let halves = count * N / HALF;
+    // Not by a chain of iterators: their functions lack the instructions, and would be called.
+    for half in 0..halves {
+        // SAFETY: half a line of runs can be read, and the runs that it is spread to can be written, as the caller
+        // promises; the store touches nothing between them.
+        unsafe {
+            let (from, to) = (from.add(half * HALF), to.add(half * 2 * HALF));
+            let runs = _mm256_loadu_si256(from.cast());
+            if N == 4 {
+                _mm512_mask_storeu_epi32(to.cast(), 0x5555, _mm512_cvtepu32_epi64(runs));
+            } else {
+                let spread = _mm512_permutexvar_epi64(
+                    _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0),
+                    _mm512_castsi256_si512(runs),
+                );
+                _mm512_mask_storeu_epi64(to.cast(), 0x55, spread);
+            }
+        }
+    }
+    let copied = halves * HALF / N;
+    // SAFETY: what is left of the runs.
+    unsafe {
+        super::copy::copy_apart_by_runs::<N>(from.add(copied * N), to.add(copied * 2 * N), count - copied)
+    };
 }
 
 /// The same by moves under a mask, which are one for every length up to 64: a branch for the length would be foretold

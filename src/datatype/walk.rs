@@ -1,7 +1,7 @@
 //! Moving bytes between a buffer that a type map describes and a packed stream, from any position, for any length.
 
 use super::body::{TypeMap, TypeMapKind, find};
-use crate::arch::{copy_each, copy_short as copy};
+use crate::arch::{copy_apart, copy_each, copy_short as copy};
 
 /// One direction of copying. `left` bytes of the stream are still to be moved.
 ///
@@ -68,8 +68,7 @@ pub(super) struct Unpacker {
 }
 
 /// Copies every other run of `N` bytes, `count` of them: the real parts of complex numbers, or a column of two. With
-/// the stride known the compiler takes several at a time. (The way back writes each run by itself: what lies between
-/// them is not ours.)
+/// the stride known the compiler takes several at a time. (The way back is [`copy_apart`].)
 ///
 /// # Safety
 /// The runs can be read, `to` has room for them, and the two do not overlap.
@@ -78,6 +77,32 @@ unsafe fn every_other<const N: usize>(from: *const u8, to: *mut u8, count: usize
         // SAFETY: run `i` of each, says the caller.
         unsafe { core::ptr::copy_nonoverlapping(from.add(2 * N * i), to.add(N * i), N) };
     }
+}
+
+/// Copies `count` runs of `len` bytes: the first from and to these two addresses, each other one a stride behind the one
+/// before it. It takes four at a time, or counting and stepping take longer than the copies.
+///
+/// # Safety
+/// Each of them can be read, can be written, and does not overlap.
+#[inline(always)]
+unsafe fn copy_runs(
+    (mut from, source_stride): (*const u8, isize),
+    (mut to, target_stride): (*mut u8, isize),
+    len: usize,
+    count: usize,
+) {
+    const AT_A_TIME: usize = 4;
+    let mut some = |runs: usize| {
+        for i in 0..runs as isize {
+            let (from, to) = (from.wrapping_offset(i * source_stride), to.wrapping_offset(i * target_stride));
+            // SAFETY: a run of the caller's.
+            unsafe { core::ptr::copy_nonoverlapping(from, to, len) };
+        }
+        from = from.wrapping_offset(runs as isize * source_stride);
+        to = to.wrapping_offset(runs as isize * target_stride);
+    };
+    (0..count / AT_A_TIME).for_each(|_| some(AT_A_TIME));
+    some(count % AT_A_TIME);
 }
 
 /// Calls `$body` with `$n` bound to `$len` as a constant for the lengths of basic types, so that a copy is one move.
@@ -113,8 +138,8 @@ impl Mover for Packer {
 
     unsafe fn column(&mut self, column: Column) {
         let Column { at, stride, len, count, ahead, step } = column;
-        let mut from = self.buffer.wrapping_offset(at);
-        let mut to = self.stream.wrapping_add(ahead);
+        let from = self.buffer.wrapping_offset(at);
+        let to = self.stream.wrapping_add(ahead);
         if step == len && stride == 2 * len as isize {
             match len {
                 // SAFETY: walk rule 1 for the source, walk rule 2 for the stream;
@@ -126,11 +151,9 @@ impl Mover for Packer {
                 _ => {}
             }
         }
-        with_constant_length!(len, N => for _ in 0..count {
+        with_constant_length!(len, N => {
             // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; the buffer and the stream do not overlap.
-            unsafe { core::ptr::copy_nonoverlapping(from, to, N) };
-            from = from.wrapping_offset(stride);
-            to = to.wrapping_add(step);
+            unsafe { copy_runs((from, stride), (to, step as isize), N, count) }
         });
     }
 
@@ -176,13 +199,20 @@ impl Mover for Unpacker {
 
     unsafe fn column(&mut self, column: Column) {
         let Column { at, stride, len, count, ahead, step } = column;
-        let mut from = self.stream.wrapping_add(ahead);
-        let mut to = self.buffer.wrapping_offset(at);
-        with_constant_length!(len, N => for _ in 0..count {
+        let from = self.stream.wrapping_add(ahead);
+        let to = self.buffer.wrapping_offset(at);
+        if step == len && stride == 2 * len as isize {
+            match len {
+                // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; the buffer and the stream do not overlap.
+                4 => return unsafe { copy_apart::<4>(from, to, count) },
+                // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; the buffer and the stream do not overlap.
+                8 => return unsafe { copy_apart::<8>(from, to, count) },
+                _ => {}
+            }
+        }
+        with_constant_length!(len, N => {
             // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; the buffer and the stream do not overlap.
-            unsafe { core::ptr::copy_nonoverlapping(from, to, N) };
-            from = from.wrapping_add(step);
-            to = to.wrapping_offset(stride);
+            unsafe { copy_runs((from, step as isize), (to, stride), N, count) }
         });
     }
 
