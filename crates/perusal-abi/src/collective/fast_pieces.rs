@@ -89,17 +89,16 @@ fn pieces(argument: Varied<'_>, peers: Peers) -> Option<PerPeer<Piece>> {
         return None;
     }
     let (counts, displs) = (peers.of(argument.counts).ok()?, peers.of(argument.displs).ok()?);
-    let types = match argument.types {
-        Types::Each(types) => Some(peers.of(types).ok()?),
-        Types::Same(_) => None,
+    let (same, types) = match argument.types {
+        Types::Same(datatype) => (Some(contiguous_size(datatype)?), None),
+        Types::Each(types) => (None, Some(peers.of(types).ok()?)),
     };
     let mut sum = 0_usize;
     let mut pieces = PerPeer::with_capacity(peers.number());
     for (peer, (count, displ)) in counts.iter().zip(displs.iter()).enumerate() {
-        let (size, unit) = match (types, argument.types) {
-            (Some(types), _) => (contiguous_size(types[peer])?, 1),
-            (None, Types::Same(datatype)) => contiguous_size(datatype).map(|size| (size, size as isize))?,
-            (None, Types::Each(_)) => return None,
+        let (size, unit) = match same {
+            Some(size) => (size, size as isize),
+            None => (contiguous_size(types?[peer])?, 1),
         };
         let bytes = usize::try_from(count).ok()?.checked_mul(size)?;
         sum = sum.checked_add(bytes).filter(|&sum| isize::try_from(sum).is_ok())?;
