@@ -20,7 +20,7 @@ use perusal::internals::sync::{AtomicU32, Ordering};
 #[path = "../crates/perusal-fabric/src/lock.rs"]
 #[allow(dead_code)]
 mod lock;
-#[path = "../crates/perusal-fabric/src/words.rs"]
+#[path = "../crates/perusal-fabric/src/memory/words.rs"]
 #[allow(dead_code)]
 mod words;
 

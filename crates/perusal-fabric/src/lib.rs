@@ -5,58 +5,27 @@
 //! | modules | what they have |
 //! |---|---|
 //! | `api` | structures, constants and tables of libfabric's interface |
-//! | `address`, `name`, `service` | what names an endpoint: here, on another node, as a service |
-//! | `process`, `words`, `segment` | whether a peer's process is still there; an endpoint's memory |
-//! | `lock`, `key`, `spans`, `slab`, `directory`, `region`, `arithmetic`, `yields` | a domain's lock, match keys, callers' buffers, operations and peers by number, registered memory, atomic operations, yields of MPICH |
-//! | `wire`, `queue` | records; completion queues and counters |
+//! | `names` | what names an endpoint: here, on another node, as a service |
+//! | `memory` | the memory of an endpoint, and whether its process is still there |
+//! | `lock` | a domain's lock |
+//! | `operands` | match keys, callers' buffers, registered memory, atomic operations |
 //! | `remote`, `peers` | peers on other nodes; all peers |
-//! | `operation`, `core`, `receive`, `share`, `direct`, `access` | the protocol |
-//! | `endpoint`, `senders`, `elsewhere`, `waker` | progress; rings that come and go; progress of what other nodes send; threads that wait |
+//! | `protocol` | records, operations under way, completion queues and counters |
+//! | `progress` | progress; rings that come and go; threads that wait |
 //! | [`transport`] | the interface for programs of one's own |
-//! | `object`, `opened`, `wait`, `domain`, `eq`, `av`, `cq`, `cntr`, `mr`, `ep`, `rma`, `info` | the objects that libfabric calls |
+//! | `objects` | the objects that libfabric calls |
 
-mod access;
-pub mod address;
 pub mod api;
-mod arithmetic;
-mod av;
-mod cntr;
-mod core;
-mod cq;
-mod direct;
-mod directory;
-mod domain;
-mod elsewhere;
-mod endpoint;
-mod ep;
-mod eq;
-mod info;
-mod key;
 mod lock;
-mod mr;
-mod name;
-mod object;
-mod opened;
-mod operation;
+mod memory;
+mod names;
+mod objects;
+mod operands;
 mod peers;
-mod process;
-mod queue;
-mod receive;
-mod region;
+mod progress;
+mod protocol;
 mod remote;
-mod rma;
-mod segment;
-mod senders;
-mod service;
-mod share;
-mod slab;
-mod spans;
 pub mod transport;
-mod wait;
-mod waker;
-mod wire;
-mod words;
-mod yields;
 
 use api::Provider;
 
@@ -71,8 +40,8 @@ static mut PROVIDER: Provider = Provider {
     fi_version: INTERFACE,
     core: [std::ptr::null_mut(); 4],
     name: c"perusal".as_ptr(),
-    getinfo: info::getinfo,
-    fabric: domain::fabric,
+    getinfo: objects::info::getinfo,
+    fabric: objects::domain::fabric,
     cleanup: None,
 };
 

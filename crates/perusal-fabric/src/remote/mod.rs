@@ -1,7 +1,11 @@
 //! Peers on other nodes: the records of the rings, carried by an endpoint of another provider of libfabric, the *core provider*.
 //!
-//! `library` has the libfabric that has loaded this provider, `node` what tells nodes apart and who is still there,
-//! `buffers` the callers' buffers that the core provider moves.
+//! | file | what it has |
+//! |---|---|
+//! | `library` | the libfabric that has loaded this provider |
+//! | `node` | what tells nodes apart, and who is still there |
+//! | `buffers` | the callers' buffers that the core provider moves |
+//! | `mod` | the core provider's endpoint, and what goes through it |
 //!
 //! - **Network rule 1.** A buffer that was given to the core provider is touched by nobody until its completion, or the
 //!   end of the core provider's endpoint.
@@ -14,7 +18,7 @@ mod library;
 mod node;
 
 use crate::api::*;
-use crate::name::{Elsewhere, Name};
+use crate::names::name::{Elsewhere, Name};
 use library::{Handle, Library};
 pub use node::Watched;
 use node::Watchers;
@@ -156,7 +160,7 @@ impl Network {
     /// # Errors
     ///
     /// The number of the error; what the user can do about it is printed.
-    pub fn open(provider: &CStr, local: crate::address::Address) -> Result<Self, i32> {
+    pub fn open(provider: &CStr, local: crate::names::address::Address) -> Result<Self, i32> {
         Self::begin(provider, local).map_err(|(what, error)| {
             let why = std::io::Error::from_raw_os_error(error);
             let name = provider.to_string_lossy();
@@ -167,7 +171,7 @@ impl Network {
         })
     }
 
-    fn begin(provider: &CStr, local: crate::address::Address) -> Result<Self, (&'static str, i32)> {
+    fn begin(provider: &CStr, local: crate::names::address::Address) -> Result<Self, (&'static str, i32)> {
         let step = |what: &'static str| move |error: i32| (what, error);
         let library = Library::find().ok_or(("no libfabric is loaded", FI_ENODATA))?;
         let offers = library.offers(provider).map_err(step("no provider of libfabric"))?;

@@ -1,6 +1,6 @@
 //! Which node this process is on, and whether an endpoint elsewhere is still there.
 
-use crate::name::Elsewhere;
+use crate::names::name::Elsewhere;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};

@@ -9,7 +9,7 @@ use std::time::Duration;
 const ADDRESS: usize = 64;
 /// `PERUSAL_ANY_PEER`
 const ANY_PEER: u32 = u32::MAX;
-const _: () = assert!(crate::address::ADDRESS_BYTES <= ADDRESS);
+const _: () = assert!(crate::names::address::ADDRESS_BYTES <= ADDRESS);
 
 /// `perusal_completion`
 #[repr(C)]

@@ -36,16 +36,16 @@
 mod c;
 mod error;
 
-pub use crate::address::Address;
-pub use crate::core::EAGER_LIMIT;
+pub use crate::names::address::Address;
+pub use crate::protocol::core::EAGER_LIMIT;
 pub use error::Error;
 
 use crate::api::{FI_ADDR_UNSPEC, FI_COMPLETION, FI_ENOMSG, FI_PEEK, FI_RECV, FI_TAGGED};
-use crate::key::TagPattern;
-use crate::operation::{Receive, Send};
-use crate::queue::Queue;
-use crate::slab::Slab;
-use crate::spans::Spans;
+use crate::operands::key::TagPattern;
+use crate::operands::spans::Spans;
+use crate::protocol::operation::{Receive, Send};
+use crate::protocol::queue::Queue;
+use crate::protocol::slab::Slab;
 use libc::c_void;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -119,7 +119,7 @@ struct Given {
 #[derive(Debug)]
 pub struct Endpoint {
     /// Before the buffers: what it does when it is dropped reads them.
-    inner: crate::endpoint::Endpoint,
+    inner: crate::progress::endpoint::Endpoint,
     queue: Rc<Queue>,
     given: Slab<Given>,
     serial: u32,
@@ -137,7 +137,7 @@ impl Endpoint {
     ///
     /// [`Error::OutOfMemory`], or what the system says of a memfd.
     pub fn open() -> Result<Self, Error> {
-        let mut inner = crate::endpoint::Endpoint::new()?;
+        let mut inner = crate::progress::endpoint::Endpoint::new()?;
         let queue = Rc::new(Queue::default());
         inner.core.directed = true;
         inner.core.reports.send_queue = Some(Rc::clone(&queue));

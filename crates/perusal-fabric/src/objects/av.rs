@@ -1,0 +1,276 @@
+//! Address vectors: fi_addr_t is the place in a table, which grows while endpoints run.
+
+use crate::api::*;
+use crate::names::name::{NAME_BYTES, Name, SCHEME};
+use crate::names::service::Service;
+use crate::objects::domain::Domain;
+use crate::objects::object::{Object, Tables, close, give, table, with};
+use crate::progress::endpoint::Endpoint;
+use libc::{c_char, c_int, c_void};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::{Rc, Weak};
+
+/// The table, and the endpoints that use it.
+#[derive(Debug, Default)]
+pub struct Vector {
+    entries: RefCell<Vec<Option<Name>>>,
+    /// The places of entries that were removed: the lowest serves next (fi_av(3)).
+    unused: RefCell<BTreeSet<u64>>,
+    endpoints: RefCell<Vec<Weak<RefCell<Endpoint>>>>,
+}
+
+impl Vector {
+    /// Has an endpoint learn all addresses, and those that come.
+    pub fn bind(&self, endpoint: &Rc<RefCell<Endpoint>>) {
+        for (at, entry) in self.entries.borrow().iter().enumerate() {
+            if let Some(name) = entry {
+                endpoint.borrow_mut().core.introduce(at as u64, *name);
+            }
+        }
+        let mut endpoints = self.endpoints.borrow_mut();
+        endpoints.retain(|one| one.strong_count() > 0);
+        endpoints.push(Rc::downgrade(endpoint));
+    }
+
+    fn each(&self, mut f: impl FnMut(&mut Endpoint)) {
+        for endpoint in self.endpoints.borrow().iter().filter_map(Weak::upgrade) {
+            f(&mut endpoint.borrow_mut());
+        }
+    }
+
+    fn insert(&self, name: Name) -> u64 {
+        let mut entries = self.entries.borrow_mut();
+        let at = self.unused.borrow_mut().pop_first().unwrap_or_else(|| {
+            entries.push(None);
+            (entries.len() - 1) as u64
+        });
+        entries[at as usize] = Some(name);
+        self.each(|endpoint| endpoint.core.introduce(at, name));
+        at
+    }
+}
+
+/// An address vector.
+pub type Av = Object<Tables<1>, Rc<Vector>>;
+
+static FID: FidOps =
+    FidOps::new([close::<Tables<1>, Rc<Vector>> as *const (), bind as *const (), NONE, NONE, NONE, NONE]);
+static AV: Table<7> = Table::new([
+    insert as *const (),
+    insert_service as *const (),
+    NONE,
+    remove as *const (),
+    lookup as *const (),
+    straddr as *const (),
+    NONE,
+]);
+
+/// `av_open` of a domain.
+///
+/// # Safety
+///
+/// As fi_av_open(3) says.
+pub unsafe extern "C" fn open(
+    domain: *mut Fid,
+    attr: *mut AvAttr,
+    out: *mut *mut Fid,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: caller rule 3: a valid structure.
+    let attr = unsafe { &mut *attr };
+    // FI_EVENT (as FI_COMPLETION) asks for insertions to be reported to an event queue, FI_AV_USER_ID for completions
+    // with numbers of the caller's, a name (FI_READ wants one) for a table that processes share.
+    if attr.flags & (FI_COMPLETION | FI_READ | FI_AV_USER_ID) != 0
+        || !attr.name.is_null()
+        || attr.rx_ctx_bits != 0
+    {
+        return -FI_ENOSYS;
+    }
+    if attr.kind == 0 {
+        attr.kind = FI_AV_TABLE;
+    }
+    if attr.kind != FI_AV_TABLE && attr.kind != FI_AV_MAP {
+        return -FI_EINVAL;
+    }
+    // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object.
+    unsafe {
+        let ties = with(domain, |domain: &Domain| domain.ties());
+        give(FI_CLASS_AV, &FID, [table(&AV)], ties, Rc::new(Vector::default()), context, out)
+    }
+}
+
+unsafe extern "C" fn bind(_: *mut Fid, _: *mut Fid, _: u64) -> c_int {
+    -FI_ENOSYS
+}
+
+/// FI_SYNC_ERR: errors of single addresses go to an array of the caller's.
+const FI_SYNC_ERR: u64 = 1 << 58;
+/// What would have completions or the network name other things than the numbers and addresses of the vector.
+const REFUSED: u64 = FI_AV_USER_ID | FI_AUTH_KEY;
+
+unsafe extern "C" fn insert(
+    av: *mut Fid,
+    addresses: *const u8,
+    count: usize,
+    out: *mut u64,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    if flags & REFUSED != 0 {
+        return -FI_EBADFLAGS;
+    }
+    let insert = |av: &Av| {
+        let mut inserted = 0;
+        // SAFETY: caller rule 3: `count` addresses.
+        let mut texts = unsafe { Texts::new(addresses, count) };
+        for at in 0..count {
+            let name = texts.take().ok_or(FI_EINVAL).and_then(named);
+            let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
+            inserted += c_int::from(name.is_ok());
+            // SAFETY: caller rule 3: `count` places, or none; and as many errors where it asks for them.
+            unsafe {
+                if !out.is_null() {
+                    *out.add(at) = number;
+                }
+                if flags & FI_SYNC_ERR != 0 && !context.is_null() {
+                    *context.cast::<c_int>().add(at) = name.err().unwrap_or(0);
+                }
+            }
+        }
+        inserted
+    };
+    // SAFETY: caller rule 1: an address vector of ours.
+    unsafe { with(av, insert) }
+}
+
+/// The addresses of a call: an array of pointers to texts, as fi_av(3) says, or texts one behind the other, as
+/// libfabric's shm takes them and fi_getname gives one. Each ends with a zero.
+struct Texts {
+    next: *const u8,
+    are_apart: bool,
+}
+
+impl Texts {
+    /// # Safety
+    ///
+    /// There are `count` addresses at `at`.
+    unsafe fn new(at: *const u8, count: usize) -> Self {
+        /// Where no process has memory, and where it ends; the byte above may be a tag of the pointer's.
+        const PLACES: std::ops::Range<u64> = 4096..1 << 48;
+        // SAFETY: a text of ours has more than eight bytes, and so have the pointers. It is compared up to the first byte that differs.
+        let is_text = || unsafe { libc::strncmp(at.cast(), SCHEME.as_ptr().cast(), SCHEME.len()) == 0 };
+        // SAFETY: as many bytes as a pointer has.
+        let first = || unsafe { at.cast::<u64>().read_unaligned() } << 8 >> 8;
+        // No text of another provider's has a zero as its seventh byte, unless it ends there.
+        Self { next: at, are_apart: count > 0 && !is_text() && PLACES.contains(&first()) }
+    }
+
+    /// The next address; `None` where there is no text.
+    fn take(&mut self) -> Option<&[u8]> {
+        // SAFETY: as many texts or pointers as `new` was promised, each text with a zero at its end.
+        unsafe {
+            let text =
+                if self.are_apart { self.next.cast::<*const u8>().read_unaligned() } else { self.next };
+            let len = if text.is_null() { 0 } else { libc::strnlen(text.cast(), NAME_BYTES) };
+            self.next = self.next.add(if self.are_apart { size_of::<*const u8>() } else { len + 1 });
+            (!text.is_null()).then(|| std::slice::from_raw_parts(text, len))
+        }
+    }
+}
+
+/// The endpoint with this address, which may be that of a service: then who has the name now.
+fn named(bytes: &[u8]) -> Result<Name, c_int> {
+    if let Some(name) = Name::parse(bytes) {
+        return Ok(name);
+    }
+    Service::parse(bytes).ok_or(FI_EINVAL)?.find().map(Name::from)
+}
+
+unsafe extern "C" fn insert_service(
+    av: *mut Fid,
+    node: *const c_char,
+    service: *const c_char,
+    out: *mut u64,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    if flags & REFUSED != 0 {
+        return -FI_EBADFLAGS;
+    }
+    // SAFETY: caller rule 3: C strings, or null.
+    let asked = unsafe { crate::objects::info::asked(node, service, 0) };
+    let insert = |av: &Av| {
+        let name = asked.as_deref().ok_or(FI_EADDRNOTAVAIL).and_then(named);
+        let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
+        // SAFETY: caller rule 3: a place for the number, or none; and one for the error where it is asked for.
+        unsafe {
+            if !out.is_null() {
+                *out = number;
+            }
+            if flags & FI_SYNC_ERR != 0 && !context.is_null() {
+                *context.cast::<c_int>() = name.err().unwrap_or(0);
+            }
+        }
+        name.map_or_else(|error| -error, |_| 1)
+    };
+    // SAFETY: caller rule 1: an address vector of ours.
+    unsafe { with(av, insert) }
+}
+
+unsafe extern "C" fn remove(av: *mut Fid, numbers: *const u64, count: usize, flags: u64) -> c_int {
+    if flags & REFUSED != 0 {
+        return -FI_EBADFLAGS;
+    }
+    let remove = |av: &Av| {
+        for at in 0..count {
+            // SAFETY: caller rule 3: `count` numbers.
+            let number = unsafe { *numbers.add(at) };
+            match av.value.entries.borrow_mut().get_mut(number as usize) {
+                Some(entry @ Some(_)) => *entry = None,
+                _ => return -FI_EINVAL,
+            }
+            av.value.unused.borrow_mut().insert(number);
+            av.value.each(|endpoint| endpoint.core.forget(number));
+        }
+        0
+    };
+    // SAFETY: caller rule 1: an address vector of ours.
+    unsafe { with(av, remove) }
+}
+
+unsafe extern "C" fn lookup(av: *mut Fid, number: u64, out: *mut u8, len: *mut usize) -> c_int {
+    let lookup = |av: &Av| {
+        let Some(name) = av.value.entries.borrow().get(number as usize).copied().flatten() else {
+            return -FI_EINVAL;
+        };
+        let bytes = name.to_bytes();
+        // SAFETY: caller rule 3: `*len` bytes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), out, bytes.len().min(*len));
+            *len = bytes.len();
+        }
+        0
+    };
+    // SAFETY: caller rule 1: an address vector of ours.
+    unsafe { with(av, lookup) }
+}
+
+unsafe extern "C" fn straddr(
+    _: *mut Fid,
+    address: *const u8,
+    out: *mut c_char,
+    len: *mut usize,
+) -> *const c_char {
+    // SAFETY: caller rule 3: an address, which ends with a zero, and `*len` bytes.
+    unsafe {
+        let text = libc::strnlen(address.cast(), NAME_BYTES);
+        if *len > 0 {
+            let fits = text.min(*len - 1);
+            std::ptr::copy_nonoverlapping(address, out.cast(), fits);
+            *out.add(fits) = 0;
+        }
+        *len = text + 1;
+    }
+    out
+}

@@ -1,0 +1,15 @@
+//! The progress of an endpoint, and the threads that wait for it.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `endpoint` | an endpoint: its memory, the rings to it, and the progress of all |
+//! | `senders` | rings to it that come and go, and peers that have ended |
+//! | `elsewhere` | what it does for peers on other nodes |
+//! | `waker` | what a thread waits on |
+//! | `yields` | the yields of a caller that polls |
+
+pub mod elsewhere;
+pub mod endpoint;
+pub mod senders;
+pub mod waker;
+pub mod yields;
