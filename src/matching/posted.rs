@@ -128,6 +128,16 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         }
     }
 
+    /// The oldest receive that takes this message, which stays in the queue: one for several messages.
+    pub fn oldest(&mut self, envelope: &P::Key) -> Option<T> {
+        let word = envelope.word();
+        if self.deep {
+            return self.oldest_deep(word).map(|index| *self.slab.entry(index).1);
+        }
+        let lane = self.lanes.oldest(|&(value, care)| agree(word, value, care))?;
+        self.lanes.slot(lane)
+    }
+
     #[inline(never)]
     fn take_other(&mut self, others: u64, word: WordOf<P>) -> Option<T> {
         let lane = self.lanes.oldest_of(others, |&(value, care)| agree(word, value, care))?;

@@ -37,6 +37,7 @@ where
     fn take(&mut self, key: &P::Key) {
         self.turn = !self.turn;
         let expected = self.naive.take_for(key).map(|(_, value)| value);
+        assert_eq!(self.queue.oldest(key), expected, "message {key:?}");
         if self.turn {
             assert_eq!(self.queue.take_uncounted(key), expected, "message {key:?}");
             return;

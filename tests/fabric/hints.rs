@@ -71,7 +71,7 @@ fn what_is_not_offered_is_refused() {
         |_, _, _, rx, _, _| rx.iov_limit += 1,
         |_, _, _, _, domain, _| domain.mr_iov_limit += 1,
         |_, _, _, _, domain, _| domain.mr_key_size += 1,
-        |_, _, _, _, domain, _| domain.max_err_data = 1,
+        |_, _, _, _, domain, _| domain.max_err_data += 1,
         |_, _, _, _, domain, _| domain.max_ep_tx_ctx = 2,
         |_, _, _, _, domain, _| domain.max_ep_rx_ctx = 2,
         |_, _, _, _, domain, _| domain.max_ep_stx_ctx = 1,

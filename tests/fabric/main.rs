@@ -4,6 +4,7 @@ mod faults;
 mod hints;
 mod node;
 mod objects;
+mod requested;
 mod rma;
 mod service;
 mod transport;

@@ -93,6 +93,9 @@ pub fn ask_of(
 pub const CAPS: u64 =
     FI_TAGGED | FI_MSG | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_RMA | FI_ATOMIC | FI_RMA_EVENT;
 
+/// The context of these endpoints.
+pub const CONTEXT: usize = 0xe9;
+
 /// An endpoint with a completion queue and an address vector.
 pub struct Node {
     fabric: *mut Fid,
@@ -203,7 +206,8 @@ impl Node {
                 [av, domain, fabric].into_iter().for_each(close);
                 return Err(error);
             }
-            let error = function::<Open<Info>>(domain, 0, 2)(domain, info, &raw mut ep, none);
+            let own = std::ptr::without_provenance_mut(CONTEXT);
+            let error = function::<Open<Info>>(domain, 0, 2)(domain, info, &raw mut ep, own);
             if error != 0 {
                 [cq, av, domain, fabric].into_iter().for_each(close);
                 return Err(error);
@@ -411,10 +415,15 @@ impl Node {
 
     /// fi_trecv.
     pub fn receive(&self, bytes: &mut [u8], from: u64, tag: u64, ignore: u64, context: usize) {
+        assert_eq!(self.try_receive(bytes, from, tag, ignore, context), 0);
+    }
+
+    /// fi_trecv. Returns its error.
+    pub fn try_receive(&self, bytes: &mut [u8], from: u64, tag: u64, ignore: u64, context: usize) -> isize {
         type Receive =
             unsafe extern "C" fn(*mut Fid, *mut u8, usize, *mut c_void, u64, u64, u64, usize) -> isize;
         // SAFETY: the callers keep the bytes until the completion.
-        let error = unsafe {
+        unsafe {
             function::<Receive>(self.ep, 4, 0)(
                 self.ep,
                 bytes.as_mut_ptr(),
@@ -425,8 +434,7 @@ impl Node {
                 ignore,
                 context,
             )
-        };
-        assert_eq!(error, 0);
+        }
     }
 
     /// fi_trecvmsg with these flags.

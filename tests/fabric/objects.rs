@@ -3,6 +3,8 @@
 use crate::node::{CAPS, Node, Part, Said, ask_of, info, no_hints};
 use crate::two;
 use perusal_fi::api::*;
+use std::ffi::CString;
+use std::mem::ManuallyDrop;
 
 const BUSY: i32 = -FI_EBUSY;
 
@@ -62,6 +64,72 @@ fn an_endpoint_has_one_vector_and_one_queue_for_each_direction() {
     for flags in [0, FI_SEND | FI_MSG] {
         assert_eq!(node.bind(&counter, flags), -FI_EBADFLAGS, "{flags:#x}");
     }
+}
+
+#[test]
+fn an_endpoint_has_one_counter_for_a_kind_of_operations() {
+    let node = Node::bound(info(CAPS).expect("an endpoint")).expect("an endpoint");
+    let (one, other) = (node.counter(), node.counter());
+    assert_eq!((node.bind(&one, FI_SEND | FI_WRITE), node.bind(&other, FI_RECV | FI_READ)), (0, 0));
+    for flags in [FI_SEND, FI_WRITE, FI_RECV | FI_REMOTE_READ, FI_READ] {
+        assert_eq!(node.bind(&other, flags), -FI_EINVAL, "{flags:#x}");
+    }
+    assert_eq!(node.bind(&other, FI_REMOTE_READ | FI_REMOTE_WRITE), 0);
+    drop(node);
+    assert_eq!((one.try_close(), other.try_close()), (0, 0));
+}
+
+#[test]
+fn an_alias_has_flags_of_its_own_and_outlives_the_first_object() {
+    let node = ManuallyDrop::new(Node::new());
+    let peer = Node::new();
+    let (to, mut room) = (node.insert(&peer.name()), [0; 8]);
+    for (flags, error) in [
+        (0, -FI_EINVAL),
+        (FI_SEND | FI_RECV, -FI_EINVAL),
+        (FI_SEND | FI_TRIGGER, -FI_EBADFLAGS),
+        (FI_RECV | FI_INJECT, -FI_EBADFLAGS),
+    ] {
+        assert_eq!(node.alias(flags).err(), Some(error), "{flags:#x}");
+    }
+    let alias = node.alias(FI_SEND | FI_DELIVERY_COMPLETE).expect("an alias");
+    assert_eq!((alias.flags(FI_GETOPSFLAG, FI_SEND), alias.name()), (Ok(FI_DELIVERY_COMPLETE), node.name()));
+    assert_eq!((node.flags(FI_GETOPSFLAG, FI_SEND), alias.flags(FI_GETOPSFLAG, FI_RECV)), (Ok(0), Ok(0)));
+    // What is sent by the alias is complete when the peer has it, by the first object at once.
+    assert_eq!((alias.send_now(&[1; 8], to, 1, 0, 1), node.read_now()), (0, None));
+    assert_eq!(node.send_now(&[2; 8], to, 1, 0, 2), 0);
+    assert!(matches!(node.read_now(), Some(Said::Done(2, ..))));
+    assert_eq!(node.close_endpoint(), 0);
+    peer.receive(&mut room, FI_ADDR_UNSPEC, 1, 0, 3);
+    assert!(matches!((peer.read(), alias.read()), (Said::Done(3, ..), Said::Done(1, ..))));
+    for part in [Part::Queue, Part::Vector] {
+        assert_eq!(alias.try_close(part), BUSY, "{part:?}");
+    }
+    assert_eq!(alias.send_now(&[3; 8], to, 2, 0, 4), 0);
+    peer.receive(&mut room, FI_ADDR_UNSPEC, 2, 0, 5);
+    assert!(matches!((peer.read(), alias.read()), (Said::Done(5, ..), Said::Done(4, ..))));
+    assert_eq!(room, [3; 8]);
+    drop(ManuallyDrop::into_inner(alias));
+    let disabled = Node::bound(info(CAPS).expect("an endpoint")).expect("an endpoint");
+    assert_eq!(disabled.alias(FI_SEND).err(), Some(-FI_EOPBADSTATE));
+}
+
+#[test]
+fn services_with_numbers_are_inserted_in_their_order() {
+    let stem = format!("test-row-{}-", std::process::id());
+    let name = |number: u32| format!("{stem}{number:02}");
+    let servers = [9, 10].map(|number| crate::service::endpoint_named(&name(number)));
+    let node = Node::new();
+    let first = CString::new(name(9)).expect("a text");
+    let (there, numbers, errors) = node.insert_symmetric((c"127.0.0.1", 1), (&first, 3));
+    assert_eq!((there, &numbers[..]), (2, &[0, 1, FI_ADDR_NOTAVAIL][..]));
+    assert_eq!(errors, [0, 0, FI_EADDRNOTAVAIL]);
+    assert_eq!([0, 1].map(|at| node.lookup(at)), servers.each_ref().map(Node::name));
+    // The second node is another one, the first is here.
+    let (there, numbers, errors) = node.insert_symmetric((c"127.0.0.1", 2), (&first, 1));
+    assert_eq!((there, numbers[0], errors[0]), (if errors[1] == 0 { 2 } else { 1 }, 2, 0));
+    assert_eq!(node.insert_symmetric((c"localhost", 2), (&first, 1)).2, [0, FI_EINVAL]);
+    assert_eq!(node.insert_symmetric((c"localhost", 0), (&first, 1)).0, 0);
 }
 
 #[test]
@@ -143,7 +211,7 @@ fn the_flags_of_operations_that_are_called_without_flags_can_be_changed() {
 fn flags_of_a_call_that_ask_for_what_is_not_offered_are_refused() {
     const NO: isize = -(FI_EBADFLAGS as isize);
     let (a, _b, to, _) = two();
-    for flag in [FI_FENCE, FI_TRIGGER, FI_COMMIT_COMPLETE] {
+    for flag in [FI_FENCE, FI_TRIGGER, FI_COMMIT_COMPLETE, FI_MULTICAST, FI_AUTH_KEY] {
         assert_eq!(a.send_flags(&[1], to, 1, flag), NO, "{flag:#x}");
         assert_eq!(a.receive_flags(&mut [0], 1, 1, flag), NO, "{flag:#x}");
     }

@@ -1,6 +1,6 @@
 //! Accesses to registered memory and atomic operations, between two endpoints of this process and between processes.
 
-use crate::node::{Counted, Node, Said};
+use crate::node::{CONTEXT, Counted, Node, Said};
 use crate::{Other, pattern, two};
 use perusal_fi::api::*;
 
@@ -76,6 +76,36 @@ fn what_is_not_registered_for_it_is_not_accessed() {
     assert_eq!(a.access(false, bytes.as_mut_ptr(), 32, to, 0, 1), 0);
     assert_eq!(done(&a, &b), Said::Failed(11, FI_EKEYREJECTED));
     assert!(memory.iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn a_failed_operation_without_a_context_has_that_of_the_endpoint() {
+    let (a, b, to, _) = two();
+    assert_eq!(a.inject_write(&[1; 8], 0, to, 0, 5), 0);
+    assert_eq!(done(&a, &b), Said::Failed(CONTEXT, FI_EKEYREJECTED));
+}
+
+#[test]
+fn a_region_in_another_one_is_within_it_and_closed_before() {
+    let (a, b, to, _) = two();
+    let mut memory = [7_u8; 64];
+    let at = memory.as_mut_ptr();
+    let base = b.register(at, 64, ALL, 1).expect("a registration");
+    let part = b.register_in(Some(&base), (at.wrapping_add(32), 32), 2, 0).expect("a registration");
+    assert_eq!(base.try_close(), -FI_EBUSY);
+    for (from, len) in [(at.wrapping_add(33), 32), (at.wrapping_sub(1), 8)] {
+        assert_eq!(b.register_in(Some(&base), (from, len), 3, 0).err(), Some(-FI_EINVAL));
+    }
+    assert_eq!(b.register_in(None, (at, 64), 3, 16).err(), Some(-FI_EINVAL), "a key for authorization");
+    assert_eq!(a.register_in(Some(&base), (at, 64), 3, 0).err(), Some(-FI_EDOMAIN));
+    let mut bytes = [0; 32];
+    assert_eq!(a.access(false, bytes.as_mut_ptr(), 32, to, 0, part.key), 0);
+    assert_eq!((done(&a, &b), bytes), (READ, [7; 32]));
+    // It may be read alone, whatever the other one allows.
+    assert_eq!(a.access(true, bytes.as_mut_ptr(), 32, to, 0, part.key), 0);
+    assert_eq!(done(&a, &b), Said::Failed(11, FI_EACCES));
+    drop(part);
+    drop(base);
 }
 
 /// The bytes of a write that was ended are on their way when a receive begins that has the write's place in a table.

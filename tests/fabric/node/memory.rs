@@ -6,7 +6,15 @@ use super::*;
 type Register<T> =
     unsafe extern "C" fn(*mut Fid, *const T, usize, u64, u64, u64, u64, *mut *mut Fid, *mut c_void) -> c_int;
 
+/// `struct fi_mr_attr` of version 2.0.
+#[repr(C)]
+struct Attr {
+    head: MrAttr,
+    tail: [u64; 8],
+}
+
 /// Memory that is registered.
+#[derive(Debug)]
 pub struct Registered {
     mr: *mut Fid,
     /// Its key.
@@ -27,6 +35,11 @@ impl Registered {
         let error = unsafe { control(self.mr, FI_GET_RAW_MR, words.as_mut_ptr()) };
         key.truncate(len);
         (error, base, key)
+    }
+
+    /// fi_close, which is refused. Returns its error.
+    pub fn try_close(&self) -> c_int {
+        try_close(self.mr)
     }
 
     /// fi_mr_bind.
@@ -58,6 +71,36 @@ impl Node {
         // behind `struct fid` it has its description and its key.
         unsafe {
             match register(self.domain, at, len, access, 0, key, 0, &raw mut mr, null_mut()) {
+                0 => Ok(Registered { mr, key: *mr.add(1).cast::<u64>().add(1) }),
+                error => Err(error),
+            }
+        }
+    }
+
+    /// fi_mr_regattr, of bytes in `base` with a key for authorization of so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error, negative.
+    pub fn register_in(
+        &self,
+        base: Option<&Registered>,
+        bytes: (*mut u8, usize),
+        key: u64,
+        authorization: usize,
+    ) -> Result<Registered, c_int> {
+        let iov = libc::iovec { iov_base: bytes.0.cast(), iov_len: bytes.1 };
+        let (none, mut mr) = (null_mut(), null_mut());
+        let base = base.map_or(0, |base| base.mr.expose_provenance() as u64);
+        let (iov, iov_count, access) = (&raw const iov, 1, FI_REMOTE_READ);
+        let head = MrAttr { iov, iov_count, access, offset: 0, requested_key: key, context: none };
+        // Size and place of the key, interface, device, two more, the base, a count.
+        let attr = Attr { head, tail: [authorization as u64, 0, 0, 0, 0, 0, base, 0] };
+        let register: unsafe extern "C" fn(*mut Fid, *const Attr, u64, *mut *mut Fid) -> c_int =
+            function(self.domain, 1, 2);
+        // SAFETY: the callers keep the bytes as long as the registration; behind `struct fid` it has its description and its key.
+        unsafe {
+            match register(self.domain, &raw const attr, 0, &raw mut mr) {
                 0 => Ok(Registered { mr, key: *mr.add(1).cast::<u64>().add(1) }),
                 error => Err(error),
             }

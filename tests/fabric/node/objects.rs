@@ -1,6 +1,7 @@
 //! Objects besides an endpoint's own, and how they are bound and closed.
 
 use super::*;
+use std::mem::ManuallyDrop;
 
 /// One of an endpoint's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,20 @@ impl Opened {
     /// fi_close. Returns its error.
     pub fn try_close(&self) -> c_int {
         try_close(self.0)
+    }
+
+    /// fi_cntr_read.
+    pub fn read_counter(&self) -> u64 {
+        let read: unsafe extern "C" fn(*mut Fid) -> u64 = function(self.0, 0, 0);
+        // SAFETY: a counter.
+        unsafe { read(self.0) }
+    }
+
+    /// fi_cntr_readerr.
+    pub fn read_counter_errors(&self) -> u64 {
+        let read: unsafe extern "C" fn(*mut Fid) -> u64 = function(self.0, 0, 1);
+        // SAFETY: a counter.
+        unsafe { read(self.0) }
     }
 
     /// fi_eq_write of these bytes.
@@ -265,6 +280,82 @@ impl Node {
     /// fi_cq_open.
     pub fn queue(&self) -> Opened {
         self.opened(self.domain, 1, &[0; 8]).expect("a queue")
+    }
+
+    /// fi_ep_alias: the same node with another object for its endpoint. Nobody closes it but the caller.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error, negative.
+    pub fn alias(&self, flags: u64) -> Result<ManuallyDrop<Node>, c_int> {
+        let mut ep: *mut Fid = null_mut();
+        let mut words = [(&raw mut ep).expose_provenance() as u64, flags];
+        let Node { fabric, domain, cq, av, .. } = *self;
+        // SAFETY: the structure of the command: a place for the object, and flags.
+        match unsafe { control(self.ep, FI_ALIAS, words.as_mut_ptr()) } {
+            0 => Ok(ManuallyDrop::new(Node { fabric, domain, ep, cq, av })),
+            error => Err(error),
+        }
+    }
+
+    /// fi_close of the endpoint's object. Returns its error.
+    pub fn close_endpoint(&self) -> c_int {
+        try_close(self.ep)
+    }
+
+    /// fi_av_insertsym. Returns what the call says, the numbers and the errors.
+    pub fn insert_symmetric(
+        &self,
+        (node, nodes): (&CStr, usize),
+        (service, services): (&CStr, usize),
+    ) -> (c_int, Vec<u64>, Vec<c_int>) {
+        type Insert = unsafe extern "C" fn(
+            *mut Fid,
+            *const c_char,
+            usize,
+            *const c_char,
+            usize,
+            *mut u64,
+            u64,
+            *mut c_int,
+        ) -> c_int;
+        const FI_SYNC_ERR: u64 = 1 << 58;
+        let (mut numbers, mut errors) = (vec![0; nodes * services], vec![-1; nodes * services]);
+        let (node, service, out) = (node.as_ptr(), service.as_ptr(), numbers.as_mut_ptr());
+        let insert: Insert = function(self.av, 0, 2);
+        // SAFETY: C strings, and as many places for numbers and errors as said.
+        let said =
+            unsafe { insert(self.av, node, nodes, service, services, out, FI_SYNC_ERR, errors.as_mut_ptr()) };
+        (said, numbers, errors)
+    }
+
+    /// fi_cq_readfrom, which says that there is an error, and fi_cq_readerr into a buffer of so many bytes, or without one. Returns context, flags, length, error, and
+    /// what belongs to the error.
+    pub fn read_error_data(&self, room: usize) -> (usize, u64, usize, i32, String) {
+        let (start, mut buffer) = (Instant::now(), vec![0xff_u8; room]);
+        // SAFETY: room for one entry and one address; the buffer is as long as said; zero is a value of every field.
+        unsafe {
+            let read: unsafe extern "C" fn(*mut Fid, *mut CqEntry, usize, *mut u64) -> isize =
+                function(self.cq, 0, 1);
+            let readerr: unsafe extern "C" fn(*mut Fid, *mut CqErrEntry, u64) -> isize =
+                function(self.cq, 0, 2);
+            let (mut entry, mut source): (CqEntry, u64) = (std::mem::zeroed(), 0);
+            while read(self.cq, &raw mut entry, 1, &raw mut source) != -(FI_EAVAIL as isize) {
+                assert!(start.elapsed() < Duration::from_secs(900), "no error");
+            }
+            let mut error: CqErrEntry = std::mem::zeroed();
+            (error.err_data, error.err_data_size) = (buffer.as_mut_ptr().cast(), room);
+            assert_eq!(readerr(self.cq, &raw mut error, 0), 1);
+            assert_eq!(error.src_addr, FI_ADDR_NOTAVAIL);
+            let data = match error.err_data.is_null() {
+                true => Vec::new(),
+                false => {
+                    std::slice::from_raw_parts(error.err_data.cast::<u8>(), error.err_data_size).to_vec()
+                }
+            };
+            let data = String::from_utf8(data).expect("text");
+            (error.context as usize, error.flags, error.len, error.err, data)
+        }
     }
 
     /// fi_eq_open.

@@ -5,6 +5,7 @@ pub const FI_MSG: u64 = 1 << 1;
 pub const FI_RMA: u64 = 1 << 2;
 pub const FI_TAGGED: u64 = 1 << 3;
 pub const FI_ATOMIC: u64 = 1 << 4;
+pub const FI_MULTICAST: u64 = 1 << 5;
 pub const FI_READ: u64 = 1 << 8;
 pub const FI_WRITE: u64 = 1 << 9;
 pub const FI_RECV: u64 = 1 << 10;
@@ -29,6 +30,11 @@ pub const FI_MATCH_COMPLETE: u64 = 1 << 31;
 /// Flags of address vectors.
 pub const FI_AV_USER_ID: u64 = 1 << 41;
 pub const FI_AUTH_KEY: u64 = 1 << 57;
+/// Capabilities of version 2.0 of the interface: what the last bit meant before was another one.
+pub const FI_TAGGED_DIRECTED_RECV: u64 = 1 << 45;
+pub const FI_TAGGED_MULTI_RECV: u64 = 1 << 46;
+pub const FI_EXACT_DIRECTED_RECV: u64 = 1 << 48;
+pub const FI_SOURCE_ERR: u64 = 1 << 50;
 pub const FI_LOCAL_COMM: u64 = 1 << 51;
 pub const FI_REMOTE_COMM: u64 = 1 << 52;
 /// A flag of fi_getinfo.
@@ -104,6 +110,7 @@ pub const FI_CQ_FORMAT_TAGGED: u32 = 4;
 
 pub const FI_GETOPSFLAG: i32 = 2;
 pub const FI_SETOPSFLAG: i32 = 3;
+pub const FI_ALIAS: i32 = 4;
 pub const FI_GETWAIT: i32 = 5;
 pub const FI_ENABLE: i32 = 6;
 pub const FI_GET_RAW_MR: i32 = 8;

@@ -9,6 +9,8 @@ use crate::progress::endpoint::Endpoint;
 use libc::{c_char, c_int, c_void};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::ffi::{CStr, CString};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::{Rc, Weak};
 
 /// The table, and the endpoints that use it.
@@ -59,7 +61,7 @@ static FID: FidOps =
 static AV: Table<7> = Table::new([
     insert as *const (),
     insert_service as *const (),
-    NONE,
+    insert_symmetric as *const (),
     remove as *const (),
     lookup as *const (),
     straddr as *const (),
@@ -122,26 +124,50 @@ unsafe extern "C" fn insert(
     }
     let insert = |av: &Av| {
         let mut inserted = 0;
+        let answers = Answers::new(out, flags, context);
         // SAFETY: caller rule 3: `count` addresses.
         let mut texts = unsafe { Texts::new(addresses, count) };
         for at in 0..count {
             let name = texts.take().ok_or(FI_EINVAL).and_then(named);
-            let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
             inserted += c_int::from(name.is_ok());
-            // SAFETY: caller rule 3: `count` places, or none; and as many errors where it asks for them.
-            unsafe {
-                if !out.is_null() {
-                    *out.add(at) = number;
-                }
-                if flags & FI_SYNC_ERR != 0 && !context.is_null() {
-                    *context.cast::<c_int>().add(at) = name.err().unwrap_or(0);
-                }
-            }
+            // SAFETY: caller rule 3: `count` places, or none; and as many for errors where it asks for them.
+            unsafe { answers.insert(at, av, name) };
         }
         inserted
     };
     // SAFETY: caller rule 1: an address vector of ours.
     unsafe { with(av, insert) }
+}
+
+/// Where a call says what became of its addresses: their numbers, and the errors of those that have none.
+struct Answers {
+    numbers: *mut u64,
+    errors: *mut c_int,
+}
+
+impl Answers {
+    fn new(numbers: *mut u64, flags: u64, context: *mut c_void) -> Self {
+        let errors = if flags & FI_SYNC_ERR != 0 { context.cast() } else { std::ptr::null_mut() };
+        Self { numbers, errors }
+    }
+
+    /// Inserts address `at` of the call, if there is one.
+    ///
+    /// # Safety
+    ///
+    /// There are as many places for numbers and for errors, or none.
+    unsafe fn insert(&self, at: usize, av: &Av, name: Result<Name, c_int>) {
+        // SAFETY: places that are there may be written to, as the caller promises.
+        unsafe {
+            let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
+            if !self.numbers.is_null() {
+                *self.numbers.add(at) = number;
+            }
+            if !self.errors.is_null() {
+                *self.errors.add(at) = name.err().unwrap_or(0);
+            }
+        }
+    }
 }
 
 /// The addresses of a call: an array of pointers to texts, as fi_av(3) says, or texts one behind the other, as
@@ -202,17 +228,74 @@ unsafe extern "C" fn insert_service(
     let asked = unsafe { crate::objects::info::asked(node, service, 0) };
     let insert = |av: &Av| {
         let name = asked.as_deref().ok_or(FI_EADDRNOTAVAIL).and_then(named);
-        let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
         // SAFETY: caller rule 3: a place for the number, or none; and one for the error where it is asked for.
-        unsafe {
-            if !out.is_null() {
-                *out = number;
-            }
-            if flags & FI_SYNC_ERR != 0 && !context.is_null() {
-                *context.cast::<c_int>() = name.err().unwrap_or(0);
-            }
-        }
+        unsafe { Answers::new(out, flags, context).insert(0, av, name) };
         name.map_or_else(|error| -error, |_| 1)
+    };
+    // SAFETY: caller rule 1: an address vector of ours.
+    unsafe { with(av, insert) }
+}
+
+/// The name `by` numbers behind another one, of a node or a service: an address of the internet, or a name that ends
+/// with a number, which keeps its digits. `None` if it is neither.
+fn name_behind(name: &CStr, by: usize) -> Option<CString> {
+    if by == 0 {
+        return Some(name.into());
+    }
+    let text = name.to_str().ok()?;
+    let behind = match text.parse() {
+        Ok(IpAddr::V4(ip)) => Ipv4Addr::from(u32::from(ip).checked_add(by.try_into().ok()?)?).to_string(),
+        Ok(IpAddr::V6(ip)) => Ipv6Addr::from(u128::from(ip).checked_add(by as u128)?).to_string(),
+        Err(_) => {
+            let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
+            let (stem, number) = text.split_at(text.len() - digits);
+            let number = number.parse::<u64>().ok()?.checked_add(by as u64)?;
+            format!("{stem}{number:0digits$}")
+        }
+    };
+    CString::new(behind).ok()
+}
+
+/// All services of a node come before the next node.
+unsafe extern "C" fn insert_symmetric(
+    av: *mut Fid,
+    node: *const c_char,
+    nodes: usize,
+    service: *const c_char,
+    services: usize,
+    out: *mut u64,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    if flags & REFUSED != 0 {
+        return -FI_EBADFLAGS;
+    }
+    // SAFETY: caller rule 3: C strings, or null.
+    let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
+    let (node, service) = (text(node), text(service));
+    let is_one = |text: Option<&CStr>, count: usize| text.is_some() || count == 1;
+    if !is_one(node, nodes) || !is_one(service, services) || nodes.checked_mul(services).is_none() {
+        return -FI_EINVAL;
+    }
+    let find = |at: usize| {
+        let behind = |name: Option<&CStr>, by| name.map(|name| name_behind(name, by).ok_or(FI_EINVAL));
+        let node = behind(node, at / services).transpose()?;
+        let service = behind(service, at % services).transpose()?;
+        let pointer = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+        // SAFETY: C strings that are there as long as the call, or null.
+        let asked = unsafe { crate::objects::info::asked(pointer(&node), pointer(&service), 0) };
+        named(&asked.ok_or(FI_EADDRNOTAVAIL)?)
+    };
+    let insert = |av: &Av| {
+        let answers = Answers::new(out, flags, context);
+        let mut inserted = 0;
+        for at in 0..nodes * services {
+            let name = find(at);
+            inserted += c_int::from(name.is_ok());
+            // SAFETY: caller rule 3: as many places as nodes and services, or none; and as many for errors.
+            unsafe { answers.insert(at, av, name) };
+        }
+        inserted
     };
     // SAFETY: caller rule 1: an address vector of ours.
     unsafe { with(av, insert) }
@@ -273,4 +356,27 @@ unsafe extern "C" fn straddr(
         *len = text + 1;
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_end_with_a_number_follow_each_other() {
+        for (name, by, behind) in [
+            (c"7000", 3, Some(c"7003")),
+            (c"host09", 1, Some(c"host10")),
+            (c"host099", 902, Some(c"host1001")),
+            (c"10.1.1.255", 1, Some(c"10.1.2.0")),
+            (c"fe80::ffff", 1, Some(c"fe80::1:0")),
+            (c"localhost", 0, Some(c"localhost")),
+            (c"localhost", 1, None),
+            (c"255.255.255.255", 1, None),
+            (c"18446744073709551615", 1, None),
+            (c"", 1, None),
+        ] {
+            assert_eq!(name_behind(name, by).as_deref(), behind, "{name:?} {by}");
+        }
+    }
 }

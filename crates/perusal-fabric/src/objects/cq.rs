@@ -180,10 +180,13 @@ unsafe extern "C" fn readerr(cq: *mut Fid, out: *mut CqErrEntry, _: u64) -> isiz
         done.pop_front();
         let entry = front.entry;
         let version = cq.value.version;
-        // SAFETY: caller rule 3: room for the entry as the caller's version has it. There is no more data: a buffer of the caller's stays as it is, and else
-        // there is none.
+        cq.value.keep_error_data(front.error);
+        let data = cq.value.error_data.borrow();
+        // SAFETY: caller rule 3: room for the entry as the caller's version has it, and a buffer of as many bytes as it says. Without one the caller looks at ours, until
+        // it reads on.
         unsafe {
-            let has_buffer = version >= ERR_DATA_SIZE && (*out).err_data_size > 0;
+            let room = if version >= ERR_DATA_SIZE { (*out).err_data_size } else { 0 };
+            let mut written = data.len();
             (*out).context = entry.context;
             (*out).flags = entry.flags;
             (*out).len = entry.len;
@@ -193,11 +196,15 @@ unsafe extern "C" fn readerr(cq: *mut Fid, out: *mut CqErrEntry, _: u64) -> isiz
             (*out).olen = front.overflow;
             (*out).err = front.error;
             (*out).prov_errno = front.error;
-            if !has_buffer {
-                (*out).err_data = std::ptr::null_mut();
+            if room > 0 {
+                written = written.min(room);
+                std::ptr::copy_nonoverlapping(data.as_ptr(), (*out).err_data.cast(), written);
+            } else {
+                let at = if data.is_empty() { std::ptr::null() } else { data.as_ptr() };
+                (*out).err_data = at.cast_mut().cast();
             }
             if version >= ERR_DATA_SIZE {
-                (*out).err_data_size = 0;
+                (*out).err_data_size = written;
             }
             if version >= SRC_ADDR {
                 (*out).src_addr = FI_ADDR_NOTAVAIL;

@@ -1,4 +1,4 @@
-//! Endpoints, as the interface sees them: binding, and messages with and without tags.
+//! Endpoints, as the interface sees them: how they are bound and enabled, their flags and options.
 
 use crate::api::*;
 use crate::names::service::Service;
@@ -7,14 +7,12 @@ use crate::objects::cntr::Cntr;
 use crate::objects::cq::Cq;
 use crate::objects::domain::Domain;
 use crate::objects::eq::Eq;
-use crate::objects::info::{IOV_LIMIT, RX_FLAGS, TX_FLAGS};
-use crate::objects::object::{Object, Tables, close, give, locked, table, with};
+use crate::objects::info::{RX_FLAGS, TX_FLAGS};
+use crate::objects::messages;
+use crate::objects::object::{Object, Tables, close, give, table, with};
 use crate::objects::rma;
-use crate::operands::spans::Spans;
 use crate::progress::endpoint::Endpoint;
-use crate::protocol::core::EAGER_LIMIT;
-use crate::protocol::operation::{Receive, Send, Several};
-use libc::{c_int, c_void, iovec};
+use libc::{c_int, c_void};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -24,15 +22,79 @@ pub struct Bindings {
     pub endpoint: Rc<RefCell<Endpoint>>,
     /// The flags of operations that are not called with flags.
     pub send_flags: Cell<u64>,
-    receive_flags: Cell<u64>,
+    pub receive_flags: Cell<u64>,
     /// Only operations that ask for it report to the queue.
     pub select_sends: Cell<bool>,
-    select_receives: Cell<bool>,
+    pub select_receives: Cell<bool>,
     has_addresses: Cell<bool>,
     /// Whether it is enabled ([`ENABLED`]), and for which operations a queue is bound then.
     ready: Cell<u64>,
     /// Whether its operations end in a queue for sends, and in one for receives.
     needs: (bool, bool),
+    /// Buffers of tagged receives may take several messages (FI_TAGGED_MULTI_RECV).
+    pub tagged_several: bool,
+}
+
+impl Bindings {
+    /// The same endpoint, bound and enabled as it is now, whose flags may be others (fi_ep_alias).
+    fn alias(&self) -> Self {
+        Self {
+            endpoint: Rc::clone(&self.endpoint),
+            send_flags: self.send_flags.clone(),
+            receive_flags: self.receive_flags.clone(),
+            select_sends: self.select_sends.clone(),
+            select_receives: self.select_receives.clone(),
+            has_addresses: self.has_addresses.clone(),
+            ready: self.ready.clone(),
+            needs: self.needs,
+            tagged_several: self.tagged_several,
+        }
+    }
+
+    /// The flags of operations that are called without flags, of those that send (FI_TRANSMIT) or those that receive
+    /// (FI_RECV); what names them, and which flags there are.
+    fn flags_of(&self, asked: u64) -> Result<(&Cell<u64>, u64, u64), c_int> {
+        match asked & OPERATIONS {
+            FI_SEND => Ok((&self.send_flags, FI_SEND, TX_FLAGS)),
+            FI_RECV => Ok((&self.receive_flags, FI_RECV, RX_FLAGS)),
+            _ => Err(FI_EINVAL),
+        }
+    }
+
+    /// Sets the flags of those that `asked` names, to the others in it.
+    fn set_flags(&self, asked: u64) -> Result<(), c_int> {
+        let (flags, which, known) = self.flags_of(asked)?;
+        let new = asked & !which;
+        if new & !known != 0 {
+            return Err(FI_EBADFLAGS);
+        }
+        flags.set(new);
+        Ok(())
+    }
+}
+
+/// `struct fi_alias`.
+#[repr(C)]
+struct Alias {
+    fid: *mut *mut Fid,
+    flags: u64,
+}
+
+/// fi_ep_alias: another object of the endpoint, with flags of its own for the operations that `flags` names. The endpoint closes with the last of its objects.
+///
+/// # Safety
+///
+/// The place in `alias` may be written to.
+unsafe fn alias(ep: &Ep, alias: &Alias) -> Result<(), c_int> {
+    // What is bound later would be bound for one of them alone.
+    if ep.value.ready.get() == 0 {
+        return Err(FI_EOPBADSTATE);
+    }
+    let bindings = ep.value.alias();
+    bindings.set_flags(alias.flags)?;
+    // SAFETY: a place for the object, as the caller promises.
+    unsafe { give(FI_CLASS_EP, &FID, ep.head, ep.same_ties(), bindings, ep.fid.context, alias.fid) };
+    Ok(())
 }
 
 /// An endpoint.
@@ -49,28 +111,6 @@ static FID: FidOps = FidOps::new([
 static OPS: Table<7> =
     Table::new([cancel as *const (), getopt as *const (), setopt as *const (), NONE, NONE, NONE, NONE]);
 static CM: Table<9> = Table::new([NONE, getname as *const (), NONE, NONE, NONE, NONE, NONE, NONE, NONE]);
-static MESSAGES: Table<9> = Table::new([
-    recv as *const (),
-    recvv as *const (),
-    recvmsg as *const (),
-    send as *const (),
-    sendv as *const (),
-    sendmsg as *const (),
-    inject as *const (),
-    senddata as *const (),
-    injectdata as *const (),
-]);
-static TAGGED: Table<9> = Table::new([
-    trecv as *const (),
-    trecvv as *const (),
-    trecvmsg as *const (),
-    tsend as *const (),
-    tsendv as *const (),
-    tsendmsg as *const (),
-    tinject as *const (),
-    tsenddata as *const (),
-    tinjectdata as *const (),
-]);
 /// What an endpoint has in place of functions that it was not opened for.
 static NOTHING: Table<13> = Table::new([NONE; 13]);
 
@@ -104,7 +144,11 @@ pub unsafe extern "C" fn open(
         Ok(endpoint) => endpoint,
         Err(error) => return -error,
     };
-    endpoint.core.directed = caps & FI_DIRECTED_RECV != 0;
+    let exact = caps & FI_EXACT_DIRECTED_RECV != 0;
+    let directed = caps & FI_DIRECTED_RECV != 0 || exact && caps & FI_TAGGED_DIRECTED_RECV == 0;
+    endpoint.core.directed = [directed, directed || caps & FI_TAGGED_DIRECTED_RECV != 0];
+    endpoint.core.exact = exact;
+    endpoint.core.reports.names_strangers = caps & FI_SOURCE_ERR != 0;
     let is_target = caps & (FI_RMA | FI_ATOMIC) != 0;
     endpoint.core.serves = if is_target { caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) } else { 0 };
     let bindings = Bindings {
@@ -116,15 +160,16 @@ pub unsafe extern "C" fn open(
         has_addresses: Cell::new(false),
         ready: Cell::new(0),
         needs: (starts(caps), caps & (FI_MSG | FI_TAGGED) != 0 && caps & FI_RECV != 0),
+        tagged_several: caps & FI_TAGGED_MULTI_RECV != 0,
     };
     // Nothing but what was asked for (fi_getinfo(3)).
     let asked = |which, table| if caps & which != 0 { table } else { self::table(&NOTHING) };
     let head = [
         table(&OPS),
         table(&CM),
-        asked(FI_MSG, table(&MESSAGES)),
+        asked(FI_MSG, table(&messages::MESSAGES)),
         asked(FI_RMA, table(&rma::RMA)),
-        asked(FI_TAGGED, table(&TAGGED)),
+        asked(FI_TAGGED, table(&messages::TAGGED)),
         asked(FI_ATOMIC, table(&rma::ATOMIC)),
         table(&NOTHING),
     ];
@@ -214,8 +259,12 @@ fn bind_counter(ep: &Ep, cntr: &Cntr, flags: u64) -> Result<(), c_int> {
         return Err(FI_EBADFLAGS);
     }
     let counter = &cntr.value;
-    counter.bound.add(&ep.value.endpoint);
     let endpoint = &mut ep.value.endpoint.borrow_mut();
+    let reports = &mut endpoint.core.reports;
+    if flags & reports.counted() != 0 {
+        return Err(FI_EINVAL);
+    }
+    counter.bound.add(&ep.value.endpoint);
     if flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) != 0 {
         endpoint.count_accesses();
     }
@@ -237,36 +286,18 @@ unsafe extern "C" fn control(ep: *mut Fid, command: c_int, argument: *mut c_void
     let control = |ep: &Ep| match command {
         FI_ENABLE => enable(ep),
         // SAFETY: caller rule 3: a place for flags.
-        FI_GETOPSFLAG => flags_of(ep, unsafe { *argument.cast::<u64>() }).map(|(flags, ..)| {
+        FI_GETOPSFLAG => ep.value.flags_of(unsafe { *argument.cast::<u64>() }).map(|(flags, ..)| {
             // SAFETY: the same place.
             unsafe { *argument.cast() = flags.get() };
         }),
-        FI_SETOPSFLAG => {
-            // SAFETY: caller rule 3: flags.
-            let asked = unsafe { *argument.cast::<u64>() };
-            flags_of(ep, asked).and_then(|(flags, which, known)| {
-                let new = asked & !which;
-                if new & !known != 0 {
-                    return Err(FI_EBADFLAGS);
-                }
-                flags.set(new);
-                Ok(())
-            })
-        }
+        // SAFETY: caller rule 3: flags.
+        FI_SETOPSFLAG => ep.value.set_flags(unsafe { *argument.cast::<u64>() }),
+        // SAFETY: caller rule 3: a valid structure, and a place for the object.
+        FI_ALIAS => unsafe { alias(ep, &*argument.cast()) },
         _ => Err(FI_ENOSYS),
     };
     // SAFETY: caller rule 1: an endpoint of ours.
     unsafe { with(ep, control) }.map_or_else(|error| -error, |()| 0)
-}
-
-/// The flags of operations that are called without flags, of those that send (FI_TRANSMIT) or those that receive
-/// (FI_RECV); what names them, and which flags there are.
-fn flags_of(ep: &Ep, asked: u64) -> Result<(&Cell<u64>, u64, u64), c_int> {
-    match asked & OPERATIONS {
-        FI_SEND => Ok((&ep.value.send_flags, FI_SEND, TX_FLAGS)),
-        FI_RECV => Ok((&ep.value.receive_flags, FI_RECV, RX_FLAGS)),
-        _ => Err(FI_EINVAL),
-    }
 }
 
 fn enable(ep: &Ep) -> Result<(), c_int> {
@@ -365,22 +396,8 @@ pub fn answer(result: Result<(), i32>) -> isize {
     }
 }
 
-/// What a send has besides its buffers.
-struct To {
-    address: u64,
-    tag: Option<u64>,
-    data: Option<u64>,
-    context: *mut c_void,
-    /// `None`: the endpoint's.
-    flags: Option<u64>,
-    /// fi_inject: no completion.
-    silent: bool,
-}
-
-const DELIVERY: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
-
 /// Flags of a call that ask for what the provider does not offer: whoever relies on it is to know.
-const REFUSED: u64 = FI_TRIGGER | FI_FENCE | FI_COMMIT_COMPLETE;
+const REFUSED: u64 = FI_TRIGGER | FI_FENCE | FI_COMMIT_COMPLETE | FI_MULTICAST | FI_AUTH_KEY;
 
 impl Bindings {
     /// Checks that operations may be called whose errors go to the queue of `which`, FI_SEND or FI_RECV: an endpoint is enabled before (fi_endpoint(3)), with a queue
@@ -397,189 +414,3 @@ impl Bindings {
         if flags.is_some_and(|flags| flags & REFUSED != 0) { Err(FI_EBADFLAGS) } else { Ok(()) }
     }
 }
-
-/// # Safety
-///
-/// `ep` is an endpoint of ours; the buffers are as [`Spans`] wants them.
-#[inline(always)]
-unsafe fn send_to(ep: *mut Fid, spans: Spans, to: To) -> isize {
-    // SAFETY: an endpoint of ours, as the caller promises.
-    let (ep, _locked) = unsafe { locked::<Tables<7>, Bindings>(ep) };
-    if let Err(error) = ep.value.check_call(FI_SEND, to.flags) {
-        return answer(Err(error));
-    }
-    let flags = to.flags.unwrap_or_else(|| ep.value.send_flags.get());
-    let completion = (!ep.value.select_sends.get() || flags & FI_COMPLETION != 0) && !to.silent;
-    let delivery = flags & DELIVERY != 0 && !to.silent;
-    let core = &mut ep.value.endpoint.borrow_mut().core;
-    let To { address, tag, data, context, silent, .. } = to;
-    if spans.len() <= EAGER_LIMIT && !delivery {
-        return answer(core.send_eager(address, tag, data, &spans, context, completion));
-    }
-    let gives_back = silent || flags & FI_INJECT != 0;
-    if gives_back && spans.len() > EAGER_LIMIT {
-        return -(FI_EMSGSIZE as isize);
-    }
-    let matched = flags & FI_MATCH_COMPLETE != 0;
-    let mut send = Send { spans, to: address, tag, data, context, completion, delivery, matched, own: None };
-    if gives_back {
-        send.keep_bytes();
-    }
-    answer(core.announce(send))
-}
-
-/// What a receive has besides its buffers.
-struct From {
-    address: u64,
-    /// Tag, and the bits of it to ignore.
-    tag: Option<(u64, u64)>,
-    context: *mut c_void,
-    /// `None`: the endpoint's.
-    flags: Option<u64>,
-}
-
-/// # Safety
-///
-/// As [`send_to`].
-#[inline(always)]
-unsafe fn receive_from(ep: *mut Fid, spans: Spans, from: From) -> isize {
-    // SAFETY: an endpoint of ours, as the caller promises.
-    let (ep, _locked) = unsafe { locked::<Tables<7>, Bindings>(ep) };
-    if let Err(error) = ep.value.check_call(FI_RECV, from.flags) {
-        return answer(Err(error));
-    }
-    let flags = from.flags.unwrap_or_else(|| ep.value.receive_flags.get());
-    let (tag, ignore) = from.tag.unwrap_or((0, u64::MAX));
-    let endpoint = &mut *ep.value.endpoint.borrow_mut();
-    let pattern = match endpoint.core.pattern(from.address, tag, ignore) {
-        Ok(pattern) => pattern,
-        Err(error) => return -(error as isize),
-    };
-    let tagged = from.tag.is_some();
-    let several = (!tagged && flags & FI_MULTI_RECV != 0).then(Several::default);
-    // Messages lie in one buffer, one behind the other.
-    if several.is_some() && !spans.is_single() {
-        return -(FI_EINVAL as isize);
-    }
-    let completion = !ep.value.select_receives.get() || flags & FI_COMPLETION != 0;
-    let receive = Receive { spans, context: from.context, pattern, tagged, completion, several };
-    // In a call without flags these bits have no such meaning.
-    let special = from.flags.unwrap_or(0) & (FI_PEEK | FI_CLAIM | FI_DISCARD);
-    if special & FI_PEEK != 0 {
-        // What has arrived is to be found.
-        endpoint.progress();
-        endpoint.core.peek(tagged, &pattern, from.context, special);
-        return 0;
-    }
-    if special != 0 {
-        return answer(endpoint.core.take_claimed(receive, special));
-    }
-    endpoint.core.receive(receive);
-    0
-}
-
-// The functions of the interface, whose callers keep the caller rules of `api` (fi_msg(3), fi_tagged(3)).
-
-#[rustfmt::skip]
-mod functions {
-    use super::*;
-    type P = *const c_void;
-    type C = *mut c_void;
-    const INVALID: isize = -(FI_EINVAL as isize);
-
-    pub unsafe extern "C" fn recv(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, context: C) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
-        unsafe { receive_from(ep, Spans::one(buf, len), From { address, tag: None, context, flags: None }) }
-    }
-    pub unsafe extern "C" fn recvv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, context: C) -> isize {
-        if count > IOV_LIMIT { return INVALID; }
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
-        unsafe { receive_from(ep, Spans::of(iov, count), From { address, tag: None, context, flags: None }) }
-    }
-    pub unsafe extern "C" fn recvmsg(ep: *mut Fid, msg: *const Msg, flags: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
-        unsafe {
-            let msg = &*msg;
-            if msg.iov_count > IOV_LIMIT { return INVALID; }
-            receive_from(ep, Spans::of(msg.iov, msg.iov_count), From { address: msg.addr, tag: None, context: msg.context, flags: Some(flags) })
-        }
-    }
-    pub unsafe extern "C" fn send(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, context: C) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
-        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: None, context, flags: None, silent: false }) }
-    }
-    pub unsafe extern "C" fn sendv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, context: C) -> isize {
-        if count > IOV_LIMIT { return INVALID; }
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
-        unsafe { send_to(ep, Spans::of(iov, count), To { address, tag: None, data: None, context, flags: None, silent: false }) }
-    }
-    pub unsafe extern "C" fn sendmsg(ep: *mut Fid, msg: *const Msg, flags: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
-        unsafe {
-            let msg = &*msg;
-            if msg.iov_count > IOV_LIMIT { return INVALID; }
-            let data = (flags & FI_REMOTE_CQ_DATA != 0).then_some(msg.data);
-            send_to(ep, Spans::of(msg.iov, msg.iov_count), To { address: msg.addr, tag: None, data, context: msg.context, flags: Some(flags), silent: false })
-        }
-    }
-    pub unsafe extern "C" fn inject(ep: *mut Fid, buf: P, len: usize, address: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
-        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: None, context: std::ptr::null_mut(), flags: None, silent: true }) }
-    }
-    pub unsafe extern "C" fn senddata(ep: *mut Fid, buf: P, len: usize, _: C, data: u64, address: u64, context: C) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
-        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: Some(data), context, flags: None, silent: false }) }
-    }
-    pub unsafe extern "C" fn injectdata(ep: *mut Fid, buf: P, len: usize, data: u64, address: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
-        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: Some(data), context: std::ptr::null_mut(), flags: None, silent: true }) }
-    }
-    pub unsafe extern "C" fn trecv(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, tag: u64, ignore: u64, context: C) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
-        unsafe { receive_from(ep, Spans::one(buf, len), From { address, tag: Some((tag, ignore)), context, flags: None }) }
-    }
-    pub unsafe extern "C" fn trecvv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, tag: u64, ignore: u64, context: C) -> isize {
-        if count > IOV_LIMIT { return INVALID; }
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
-        unsafe { receive_from(ep, Spans::of(iov, count), From { address, tag: Some((tag, ignore)), context, flags: None }) }
-    }
-    pub unsafe extern "C" fn trecvmsg(ep: *mut Fid, msg: *const MsgTagged, flags: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
-        unsafe {
-            let msg = &*msg;
-            if msg.iov_count > IOV_LIMIT { return INVALID; }
-            receive_from(ep, Spans::of(msg.iov, msg.iov_count), From { address: msg.addr, tag: Some((msg.tag, msg.ignore)), context: msg.context, flags: Some(flags) })
-        }
-    }
-    pub unsafe extern "C" fn tsend(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, tag: u64, context: C) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
-        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: None, context, flags: None, silent: false }) }
-    }
-    pub unsafe extern "C" fn tsendv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, tag: u64, context: C) -> isize {
-        if count > IOV_LIMIT { return INVALID; }
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
-        unsafe { send_to(ep, Spans::of(iov, count), To { address, tag: Some(tag), data: None, context, flags: None, silent: false }) }
-    }
-    pub unsafe extern "C" fn tsendmsg(ep: *mut Fid, msg: *const MsgTagged, flags: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
-        unsafe {
-            let msg = &*msg;
-            if msg.iov_count > IOV_LIMIT { return INVALID; }
-            let data = (flags & FI_REMOTE_CQ_DATA != 0).then_some(msg.data);
-            send_to(ep, Spans::of(msg.iov, msg.iov_count), To { address: msg.addr, tag: Some(msg.tag), data, context: msg.context, flags: Some(flags), silent: false })
-        }
-    }
-    pub unsafe extern "C" fn tinject(ep: *mut Fid, buf: P, len: usize, address: u64, tag: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
-        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: None, context: std::ptr::null_mut(), flags: None, silent: true }) }
-    }
-    pub unsafe extern "C" fn tsenddata(ep: *mut Fid, buf: P, len: usize, _: C, data: u64, address: u64, tag: u64, context: C) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
-        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: Some(data), context, flags: None, silent: false }) }
-    }
-    pub unsafe extern "C" fn tinjectdata(ep: *mut Fid, buf: P, len: usize, data: u64, address: u64, tag: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the buffer.
-        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: Some(data), context: std::ptr::null_mut(), flags: None, silent: true }) }
-    }
-}
-use functions::*;

@@ -1,7 +1,7 @@
 //! fi_getinfo: what the provider offers, and whether that is what the caller asks for.
 
 use crate::api::*;
-use crate::names::name::Name;
+use crate::names::name::{NAME_BYTES, Name};
 use crate::names::service::{self, Service};
 use crate::objects::opened::{self, Asked, Found};
 use crate::protocol::access::RMA_IOV_LIMIT;
@@ -19,6 +19,11 @@ pub const CAPS: u64 = PRIMARY
     | FI_LOCAL_COMM
     | FI_SOURCE
     | FI_DIRECTED_RECV;
+/// What it can do besides, for those who ask: it changes what completions say, or what calls do.
+const ON_REQUEST: u64 =
+    FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV | FI_EXACT_DIRECTED_RECV | FI_SOURCE_ERR;
+/// Those of them that the interface has since [`GROUPS`].
+const NEW: u64 = FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV | FI_EXACT_DIRECTED_RECV;
 /// Whom an endpoint reaches: a provider tells that also who does not ask (fi_getinfo(3)).
 const COMMUNICATION: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
 /// FI_REMOTE_CQ_DATA is a flag of operations; as a capability some callers ask for it, too.
@@ -38,7 +43,8 @@ const RX_CAPS: u64 = PRIMARY
     | FI_RMA_EVENT
     | FI_MULTI_RECV
     | FI_SOURCE
-    | FI_DIRECTED_RECV;
+    | FI_DIRECTED_RECV
+    | ON_REQUEST;
 pub const TX_FLAGS: u64 =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
 pub const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;
@@ -149,8 +155,11 @@ fn offered() -> u64 {
 ///
 /// `hints` is a valid `struct fi_info`.
 unsafe fn meets(hints: &Info, version: u32) -> bool {
-    let offered = offered();
+    let old = if version < GROUPS { NEW } else { 0 };
+    let offered = (offered() | ON_REQUEST) & !old;
     let mut meets = hints.caps & !offered == 0 && [0, FI_ADDR_STR].contains(&hints.addr_format);
+    // The error names the source.
+    meets &= hints.caps & (FI_SOURCE | FI_SOURCE_ERR) != FI_SOURCE_ERR;
     // SAFETY: pointers of a valid `struct fi_info` are null or valid.
     let (ep, domain, tx, rx, fabric) = unsafe {
         (
@@ -176,7 +185,7 @@ unsafe fn meets(hints: &Info, version: u32) -> bool {
         meets &= domain.threading <= FI_THREAD_ENDPOINT && domain.av_type <= FI_AV_TABLE;
         let old = domain.mr_mode & (FI_MR_BASIC | FI_MR_SCALABLE);
         meets &= old == 0 || [FI_MR_BASIC, FI_MR_SCALABLE].contains(&domain.mr_mode);
-        meets &= domain.cq_data_size <= 8 && domain.mr_key_size <= 8 && domain.max_err_data == 0;
+        meets &= domain.cq_data_size <= 8 && domain.mr_key_size <= 8 && domain.max_err_data <= NAME_BYTES;
         meets &= domain.max_ep_tx_ctx <= 1 && domain.max_ep_rx_ctx <= 1;
         meets &= domain.max_ep_stx_ctx == 0 && domain.max_ep_srx_ctx == 0;
         meets &= domain.mr_iov_limit <= crate::objects::mr::IOV_LIMIT && domain.auth_key_size == 0;
@@ -393,7 +402,7 @@ fn domain_attr(asked: Option<&DomainAttr>, opened: &Found, version: u32, name: *
         mode: 0,
         auth_key: std::ptr::null_mut(),
         auth_key_size: 0,
-        max_err_data: 0,
+        max_err_data: NAME_BYTES,
         mr_cnt: at_least(|one| one.mr_cnt, 1 << 16),
         tclass: 0,
     }

@@ -11,7 +11,8 @@
 //! | `cq`, `cntr` | completion queues; counters |
 //! | `wait` | how a call waits, and wait sets |
 //! | `mr` | memory registration |
-//! | `ep` | endpoints: binding, and messages with and without tags |
+//! | `ep` | endpoints: binding, flags and options |
+//! | `messages` | messages with and without tags |
 //! | `rma` | accesses to registered memory and atomic operations |
 
 pub mod av;
@@ -21,6 +22,7 @@ pub mod domain;
 pub mod ep;
 pub mod eq;
 pub mod info;
+pub mod messages;
 pub mod mr;
 pub mod object;
 pub mod opened;

@@ -52,7 +52,8 @@ unsafe extern "C" fn bind(mr: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
     // SAFETY: caller rule 1: an object.
     let class = unsafe { (*other).class };
     let bind = |mr: &Mr| match class {
-        FI_CLASS_EP => 0,
+        FI_CLASS_EP if flags == 0 => 0,
+        FI_CLASS_EP => -FI_EBADFLAGS,
         FI_CLASS_CNTR => {
             if flags & !(FI_REMOTE_READ | FI_REMOTE_WRITE) != 0 {
                 return -FI_EBADFLAGS;
@@ -155,7 +156,13 @@ pub unsafe extern "C" fn control_keys(_: *mut Fid, command: c_int, argument: *mu
 /// # Safety
 ///
 /// As [`regattr`].
-unsafe fn register(domain: *mut Fid, attr: &MrAttr, flags: u64, out: *mut *mut Fid) -> c_int {
+unsafe fn register(
+    domain: *mut Fid,
+    attr: &MrAttr,
+    base: Option<&Mr>,
+    flags: u64,
+    out: *mut *mut Fid,
+) -> c_int {
     if flags & !FI_RMA_EVENT != 0 {
         return -FI_EBADFLAGS;
     }
@@ -164,11 +171,16 @@ unsafe fn register(domain: *mut Fid, attr: &MrAttr, flags: u64, out: *mut *mut F
     }
     // SAFETY: the array has as many entries, as the caller promises.
     let iov = unsafe { std::slice::from_raw_parts(attr.iov, attr.iov_count) };
-    let pieces = iov.iter().map(|piece| (piece.iov_base.expose_provenance() as u64, piece.iov_len)).collect();
+    let pieces: Box<[_]> =
+        iov.iter().map(|piece| (piece.iov_base.expose_provenance() as u64, piece.iov_len)).collect();
+    if base.is_some_and(|base| !base.value.region.has(&pieces)) {
+        return -FI_EINVAL;
+    }
     let access = attr.access & (FI_REMOTE_READ | FI_REMOTE_WRITE);
     // SAFETY: a domain of ours, as the caller promises.
     let registered = unsafe {
         with(domain, |domain: &Domain| {
+            base.map_or(Ok(()), |base| base.check_domain(domain))?;
             let shared = Rc::clone(&domain.value);
             let region = shared.regions.add(attr.requested_key, access, pieces)?;
             shared.each(|endpoint| endpoint.borrow().add_region(&region));
@@ -179,7 +191,13 @@ unsafe fn register(domain: *mut Fid, attr: &MrAttr, flags: u64, out: *mut *mut F
         Ok((registration, ties)) => {
             let head = Head { desc: std::ptr::null_mut(), key: registration.region.key };
             // SAFETY: caller rule 3: a place for the object.
-            unsafe { give(FI_CLASS_MR, &FID, head, ties, registration, attr.context, out) }
+            unsafe {
+                let error = give(FI_CLASS_MR, &FID, head, ties, registration, attr.context, out);
+                if let (0, Some(base)) = (error, base) {
+                    (*(*out).cast::<Mr>()).uses(&base.users);
+                }
+                error
+            }
         }
         Err(error) => {
             let error: i32 = error;
@@ -202,7 +220,7 @@ unsafe extern "C" fn reg(
     let iov = iovec { iov_base: buf.cast_mut(), iov_len: len };
     let attr = MrAttr { iov: &raw const iov, iov_count: 1, access, offset, requested_key, context };
     // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object. The array has one entry.
-    unsafe { register(domain, &attr, flags, out) }
+    unsafe { register(domain, &attr, None, flags, out) }
 }
 
 unsafe extern "C" fn regv(
@@ -218,13 +236,40 @@ unsafe extern "C" fn regv(
 ) -> c_int {
     let attr = MrAttr { iov, iov_count, access, offset, requested_key, context };
     // SAFETY: caller rule 1: a domain of ours; caller rule 3: `iov_count` entries, and a place for the object.
-    unsafe { register(domain, &attr, flags, out) }
+    unsafe { register(domain, &attr, None, flags, out) }
 }
+
+/// `struct fi_mr_attr` of version 2.0.
+#[repr(C)]
+struct WithBase {
+    attr: MrAttr,
+    auth_key_size: usize,
+    _auth_key: *const c_void,
+    _iface: u32,
+    _device: u64,
+    _hmem_data: *const c_void,
+    _page_size: usize,
+    base: *const Mr,
+}
+
+/// The versions that have brought keys for authorization, and regions in others.
+const KEYS: u32 = 1 << 16 | 5;
+const BASES: u32 = 2 << 16;
 
 /// # Safety
 ///
 /// As fi_mr_regattr(3) says.
 unsafe extern "C" fn regattr(domain: *mut Fid, attr: *const MrAttr, flags: u64, out: *mut *mut Fid) -> c_int {
-    // SAFETY: caller rule 1: a domain of ours; caller rule 3: a valid structure, its entries, and a place for the object.
-    unsafe { register(domain, &*attr, flags, out) }
+    let with_base = attr.cast::<WithBase>();
+    // SAFETY: caller rule 1: a domain of ours, and a registration of ours in it; caller rule 3: a valid structure, which has what its version has, its entries, and a
+    // place for the object.
+    unsafe {
+        let version = with(domain, |domain: &Domain| domain.value.version);
+        // Keys for authorization are no more offered here than with the domain.
+        if version >= KEYS && (*with_base).auth_key_size != 0 {
+            return -FI_EINVAL;
+        }
+        let base = if version >= BASES { (*with_base).base.as_ref() } else { None };
+        register(domain, &*attr, base, flags, out)
+    }
 }

@@ -43,6 +43,11 @@ impl<H, T> Object<H, T> {
         Ties { lock: Arc::clone(&self.lock), uses: vec![self.users.clone()] }
     }
 
+    /// What another object is made with that uses what this one uses, and may outlive it.
+    pub fn same_ties(&self) -> Ties {
+        Ties { lock: Arc::clone(&self.lock), uses: self.uses.borrow().clone() }
+    }
+
     /// From now on this object uses another one.
     pub fn uses(&self, other: &Users) {
         self.uses.borrow_mut().push(other.clone());

@@ -78,7 +78,8 @@ fn access(ep: &Ep, spans: Spans, to: &To<'_>, unit: usize) -> Result<(Access, u6
     if inject && spans.len() > EAGER_LIMIT {
         return Err(FI_EMSGSIZE);
     }
-    let (data, context) = (to.data, to.context);
+    // An operation without a context of its own has the endpoint's, should it fail (fi_endpoint(3)).
+    let (data, context) = (to.data, if to.silent { ep.fid.context } else { to.context });
     Ok((Access { spans, to: to.address, pieces, data, context, completion, inject }, flags))
 }
 

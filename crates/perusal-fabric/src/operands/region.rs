@@ -59,6 +59,14 @@ impl Region {
         if left == 0 { Ok(()) } else { Err(FI_EACCES) }
     }
 
+    /// Whether each of these pieces lies within one of its own.
+    pub fn has(&self, pieces: &[(u64, usize)]) -> bool {
+        let end = |&(at, len): &(u64, usize)| at.saturating_add(len as u64);
+        let within =
+            |one: &(u64, usize)| self.pieces.iter().any(|own| own.0 <= one.0 && end(one) <= end(own));
+        pieces.iter().all(within)
+    }
+
     /// Counts an access that is complete.
     pub fn count(&self, which: u64) {
         let counters = self.counters.borrow();

@@ -232,6 +232,11 @@ impl Peer {
         }
     }
 
+    /// Its name, as far as it is known: of a peer on this node, the address there.
+    pub fn name(&self) -> Name {
+        Name { local: self.address, elsewhere: self.remote.as_ref().map(|watched| watched.elsewhere) }
+    }
+
     /// The address vector calls it so, too.
     pub fn add_number(&mut self, fi_addr: u64) {
         if self.fi_addr == FI_ADDR_NOTAVAIL {

@@ -36,12 +36,16 @@ pub(crate) fn send_flags(tag: Option<u64>) -> u64 {
 pub struct Core {
     pub peers: Peers,
     pub reports: Reports,
-    /// Whether receives look at the sender that they name (FI_DIRECTED_RECV).
-    pub directed: bool,
+    /// Whether receives look at the sender that they name: those without a tag, and those with one (FI_DIRECTED_RECV, FI_TAGGED_DIRECTED_RECV).
+    pub directed: [bool; 2],
+    /// Such receives name one (FI_EXACT_DIRECTED_RECV).
+    pub exact: bool,
     /// Numbers of peers by fi_addr_t.
     directory: Directory,
     pub(crate) posted: PostedQueue<u32, TagPattern>,
     pub(crate) unexpected: UnexpectedQueue<Unexpected, TagPattern>,
+    /// How many of these are buffers for several messages.
+    pub(crate) posted_several: usize,
     pub(crate) posted_plain: VecDeque<u32>,
     pub(crate) unexpected_plain: VecDeque<Unexpected>,
     pub(crate) receives: Slab<Receive>,
@@ -65,10 +69,12 @@ impl Core {
         Self {
             peers: Peers::new(address),
             reports: Reports::default(),
-            directed: false,
+            directed: [false; 2],
+            exact: false,
             directory: Directory::default(),
             posted: PostedQueue::new(),
             unexpected: UnexpectedQueue::new(),
+            posted_several: 0,
             posted_plain: VecDeque::new(),
             unexpected_plain: VecDeque::new(),
             receives: Slab::default(),
@@ -138,10 +144,14 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// FI_EINVAL if the address vector does not have the sender.
+    /// FI_EINVAL if the address vector does not have the sender, or if none is named where one is to be.
     #[inline(always)]
-    pub fn pattern(&self, from: u64, tag: u64, ignore: u64) -> Result<TagPattern, i32> {
-        if !self.directed || from == FI_ADDR_UNSPEC {
+    pub fn pattern(&self, tagged: bool, from: u64, tag: u64, ignore: u64) -> Result<TagPattern, i32> {
+        let directed = self.directed[usize::from(tagged)];
+        if !directed || from == FI_ADDR_UNSPEC {
+            if directed && self.exact {
+                return Err(FI_EINVAL);
+            }
             return Ok(TagPattern { peer: None, tag, ignore });
         }
         let peer = self.peer_of(from).ok_or(FI_EINVAL)?;

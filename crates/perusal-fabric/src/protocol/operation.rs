@@ -210,6 +210,8 @@ pub struct Reports {
     pub receive_counters: Vec<Rc<Counter>>,
     /// Count accesses, each those that its flags name: FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE.
     pub access_counters: Vec<(u64, Rc<Counter>)>,
+    /// A message of a sender that the address vector does not have is reported as an error that names it (FI_SOURCE_ERR).
+    pub names_strangers: bool,
 }
 
 impl Reports {
@@ -217,6 +219,13 @@ impl Reports {
     pub fn queues(&self) -> u64 {
         let has = |queue: &Option<_>, which| if queue.is_some() { which } else { 0 };
         has(&self.send_queue, FI_SEND) | has(&self.receive_queue, FI_RECV)
+    }
+
+    /// The operations that a counter counts.
+    pub fn counted(&self) -> u64 {
+        let has = |counters: &Vec<_>, which| if counters.is_empty() { 0 } else { which };
+        let messages = has(&self.send_counters, FI_SEND) | has(&self.receive_counters, FI_RECV);
+        self.access_counters.iter().fold(messages, |counted, one| counted | one.0)
     }
 
     #[inline(always)]

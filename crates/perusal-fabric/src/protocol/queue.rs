@@ -1,6 +1,7 @@
 //! Completion queues and counters.
 
-use crate::api::{CqEntry, FI_CQ_FORMAT_CONTEXT, FI_CQ_FORMAT_DATA, FI_CQ_FORMAT_MSG, FI_EAGAIN};
+use crate::api::*;
+use crate::names::name::Name;
 use crate::progress::endpoint::Endpoint;
 use crate::progress::waker::Waker;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -162,6 +163,10 @@ pub struct Queue {
     /// fi_cq_signal was called, for a call that waits and for fi_trywait: each sees it once.
     pub signaled: Cell<bool>,
     pub signaled_to_poll: Cell<bool>,
+    /// The senders of the messages that are reported as errors of FI_EADDRNOTAVAIL, in their order.
+    strangers: RefCell<VecDeque<Name>>,
+    /// What belongs to the error that was read last: the caller looks at it here if it gives no room.
+    pub error_data: RefCell<Vec<u8>>,
     wait_object: u32,
     waker: OnceCell<Waker>,
     /// The version of the interface that the caller knows.
@@ -180,6 +185,19 @@ impl Queue {
         if let Some(waker) = self.waker.get() {
             waker.completed();
         }
+    }
+
+    /// Reports a message of a sender that has no number.
+    #[cold]
+    pub fn push_stranger(&self, entry: CqEntry, sender: Name) {
+        self.strangers.borrow_mut().push_back(sender);
+        self.push(Completion { entry, source: FI_ADDR_NOTAVAIL, error: FI_EADDRNOTAVAIL, overflow: 0 });
+    }
+
+    /// Keeps what belongs to an error that is read now: the sender's name of a message of a sender that has no number, else nothing.
+    pub fn keep_error_data(&self, error: i32) {
+        let sender = if error == FI_EADDRNOTAVAIL { self.strangers.borrow_mut().pop_front() } else { None };
+        *self.error_data.borrow_mut() = sender.map_or_else(Vec::new, Name::to_bytes);
     }
 
     /// Writes an entry as number `at` of those at `buf`.

@@ -16,7 +16,23 @@ impl Core {
         if message.kind & wire::TAGGED == 0 {
             return self.plain_receive_for(message.peer);
         }
-        self.posted.take_uncounted(&TagKey { peer: message.peer, tag: message.tag })
+        let key = TagKey { peer: message.peer, tag: message.tag };
+        if self.posted_several > 0 {
+            return self.one_of_several_for(&key);
+        }
+        self.posted.take_uncounted(&key)
+    }
+
+    /// The posted receive that takes this message, where some take several: such a one stays until its buffer is full.
+    #[inline(never)]
+    fn one_of_several_for(&mut self, key: &TagKey) -> Option<u32> {
+        let number = self.posted.oldest(key)?;
+        let receive = self.receives.get(number)?;
+        if receive.several.is_none() {
+            let pattern = receive.pattern;
+            self.posted.remove(&pattern, number);
+        }
+        Some(number)
     }
 
     #[inline(never)]
@@ -69,9 +85,20 @@ impl Core {
         state.full = capacity - state.used < least.max(1);
         let taken = Taken { context: receive.context, completion: receive.completion, several: Some(number) };
         if state.full {
-            self.posted_plain.retain(|&other| other != number);
+            self.withdraw(number);
         }
         Some((spans, taken))
+    }
+
+    /// Takes a receive from those that messages are matched with.
+    fn withdraw(&mut self, number: u32) {
+        let Some(receive) = self.receives.get(number) else { return };
+        let (pattern, several) = (receive.pattern, receive.several.is_some());
+        if !receive.tagged {
+            self.posted_plain.retain(|&other| other != number);
+        } else if self.posted.remove(&pattern, number) && several {
+            self.posted_several -= 1;
+        }
     }
 
     #[inline(always)]
@@ -162,7 +189,26 @@ impl Core {
                 self.give_back(taken.context);
             }
         }
+        if source == FI_ADDR_NOTAVAIL
+            && error == 0
+            && self.report_stranger(&entry, &message, taken.completion)
+        {
+            return;
+        }
         self.reports.received(entry, source, taken.completion, error, overflow);
+    }
+
+    /// Reports a message whose sender the address vector does not have with the sender's name, if that is asked for. Returns whether it is.
+    #[cold]
+    fn report_stranger(&self, entry: &CqEntry, message: &Message, completion: bool) -> bool {
+        if !self.reports.names_strangers {
+            return false;
+        }
+        if let (true, Some(queue)) = (completion, &self.reports.receive_queue) {
+            queue.push_stranger(*entry, self.peers.all[message.peer as usize].name());
+        }
+        self.reports.receive_counters.iter().for_each(|counter| counter.count(false));
+        true
     }
 
     fn entry(&self, context: *mut c_void, spans: &Spans, message: &Message, len: usize) -> CqEntry {
@@ -199,6 +245,9 @@ impl Core {
         if !receive.tagged {
             return self.receive_plain(receive);
         }
+        if receive.several.is_some() {
+            return self.receive_several(receive);
+        }
         if !self.unexpected.is_empty() {
             return self.receive_unexpected(receive);
         }
@@ -214,6 +263,20 @@ impl Core {
         match found {
             None => self.posted.insert(pattern, number),
             Some((_, unexpected)) => self.give(number, unexpected),
+        }
+    }
+
+    /// Posts a tagged buffer for several messages, which first takes those that are here.
+    #[inline(never)]
+    fn receive_several(&mut self, receive: Receive) {
+        let pattern = receive.pattern;
+        let number = self.receives.insert(receive);
+        self.posted.insert(pattern, number);
+        self.posted_several += 1;
+        let has_room = |one: &mut Receive| one.several.is_some_and(|state| !state.full);
+        while self.receives.get(number).is_some_and(has_room) {
+            let Some((_, unexpected)) = self.unexpected.take(&pattern) else { break };
+            self.give(number, unexpected);
         }
     }
 
@@ -341,19 +404,17 @@ impl Core {
     fn end_receive(&mut self, number: u32, error: i32) {
         let Some(receive) = self.receives.get(number) else { return };
         let (context, pattern, tagged) = (receive.context, receive.pattern, receive.tagged);
-        if tagged {
-            self.posted.remove(&pattern, number);
-        } else {
-            self.posted_plain.retain(|&other| other != number);
-            let several = self.receives.get(number).and_then(|one| one.several.as_mut());
-            if let Some(state) = several.filter(|state| state.under_way > 0) {
-                // The last message that is under way gives the buffer back.
-                state.full = true;
-                return;
-            }
+        self.withdraw(number);
+        let several = self.receives.get(number).and_then(|one| one.several.as_mut());
+        if let Some(state) = several.filter(|state| state.under_way > 0) {
+            // The last message that is under way gives the buffer back.
+            state.full = true;
+            return;
         }
-        self.receives.remove(number);
-        let flags = FI_RECV | if tagged { FI_TAGGED } else { FI_MSG };
+        // The caller has the whole of a buffer for several messages back.
+        let several = self.receives.remove(number).is_some_and(|one| one.several.is_some());
+        let flags =
+            FI_RECV | if tagged { FI_TAGGED } else { FI_MSG } | if several { FI_MULTI_RECV } else { 0 };
         let entry = CqEntry { context, flags, len: 0, buf: std::ptr::null_mut(), data: 0, tag: pattern.tag };
         self.reports.received(entry, FI_ADDR_NOTAVAIL, true, error, 0);
     }

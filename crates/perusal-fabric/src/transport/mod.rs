@@ -139,7 +139,7 @@ impl Endpoint {
     pub fn open() -> Result<Self, Error> {
         let mut inner = crate::progress::endpoint::Endpoint::new()?;
         let queue = Rc::new(Queue::default());
-        inner.core.directed = true;
+        inner.core.directed = [true; 2];
         inner.core.reports.send_queue = Some(Rc::clone(&queue));
         inner.core.reports.receive_queue = Some(Rc::clone(&queue));
         Ok(Self { inner, queue, given: Slab::default(), serial: 0, peers: 0 })
@@ -345,7 +345,7 @@ impl Endpoint {
         let from = from.map_or(FI_ADDR_UNSPEC, |peer| u64::from(peer.0));
         // No peer has the last number.
         let nobody = TagPattern { peer: Some(u32::MAX), tag, ignore };
-        self.inner.core.pattern(from, tag, ignore).unwrap_or(nobody)
+        self.inner.core.pattern(true, from, tag, ignore).unwrap_or(nobody)
     }
 
     /// Looks for a message that has arrived, and leaves it there.
