@@ -6,6 +6,7 @@ use perusal_fi::api::*;
 
 const TWO: u32 = 2 << 16;
 const MESSAGES: u64 = FI_MSG | FI_TAGGED;
+const AGAIN: isize = -(FI_EAGAIN as isize);
 
 /// An endpoint with these capabilities.
 fn open(caps: u64) -> Node {
@@ -32,7 +33,8 @@ fn what_must_be_asked_for_is_offered_to_nobody_else() {
         assert!(offered(version, FI_MSG | errors).is_some_and(|caps| caps & errors == errors));
         assert_eq!(offered(version, FI_MSG | FI_SOURCE_ERR), None, "it needs the source");
         let unasked = offered(version, 0).expect("an offer");
-        assert_eq!(unasked & (new[0] | new[1] | new[2] | FI_SOURCE_ERR), 0);
+        assert_eq!(unasked & (new[0] | new[1] | new[2] | FI_SOURCE_ERR | FI_FENCE), 0);
+        assert!(offered(version, FI_RMA | FI_FENCE).is_some_and(|caps| caps & FI_FENCE != 0));
     }
 }
 
@@ -170,4 +172,37 @@ fn a_tagged_buffer_for_several_messages_keeps_its_place_among_many_receives() {
         };
         assert!(matches!(node.read(), Said::Done(context, ..) if context == expected), "{round}");
     }
+}
+
+#[test]
+fn an_operation_with_a_fence_begins_when_all_former_ones_with_its_peer_have_ended() {
+    const CAPS: u64 = MESSAGES | FI_RMA | FI_FENCE;
+    let (node, peer, other) = (open(CAPS), open(CAPS), open(CAPS));
+    let [to, to_other] = [&peer, &other].map(|one| node.insert(&one.name()));
+    let (long, mut room, mut memory) = (pattern(100_000, 1), vec![0; 100_000], [0_u8; 8]);
+    let place = RmaIov { addr: 0, len: 8, key: 3 };
+    let _region = peer.register(memory.as_mut_ptr(), 8, FI_REMOTE_WRITE, 3).expect("a registration");
+    // A send that nobody has received yet.
+    assert_eq!(node.send(&long, to, 1, 0, 1), 0);
+    let write = || node.write_flags(&[&[7; 8]], to, &[place], FI_COMPLETION | FI_FENCE);
+    let send = |to| node.send_flags(&[7; 8], to, 2, FI_COMPLETION | FI_FENCE);
+    assert_eq!((send(to), write(), send(to_other)), (AGAIN, AGAIN, 0), "the other peer has none before");
+    assert!(matches!(node.read(), Said::Done(0, ..)));
+    peer.receive(&mut room, FI_ADDR_UNSPEC, 1, 0, 2);
+    let (mut sent, mut received) = (None, None);
+    while sent.is_none() || received.is_none() {
+        sent = sent.or_else(|| node.read_now());
+        received = received.or_else(|| peer.read_now());
+    }
+    assert!(matches!((sent, received), (Some(Said::Done(1, ..)), Some(Said::Done(2, ..)))));
+    // A message is on its way when the write is posted: the peer has taken it when the write has ended.
+    assert_eq!((send(to), node.read()), (0, Said::Done(0, FI_SEND | FI_TAGGED, 0, 0, 0, FI_ADDR_NOTAVAIL)));
+    assert_eq!((write(), node.read_now(), send(to), write()), (0, None, AGAIN, AGAIN));
+    while node.read_now().is_none() {
+        assert_eq!(peer.read_now(), None);
+    }
+    assert!(room == long && memory == [7; 8]);
+    assert_eq!(peer.receive_flags(&mut [], 2, 9, FI_PEEK), 0);
+    assert!(matches!(peer.read(), Said::Done(9, ..)));
+    assert_eq!(send(FI_ADDR_UNSPEC), -(FI_EINVAL as isize));
 }

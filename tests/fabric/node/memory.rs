@@ -152,6 +152,11 @@ impl Node {
 
     /// fi_writemsg of pieces to pieces.
     pub fn write_pieces(&self, from: &[&[u8]], to: u64, there: &[RmaIov]) -> isize {
+        self.write_flags(from, to, there, FI_COMPLETION)
+    }
+
+    /// The same with these flags.
+    pub fn write_flags(&self, from: &[&[u8]], to: u64, there: &[RmaIov], flags: u64) -> isize {
         let iov: Vec<libc::iovec> = from
             .iter()
             .map(|piece| libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() })
@@ -168,7 +173,7 @@ impl Node {
         };
         let write: unsafe extern "C" fn(*mut Fid, *const MsgRma, u64) -> isize = function(self.ep, 3, 5);
         // SAFETY: the callers keep the bytes until the completion.
-        unsafe { write(self.ep, &raw const msg, FI_COMPLETION) }
+        unsafe { write(self.ep, &raw const msg, flags) }
     }
 
     /// fi_fetch_atomic of numbers of 64 bits.

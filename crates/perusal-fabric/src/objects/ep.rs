@@ -33,6 +33,8 @@ pub struct Bindings {
     needs: (bool, bool),
     /// Buffers of tagged receives may take several messages (FI_TAGGED_MULTI_RECV).
     pub tagged_several: bool,
+    /// Flags of a call that sends and asks for what the endpoint does not do.
+    refused: u64,
 }
 
 impl Bindings {
@@ -48,6 +50,7 @@ impl Bindings {
             ready: self.ready.clone(),
             needs: self.needs,
             tagged_several: self.tagged_several,
+            refused: self.refused,
         }
     }
 
@@ -161,6 +164,7 @@ pub unsafe extern "C" fn open(
         ready: Cell::new(0),
         needs: (starts(caps), caps & (FI_MSG | FI_TAGGED) != 0 && caps & FI_RECV != 0),
         tagged_several: caps & FI_TAGGED_MULTI_RECV != 0,
+        refused: REFUSED & !(caps & FI_FENCE),
     };
     // Nothing but what was asked for (fi_getinfo(3)).
     let asked = |which, table| if caps & which != 0 { table } else { self::table(&NOTHING) };
@@ -396,7 +400,7 @@ pub fn answer(result: Result<(), i32>) -> isize {
     }
 }
 
-/// Flags of a call that ask for what the provider does not offer: whoever relies on it is to know.
+/// Flags of a call that ask for what the provider does not offer, or for FI_FENCE, which an endpoint has on request: whoever relies on it is to know.
 const REFUSED: u64 = FI_TRIGGER | FI_FENCE | FI_COMMIT_COMPLETE | FI_MULTICAST | FI_AUTH_KEY;
 
 impl Bindings {
@@ -411,6 +415,7 @@ impl Bindings {
         if self.ready.get() & which == 0 {
             return Err(if self.ready.get() == 0 { FI_EOPBADSTATE } else { FI_ENOCQ });
         }
-        if flags.is_some_and(|flags| flags & REFUSED != 0) { Err(FI_EBADFLAGS) } else { Ok(()) }
+        let refused = if which == FI_SEND { self.refused } else { REFUSED };
+        if flags.is_some_and(|flags| flags & refused != 0) { Err(FI_EBADFLAGS) } else { Ok(()) }
     }
 }

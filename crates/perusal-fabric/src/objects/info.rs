@@ -21,7 +21,7 @@ pub const CAPS: u64 = PRIMARY
     | FI_DIRECTED_RECV;
 /// What it can do besides, for those who ask: it changes what completions say, or what calls do.
 const ON_REQUEST: u64 =
-    FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV | FI_EXACT_DIRECTED_RECV | FI_SOURCE_ERR;
+    FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV | FI_EXACT_DIRECTED_RECV | FI_SOURCE_ERR | FI_FENCE;
 /// Those of them that the interface has since [`GROUPS`].
 const NEW: u64 = FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV | FI_EXACT_DIRECTED_RECV;
 /// Whom an endpoint reaches: a provider tells that also who does not ask (fi_getinfo(3)).
@@ -35,7 +35,7 @@ const MESSAGES: u64 = FI_MSG | FI_TAGGED;
 const DIRECTIONS: u64 = FI_SEND | FI_RECV;
 /// What is meant if accesses are asked for, and none of it.
 const ACCESSES: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-const TX_CAPS: u64 = PRIMARY | FI_SEND | FI_READ | FI_WRITE;
+const TX_CAPS: u64 = PRIMARY | FI_SEND | FI_READ | FI_WRITE | FI_FENCE;
 const RX_CAPS: u64 = PRIMARY
     | FI_RECV
     | FI_REMOTE_READ
@@ -44,7 +44,7 @@ const RX_CAPS: u64 = PRIMARY
     | FI_MULTI_RECV
     | FI_SOURCE
     | FI_DIRECTED_RECV
-    | ON_REQUEST;
+    | ON_REQUEST & !FI_FENCE;
 pub const TX_FLAGS: u64 =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
 pub const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;

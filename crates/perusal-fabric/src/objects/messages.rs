@@ -64,6 +64,12 @@ unsafe fn send_to(ep: *mut Fid, spans: Spans, to: To) -> isize {
     let delivery = flags & DELIVERY != 0 && !to.silent;
     let core = &mut ep.value.endpoint.borrow_mut().core;
     let To { address, tag, data, context, silent, .. } = to;
+    if flags & FI_FENCE != 0 {
+        let fenced = core.fence(address);
+        if fenced.is_err() {
+            return answer(fenced);
+        }
+    }
     // An operation without a context of its own has the endpoint's, should it fail (fi_endpoint(3)).
     let context = if silent { ep.fid.context } else { context };
     if spans.len() <= EAGER_LIMIT && !delivery {

@@ -60,8 +60,8 @@ enum Place<'a> {
     Pieces(&'a [RmaIov]),
 }
 
-/// An access, and the flags of its call.
-fn access(ep: &Ep, spans: Spans, to: &To<'_>, unit: usize) -> Result<(Access, u64), i32> {
+/// An access.
+fn access(ep: &Ep, spans: Spans, to: &To<'_>, unit: usize) -> Result<Access, i32> {
     ep.value.check_call(FI_SEND, to.flags)?;
     let flags = to.flags.unwrap_or_else(|| ep.value.send_flags.get());
     let pieces = match to.place {
@@ -80,7 +80,11 @@ fn access(ep: &Ep, spans: Spans, to: &To<'_>, unit: usize) -> Result<(Access, u6
     }
     // An operation without a context of its own has the endpoint's, should it fail (fi_endpoint(3)).
     let (data, context) = (to.data, if to.silent { ep.fid.context } else { to.context });
-    Ok((Access { spans, to: to.address, pieces, data, context, completion, inject }, flags))
+    let fenced = flags & FI_FENCE != 0;
+    if fenced {
+        ep.value.endpoint.borrow().core.fence(to.address)?;
+    }
+    Ok(Access { spans, to: to.address, pieces, data, context, completion, inject, fenced })
 }
 
 /// # Safety
@@ -93,7 +97,7 @@ unsafe fn perform(
     call: fn(&mut Core, Access) -> Result<(), i32>,
 ) -> isize {
     let perform = |ep: &Ep| {
-        let (access, _) = access(ep, spans, &to, 1)?;
+        let access = access(ep, spans, &to, 1)?;
         call(&mut ep.value.endpoint.borrow_mut().core, access)
     };
     // SAFETY: an endpoint of ours, as the caller promises.
@@ -161,7 +165,7 @@ unsafe fn perform_atomic(ep: *mut Fid, operand: (*const iovec, usize), to: To<'_
             )
         };
         let len = if kind.family == Family::Write { operand.len() } else { result.len() };
-        let (mut access, _) = access(ep, operand, &to, size)?;
+        let mut access = access(ep, operand, &to, size)?;
         if let Place::One(addr, key) = to.place {
             access.pieces = vec![Remote { addr, len, key }];
         }

@@ -160,7 +160,7 @@ impl Core {
             return Err(FI_EINVAL);
         }
         let peer = self.way_to(access.to)?;
-        let performed = len == 0 || self.copy_directly(peer, access, remote);
+        let performed = len == 0 || !access.fenced && self.copy_directly(peer, access, remote);
         if !performed {
             return Ok(Some((peer, pieces)));
         }

@@ -10,7 +10,7 @@ use crate::peers::directory::Directory;
 use crate::peers::{Outgoing, Peers, Waiting};
 use crate::protocol::direct::{self, Direct};
 use crate::protocol::operation::{
-    Arriving, Body, Message, Receive, Reports, Send, Sending, There, Unexpected,
+    Arrival, Arriving, Body, Message, Receive, Reports, Send, Sending, There, Unexpected,
 };
 use crate::protocol::slab::{Numbered, Slab};
 use crate::protocol::wire;
@@ -156,6 +156,19 @@ impl Core {
         }
         let peer = self.peer_of(from).ok_or(FI_EINVAL)?;
         Ok(TagPattern { peer: Some(peer), tag, ignore })
+    }
+
+    /// Whether an operation with FI_FENCE may begin: all former ones with the peer have ended. Those that follow it find them so, too.
+    ///
+    /// # Errors
+    ///
+    /// FI_EAGAIN if one has not, FI_EINVAL for an unknown peer.
+    pub fn fence(&self, to: u64) -> Result<(), i32> {
+        let peer = self.peer_of(to).ok_or(FI_EINVAL)?;
+        // What a peer reads or writes here is no operation of this endpoint's.
+        let own = |one: &Arriving| one.peer == peer && matches!(one.access, Some(Arrival::Result(_)));
+        let sends = self.sends.iter().any(|(_, send)| send.peer == peer && send.regions.is_empty());
+        if sends || self.arriving.iter().any(|(_, one)| own(one)) { Err(FI_EAGAIN) } else { Ok(()) }
     }
 
     // Sends.

@@ -161,6 +161,8 @@ pub struct Access {
     pub completion: bool,
     /// The caller has its bytes back when the call returns.
     pub inject: bool,
+    /// The peer performs it, behind all that was sent to it before (FI_FENCE).
+    pub fenced: bool,
 }
 
 /// What an atomic operation has besides: its bytes to send are the access's own.
