@@ -67,8 +67,8 @@ impl Node {
     pub fn register(&self, at: *mut u8, len: usize, access: u64, key: u64) -> Result<Registered, c_int> {
         let mut mr = null_mut();
         let register: Register<u8> = function(self.domain, 1, 0);
-        // SAFETY: the callers keep the bytes as long as the registration;
-        // behind `struct fid` it has its description and its key.
+        // SAFETY: the callers keep the bytes as long as the registration; behind `struct fid` it has its description
+        // and its key.
         unsafe {
             match register(self.domain, at, len, access, 0, key, 0, &raw mut mr, null_mut()) {
                 0 => Ok(Registered { mr, key: *mr.add(1).cast::<u64>().add(1) }),
@@ -98,7 +98,8 @@ impl Node {
         let attr = Attr { head, tail: [authorization as u64, 0, 0, 0, 0, 0, base, 0] };
         let register: unsafe extern "C" fn(*mut Fid, *const Attr, u64, *mut *mut Fid) -> c_int =
             function(self.domain, 1, 2);
-        // SAFETY: the callers keep the bytes as long as the registration; behind `struct fid` it has its description and its key.
+        // SAFETY: the callers keep the bytes as long as the registration; behind `struct fid` it has its description
+        // and its key.
         unsafe {
             match register(self.domain, &raw const attr, 0, &raw mut mr) {
                 0 => Ok(Registered { mr, key: *mr.add(1).cast::<u64>().add(1) }),

@@ -329,8 +329,8 @@ impl Node {
         (said, numbers, errors)
     }
 
-    /// fi_cq_readfrom, which says that there is an error, and fi_cq_readerr into a buffer of so many bytes, or without one. Returns context, flags, length, error, and
-    /// what belongs to the error.
+    /// fi_cq_readfrom, which says that there is an error, and fi_cq_readerr into a buffer of so many bytes, or without
+    /// one. Returns context, flags, length, error, and what belongs to the error.
     pub fn read_error_data(&self, room: usize) -> (usize, u64, usize, i32, String) {
         let (start, mut buffer) = (Instant::now(), vec![0xff_u8; room]);
         // SAFETY: room for one entry and one address; the buffer is as long as said; zero is a value of every field.

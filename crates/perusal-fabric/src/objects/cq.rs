@@ -182,8 +182,8 @@ unsafe extern "C" fn readerr(cq: *mut Fid, out: *mut CqErrEntry, _: u64) -> isiz
         let version = cq.value.version;
         cq.value.keep_error_data(front.error);
         let data = cq.value.error_data.borrow();
-        // SAFETY: caller rule 3: room for the entry as the caller's version has it, and a buffer of as many bytes as it says. Without one the caller looks at ours, until
-        // it reads on.
+        // SAFETY: caller rule 3: room for the entry as the caller's version has it, and a buffer of as many bytes as it
+        // says. Without one the caller looks at ours, until it reads on.
         unsafe {
             let room = if version >= ERR_DATA_SIZE { (*out).err_data_size } else { 0 };
             let mut written = data.len();

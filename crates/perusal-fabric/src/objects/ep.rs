@@ -83,7 +83,8 @@ struct Alias {
     flags: u64,
 }
 
-/// fi_ep_alias: another object of the endpoint, with flags of its own for the operations that `flags` names. The endpoint closes with the last of its objects.
+/// fi_ep_alias: another object of the endpoint, with flags of its own for the operations that `flags` names. The
+/// endpoint closes with the last of its objects.
 ///
 /// # Safety
 ///
@@ -310,8 +311,8 @@ fn enable(ep: &Ep) -> Result<(), c_int> {
     if !ep.value.has_addresses.get() {
         return Err(FI_ENOAV);
     }
-    // Also an operation that wants no completion may fail: there is a queue for its error, whatever counts it (fi_endpoint(3)). An endpoint that also sends may have
-    // none for receives: then it begins none.
+    // Also an operation that wants no completion may fail: there is a queue for its error, whatever counts it
+    // (fi_endpoint(3)). An endpoint that also sends may have none for receives: then it begins none.
     let (sends, receives) = ep.value.needs;
     let has = (reports.send_queue.is_some(), reports.receive_queue.is_some());
     if sends && !has.0 || receives && !sends && !has.1 {
@@ -400,12 +401,13 @@ pub fn answer(result: Result<(), i32>) -> isize {
     }
 }
 
-/// Flags of a call that ask for what the provider does not offer, or for FI_FENCE, which an endpoint has on request: whoever relies on it is to know.
+/// Flags of a call that ask for what the provider does not offer, or for FI_FENCE, which an endpoint has on request:
+/// whoever relies on it is to know.
 const REFUSED: u64 = FI_TRIGGER | FI_FENCE | FI_COMMIT_COMPLETE | FI_MULTICAST | FI_AUTH_KEY;
 
 impl Bindings {
-    /// Checks that operations may be called whose errors go to the queue of `which`, FI_SEND or FI_RECV: an endpoint is enabled before (fi_endpoint(3)), with a queue
-    /// for them; and with the flags of this call, if it has some.
+    /// Checks that operations may be called whose errors go to the queue of `which`, FI_SEND or FI_RECV: an endpoint is
+    /// enabled before (fi_endpoint(3)), with a queue for them; and with the flags of this call, if it has some.
     ///
     /// # Errors
     ///

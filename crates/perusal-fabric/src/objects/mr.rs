@@ -261,8 +261,8 @@ const BASES: u32 = 2 << 16;
 /// As fi_mr_regattr(3) says.
 unsafe extern "C" fn regattr(domain: *mut Fid, attr: *const MrAttr, flags: u64, out: *mut *mut Fid) -> c_int {
     let with_base = attr.cast::<WithBase>();
-    // SAFETY: caller rule 1: a domain of ours, and a registration of ours in it; caller rule 3: a valid structure, which has what its version has, its entries, and a
-    // place for the object.
+    // SAFETY: caller rule 1: a domain of ours, and a registration of ours in it; caller rule 3: a valid structure,
+    // which has what its version has, its entries, and a place for the object.
     unsafe {
         let version = with(domain, |domain: &Domain| domain.value.version);
         // Keys for authorization are no more offered here than with the domain.

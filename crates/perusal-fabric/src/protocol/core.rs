@@ -36,7 +36,8 @@ pub(crate) fn send_flags(tag: Option<u64>) -> u64 {
 pub struct Core {
     pub peers: Peers,
     pub reports: Reports,
-    /// Whether receives look at the sender that they name: those without a tag, and those with one (FI_DIRECTED_RECV, FI_TAGGED_DIRECTED_RECV).
+    /// Whether receives look at the sender that they name: those without a tag, and those with one (FI_DIRECTED_RECV,
+    /// FI_TAGGED_DIRECTED_RECV).
     pub directed: [bool; 2],
     /// Such receives name one (FI_EXACT_DIRECTED_RECV).
     pub exact: bool,
@@ -158,7 +159,8 @@ impl Core {
         Ok(TagPattern { peer: Some(peer), tag, ignore })
     }
 
-    /// Whether an operation with FI_FENCE may begin: all former ones with the peer have ended. Those that follow it find them so, too.
+    /// Whether an operation with FI_FENCE may begin: all former ones with the peer have ended. Those that follow it
+    /// find them so, too.
     ///
     /// # Errors
     ///

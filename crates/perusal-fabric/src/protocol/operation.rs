@@ -212,7 +212,8 @@ pub struct Reports {
     pub receive_counters: Vec<Rc<Counter>>,
     /// Count accesses, each those that its flags name: FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE.
     pub access_counters: Vec<(u64, Rc<Counter>)>,
-    /// A message of a sender that the address vector does not have is reported as an error that names it (FI_SOURCE_ERR).
+    /// A message of a sender that the address vector does not have is reported as an error that names it
+    /// (FI_SOURCE_ERR).
     pub names_strangers: bool,
 }
 

@@ -194,7 +194,8 @@ impl Queue {
         self.push(Completion { entry, source: FI_ADDR_NOTAVAIL, error: FI_EADDRNOTAVAIL, overflow: 0 });
     }
 
-    /// Keeps what belongs to an error that is read now: the sender's name of a message of a sender that has no number, else nothing.
+    /// Keeps what belongs to an error that is read now: the sender's name of a message of a sender that has no number,
+    /// else nothing.
     pub fn keep_error_data(&self, error: i32) {
         let sender = if error == FI_EADDRNOTAVAIL { self.strangers.borrow_mut().pop_front() } else { None };
         *self.error_data.borrow_mut() = sender.map_or_else(Vec::new, Name::to_bytes);

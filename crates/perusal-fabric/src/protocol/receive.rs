@@ -198,7 +198,8 @@ impl Core {
         self.reports.received(entry, source, taken.completion, error, overflow);
     }
 
-    /// Reports a message whose sender the address vector does not have with the sender's name, if that is asked for. Returns whether it is.
+    /// Reports a message whose sender the address vector does not have with the sender's name, if that is asked for.
+    /// Returns whether it is.
     #[cold]
     fn report_stranger(&self, entry: &CqEntry, message: &Message, completion: bool) -> bool {
         if !self.reports.names_strangers {
