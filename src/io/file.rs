@@ -146,10 +146,13 @@ impl File {
         lock(&self.view).clone()
     }
 
-    /// The hints in force.
+    /// The hints in force, and the file's name as it was opened (MPI 5.0 §14.2.8).
     #[must_use]
     pub fn info(&self) -> Info {
-        lock(&self.info).clone()
+        let mut info = lock(&self.info).clone();
+        // A name that is longer than values of hints is left out.
+        let _ = info.set("filename", self.descriptor.name().path().to_bytes());
+        info
     }
 
     /// Changes hints; those that are not named stay as they are.
@@ -270,7 +273,7 @@ impl File {
         let own = view.as_ref().map_or([0, 0, 0], |view| {
             let name = view.representation.name().bytes();
             let hash = name.fold(0_i64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-            [1, view.unit as i64, hash]
+            [1, view.etype_extent, hash]
         });
         let all = self.exchange(engine, own)?;
         let mut view = view?;
@@ -279,7 +282,7 @@ impl File {
             return Err(self.refused(abi::MPI_ERR_ARG, what));
         }
         if all.iter().any(|other| *other != own) {
-            return Err(self.differ("the etypes or the data representations of a view"));
+            return Err(self.differ("the extents of the etypes or the data representations of a view"));
         }
         if self.mode.is_sequential() {
             view.disp = self.current_displacement(engine)?;
@@ -541,9 +544,12 @@ impl File {
     /// The offset in the file, in bytes, of etype `offset` of the view (MPI_File_get_byte_offset).
     ///
     /// # Errors
-    /// [`Error::File`] if it is negative or too large, and for a sequential file.
+    /// [`Error::File`] if it is negative or too large, and for a stream that is not sequential.
     pub fn byte_offset(&self, offset: i64) -> Result<i64> {
-        self.check_start(Start::Individual)?;
+        // Of what the individual pointer is for, a sequential file allows this alone (MPI 5.0 §14.4.3).
+        if !self.mode.is_sequential() {
+            self.check_start(Start::Individual)?;
+        }
         self.view().offset_of_etype(offset)
     }
 }

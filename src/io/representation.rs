@@ -60,7 +60,7 @@ pub enum Representation {
 }
 
 static REGISTERED: Mutex<BTreeMap<String, Arc<(String, Conversions)>>> = Mutex::new(BTreeMap::new());
-/// Elements that a conversion function with `int` counts is given at a time.
+/// Basic elements that a conversion function is given at a time.
 const MOST: usize = c_int::MAX as usize;
 
 fn wrong(class: i32, name: &str, what: &'static str) -> Error {
@@ -252,15 +252,14 @@ impl Representation {
                 unsafe { elements.datatype().pack_external(elements.count(), elements.addr(), to) }?;
             }
             Self::User(user) => {
-                let bytes = self.element_bytes(elements.datatype())?;
-                user.convert(user.1.write, elements, elements.count(), bytes, to.as_mut_ptr())?;
+                let items = self.items(elements, usize::MAX, to.len())?.count;
+                self.convert(user, user.1.write, elements, items, to)?;
             }
         }
         Ok(())
     }
 
-    /// Puts what was read where the elements lie: whole basic elements, or, where the program's functions convert,
-    /// whole elements. Gives their bytes in memory.
+    /// Puts what was read where the elements lie: whole basic elements. Gives their bytes in memory.
     pub(super) fn decode(&self, elements: &Elements, from: &mut [u8]) -> Result<u64> {
         match self {
             Self::Native | Self::Internal => elements.unpack(0, from),
@@ -269,60 +268,65 @@ impl Representation {
                 unsafe { elements.datatype().unpack_external_start(elements.count(), elements.addr(), from) };
             }
             Self::User(user) => {
-                let each = self.element_bytes(elements.datatype())?;
-                let whole = from.len().checked_div(each).unwrap_or(0).min(elements.count());
-                user.convert(user.1.read, elements, whole, each, from.as_mut_ptr())?;
+                let items = self.items(elements, usize::MAX, from.len())?.count;
+                self.convert(user, user.1.read, elements, items, from)?;
             }
         }
         Ok(self.native_bytes(elements, from.len() as u64))
     }
 
-    /// The bytes in memory of what is whole in so many bytes of the file: basic elements, or, where the program's
-    /// functions convert, elements.
+    /// The bytes in memory of the basic elements that are whole in so many bytes of the file.
     pub(super) fn native_bytes(&self, elements: &Elements, bytes: u64) -> u64 {
-        let datatype = elements.datatype();
         match self {
             Self::Native | Self::Internal => bytes,
-            Self::External32 => datatype.external_start(elements.count(), bytes as usize) as u64,
+            Self::External32 => elements.datatype().external_start(elements.count(), bytes as usize) as u64,
             Self::User(_) => {
-                let each = self.element_bytes(datatype).unwrap_or(0);
-                let whole = (bytes as usize).checked_div(each).unwrap_or(0).min(elements.count());
-                (whole * datatype.size()) as u64
+                self.items(elements, usize::MAX, bytes as usize).map_or(0, |items| items.native as u64)
             }
         }
     }
-}
 
-/// What conversions need of a registered representation.
-trait Convert {
+    /// The first basic elements of `elements`: at most so many, and no more than fit into `room` bytes of the file.
+    fn items(&self, elements: &Elements, most: usize, room: usize) -> Result<Items> {
+        let (datatype, mut each) = (elements.datatype(), 0);
+        datatype.for_each_basic(|_, items| each += items);
+        let (file, fit) = (self.element_bytes(datatype)?, |have: usize, one: usize| have.checked_div(one));
+        let whole =
+            [fit(most, each), fit(room, file)].into_iter().flatten().fold(elements.count(), usize::min);
+        let mut all = Items { count: whole * each, file: whole * file, native: whole * datatype.size() };
+        let (mut going_on, mut failed) = (whole < elements.count(), Ok(()));
+        datatype.for_each_basic(|basic, items| match self.basic_bytes(basic) {
+            Ok(bytes) if going_on => {
+                let here = fit(room - all.file, bytes).unwrap_or(items).min(most - all.count).min(items);
+                all.count += here;
+                all.file += here * bytes;
+                all.native += here * basic.size();
+                going_on = here == items;
+            }
+            Ok(_) => {}
+            Err(error) => failed = Err(error),
+        });
+        failed.map(|()| all)
+    }
+
+    /// Has a program's function convert the first `items` basic elements of `elements`, which lie one behind the other in `file`.
     fn convert(
         &self,
+        (name, conversions): &(String, Conversions),
         by: Option<Conversion>,
         elements: &Elements,
-        count: usize,
-        each: usize,
-        file: *mut u8,
-    ) -> Result<()>;
-}
-
-impl Convert for (String, Conversions) {
-    /// Has the program's function convert the first `count` elements,
-    /// each of which takes `each` bytes in the file's form.
-    fn convert(
-        &self,
-        by: Option<Conversion>,
-        elements: &Elements,
-        count: usize,
-        each: usize,
-        file: *mut u8,
+        items: usize,
+        file: &mut [u8],
     ) -> Result<()> {
-        let (memory, extra, handle) = (elements.addr().cast::<c_void>(), self.1.extra, elements.handle());
+        let (memory, extra, handle) =
+            (elements.addr().cast::<c_void>(), conversions.extra, elements.handle());
         let mut done = 0;
-        while done < count {
-            let now = (count - done).min(MOST);
-            let to = file.wrapping_add(done * each).cast::<c_void>();
-            // SAFETY: the program registered the function for this use: it takes its elements, their type, how many, as
-            // many bytes of the file's form as its extent function has said, the first element's number, and its state.
+        while done < items {
+            let now = (items - done).min(MOST);
+            let before = self.items(elements, done, file.len())?.file;
+            let to = file[before..].as_mut_ptr().cast::<c_void>();
+            // SAFETY: the program registered the function for this use: it takes its elements, their type, how many basic elements, as many
+            // bytes of the file's form as its extent function has said, the number of the first of them, and its state (MPI 5.0 §14.5.3).
             let code = unsafe {
                 match by {
                     Some(Conversion::Small(f)) => f(memory, handle, now as c_int, to, done as i64, extra),
@@ -331,10 +335,20 @@ impl Convert for (String, Conversions) {
                 }
             };
             if code != abi::MPI_SUCCESS {
-                return Err(wrong(abi::MPI_ERR_CONVERSION, &self.0, "its conversion function has failed"));
+                return Err(wrong(abi::MPI_ERR_CONVERSION, name, "its conversion function has failed"));
             }
             done += now;
         }
         Ok(())
     }
+}
+
+/// Basic elements at the beginning of others.
+struct Items {
+    /// How many.
+    count: usize,
+    /// Their bytes in the file.
+    file: usize,
+    /// Their bytes in memory.
+    native: usize,
 }

@@ -23,8 +23,10 @@ pub struct View {
     pub filetype: Datatype,
     /// How data is represented in the file.
     pub representation: Representation,
-    /// Bytes of an etype in the file.
+    /// Bytes of an etype's data in the file.
     pub unit: u64,
+    /// The extent of an etype in the file.
+    pub etype_extent: i64,
     /// The filetype as it lies in the file, in its representation.
     layout: Datatype,
 }
@@ -42,6 +44,7 @@ impl View {
             filetype: byte.clone(),
             representation: Representation::Native,
             unit: 1,
+            etype_extent: 1,
             layout: byte,
         }
     }
@@ -80,7 +83,8 @@ impl View {
             );
             return Err(wrong(abi::MPI_ERR_TYPE, what));
         }
-        Ok(Self { file, disp, etype, filetype, representation, unit: unit.size() as u64, layout })
+        let (unit, etype_extent) = (unit.size() as u64, unit.extent() as i64);
+        Ok(Self { file, disp, etype, filetype, representation, unit, etype_extent, layout })
     }
 
     /// The position in the stream that is `offset` etypes behind its beginning.

@@ -64,6 +64,13 @@ static void access_errors(void)
         CLASS(MPI_File_set_size(file, rank), MPI_ERR_NOT_SAME);
         CLASS(MPI_File_set_atomicity(file, rank), MPI_ERR_NOT_SAME);
     }
+    /* Etypes may differ if their extents are the same (MPI 5.0 section 14.3). */
+    MPI_Datatype wide;
+    OK(MPI_Type_create_resized(MPI_INT, 0, 8, &wide));
+    OK(MPI_Type_commit(&wide));
+    OK(MPI_File_set_view(file, 0, rank ? wide : MPI_DOUBLE, rank ? wide : MPI_DOUBLE, "native", MPI_INFO_NULL));
+    if (size > 1) CLASS(MPI_File_set_view(file, 0, rank ? wide : MPI_INT, rank ? wide : MPI_INT, "native", MPI_INFO_NULL), MPI_ERR_NOT_SAME);
+    OK(MPI_Type_free(&wide));
     int down[2] = {1, 0}, twice[2] = {0, 0};
     MPI_Datatype unordered, overlapping;
     OK(MPI_Type_create_indexed_block(2, 1, down, MPI_INT, &unordered));
@@ -149,6 +156,10 @@ static void access_errors(void)
     CLASS(MPI_File_write_at(file, 0, words, 1, MPI_INT, &status), MPI_ERR_UNSUPPORTED_OPERATION);
     CLASS(MPI_File_write(file, words, 1, MPI_INT, &status), MPI_ERR_UNSUPPORTED_OPERATION);
     CLASS(MPI_File_seek_shared(file, 0, MPI_SEEK_SET), MPI_ERR_UNSUPPORTED_OPERATION);
+    CLASS(MPI_File_get_position(file, &at), MPI_ERR_UNSUPPORTED_OPERATION);
+    /* The one function of those of the individual pointer that is allowed (MPI 5.0 section 14.4.3). */
+    OK(MPI_File_get_byte_offset(file, 3, &at));
+    SAME(at, 3);
     OK(MPI_File_write_ordered(file, words, 2, MPI_INT, &status));
     OK(MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
     MPI_Datatype etype, filetype;

@@ -53,6 +53,89 @@ static int triple(MPI_Datatype type, MPI_Aint *bytes, void *state)
     return MPI_SUCCESS;
 }
 
+/* A representation of pairs of a short and an int: 3 and 5 bytes, with numbers in base 10. Conversions count basic elements, and those of a
+ * type go on where they ended in the element before (MPI 5.0 section 14.5.3). */
+static int calls_of_pairs, items_of_pairs;
+
+static int extent_of_pairs(MPI_Datatype type, MPI_Aint *bytes, void *state)
+{
+    (void)state;
+    CHECK(type == MPI_SHORT || type == MPI_INT || type == MPI_BYTE);
+    *bytes = type == MPI_SHORT ? 3 : type == MPI_INT ? 5 : 1;
+    return MPI_SUCCESS;
+}
+
+static int convert_pairs(void *user, MPI_Count count, char *file, MPI_Offset position, int write)
+{
+    struct pair { short first; int second; } *pairs = user;
+    calls_of_pairs++;
+    items_of_pairs += (int)count;
+    for (MPI_Offset item = position; item < position + count; item++) {
+        const int digits = item % 2 ? 5 : 3;
+        int value = item % 2 ? pairs[item / 2].second : pairs[item / 2].first;
+        if (write) {
+            for (int d = digits - 1; d >= 0; d--, value /= 10) file[d] = (char)('0' + value % 10);
+        } else {
+            value = 0;
+            for (int d = 0; d < digits; d++) value = value * 10 + file[d] - '0';
+            if (item % 2) pairs[item / 2].second = value;
+            else pairs[item / 2].first = (short)value;
+        }
+        file += digits;
+    }
+    return MPI_SUCCESS;
+}
+
+static int read_pairs(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state)
+{
+    (void)type, (void)state;
+    return convert_pairs(user, count, file, position, 0);
+}
+
+static int write_pairs(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state)
+{
+    (void)type, (void)state;
+    return convert_pairs(user, count, file, position, 1);
+}
+
+static void pairs(void)
+{
+    struct pair { short first; int second; } out[4] = {{1, 10}, {2, 20}, {3, 30}, {4, 40}}, in[4];
+    MPI_File file;
+    MPI_Status status;
+    MPI_Datatype type;
+    MPI_Offset at;
+    int count;
+    char own_name[sizeof name + 16], bytes[33] = "";
+    snprintf(own_name, sizeof own_name, "%s.%d", name, rank);
+    OK(MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 4}, (MPI_Datatype[]){MPI_SHORT, MPI_INT}, &type));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Register_datarep("pairs", read_pairs, write_pairs, extent_of_pairs, NULL));
+    OK(MPI_File_open(MPI_COMM_SELF, own_name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    OK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "pairs", MPI_INFO_NULL));
+    OK(MPI_File_write(file, out, 4, type, &status));
+    SAME(calls_of_pairs, 1);
+    SAME(items_of_pairs, 8);
+    OK(MPI_Get_elements(&status, type, &count));
+    SAME(count, 8);
+    OK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    OK(MPI_File_read(file, bytes, 32, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(strcmp(bytes, "00100010002000200030003000400040") == 0);
+    /* The file ends within the second int: three basic elements are whole. */
+    OK(MPI_File_set_size(file, 14));
+    OK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "pairs", MPI_INFO_NULL));
+    memset(in, 0, sizeof in);
+    OK(MPI_File_read(file, in, 4, type, &status));
+    SAME(items_of_pairs, 11);
+    OK(MPI_Get_elements(&status, type, &count));
+    SAME(count, 3);
+    CHECK(in[0].first == 1 && in[0].second == 10 && in[1].first == 2 && in[1].second == 0);
+    OK(MPI_File_get_position(file, &at));
+    SAME(at, 14);
+    OK(MPI_File_close(&file));
+    OK(MPI_Type_free(&type));
+}
+
 /* Where a representation has no function, an access takes as many bytes as the buffer has, whatever its extents. */
 static void unconverted(void)
 {
@@ -236,6 +319,7 @@ int main(int argc, char **argv)
     cut_off();
     unconverted();
     own();
+    pairs();
     MPI_Finalize();
     return verdict();
 }
