@@ -55,6 +55,14 @@ int main(void)
     OK(MPI_File_write_all_end(fh, data, &status));
     OK(MPI_File_close(&fh));
 
+    /* Of a name that leaves no room, the beginning is there, and what is wrong with it. */
+    char longer[3000];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = 0;
+    memcpy(longer, "file-error-texts-", 17);
+    strcpy(path, "MPI_File_open: file-error-texts-xxx");
+    SAYS(MPI_File_open(MPI_COMM_SELF, longer, MPI_MODE_RDONLY, no_info, &fh), MPI_ERR_BAD_FILE, "File name too long");
+
     strcpy(path, "file-error-texts");
     SAYS(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | (rank ? MPI_MODE_RDWR : MPI_MODE_WRONLY), no_info, &fh),
          MPI_ERR_NOT_SAME, "access modes");

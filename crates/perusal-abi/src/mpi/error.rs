@@ -5,6 +5,7 @@ use crate::boundary;
 use crate::error::Result;
 use crate::errors::UserErrors;
 use core::ffi::c_int;
+use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static ADDED: Mutex<UserErrors> = Mutex::new(UserErrors::new());
@@ -30,10 +31,23 @@ pub fn text(code: c_int) -> Result<Vec<u8>> {
     if let Some(said) = boundary::last_said(code) {
         let room = (MPI_MAX_ERROR_STRING as usize - 1).saturating_sub(text.len() + 2);
         text.extend_from_slice(b": ");
-        text.extend_from_slice(&said.as_bytes()[..said.floor_char_boundary(room)]);
+        text.extend_from_slice(fitting(&said, room).as_bytes());
     }
     Ok(text)
 }
+
+/// A text of at most `room` bytes: of a longer one the beginning, which says where, and the end, which says what to do.
+fn fitting(text: &str, room: usize) -> Cow<'_, str> {
+    if text.len() <= room {
+        return text.into();
+    }
+    let part = room.saturating_sub(CUT.len()) / 2;
+    let (beginning, end) = (text.floor_char_boundary(part), text.ceil_char_boundary(text.len() - part));
+    format!("{}{CUT}{}", &text[..beginning], &text[end..]).into()
+}
+
+/// What stands for the middle of a text.
+const CUT: &str = " [...] ";
 
 /// MPI_Add_error_class.
 pub fn add_class() -> Result<c_int> {
