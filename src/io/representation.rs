@@ -352,3 +352,38 @@ struct Items {
     /// Their bytes in memory.
     native: usize,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn extent(handle: usize, bytes: *mut isize, _: *mut c_void) -> c_int {
+        let of_type = if handle == abi::MPI_SHORT { 3 } else { 5 };
+        // SAFETY: whoever asks for an extent gives the place of a number.
+        unsafe { *bytes = of_type };
+        abi::MPI_SUCCESS
+    }
+
+    #[test]
+    fn items_are_the_basic_elements_that_are_whole() {
+        let conversions = Conversions { read: None, write: None, extent, extra: core::ptr::null_mut() };
+        let user = Representation::User(Arc::new(("pairs".into(), conversions)));
+        let part = |handle| Datatype::predefined(handle).expect("a predefined type");
+        let parts = [part(abi::MPI_SHORT), part(abi::MPI_INT)];
+        let pair = Datatype::structure(&[1; 2], &[0, 4], &parts).expect("a type");
+        // SAFETY: no element is accessed.
+        let elements = unsafe { Elements::new(core::ptr::null_mut(), 4, pair, 0) };
+        for (most, room, wanted) in [
+            (usize::MAX, usize::MAX, (8, 32, 24)),
+            (usize::MAX, 32, (8, 32, 24)),
+            (usize::MAX, 31, (7, 27, 20)),
+            (usize::MAX, 14, (3, 11, 8)),
+            (usize::MAX, 2, (0, 0, 0)),
+            (3, usize::MAX, (3, 11, 8)),
+            (0, 32, (0, 0, 0)),
+        ] {
+            let items = user.items(&elements, most, room).expect("extents");
+            assert_eq!((items.count, items.file, items.native), wanted, "{most} items in {room} bytes");
+        }
+    }
+}
