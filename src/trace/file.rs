@@ -65,15 +65,19 @@ impl Drop for Replaced {
 
 /// Makes the file of a job that is about to start. What is there is replaced if it is empty or a trace, and nothing
 /// else is. A job that still writes an older trace of that name goes on in that file, which loses its name once the
-/// answer is dropped. Nobody else may read a new file: command lines are in it.
+/// answer is dropped. Nobody else may read a new file: command lines are in it. Where it cannot be made whole, none is left.
 ///
 /// # Errors
 /// [`Error::Trace`] with the path, and what is in the way.
 pub fn create(path: &Path, trace_header: &TraceHeader) -> Result<Replaced> {
     let wrong = |what: String| Error::Trace(format!("{}: {what}", path.display()));
-    let failed = |error: io::Error| wrong(error.to_string());
+    let failed = |error: io::Error| {
+        let full = error.kind() == io::ErrorKind::StorageFull;
+        wrong(format!("{error}{}", if full { "; make room, or name a file on another disk" } else { "" }))
+    };
     let open =
         || OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
+    let is_new = !path.try_exists().unwrap_or(true);
     let mut file = open().map_err(failed)?;
     let there = file.metadata().map_err(failed)?;
     if !there.is_file() {
@@ -104,7 +108,7 @@ pub fn create(path: &Path, trace_header: &TraceHeader) -> Result<Replaced> {
     match written() {
         Ok(()) => Ok(replaced),
         Err(error) => {
-            if replaced.earlier.is_some() {
+            if is_new || replaced.earlier.is_some() {
                 replaced.undo();
             }
             Err(failed(error))

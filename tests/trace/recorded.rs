@@ -275,6 +275,27 @@ fn when_the_file_cannot_grow_the_program_goes_on_and_drops_are_counted() {
 }
 
 #[test]
+fn a_full_disk_is_named_before_a_rank_starts_and_keeps_no_file() {
+    let may = Command::new("unshare").args(["--mount", "true"]).output();
+    if !may.is_ok_and(|may| may.status.success()) {
+        println!("nothing may be mounted here: not checked");
+        return;
+    }
+    let folder = product("full_disk");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (folder, mpiexec) = (folder.to_string_lossy(), dist().join("bin/mpiexec"));
+    let script = format!(
+        "mount -t tmpfs -o size=4k none {folder} && head -c 4096 /dev/zero >{folder}/full || exit 99; {} -n 1 --trace {folder}/trace echo started; echo status $?; ls {folder}",
+        mpiexec.display()
+    );
+    let outcome = run(Command::new("unshare").args(["--mount", "sh", "-c", &script]), HANG);
+    assert_eq!(outcome.code(), Some(0), "{outcome:?}");
+    assert_eq!(outcome.stdout, "status 1\nfull\n", "{outcome:?}");
+    let why = "/trace: No space left on device (os error 28); make room, or name a file on another disk";
+    assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+}
+
+#[test]
 fn a_limit_keeps_the_first_records_and_counts_the_rest() {
     let (outcome, path) = traced(2, &["--trace-limit", "64K"], &["stream", "20000"]);
     assert_eq!(outcome.code(), Some(0), "{outcome:?}");
