@@ -6,7 +6,7 @@
 use super::request::{Answer, MAX_REQUEST, Request};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::shm;
+use crate::shm::{self, machine};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, memfd_create};
 use rustix::io::{Errno, pread, retry_on_intr};
@@ -98,8 +98,8 @@ impl<'a> Launcher<'a> {
         let (own, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(unreachable)?;
-        let body =
-            sealed(&bytes).map_err(|error| Error::Other(format!("a request to the launcher: {error}")))?;
+        let body = sealed(&bytes)
+            .map_err(|error| Error::Other(format!("a request to the launcher: {}", machine::why(&error))))?;
         let descriptors: Vec<BorrowedFd<'_>> =
             [theirs.as_fd(), body.as_fd()].into_iter().chain(along).collect();
         self.send(&descriptors)?;
@@ -207,7 +207,7 @@ pub(super) fn pause(engine: &Engine) -> Result<()> {
 }
 
 fn unreachable(error: Errno) -> Error {
-    Error::Other(format!("the launcher cannot be reached: {error}"))
+    Error::Other(format!("the launcher cannot be reached: {}", machine::why(&error.into())))
 }
 
 /// A memfd with `bytes` whose size nobody can change any more.

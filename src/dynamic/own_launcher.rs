@@ -3,6 +3,7 @@
 use super::launcher::door;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::shm::machine;
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -38,7 +39,9 @@ fn start(engine: &Engine) -> Result<OwnLauncher> {
     }
     let program =
         beside_the_library().ok_or_else(|| cannot("the launcher is not where it was installed".into()))?;
-    let failed = |error: std::io::Error| cannot(format!("{} cannot be started: {error}", program.display()));
+    let failed = |error: std::io::Error| {
+        cannot(format!("{} cannot be started: {}", program.display(), machine::why(&error)))
+    };
     let (theirs, own) = door().map_err(failed)?;
     let (their_lifeline, lifeline) = std::io::pipe().map_err(failed)?;
     let job = engine.job().segment().file();

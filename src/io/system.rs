@@ -8,6 +8,7 @@ use crate::abi;
 use crate::comm::{Comm, lock};
 use crate::error::{Error, Result};
 use crate::info::Info;
+use crate::shm::machine;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, OFlags};
@@ -73,7 +74,7 @@ impl Name {
 
     /// The error of doing something with the file.
     pub fn failure(&self, doing: &str, errno: Errno) -> Error {
-        let mut what = format!("{doing}: {}", std::io::Error::from(errno));
+        let mut what = format!("{doing}: {}", machine::why(&errno.into()));
         if let Some(advice) = advice(errno) {
             what = format!("{what}; {advice}");
         }
@@ -110,7 +111,7 @@ fn class(errno: Errno) -> i32 {
 fn advice(errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::FBIG => Some("the limit of the process (ulimit -f) or of the file system is reached"),
-        Errno::MFILE => Some("close files, or raise the limit of the process (ulimit -n)"),
+        Errno::MFILE => Some("or close files"),
         Errno::PIPE => Some("nobody reads from it any more"),
         Errno::NOLCK | Errno::OPNOTSUPP => Some("the file system does not have it"),
         _ => None,

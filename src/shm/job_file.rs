@@ -41,11 +41,12 @@ impl JobFile {
 
     /// Maps the file behind an inherited descriptor; `len` finds how much of it, given its length.
     pub fn attach_and_pass_on(fd: RawFd, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
-        let own = with_inherited(fd, |fd| fcntl_dupfd_cloexec(fd, 3)).map_err(|_| {
-            Error::Segment(format!(
+        let own = with_inherited(fd, |fd| fcntl_dupfd_cloexec(fd, 3)).map_err(|error| match error {
+            Errno::MFILE => Error::Segment(format!("its descriptor: {}", machine::why(&error.into()))),
+            _ => Error::Segment(format!(
                 "descriptor {fd} from PERUSAL_JOB_FD is not open; a program between the launcher and this one closed \
                  it, or the environment was carried over from another job"
-            ))
+            )),
         })?;
         let file = File::from(own);
         if !fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
@@ -139,5 +140,8 @@ fn lengthen(file: &File, len: u64) -> Result<()> {
 }
 
 fn failed(what: &str, error: Errno, why: &str) -> Error {
-    Error::Segment(format!("{what}: {}; {why}", std::io::Error::from(error)))
+    Error::Segment(match error {
+        Errno::MFILE => format!("{what}: {}", machine::why(&error.into())),
+        _ => format!("{what}: {}; {why}", std::io::Error::from(error)),
+    })
 }

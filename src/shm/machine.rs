@@ -2,7 +2,8 @@
 
 use super::cpus::ancestors;
 use rustix::process::{Resource, Rlimit};
-use std::fs;
+use std::sync::OnceLock;
+use std::{fs, io};
 
 /// What distinguishes machines on which measurements differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +84,36 @@ pub fn file_size() -> u64 {
     resource_limit(Resource::Fsize).current.unwrap_or(u64::MAX)
 }
 
+/// Descriptors that a process may have open (`ulimit -n`), and how many it may allow itself (`ulimit -Hn`).
+#[must_use]
+pub fn open_files() -> (u64, u64) {
+    let limit = resource_limit(Resource::Nofile);
+    (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
+}
+
+/// Says how many descriptors this process will have open, for [`why`]. The first number stands.
+pub fn wants_descriptors(number: u64) {
+    // A second one is of the same process.
+    let _ = DESCRIPTORS.set(number);
+}
+
+static DESCRIPTORS: OnceLock<u64> = OnceLock::new();
+
+/// Descriptors that one call of MPI needs at most.
+const OF_A_CALL: u64 = 32;
+
+/// What the system says; for want of descriptors, how many there may be, and how many suffice.
+#[must_use]
+pub fn why(error: &io::Error) -> String {
+    if error.raw_os_error() != Some(libc::EMFILE) {
+        return error.to_string();
+    }
+    let (limit, most) = open_files();
+    let wanted = DESCRIPTORS.get().copied().unwrap_or(0).max(limit.saturating_add(OF_A_CALL));
+    let hard = if most < wanted { ", and ulimit -Hn with it" } else { "" };
+    format!("{error}; the limit is {limit} (ulimit -n), and {wanted} suffice: raise it{hard}")
+}
+
 /// A limit of this process; none where a filter refuses to say, at which rustix's own would panic.
 #[must_use]
 pub fn resource_limit(resource: Resource) -> Rlimit {
@@ -127,6 +158,17 @@ mod tests {
         };
         assert_eq!(kills_of("4:memory:/a\n1:cpu:/\n0::/\n", first), Some(3));
         assert_eq!(kills_of("4:memory:/b\n0::/\n", first), None);
+    }
+
+    #[test]
+    fn a_refusal_for_want_of_descriptors_names_the_limit_and_the_number_wanted() {
+        let (limit, _) = open_files();
+        let said = why(&io::Error::from_raw_os_error(libc::EMFILE));
+        let advice =
+            format!("the limit is {limit} (ulimit -n), and {} suffice", limit.saturating_add(OF_A_CALL));
+        assert!(said.contains(&advice), "{said}");
+        let other = io::Error::from_raw_os_error(libc::ENOENT);
+        assert_eq!(why(&other), other.to_string());
     }
 
     #[test]

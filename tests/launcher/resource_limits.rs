@@ -73,6 +73,20 @@ fn a_stack_on_which_no_rank_can_run_is_refused_in_words() {
 }
 
 #[test]
+fn too_few_descriptors_are_an_error_with_the_limit_and_the_number_that_suffices() {
+    let job = |limit: u64| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit -n {limit}; exec {PERUSAL} run -n 60 true")]);
+        start_as(&mut shell, &[], Stdio::null()).end()
+    };
+    let ended = job(100);
+    assert_eq!(ended.code(), 1, "{ended:?}");
+    let advice = "the limit is 100 (ulimit -n), and 248 suffice: raise it, and ulimit -Hn with it";
+    assert!(ended.err.contains(advice), "{ended:?}");
+    assert_eq!(job(248).code(), 0);
+}
+
+#[test]
 fn no_room_for_a_large_file_is_an_error_with_advice() {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("ulimit -f 100; exec {PERUSAL} run -n 8 true")]);

@@ -1,6 +1,6 @@
 //! System calls that the launcher needs and the standard library lacks, each behind a safe function.
 
-use perusal::internals::shm::machine::resource_limit;
+use perusal::internals::shm::machine::{resource_limit, wants_descriptors};
 use perusal::internals::shm::peer_memory;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -220,6 +220,7 @@ pub fn adopt_orphans() {
 
 /// Raises the limit on open descriptors to at least `needed` if that is allowed; the old limit, for the ranks.
 pub fn raise_descriptor_limit(needed: u64) -> Option<Rlimit> {
+    wants_descriptors(needed);
     let old = resource_limit(Resource::Nofile);
     if old.current.is_none_or(|current| current >= needed) {
         return None;

@@ -96,7 +96,7 @@ fn plan(name: &str, arguments: &[OsString], usable: u32) -> Result<Plan, PlanErr
 }
 
 fn failure(what: &str) -> impl Fn(io::Error) -> Failure + '_ {
-    move |error| Failure { status: 1, text: format!("{what}: {error}") }
+    move |error| Failure { status: 1, text: format!("{what}: {}", machine::why(&error)) }
 }
 
 /// Makes the job's memory, starts the reaper, then places and starts all ranks.
@@ -261,9 +261,10 @@ fn cannot_start(app: &App, failed: &SpawnError) -> Failure {
     let program = one_line(&program);
     let status = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
     match step {
-        SpawnStep::Clone => {
-            Failure { status: 1, text: format!("no process can be started for {program}: {error}") }
-        }
+        SpawnStep::Clone => Failure {
+            status: 1,
+            text: format!("no process can be started for {program}: {}", machine::why(error)),
+        },
         SpawnStep::Directory => {
             let dir = app.wdir.as_ref().map(|dir| dir.to_string_lossy()).unwrap_or_default();
             Failure { status: 126, text: format!("-wdir {}: {error}", one_line(&dir)) }
@@ -272,7 +273,9 @@ fn cannot_start(app: &App, failed: &SpawnError) -> Failure {
             status,
             text: format!("{program} cannot be run: it is neither a script nor a program for this processor"),
         },
-        SpawnStep::Exec => Failure { status, text: format!("{program} cannot be run: {error}") },
+        SpawnStep::Exec => {
+            Failure { status, text: format!("{program} cannot be run: {}", machine::why(error)) }
+        }
     }
 }
 

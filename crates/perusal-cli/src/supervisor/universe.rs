@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use perusal::internals::abi::{MPI_ERR_OTHER, MPI_ERR_SPAWN};
 use perusal::internals::dynamic::launcher::{IncomingRequest, has_given_up, next_request, reply};
 use perusal::internals::dynamic::{Answer, Program, Request, SpawnRequest};
-use perusal::internals::shm::JobWorld;
+use perusal::internals::shm::{JobWorld, machine};
 use rustix::event::epoll::EventFlags;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -300,14 +300,16 @@ pub fn find_program(name: &[u8], dirs: &[&[u8]], wdir: &[u8]) -> Option<Vec<u8>>
 fn why(error: &StartError, argv: &[CString], wdir: Option<&CString>) -> String {
     let program = argv[0].to_string_lossy();
     match error {
-        StartError::Pipe(error) => format!("a pipe for the output of {program}: {error}"),
+        StartError::Pipe(error) => format!("a pipe for the output of {program}: {}", machine::why(error)),
         StartError::Spawn(failed) => match failed.step {
-            SpawnStep::Clone => format!("no process can be started for {program}: {}", failed.error),
+            SpawnStep::Clone => {
+                format!("no process can be started for {program}: {}", machine::why(&failed.error))
+            }
             SpawnStep::Directory => {
                 let dir = wdir.map(|dir| dir.to_string_lossy()).unwrap_or_default();
                 format!("{dir}, the directory for {program}: {}", failed.error)
             }
-            SpawnStep::Exec => format!("{program} cannot be run: {}", failed.error),
+            SpawnStep::Exec => format!("{program} cannot be run: {}", machine::why(&failed.error)),
         },
     }
 }
