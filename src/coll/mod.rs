@@ -70,7 +70,7 @@ pub use outline::Outline;
 pub use scratch::Scratch;
 pub use transport::{
     BlockingTransport, NAMED_CALLS, NonblockingTransport, Purpose, SequenceNumber, Subset, Transport,
-    blocking_barrier, new_context, team_in_turn, team_of, user_tag,
+    blocking_barrier, new_context, tag_of_group_call, team_in_turn, team_of, user_tag,
 };
 
 use crate::engine::describing;

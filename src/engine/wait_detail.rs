@@ -112,6 +112,18 @@ impl Engine {
         all
     }
 
+    /// What has come on a context of the library's own and has been taken by nobody: the rank in the job, and the tag.
+    #[must_use]
+    pub fn unexpected_of_library(&self, context: &MatchContext) -> Vec<(u32, i32)> {
+        let queues = context.queues.lock(self.shared);
+        queues
+            .unexpected
+            .iter()
+            .take(EXAMINED)
+            .map(|(envelope, message)| (message.world, envelope.tag))
+            .collect()
+    }
+
     fn add_unexpected(&self, context: &MatchContext, to: &mut Vec<MessageAbout>) {
         // Messages of the library's own have odd contexts, or tags below zero.
         if !context.id().is_multiple_of(2) {

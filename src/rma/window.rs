@@ -10,7 +10,7 @@ use super::remote::{Remote, Served, Service};
 use super::transfer::{TargetElements, check_room, get, put};
 use super::window_events::OneSided;
 use crate::coll::buffer::{InputBuffer, OutputBuffer};
-use crate::coll::{Scratch, blocking_barrier};
+use crate::coll::{BlockingTransport, Purpose, Scratch, barrier, blocking_barrier};
 use crate::comm::{Attributes, Comm, ErrhandlerSlot, Group, Link, lock};
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
@@ -156,7 +156,9 @@ impl Window {
     /// [`Error::RmaSync`] within an epoch, and then nothing has changed; those of the messages.
     pub fn free(&self, engine: &Engine) -> Result<()> {
         self.epochs.check_free()?;
-        self.barrier(engine)?;
+        // By messages of its own, so that a member in another call on the window does not pass for one that is here.
+        let transport = BlockingTransport::tagged(engine, &self.comm, Purpose::Create as i32);
+        transport.run(barrier(&transport))?;
         self.service.as_ref().map_or(Ok(()), |service| service.stop(engine))
     }
 

@@ -167,6 +167,11 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
         "the roots of MPI_Bcast no. 6 on 'halo' differ: rank 0 (root 0, 1048576 × MPI_INT), rank 1 (root 1, 1048576 × MPI_INT)",
     ),
     (
+        "gather-roots",
+        "3",
+        "the roots of MPI_Gatherv no. 6 on 'halo' differ: rank 0 (root 0), rank 2 (root 2)",
+    ),
+    (
         "bcast-missing",
         "3",
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Bcast no. 17 on 'halo' for rank 1, rank 1 in MPI_Recv (tag 3 on 'halo') for rank 0",
@@ -272,6 +277,11 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_fence on window 'counters' for rank 1, rank 1 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",
     ),
     (
+        "window-freed-and-fenced",
+        "3",
+        "the ranks call different collective operations on window 'counters': rank 0 MPI_Win_free, ranks 1 and 2 MPI_Win_fence",
+    ),
+    (
         "window-freed-by-some",
         "3",
         "rank 0 waits in MPI_Win_free on window 'counters' for rank 2, which is in MPI_Finalize already",
@@ -361,6 +371,21 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
         "numbers-after-creation",
         "3",
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 3 on 'halo') for rank 1, rank 1 in MPI_Comm_dup no. 8 on 'halo' for rank 0",
+    ),
+    (
+        "group-tags",
+        "3",
+        "the tags of MPI_Comm_create_group on 'MPI_COMM_WORLD' differ: rank 1 waits in it with tag 6, rank 0 gave tag 5",
+    ),
+    (
+        "group-tags-of-two",
+        "3",
+        "the tags of MPI_Comm_create_group on 'MPI_COMM_WORLD' differ: rank 1 waits in it with tag 6, rank 0 gave tag 5",
+    ),
+    (
+        "group-and-receive",
+        "4",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Comm_create_group on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",
     ),
     (
         "intercomm-tags",

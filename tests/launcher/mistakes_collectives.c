@@ -223,6 +223,16 @@ static void bcast_roots(void)
     MPI_Bcast(large, 1 << 20, MPI_INT, rank, halo);
 }
 
+static void gather_roots(void)
+{
+    /* Rank 1 sends its part to one of the roots, and goes on to another call. */
+    int all[3], counts[] = {1, 1, 1}, places[] = {0, 1, 2};
+    MPI_Comm halo = named_dup("halo");
+    rounds(halo, 5);
+    MPI_Gatherv(&value, 1, MPI_INT, all, counts, places, MPI_INT, rank == 2 ? 2 : 0, halo);
+    MPI_Barrier(halo);
+}
+
 static void bcast_missing(void)
 {
     MPI_Comm halo = named_dup("halo");
@@ -282,6 +292,7 @@ const struct mistake mistakes_collectives[] = {
     {"ibarrier-and-receive", ibarrier_and_receive},
     {"ibarrier-and-finalize", ibarrier_and_finalize},
     {"bcast-roots", bcast_roots},
+    {"gather-roots", gather_roots},
     {"bcast-missing", bcast_missing},
     {"reduce-missing", reduce_missing},
     {"gather-and-receive", gather_and_receive},

@@ -90,6 +90,39 @@ static void intercomm_tags(void)
     MPI_Intercomm_create(half, 0, world, 1 - rank % 2, 5 + rank % 2, &bridge);
 }
 
+/* A communicator of `count` members of world. */
+static void make_group(const int *members, int count, int tag)
+{
+    MPI_Group all, group;
+    MPI_Comm made;
+    MPI_Comm_group(world, &all);
+    MPI_Group_incl(all, count, members, &group);
+    MPI_Comm_create_group(world, group, tag, &made);
+}
+
+static void group_tags(void)
+{
+    /* The first of them sends, and goes on. */
+    int members[] = {0, 1};
+    if (rank < 2) make_group(members, 2, 5 + rank);
+    MPI_Barrier(world);
+}
+
+static void group_tags_of_two(void)
+{
+    int members[] = {0, 1, 2};
+    make_group(members, 3, rank == 0 ? 5 : 4 + rank * 2);
+}
+
+static void group_and_receive(void)
+{
+    /* No call of all members: what ranks 2 and 3 wait in is another matter. */
+    int members[] = {1, 0};
+    if (rank == 0) make_group(members, 2, 5);
+    if (rank == 1) receive(0, 3, world);
+    MPI_Barrier(world);
+}
+
 static void agree_and_shrink(void)
 {
     MPI_Comm halo = named_dup("halo"), living;
@@ -117,6 +150,9 @@ const struct mistake mistakes_comms[] = {
     {"split-by-some", split_by_some},
     {"numbers-after-creation", numbers_after_creation},
     {"intercomm-tags", intercomm_tags},
+    {"group-tags", group_tags},
+    {"group-tags-of-two", group_tags_of_two},
+    {"group-and-receive", group_and_receive},
     {"agree-and-barrier", agree_and_barrier},
     {"agree-and-shrink", agree_and_shrink},
     {"agree-and-finalize", agree_and_finalize},

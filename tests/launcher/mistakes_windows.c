@@ -115,6 +115,13 @@ static void window_freed_by_some(void)
     if (rank != 2) MPI_Win_free(&win);
 }
 
+static void window_freed_and_fenced(void)
+{
+    MPI_Win win = named_window();
+    if (rank == 0) MPI_Win_free(&win);
+    else MPI_Win_fence(0, win);
+}
+
 static void post_without_start(void)
 {
     MPI_Win win = named_window();
@@ -156,6 +163,7 @@ const struct mistake mistakes_windows[] = {
     {"lock-handed-over", lock_handed_over},
     {"fence-missing", fence_missing},
     {"window-freed-by-some", window_freed_by_some},
+    {"window-freed-and-fenced", window_freed_and_fenced},
     {"post-without-start", post_without_start},
     {"file-opened-by-one", file_opened_by_one},
     {"file-written-by-some", file_written_by_some},

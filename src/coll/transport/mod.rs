@@ -153,16 +153,25 @@ impl Purpose {
 /// Added to the tag of what stays within one group of an intercommunicator: both groups number their ranks from 0.
 const WITHIN: i32 = 1 << 8;
 
+/// User's tags from here on are none of [`user_tag`]'s.
+const USER_TAGS_END: i32 = (1 << 30) - 1;
+
 /// The tag of MPI_Comm_create_group and MPI_Intercomm_create with a user's `tag`: not positive, so that it is no
 /// [`Purpose`]'s, and not that of leaving the job (`i32::MIN`). `None` for one from 2³⁰ - 1 on: the
 /// negative numbers suffice for the others.
 #[must_use]
 pub const fn user_tag(tag: i32, connect: bool) -> Option<i32> {
-    const END: i32 = (1 << 30) - 1;
-    if tag >= END {
+    if tag >= USER_TAGS_END {
         return None;
     }
-    Some(i32::MIN + 1 + tag + if connect { END } else { 0 })
+    Some(i32::MIN + 1 + tag + if connect { USER_TAGS_END } else { 0 })
+}
+
+/// The user's tag of a call of MPI_Comm_create_group whose messages have `tag`, if they are such a call's.
+#[must_use]
+pub const fn tag_of_group_call(tag: i32) -> Option<i32> {
+    let user = tag.wrapping_sub(i32::MIN + 1);
+    if user >= 0 && user < USER_TAGS_END { Some(user) } else { None }
 }
 
 /// From here on, tags are of calls among some of the members that have no user's number for a tag.

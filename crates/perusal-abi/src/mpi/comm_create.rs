@@ -11,7 +11,7 @@ use crate::coll::create::{self, Agreed, Contexts, among, inter_split, merge, spl
 use crate::coll::nonblocking::TeamUse;
 use crate::coll::{
     BlockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Subset, Transport, agreement, run,
-    user_tag,
+    tag_of_group_call, user_tag,
 };
 use crate::collective::{background, begin, blocking, check, check_nonblocking};
 use crate::comm::{Comm, Group, Link, Similarity, Topology, attributes};
@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::events::{CommEvents, hold_fast_path};
 use crate::info::Info;
 use crate::process::{self, engine};
+use crate::shm::roster::names;
 use crate::shm::telemetry::CollectiveAbout;
 use crate::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Request};
 use core::ffi::c_int;
@@ -445,14 +446,32 @@ pub fn create_group(parent: Arc<Comm>, group: MPI_Group, tag: c_int) -> Result<M
         return Err(Error::Tag(tag));
     }
     let group = (*group::find(group)?).clone();
-    let agreed = group_among(&parent, group, |engine, ranks| match user_tag(tag, false) {
-        Some(tag) => Ok(tag),
-        None => {
-            let fresh = || string_tags::fresh(&parent);
-            string_tags::agree(engine, &parent, &large_tag(tag), (ranks, 0), fresh)
-        }
+    let about = || about_group_call(&parent, &group, tag);
+    let agreed = describing(&about, || {
+        group_among(&parent, group.clone(), |engine, ranks| match user_tag(tag, false) {
+            Some(tag) => Ok(tag),
+            None => {
+                let fresh = || string_tags::fresh(&parent);
+                string_tags::agree(engine, &parent, &large_tag(tag), (ranks, 0), fresh)
+            }
+        })
     })?;
     admitted(agreed, &parent)
+}
+
+/// What distinguishes a call of MPI_Comm_create_group, for the report of a deadlock: its tag, and which other one a
+/// member of its group has given, whose message has come; else the group.
+fn about_group_call(parent: &Comm, group: &Group, tag: c_int) -> CollectiveAbout {
+    let come = engine().map(|engine| engine.unexpected_of_library(parent.collective())).unwrap_or_default();
+    let other = come.into_iter().find_map(|(rank, given)| {
+        group.rank_of(rank)?;
+        Some((rank, tag_of_group_call(given).filter(|given| *given != tag)?))
+    });
+    let op = match other {
+        Some((rank, given)) => format!("rank {rank} gave tag {given}"),
+        None => format!("among {}", names(&group.iter().collect::<Vec<_>>())),
+    };
+    CollectiveAbout { data: format!("tag {tag}"), op, ..CollectiveAbout::default() }
 }
 
 /// MPI_Comm_create_from_group.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use perusal::internals::shm::roster::names;
-use perusal::internals::shm::telemetry::{MessageAbout, UnreadyPartitions, Waiting};
+use perusal::internals::shm::telemetry::{CollectiveAbout, MessageAbout, UnreadyPartitions, Waiting};
 
 use super::circle::awaited;
 use super::{LongWait, RankView, Stage, message_text, near_miss, operation_text};
@@ -28,9 +28,10 @@ impl Cause {
 
 /// The mistake behind what the ranks of a job that stands still do; the likeliest one, where there are several.
 pub fn cause(ranks: &[RankView]) -> Cause {
-    different_collectives(ranks)
+    different_arguments(ranks)
+        .or_else(|| different_collectives(ranks))
         .or_else(|| different_agreements(ranks))
-        .or_else(|| different_arguments(ranks))
+        .or_else(|| different_group_tags(ranks))
         .or_else(|| unready_partitions(ranks))
         .or_else(|| different_neighbours(ranks))
         .or_else(|| near_miss::likely(ranks))
@@ -71,11 +72,15 @@ fn collectives(ranks: &[RankView]) -> BTreeMap<u32, Vec<(&RankView, &LongWait)>>
 /// Of ranks in collective operations on one communicator, those whose calls can be compared: where some wait for
 /// requests, of which a rank may have several, those that are in the earliest one.
 fn in_step<'a>(members: &[(&'a RankView, &'a LongWait)]) -> Vec<(&'a RankView, &'a LongWait)> {
+    let for_requests = members.iter().any(|(_, wait)| wait.wait.kind == Waiting::Operation);
+    if for_requests { in_earliest(members) } else { members.to_vec() }
+}
+
+/// Of ranks in collective operations on one communicator, those that are in the earliest one.
+fn in_earliest<'a>(members: &[(&'a RankView, &'a LongWait)]) -> Vec<(&'a RankView, &'a LongWait)> {
     let number = |wait: &LongWait| wait.detail.collective.number;
     let earliest = members.iter().map(|(_, wait)| number(wait)).min();
-    let for_requests = members.iter().any(|(_, wait)| wait.wait.kind == Waiting::Operation);
-    let compared = members.iter().filter(|(_, wait)| !for_requests || Some(number(wait)) == earliest);
-    compared.copied().collect()
+    members.iter().filter(|(_, wait)| Some(number(wait)) == earliest).copied().collect()
 }
 
 fn different_collectives(ranks: &[RankView]) -> Option<Cause> {
@@ -115,6 +120,43 @@ fn different_agreements(ranks: &[RankView]) -> Option<Cause> {
         SAME_COLLECTIVES,
     )
 }
+
+/// Members of a group that call MPI_Comm_create_group with different tags. Of one that has gone on the message has come.
+fn different_group_tags(ranks: &[RankView]) -> Option<Cause> {
+    let calls: Vec<_> = waits(ranks).filter(|(_, wait)| !wait.finalizing && wait.is_among_some()).collect();
+    let gave = calls.iter().find(|(_, wait)| wait.detail.collective.op.contains(" gave tag "));
+    if let Some((rank, wait)) = gave {
+        let CollectiveAbout { data, op, .. } = &wait.detail.collective;
+        let text = format!(
+            "the tags of {} on {} differ: rank {} waits in it with {data}, {op}",
+            wait.function(),
+            wait.comm(),
+            rank.rank
+        );
+        return Cause::new("different-tags", text, SAME_GROUP_TAGS);
+    }
+    calls.iter().find_map(|(_, first)| {
+        let is_same = |wait: &LongWait| {
+            wait.function() == first.function()
+                && wait.wait.context == first.wait.context
+                && !wait.detail.collective.op.is_empty()
+                && wait.detail.collective.op == first.detail.collective.op
+        };
+        let members: Vec<_> = calls.iter().filter(|(_, wait)| is_same(wait)).copied().collect();
+        if groups(&members, |wait| wait.detail.collective.data.clone()).len() < 2 {
+            return None;
+        }
+        let text = format!(
+            "the tags of {} on {} differ: {}",
+            first.function(),
+            first.comm(),
+            said_by(&members, LongWait::arguments)
+        );
+        Cause::new("different-tags", text, SAME_GROUP_TAGS)
+    })
+}
+
+const SAME_GROUP_TAGS: &str = "all members of the group must give MPI_Comm_create_group the same tag";
 
 const SAME_COLLECTIVES: &str =
     "every rank of a communicator must call the same collective operations in the same order";
@@ -163,10 +205,14 @@ const ARGUMENTS: [Argument; 4] = [
     ("different-counts", "counts or types", |wait| wait.detail.collective.data.clone()),
 ];
 
-/// Ranks in the same collective call that give another root, operation, count or type.
+/// Ranks in the same collective call that give another root, operation, count or type. Others may have made it, for
+/// which what differs was all the same.
 fn different_arguments(ranks: &[RankView]) -> Option<Cause> {
     collectives(ranks).values().find_map(|members| {
-        let members = &in_step(members);
+        let members = &in_earliest(members);
+        if groups(members, |wait| wait.function().to_owned()).len() != 1 {
+            return None;
+        }
         let (kind, what, _) = ARGUMENTS.into_iter().find(|(_, _, value)| groups(members, value).len() > 1)?;
         let first = members[0].1;
         Cause::new(

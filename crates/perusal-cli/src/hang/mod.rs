@@ -303,9 +303,18 @@ impl LongWait {
         if arguments.is_empty() { arguments } else { format!("({arguments})") }
     }
 
-    /// Whether it is for other members of a communicator in a collective operation.
+    /// Whether it is for other members of a communicator in a collective operation, which all of them call.
     pub fn is_collective(&self) -> bool {
-        !self.finalizing && matches!(self.wait.kind, Waiting::Collective | Waiting::Operation)
+        let collective = matches!(self.wait.kind, Waiting::Collective | Waiting::Operation);
+        !self.finalizing && collective && !self.is_among_some()
+    }
+
+    /// Whether it is for members of a group, which alone call this function.
+    pub fn is_among_some(&self) -> bool {
+        matches!(
+            self.call(),
+            "MPI_Comm_create_group" | "MPI_Comm_create_from_group" | "MPI_Intercomm_create_from_groups"
+        )
     }
 
     /// Call and arguments, without the time.
