@@ -13,6 +13,17 @@ static int says(int code, const char *part)
     return strstr(text, part) != NULL;
 }
 
+static int truncations;
+
+/* Of several requests: the handler is given the class of the first that has failed. */
+static void on_truncation(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    truncations++;
+    SAME(*code, MPI_ERR_TRUNCATE);
+    CHECK(says(*code, "MPI_Waitall: request 1 of the array failed, message of 8 bytes does not fit into a receive buffer of 4 bytes"));
+}
+
 static void on_error(MPI_Comm *comm, int *code, ...)
 {
     (void)comm;
@@ -93,6 +104,18 @@ int main(void)
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
     CLASS(MPI_Send(&x, 1, MPI_INT, 9, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
     OK(MPI_Errhandler_free(&handler));
+
+    OK(MPI_Comm_create_errhandler(on_truncation, &handler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
+    OK(MPI_Errhandler_free(&handler));
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    OK(MPI_Isend(two, 2, MPI_INT, rank, 5, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Irecv(&x, 1, MPI_INT, rank, 5, MPI_COMM_WORLD, &requests[1]));
+    CLASS(MPI_Waitall(2, requests, statuses), MPI_ERR_IN_STATUS);
+    SAME(truncations, 1);
+    CHECK(says(MPI_ERR_IN_STATUS, "request 1 of the array failed"));
+    CHECK(says(statuses[1].MPI_ERROR, "message of 8 bytes does not fit"));
     OK(MPI_Finalize());
     return verdict();
 }

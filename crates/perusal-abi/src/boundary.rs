@@ -285,15 +285,16 @@ pub fn blamed() -> Option<RaisedOn> {
 }
 
 thread_local! {
-    /// The last error of the library's that this thread was given: its class, and what it says.
-    static LAST: RefCell<Option<(c_int, String)>> = const { RefCell::new(None) };
+    /// The last error of the library's that this thread was given: its class, that of the first request which failed,
+    /// where there are several (its own, else), and what it says.
+    static LAST: RefCell<Option<([c_int; 2], String)>> = const { RefCell::new(None) };
 }
 
 /// What the last error that this thread was given says, if it was of `class`.
 #[must_use]
 pub fn last_said(class: c_int) -> Option<String> {
-    let said = |last: &RefCell<Option<(c_int, String)>>| {
-        last.borrow().as_ref().filter(|(of, _)| *of == class).map(|(_, text)| text.clone())
+    let said = |last: &RefCell<Option<([c_int; 2], String)>>| {
+        last.borrow().as_ref().filter(|(of, _)| of.contains(&class)).map(|(_, text)| text.clone())
     };
     LAST.try_with(said).ok().flatten()
 }
@@ -308,19 +309,20 @@ pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Erro
     // A communicator that was freed before its request was over is named as it was.
     let (handler, source) = handler.map_or_else(|| handler_of(source), |handler| (handler, source));
     emit_invoked(source, code);
+    let in_status = match &error {
+        Error::InStatus { first, .. } => Some(first.class()),
+        _ => None,
+    };
     if !matches!(handler, Handler::Fatal | Handler::Abort) && !matches!(error, Error::Code(_)) {
+        let classes = [code, in_status.unwrap_or(code)];
         // A thread that is ending has no such place any more.
-        let _ = LAST.try_with(|last| last.replace(Some((code, sentence(function, &error)))));
+        let _ = LAST.try_with(|last| last.replace(Some((classes, sentence(function, &error)))));
     }
     match handler {
         Handler::Return => code,
         Handler::Fatal | Handler::Abort => end(function, &error, code),
         Handler::User(call) => {
             let mut h = source.handle();
-            let in_status = match &error {
-                Error::InStatus { first, .. } => Some(first.class()),
-                _ => None,
-            };
             let mut said = in_status.unwrap_or(code);
             // SAFETY: the user registered this function as an error handler for objects of this kind (MPI 5.0
             // §9.3.1): it takes a pointer to the handle and one to the code, both of which live until it returns.
