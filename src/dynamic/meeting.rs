@@ -52,6 +52,13 @@ impl<'a> Bridge<'a> {
         let comm = Comm::inter(id * 2, 0, own, other, engine.registry().attach(0));
         Ok(Self { engine, comm: engine.open(comm)?, _counted: counted })
     }
+
+    /// Has waits for the other process end when `comm`, for which the two meet, is revoked or loses a member.
+    #[must_use]
+    pub fn tied_to(self, comm: &Comm) -> Self {
+        self.engine.tie(self.comm.p2p(), comm.p2p());
+        self
+    }
 }
 
 impl Drop for Bridge<'_> {

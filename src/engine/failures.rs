@@ -110,8 +110,10 @@ impl Engine {
             return;
         }
         let mut trouble = 0;
-        let words = || self.job.failures().words(context.id() / 2);
-        if revocations > 0 && words().is_ok_and(FailureWords::is_revoked) {
+        let is_revoked = |id: u32| self.job.failures().words(id / 2).is_ok_and(FailureWords::is_revoked);
+        if revocations > 0
+            && (is_revoked(context.id()) || context.tied_to.get().is_some_and(|id| is_revoked(*id)))
+        {
             trouble |= Trouble::REVOKED;
         }
         if self.job.survives() && self.first_dead_of(context).is_some() {
@@ -126,11 +128,27 @@ impl Engine {
         }
     }
 
-    /// The first of the members of a communicator that has died.
+    /// Has what goes wrong with the communicator of `other` end what is on `context`: both are of point-to-point messages,
+    /// and a call on the first communicator, which stays open, waits on the second one.
+    pub(crate) fn tie(&self, context: &MatchContext, other: &MatchContext) {
+        // It is tied once.
+        let _ = context.tied_to.set(other.id());
+        self.mark(context);
+    }
+
+    /// The first of the members of a communicator that has died, or of one that it is tied to.
     fn first_dead_of(&self, context: &MatchContext) -> Option<u32> {
-        let about = context.events()?.about();
-        let first = self.job.failures().dead_among(about.members.iter().copied(), u32::MAX);
-        first.first().copied()
+        let dead = |context: &MatchContext| {
+            let about = context.events()?.about();
+            let first = self.job.failures().dead_among(about.members.iter().copied(), u32::MAX);
+            first.first().copied()
+        };
+        let tied = || {
+            let other = self.contexts.get(*context.tied_to.get()?)?;
+            // SAFETY: `tie`: the communicator stays open for as long as this one.
+            dead(unsafe { other.as_ref() })
+        };
+        dead(context).or_else(tied)
     }
 
     /// The error of an operation on a communicator one of whose members has died,

@@ -96,8 +96,8 @@ fn share(comm: &Comm, root: u32, outcome: Option<Result<Vec<u32>>>) -> Result<Ve
 /// context id. `counted` as for a bridge.
 fn connected(comm: &Comm, root: u32, outcome: Option<Result<(u32, u32)>>, counted: bool) -> Result<MPI_Comm> {
     let engine = engine()?;
-    let bridge =
-        outcome.map(|met| met.and_then(|(place, context)| Bridge::open(engine, place, context, counted)));
+    let open = |(place, context)| Ok(Bridge::open(engine, place, context, counted)?.tied_to(comm));
+    let bridge = outcome.map(|met| met.and_then(open));
     let word = bridge.as_ref().map(|bridge| bridge.as_ref().map(|_| vec![]).map_err(Clone::clone));
     share(comm, root, word)?;
     let bridge = bridge.transpose()?;
