@@ -54,6 +54,19 @@ pub static SWITCH: Enumeration = Enumeration {
     items: &[EnumerationItem { name: "off", value: 0 }, EnumerationItem { name: "on", value: 1 }],
 };
 
+/// Which calls are checked, and how ([`CHECK_STRICT`] is the last one).
+pub static CHECKS: Enumeration = Enumeration {
+    name: "checks",
+    items: &[
+        EnumerationItem { name: "off", value: 0 },
+        EnumerationItem { name: "on", value: 1 },
+        EnumerationItem { name: "strict", value: CHECK_STRICT as i32 },
+    ],
+};
+
+/// Besides what is checked, blocking collective calls wait for all members.
+pub const CHECK_STRICT: u64 = 2;
+
 /// Defines an enum and its [`Enumeration`], a line for each item. Items have the values 0, 1 … in their order; the
 /// first one also stands for every number that is no item's.
 macro_rules! choices {

@@ -9,7 +9,7 @@
 use super::algorithms;
 use super::category::Category;
 use super::copy_engines::COPY_ENGINES;
-use super::enumeration::SWITCH;
+use super::enumeration::{CHECKS, SWITCH};
 use super::job_shape::JobShape;
 use super::variable::{Domain, Settable, Variable, VariableScope, Verbosity};
 use crate::limits::{
@@ -173,8 +173,8 @@ table! {
         Domain::Number(|_| (4096, NEVER)), |_| MALLOC,
         "bytes from which share_heap makes malloc give memory of the shared heap";
     Check => "check", Job, AllEqual, BeforeInit, UserBasic,
-        Domain::Choice(&SWITCH), |_| 0,
-        "on: mistakes that no error shows are said at MPI_Finalize: what was never completed, received or freed, collective calls that differ, buffers used twice; the same as mpiexec --check";
+        Domain::Choice(&CHECKS), |_| 0,
+        "on: mistakes that no error shows are said at MPI_Finalize: what was never completed, received or freed, collective calls that differ, buffers used twice; the same as mpiexec --check. strict: besides, each blocking collective call waits for all members";
     InlineLimit => "inline_limit", Protocols, Constant, Never, TunerDetail,
         Domain::Number(|_| (INLINE as u64, INLINE as u64)), |_| INLINE as u64,
         "largest payload in bytes that travels within one cell of a ring, with its envelope";

@@ -51,6 +51,21 @@ fn run(options: &[&str], mistake: &str) -> Ended {
 }
 
 #[test]
+fn what_ends_well_by_luck_hangs_under_strict_checks_and_is_reported() {
+    let kept = "ranks 0 and 1 wait for each other: each waits in a send for its receive, and none receives";
+    let root = "ranks 0 and 1 wait for each other: rank 0 in MPI_Bcast no. 1 on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Recv (tag 1 on 'MPI_COMM_WORLD') for rank 0";
+    for (program, line) in [("relies-on-kept-messages", kept), ("relies-on-roots-that-go-on", root)] {
+        for options in [&["-n", "2"][..], &["--check", "-n", "2"]] {
+            let ended = run(options, program);
+            assert_eq!((ended.code(), ended.err.as_str()), (0, ""), "{program} {options:?}");
+        }
+        let ended = run(&["--check=strict", "-n", "2"], program);
+        assert_eq!(ended.code(), 125, "{ended:?}");
+        assert_eq!(ended.err.lines().next(), Some(format!("mpiexec: deadlock: {line}").as_str()));
+    }
+}
+
+#[test]
 fn every_classic_mistake_is_told_in_the_first_line() {
     let wrong: Vec<String> = MISTAKES
         .iter()

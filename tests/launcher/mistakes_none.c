@@ -77,7 +77,27 @@ static void long_sleep(void)
     MPI_Barrier(world);
 }
 
+/* These end well because short messages are kept and roots go on; MPI promises neither. */
+static void relies_on_kept_messages(void)
+{
+    MPI_Send(&value, 1, MPI_INT, next, 1, world);
+    receive(before, 1, world);
+}
+
+static void relies_on_roots_that_go_on(void)
+{
+    if (rank == 0) {
+        MPI_Bcast(&value, 1, MPI_INT, 0, world);
+        MPI_Send(&value, 1, MPI_INT, 1, 1, world);
+    } else {
+        receive(0, 1, world);
+        MPI_Bcast(&value, 1, MPI_INT, 0, world);
+    }
+}
+
 const struct mistake mistakes_none[] = {
+    {"relies-on-kept-messages", relies_on_kept_messages},
+    {"relies-on-roots-that-go-on", relies_on_roots_that_go_on},
     {"sleeps", sleeps},
     {"relay", relay},
     {"pipe", waits_for_a_program},

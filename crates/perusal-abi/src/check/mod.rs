@@ -49,11 +49,13 @@ use crate::engine::Engine;
 use crate::events::{GlobalSubscription, shut_fast_path};
 use crate::sync::{AtomicBool, Ordering};
 use crate::variables::VariableId;
+use crate::variables::enumeration::CHECK_STRICT;
 use core::cell::Cell;
 use core::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 static ON: AtomicBool = AtomicBool::new(false);
+static STRICT: OnceLock<()> = OnceLock::new();
 
 thread_local! {
     /// The function that this thread has called last.
@@ -178,10 +180,20 @@ pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
+/// Whether blocking collective calls wait for all members, as MPI allows them to (MPI 5.0 §6.14).
+#[must_use]
+pub fn is_strict() -> bool {
+    is_on() && STRICT.get().is_some()
+}
+
 /// Checks calls from now on, if the control variable `check` says so.
 pub fn begin(engine: &Engine) {
-    if engine.config().number(VariableId::Check) != 1 || is_on() {
+    let how = engine.config().number(VariableId::Check);
+    if how == 0 || is_on() {
         return;
+    }
+    if how == CHECK_STRICT {
+        let _ = STRICT.set(());
     }
     *STATE.lock().unwrap_or_else(PoisonError::into_inner) = Some(State::default());
     shut_fast_path();

@@ -26,7 +26,7 @@ use crate::coll::call::{CollectiveOp, Transports};
 use crate::coll::nonblocking::{self, TeamUse, Work};
 use crate::coll::{
     BlockingTransport, NonblockingOperation, NonblockingTransport, NumberedCall, Outline, Purpose,
-    SequenceNumber, run as to_the_end,
+    SequenceNumber, barrier, run as to_the_end,
 };
 use crate::comm::Comm;
 use crate::engine::{Engine, describing};
@@ -90,9 +90,23 @@ pub(crate) fn run(comm: &Comm, call: impl FnOnce(&Comm) -> Result<CollectiveOp>)
     let numbered = NumberedCall::begin(engine, comm);
     let transports = blocking(engine, comm, purpose(&call));
     let about = || call.outline(numbered.number).about();
-    // SAFETY: argument rule 3: a call is made of buffers that are valid until it is over; the future is run to its end.
-    let result = describing(&about, || to_the_end(unsafe { call.perform(&transports, comm) }));
+    let result = describing(&about, || {
+        if check_calls::is_strict() {
+            await_all(&transports)?;
+        }
+        // SAFETY: argument rule 3: a call is made of buffers that are valid until it is over; the future is run to its end.
+        to_the_end(unsafe { call.perform(&transports, comm) })
+    });
     check(&transports).and(result)
+}
+
+/// Waits for all members of an intracommunicator.
+#[cold]
+fn await_all(transports: &Transports<BlockingTransport<'_>>) -> Result<()> {
+    match transports {
+        Transports::Intracomm(transport) => to_the_end(barrier(transport)),
+        Transports::Intercomm(_) => Ok(()),
+    }
 }
 
 /// MPI 5.0 §6.12: MPI_Request_free is not for collective operations that are under way.

@@ -152,9 +152,17 @@ struct RunOptions {
     #[arg(long = "deadlock-report", value_name = "FILE")]
     deadlock_report: Option<PathBuf>,
     /// Say at MPI_Finalize what was never completed, received or freed, and at once where collective calls differ or
-    /// two operations use a buffer
-    #[arg(long = "check")]
-    check: bool,
+    /// two operations use a buffer. "strict" waits besides wherever MPI allows a call to wait: for the receive in a send,
+    /// for all members in a blocking collective call
+    #[arg(
+        long = "check",
+        value_name = "HOW",
+        value_parser = ["on", "strict"],
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "on"
+    )]
+    check: Option<String>,
     /// Which rank gets standard input: a rank, "all" or "none" [default: 0]
     #[arg(long = "stdin", short = 's', value_name = "RANK")]
     stdin: Option<String>,
@@ -558,11 +566,20 @@ fn changes(
     Ok(EnvironmentChanges { only, set })
 }
 
-/// The variable that makes the ranks check their calls, if one of the options asks for it.
+/// The variables that make the ranks check their calls, if one of the options asks for it.
 fn checking(blocks: &[RunOptions]) -> Vec<VariableChange> {
-    let name = VariableId::Check.variable().environment;
-    let asked = blocks.iter().any(|block| block.check);
-    asked.then(|| VariableChange::Set(name.into(), "on".into())).into_iter().collect()
+    let set =
+        |id: VariableId, value: &str| VariableChange::Set(id.variable().environment.into(), value.into());
+    match blocks.iter().filter_map(|block| block.check.as_deref()).max() {
+        None => vec![],
+        // A send that keeps nothing waits for its receive.
+        Some("strict") => vec![
+            set(VariableId::Check, "strict"),
+            set(VariableId::EagerLimit, "0"),
+            set(VariableId::TrainLimit, "0"),
+        ],
+        Some(how) => vec![set(VariableId::Check, how)],
+    }
 }
 
 /// Reads `VAR=VALUE` or `VAR`, the value of `option`.

@@ -20,7 +20,7 @@ pub(super) fn note_what_has_no_effect(plan: &mut Plan, block: &RunOptions) {
         return note(&reached, "options on how to reach other hosts are");
     }
     let given = [
-        ("--check", block.check),
+        ("--check", block.check.is_some()),
         ("--timestamp-output", plan.timestamps),
         ("--on-deadlock", block.on_deadlock.is_some()),
         ("--share-heap", block.share_heap),
