@@ -128,8 +128,8 @@ impl Engine {
         }
     }
 
-    /// Has what goes wrong with the communicator of `other` end what is on `context`: both are of point-to-point messages,
-    /// and a call on the first communicator, which stays open, waits on the second one.
+    /// Has what goes wrong with the communicator of `other` end what is on `context`: both are of point-to-point
+    /// messages, and a call on the first communicator, which stays open, waits on the second one.
     pub(crate) fn tie(&self, context: &MatchContext, other: &MatchContext) {
         // It is tied once.
         let _ = context.tied_to.set(other.id());

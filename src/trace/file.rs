@@ -65,7 +65,8 @@ impl Drop for Replaced {
 
 /// Makes the file of a job that is about to start. What is there is replaced if it is empty or a trace, and nothing
 /// else is. A job that still writes an older trace of that name goes on in that file, which loses its name once the
-/// answer is dropped. Nobody else may read a new file: command lines are in it. Where it cannot be made whole, none is left.
+/// answer is dropped. Nobody else may read a new file: command lines are in it. Where it cannot be made
+/// whole, none is left.
 ///
 /// # Errors
 /// [`Error::Trace`] with the path, and what is in the way.

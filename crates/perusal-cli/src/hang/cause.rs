@@ -121,7 +121,8 @@ fn different_agreements(ranks: &[RankView]) -> Option<Cause> {
     )
 }
 
-/// Members of a group that call MPI_Comm_create_group with different tags. Of one that has gone on the message has come.
+/// Members of a group that call MPI_Comm_create_group with different tags. Of one that has gone on the message is
+/// there.
 fn different_group_tags(ranks: &[RankView]) -> Option<Cause> {
     let calls: Vec<_> = waits(ranks).filter(|(_, wait)| !wait.finalizing && wait.is_among_some()).collect();
     let gave = calls.iter().find(|(_, wait)| wait.detail.collective.op.contains(" gave tag "));
