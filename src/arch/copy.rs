@@ -99,8 +99,8 @@ pub(super) unsafe fn copy_each_by_length(runs: impl Iterator<Item = (*const u8, 
     }
 }
 
-/// Copies `count` runs of `N` bytes that lie one behind the other to every other run from `to` on, and leaves alone what
-/// lies between them.
+/// Copies `count` runs of `N` bytes that lie one behind the other to every other run from `to` on, and leaves alone
+/// what lies between them.
 ///
 /// # Safety
 ///

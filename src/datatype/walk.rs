@@ -79,8 +79,8 @@ unsafe fn every_other<const N: usize>(from: *const u8, to: *mut u8, count: usize
     }
 }
 
-/// Copies `count` runs of `len` bytes: the first from and to these two addresses, each other one a stride behind the one
-/// before it. It takes four at a time, or counting and stepping take longer than the copies.
+/// Copies `count` runs of `len` bytes: the first from and to these two addresses, each other one a stride behind the
+/// one before it. It takes four at a time, or counting and stepping take longer than the copies.
 ///
 /// # Safety
 /// Each of them can be read, can be written, and does not overlap.
@@ -203,9 +203,11 @@ impl Mover for Unpacker {
         let to = self.buffer.wrapping_offset(at);
         if step == len && stride == 2 * len as isize {
             match len {
-                // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; the buffer and the stream do not overlap.
+                // SAFETY: walk rule 1 for the target, walk rule 2 for the stream;
+                // the buffer and the stream do not overlap.
                 4 => return unsafe { copy_apart::<4>(from, to, count) },
-                // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; the buffer and the stream do not overlap.
+                // SAFETY: walk rule 1 for the target, walk rule 2 for the stream;
+                // the buffer and the stream do not overlap.
                 8 => return unsafe { copy_apart::<8>(from, to, count) },
                 _ => {}
             }

@@ -143,7 +143,8 @@ pub struct MatchContext {
     pub(super) trouble: AtomicU32,
     /// When this rank has noticed the death of a member.
     pub(super) failed_since: OnceLock<Instant>,
-    /// The context of the point-to-point messages of the communicator whose trouble is this one's, too, if there is one.
+    /// The context of the point-to-point messages of the communicator whose trouble is this one's,
+    /// too, if there is one.
     pub(super) tied_to: OnceLock<u32>,
     /// The number of the latest death that its user has acknowledged.
     pub(super) acknowledged: AtomicU32,

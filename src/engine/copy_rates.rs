@@ -1,9 +1,9 @@
 //! Whether long messages from a peer are copied once, by the kernel, or twice, through the ring: as copies so far say.
 //!
-//! Where rings are filled past the cache or through it as their writers learn ([`crate::ring::CopyTimes`]), two copies that meet in
-//! a cache may take half the time of one by the kernel, which looks up every page; where the two CPUs share no cache, they take
-//! longer. So a rank times what it copies out of the peer's ring, and what the kernel copies for it from and to the peer. It
-//! times no whole messages: those wait for the peer, and for others that are under way.
+//! Where rings are filled past the cache or through it as their writers learn ([`crate::ring::CopyTimes`]), two copies
+//! that meet in a cache may take half the time of one by the kernel, which looks up every page; where the two CPUs
+//! share no cache, they take longer. So a rank times what it copies out of the peer's ring, and what the kernel copies
+//! for it from and to the peer. It times no whole messages: those wait for the peer, and for others that are under way.
 
 use crate::arch::clock;
 use crate::sync::Relaxed;

@@ -14,7 +14,8 @@ pub(crate) enum NotificationMode {
     Flag,
     /// By a flag; both barriers are a processor fence.
     FencedFlag,
-    /// By a counter in the doorbell for each peer: where many ranks outnumber the CPUs, many have sent between two polls.
+    /// By a counter in the doorbell for each peer: where many ranks outnumber the CPUs,
+    /// many have sent between two polls.
     Counter,
 }
 

@@ -1,4 +1,5 @@
-//! What ranks learn about waiting where they outnumber CPUs: whether spinning pays, each for itself, and whether yielding helps.
+//! What ranks learn about waiting where they outnumber CPUs:
+//! whether spinning pays, each for itself, and whether yielding helps.
 //!
 //! Among ranks that wait for each other a yield helps: each has the CPU for a microsecond, and the awaited rank comes
 //! soon. Besides a computing thread (of another program, or of a rank of this job that does not wait) it does not: that
@@ -27,12 +28,14 @@ const RETRY: u32 = 32;
 
 /// Ranks on a CPU that are many: there two ranks that talk, whom spinning serves, have few moments in which both run.
 const MANY_RANKS: u32 = 16;
-/// Waits that spinning must end from one yield to the next to have paid where many ranks share a CPU: in a conversation with a rank
-/// that runs at the same time it ends hundreds. If it ends a few only, they are messages that would have been there anyway after the
-/// yield that they did not save, and ranks that have work to do have waited for the CPU meanwhile.
+/// Waits that spinning must end from one yield to the next to have paid where many ranks share a CPU: in a conversation
+/// with a rank that runs at the same time it ends hundreds. If it ends a few only, they are messages that would have
+/// been there anyway after the yield that they did not save,
+/// and ranks that have work to do have waited for the CPU meanwhile.
 const WORTH: u32 = 16;
 
-/// What this rank has learned about waits where ranks outnumber CPUs. Relaxed throughout: hints of one rank to itself, on no edge.
+/// What this rank has learned about waits where ranks outnumber CPUs.
+/// Relaxed throughout: hints of one rank to itself, on no edge.
 #[derive(Debug, Default)]
 pub(crate) struct Oversubscription {
     spinning: SpinHistory,
@@ -52,8 +55,8 @@ impl Oversubscription {
         Self { spinning: SpinHistory { worth, most_vain, ..SpinHistory::default() }, ..Self::default() }
     }
 
-    /// Whether a wait may be over before the CPU is given away: then spinning pays. Where the awaited rank never runs at the same
-    /// time, spinning only keeps it from running.
+    /// Whether a wait may be over before the CPU is given away: then spinning pays. Where the awaited rank never runs
+    /// at the same time, spinning only keeps it from running.
     #[inline(always)]
     pub fn spinning_pays(&self) -> bool {
         self.spinning.pays()
@@ -183,7 +186,8 @@ impl Oversubscription {
         engine.job.header().count_threads(self.reported.set(extra).cast_signed())
     }
 
-    /// Gives the CPU to another thread, unless yields have been slow lately: then the caller had better block. Returns whether it did.
+    /// Gives the CPU to another thread, unless yields have been slow lately: then the caller had better block.
+    /// Returns whether it did.
     pub fn yield_cpu(&self, engine: &Engine) -> bool {
         let now = now();
         let slow = engine.job.header().yields_are_slow(now);
@@ -194,7 +198,8 @@ impl Oversubscription {
     }
 }
 
-/// Gives the CPU to another thread, at the time `before`, and tells the job if that took longer than the turns of the other ranks explain.
+/// Gives the CPU to another thread, at the time `before`,
+/// and tells the job if that took longer than the turns of the other ranks explain.
 fn yield_and_time(engine: &Engine, before: u64) {
     engine.telemetry().yields.add(1);
     yield_now();

@@ -71,8 +71,8 @@ impl TxQueue {
         self.deferred.is_empty() && self.streams.is_empty()
     }
 
-    /// Bytes of the longest record of a message that goes in several: small enough that both ranks copy at once, large enough to be
-    /// worth a record.
+    /// Bytes of the longest record of a message that goes in several: small enough that both ranks copy at once, large
+    /// enough to be worth a record.
     pub fn longest_fragment(&self) -> usize {
         (self.producer.max_payload() / 2).max(INLINE)
     }
@@ -103,7 +103,8 @@ impl Transmit<'_> {
         Ok(result)
     }
 
-    /// Establishes the transmit queue to `peer` if need be, so that what is started afterwards does not fail for want of it.
+    /// Establishes the transmit queue to `peer` if need be,
+    /// so that what is started afterwards does not fail for want of it.
     pub(crate) fn establish(self, peer: u32) -> Result<()> {
         let mut tx = self.engine.peers[peer as usize].tx.lock(self.engine.shared);
         if tx.is_none() {
@@ -125,7 +126,8 @@ impl Transmit<'_> {
 
     /// Puts a send behind what waits for room.
     pub(crate) fn defer(self, tx: &mut TxQueue, request: Ref) {
-        // SAFETY: request rule 2: the send is active and not yet pushed, so it belongs to the thread that has the queue to its receiver.
+        // SAFETY: request rule 2: the send is active and not yet pushed,
+        // so it belongs to the thread that has the queue to its receiver.
         unsafe { request.body() }.stage.set(Stage::Deferred);
         tx.deferred.push_back(Deferred::Send(request));
         self.list(tx);
@@ -170,7 +172,8 @@ impl Transmit<'_> {
         self.engine.backlog.lock(self.engine.shared).clone()
     }
 
-    /// Asks every peer of the backlog for credit (ring rule 6, doorbell rule 2); the caller fences and then pumps once more.
+    /// Asks every peer of the backlog for credit (ring rule 6, doorbell rule 2);
+    /// the caller fences and then pumps once more.
     pub(crate) fn want_credit(self) {
         for peer in self.backlog() {
             if let Some(tx) = &*self.engine.peers[peer as usize].tx.lock(self.engine.shared) {

@@ -326,9 +326,9 @@ impl Representation {
             let now = (items - done).min(MOST);
             let before = self.items(elements, done, file.len())?.file;
             let to = file[before..].as_mut_ptr().cast::<c_void>();
-            // SAFETY: the program registered the function for this use: it takes its elements, their type, how many basic
-            // elements, as many bytes of the file's form as its extent function has said, the number of the first of
-            // them, and its state (MPI 5.0 §14.5.3).
+            // SAFETY: the program registered the function for this use: it takes its elements, their type, how many
+            // basic elements, as many bytes of the file's form as its extent function has said, the number of the first
+            // of them, and its state (MPI 5.0 §14.5.3).
             let code = unsafe {
                 match by {
                     Some(Conversion::Small(f)) => f(memory, handle, now as c_int, to, done as i64, extra),

@@ -10,9 +10,9 @@
 //!   consumer of that record (edge 1).
 //! - **Block rule 2.** Within a rank, the producer takes blocks and the consumer puts there what it has read (edge 12):
 //!   each under `&mut` (ring rule 4), not both under one lock.
-//! - **Block rule 3.** A rank that has no block sends through the bulk area; nobody waits for a block. So a stream in one
-//!   direction takes the bulk area, which is larger, as soon as the receiver has all blocks, and keeps them for what it sends
-//!   itself.
+//! - **Block rule 3.** A rank that has no block sends through the bulk area; nobody waits for a block. So a stream in
+//!   one direction takes the bulk area, which is larger, as soon as the receiver has all blocks, and keeps them for
+//!   what it sends itself.
 
 use super::storage::Storage;
 use crate::limits::{MAX_BLOCKS, block_bytes, block_count};

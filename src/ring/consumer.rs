@@ -108,11 +108,11 @@ impl<S: Storage> Consumer<S> {
 
     /// Whether to take records now. `awaited` is how many of them the caller waits for, 0 if it does not wait.
     ///
-    /// A consumer that takes each record of a stream as soon as it is committed takes the line, and those behind it that the processor
-    /// guesses to be next, away from a producer that is about to write there: with the processors far from each other each
-    /// message then costs a line's way there and back. So in a stream the consumer checks the last of the awaited records,
-    /// some way ahead, and leaves the lines before it to the producer: until that record is there, or for some checks
-    /// at most, after which a stream must show itself anew.
+    /// A consumer that takes each record of a stream as soon as it is committed takes the line, and those behind it
+    /// that the processor guesses to be next, away from a producer that is about to write there: with the processors
+    /// far from each other each message then costs a line's way there and back. So in a stream the consumer checks the
+    /// last of the awaited records, some way ahead, and leaves the lines before it to the producer: until that record
+    /// is there, or for some checks at most, after which a stream must show itself anew.
     #[inline(always)]
     pub fn should_take(&mut self, awaited: usize) -> bool {
         let from_distance = self.checks_left > 0 && awaited > 1 && !self.has_known();
@@ -200,9 +200,9 @@ impl<S: Storage> Consumer<S> {
         Ok(Polled::Taken(result))
     }
 
-    /// Hands records to `f` one after the other, as long as their payloads lie within their cells and `f` takes them: `most` at
-    /// most, and none behind those that are known to be committed, if any are. Returns how many. Whether another record
-    /// waits, which may be one for [`Self::poll`], is for [`Self::should_take`] to say.
+    /// Hands records to `f` one after the other, as long as their payloads lie within their cells and `f` takes them:
+    /// `most` at most, and none behind those that are known to be committed, if any are. Returns how many. Whether
+    /// another record waits, which may be one for [`Self::poll`], is for [`Self::should_take`] to say.
     #[inline(always)]
     pub fn poll_batch(&mut self, most: usize, mut f: impl FnMut(&Header, &[u8]) -> bool) -> usize {
         let mask = self.storage.cells() - 1;
@@ -296,8 +296,9 @@ impl<S: Storage> Consumer<S> {
         self.head >= self.due || self.bulk_head >= self.bulk_due
     }
 
-    /// Returns credit to the producer if a batch of it has come together (ring rule 6), and says whether it did: the caller then
-    /// executes [`crate::sync::AsymmetricFence::light_barrier`] and asks [`Self::credit_wanted`] (doorbell rule 2).
+    /// Returns credit to the producer if a batch of it has come together (ring rule 6), and says whether it did: the
+    /// caller then executes [`crate::sync::AsymmetricFence::light_barrier`] and asks [`Self::credit_wanted`] (doorbell
+    /// rule 2).
     #[inline(always)]
     pub fn return_credit(&mut self) -> bool {
         if !self.credit_due() {

@@ -17,7 +17,8 @@ pub struct RingControl {
     pub consumer: CachePadded<ConsumerWords>,
     /// Written by the producer (and `wants_credit` by both).
     pub producer: CachePadded<ProducerWords>,
-    /// Not the ring's: a word for the protocols whose records go through it. Keeps the cells away from the producer's line.
+    /// Not the ring's: a word for the protocols whose records go through it.
+    /// Keeps the cells away from the producer's line.
     pub protocol: CachePadded<AtomicU64>,
 }
 

@@ -1,9 +1,11 @@
-//! How a writer writes to memory that a certain reader reads: through its cache, or past it, by how long its own writing takes.
+//! How a writer writes to memory that a certain reader reads:
+//! through its cache, or past it, by how long its own writing takes.
 //!
-//! A store to a line that another core has read waits for that core's answer. Where the two share a cache the answer comes soon,
-//! and the reader finds the line in that cache; where they do not, writing through the cache may take ten times as long as past
-//! it, which waits for nobody. Which CPUs share a cache, nobody says on a virtual machine, and it changes while a job runs. Where
-//! ranks outnumber CPUs, the reader may even have the writer's own CPU, and its nearest cache.
+//! A store to a line that another core has read waits for that core's answer. Where the two share a cache the answer
+//! comes soon, and the reader finds the line in that cache; where they do not, writing through the cache may take ten
+//! times as long as past it, which waits for nobody. Which CPUs share a cache, nobody says on a virtual machine, and it
+//! changes while a job runs. Where ranks outnumber CPUs, the reader may even have the writer's own CPU,
+//! and its nearest cache.
 //!
 //! So a writer times a little of what it writes, and of that a little that goes the other way.
 
@@ -22,7 +24,8 @@ const COPY: u32 = 4;
 /// The same of data that is packed, which takes the writer longer in either way.
 const PACKED: u32 = 2;
 
-/// What a writer has learned about one reader, or about several that read the same. Times are ticks for a KiB; 0: none yet.
+/// What a writer has learned about one reader, or about several that read the same.
+/// Times are ticks for a KiB; 0: none yet.
 #[derive(Debug, Default)]
 pub struct CopyTimes {
     number: Relaxed<u32>,
@@ -51,7 +54,8 @@ impl CopyTimes {
     /// # Safety
     /// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
     pub unsafe fn copy(&self, from: *const u8, to: *mut u8, len: usize) {
-        // SAFETY: `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap, as the caller promises.
+        // SAFETY: `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap,
+        // as the caller promises.
         self.choose(len, COPY, |past| unsafe {
             if past { copy_nontemporal(from, to, len) } else { copy_run(from, to, len) }
         });

@@ -18,7 +18,8 @@ pub struct MappedRing {
 
 // SAFETY: all access goes through atomics or under the ring rules, from whatever thread holds producer or consumer.
 unsafe impl Send for MappedRing {}
-// SAFETY: what is shared is an address and two numbers; what lies at the address is accessed by atomics or under the ring rules.
+// SAFETY: what is shared is an address and two numbers;
+// what lies at the address is accessed by atomics or under the ring rules.
 unsafe impl Sync for MappedRing {}
 
 impl MappedRing {

@@ -1,9 +1,10 @@
 //! One single-producer single-consumer ring for each ordered pair of ranks.
 //!
-//! A ring has four parts: *control* words, *cells* of one cache line, a *bulk* area of bytes, and [*blocks*](blocks). A record is one
-//! cell: a commit word, an envelope, and up to [`INLINE`] bytes of payload, so a small message is one line transfer.
-//! A longer payload lies in the bulk area, contiguous, in the order of its cells, or in a block. No cell ever holds user bytes where
-//! a commit word will be read later, so a stale commit word is always one of an earlier lap and never user data.
+//! A ring has four parts: *control* words, *cells* of one cache line, a *bulk* area of bytes, and [*blocks*](blocks). A
+//! record is one cell: a commit word, an envelope, and up to [`INLINE`] bytes of payload, so a small message is one
+//! line transfer. A longer payload lies in the bulk area, contiguous, in the order of its cells, or in a block. No cell
+//! ever holds user bytes where a commit word will be read later,
+//! so a stale commit word is always one of an earlier lap and never user data.
 //!
 //! | file | what it defines |
 //! |---|---|
@@ -27,11 +28,11 @@
 //!   `&mut`, so within a process the borrow checker (or the lock around it) keeps others out.
 //! - **Ring rule 5 (trust).** What the consumer reads may have been written by a hostile peer: lengths are checked
 //!   against the area before they are used, once, in [`Consumer::poll`]. A wrong one is [`Corrupt`].
-//! - **Ring rule 6 (batches).** Credit is returned when a quarter of either area is taken and not returned. A record takes at
-//!   most a quarter of the bulk area, so a drained ring always has room for one more, credit returned or not.
-//! - **Ring rule 7 (notification).** While `notification` is `NOTIFY` the consumer does not poll this ring: after a commit
-//!   the producer must notify it through its doorbell, once, and says so by `NOTIFIED`. The store-load pair between commit word and
-//!   `notification` is doorbell rule 1 (`src/doorbell.rs`).
+//! - **Ring rule 6 (batches).** Credit is returned when a quarter of either area is taken and not returned. A record
+//!   takes at most a quarter of the bulk area, so a drained ring always has room for one more, credit returned or not.
+//! - **Ring rule 7 (notification).** While `notification` is `NOTIFY` the consumer does not poll this ring: after a
+//!   commit the producer must notify it through its doorbell, once, and says so by `NOTIFIED`. The store-load pair
+//!   between commit word and `notification` is doorbell rule 1 (`src/doorbell.rs`).
 
 mod blocks;
 mod consumer;

@@ -9,7 +9,8 @@ use crate::limits::LINE;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use core::hint::cold_path;
 
-/// Cells between the next record and the one that [`Producer::try_push_inline`] and [`Producer::try_push_long`] prefetch.
+/// Cells between the next record and the one that [`Producer::try_push_inline`] and [`Producer::try_push_long`]
+/// prefetch.
 const PREFETCH_DISTANCE: usize = 8;
 
 /// The one writer of a ring (ring rule 4).
@@ -111,8 +112,8 @@ impl<S: Storage> Producer<S> {
         self.cell_free() && (len <= INLINE || self.bulk_free(end))
     }
 
-    /// Whether an inline record, and after it `len` payload bytes in records of `fragment` bytes and a last one of the rest,
-    /// would all be taken now. If so, it stays so.
+    /// Whether an inline record, and after it `len` payload bytes in records of `fragment` bytes and a last one of the
+    /// rest, would all be taken now. If so, it stays so.
     pub fn room_for_fragments(&mut self, len: usize, fragment: usize) -> bool {
         let capacity = self.storage.bulk();
         if len > capacity || !self.cells_free(len.div_ceil(fragment) as u64 + 1) {
@@ -223,8 +224,8 @@ impl<S: Storage> Producer<S> {
     #[inline(always)]
     unsafe fn begin_cell<'a>(&mut self, place: usize, header: &Header) -> &'a mut [u8; INLINE] {
         let body = self.storage.write_body(place, |body| body);
-        // SAFETY: `write_body` gives a valid body, which the caller knows to be ours by ring rule 1; nobody else looks at it before
-        // `commit`, which comes after the last use of what we give back.
+        // SAFETY: `write_body` gives a valid body, which the caller knows to be ours by ring rule 1; nobody else looks
+        // at it before `commit`, which comes after the last use of what we give back.
         let body = unsafe { &mut *body };
         body.context = header.context;
         body.tag = header.tag;
@@ -301,7 +302,8 @@ impl<S: Storage> Producer<S> {
     }
 
     /// Asks the consumer, whose ring is full, to notify us when it returns credit. After this the
-    /// caller executes [`crate::sync::AsymmetricFence::heavy_barrier`] and tries once more before it sleeps (doorbell rule 2).
+    /// caller executes [`crate::sync::AsymmetricFence::heavy_barrier`] and tries once more before it sleeps (doorbell
+    /// rule 2).
     pub fn want_credit(&self) {
         // Relaxed: ordered before the look at the heads by the caller's heavy barrier (doorbell rule 2, side B).
         self.storage.control().producer.wants_credit.store(1, Ordering::Relaxed);

@@ -62,8 +62,8 @@ pub struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// Room that is written through the cache: what is short, or what no other processor has read since this one has, so
-    /// that a store to it waits for nobody.
+    /// Room that is written through the cache: what is short, or what no other processor has read since this one has,
+    /// so that a store to it waits for nobody.
     #[inline(always)]
     pub fn near(bytes: &'a mut [u8]) -> Self {
         Self { bytes, times: None }
@@ -139,7 +139,8 @@ impl DerefMut for Room<'_> {
     }
 }
 
-/// In the length of a commit word: the payload lies in a block, which the cell names. So it is no length of an inline payload.
+/// In the length of a commit word: the payload lies in a block, which the cell names.
+/// So it is no length of an inline payload.
 const IN_BLOCK: usize = 1 << 23;
 const _: () = assert!(MAX_LEN < IN_BLOCK);
 
@@ -173,7 +174,8 @@ pub(super) fn sequence(position: u64) -> u32 {
     (position as u32).wrapping_add(1)
 }
 
-/// Kind and what is said of the payload out of a commit word: up to [`INLINE`] its length, above it for [`length`] and [`is_in_block`].
+/// Kind and what is said of the payload out of a commit word:
+/// up to [`INLINE`] its length, above it for [`length`] and [`is_in_block`].
 #[inline(always)]
 pub(super) fn split(word: u64) -> (u8, usize) {
     ((word >> 32) as u8, (word >> 40) as usize)

@@ -31,8 +31,10 @@ pub unsafe trait Storage: Clone {
     fn read_body<R>(&self, at: usize, f: impl FnOnce(*const RecordBody) -> R) -> R;
     /// Writes the body of cell `at` under ring rule 1.
     fn write_body<R>(&self, at: usize, f: impl FnOnce(*mut RecordBody) -> R) -> R;
-    /// Reads `len` bulk bytes from `at` under ring rule 2; `at + len <= bulk()`. Or of a block, behind those, under block rule 1.
+    /// Reads `len` bulk bytes from `at` under ring rule 2; `at + len <= bulk()`.
+    /// Or of a block, behind those, under block rule 1.
     fn read_bulk<R>(&self, at: usize, len: usize, f: impl FnOnce(*const u8) -> R) -> R;
-    /// Writes `len` bulk bytes from `at` under ring rule 1; `at + len <= bulk()`. Or of a block, behind those, under block rule 1.
+    /// Writes `len` bulk bytes from `at` under ring rule 1; `at + len <= bulk()`.
+    /// Or of a block, behind those, under block rule 1.
     fn write_bulk<R>(&self, at: usize, len: usize, f: impl FnOnce(*mut u8) -> R) -> R;
 }

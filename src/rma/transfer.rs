@@ -1,4 +1,5 @@
-//! Put and get: bytes move between an origin's buffer and a target's memory, whatever the layouts, and are there when the call returns.
+//! Put and get: bytes move between an origin's buffer and a target's memory, whatever the layouts,
+//! and are there when the call returns.
 
 use super::block_locks::BlockLocks;
 use super::memory::{Reach, Spot};
@@ -87,7 +88,8 @@ pub(super) fn put(remote: Remote<'_>, origin: InputBuffer<'_>, target: TargetEle
     match (target.spot.reach, origin.run(), target.datatype.is_contiguous()) {
         (Reach::Mapped { addr }, Some(from), true) => {
             let to = addr.wrapping_offset(target.datatype.true_lb());
-            // SAFETY: the target's bytes lie in a window (`TargetMemory::find`) that is mapped here; the origin's are contiguous.
+            // SAFETY: the target's bytes lie in a window (`TargetMemory::find`) that is mapped here;
+            // the origin's are contiguous.
             unsafe { copy_long(from, to, bytes) };
             Ok(())
         }
@@ -135,7 +137,8 @@ pub(super) fn get(remote: Remote<'_>, target: TargetElements<'_>, origin: &Outpu
     match (target.spot.reach, origin.as_input().run(), target.datatype.is_contiguous()) {
         (Reach::Mapped { addr }, Some(to), true) => {
             let from = addr.wrapping_offset(target.datatype.true_lb());
-            // SAFETY: the target's bytes lie in a window that is mapped here; the origin's are contiguous and ours (buffer rule 2).
+            // SAFETY: the target's bytes lie in a window that is mapped here;
+            // the origin's are contiguous and ours (buffer rule 2).
             unsafe { copy_long(from, to.cast_mut(), bytes) };
             Ok(())
         }

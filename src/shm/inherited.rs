@@ -1,8 +1,8 @@
-//! What a launcher hands to a rank: environment variables, the descriptor of the job's memory, and that of the socket by which ranks ask
-//! the launcher to start processes and to bring programs together ([`DOOR_VARIABLE`]).
+//! What a launcher hands to a rank: environment variables, the descriptor of the job's memory, and that of the socket
+//! by which ranks ask the launcher to start processes and to bring programs together ([`DOOR_VARIABLE`]).
 //!
-//! The mapping is state of the whole process. `heap::malloc` may map the memory when the library is loaded; a job that is joined
-//! later uses that mapping, so that an address in the shared heap means the same to both.
+//! The mapping is state of the whole process. `heap::malloc` may map the memory when the library is loaded; a job that
+//! is joined later uses that mapping, so that an address in the shared heap means the same to both.
 
 use super::cpus;
 use super::memory::{Memory, shape_of};
@@ -16,24 +16,27 @@ use std::sync::OnceLock;
 
 /// Environment variable with the number of the inherited descriptor.
 pub const FD_VARIABLE: &str = "PERUSAL_JOB_FD";
-/// Environment variable that marks every process of a job with the job's number, so that what was left behind can be found.
+/// Environment variable that marks every process of a job with the job's number,
+/// so that what was left behind can be found.
 pub const JOB_ID_VARIABLE: &str = "PERUSAL_JOB_ID";
 /// Environment variable with the rank.
 pub const RANK_VARIABLE: &str = "PERUSAL_RANK";
 /// Environment variable with the number of ranks.
 pub const SIZE_VARIABLE: &str = "PERUSAL_SIZE";
-/// Environment variable with the launcher's process id. Ranks watch that process and let it trace them, so they take it from the launcher
-/// itself, and not from memory that every rank can write.
+/// Environment variable with the launcher's process id. Ranks watch that process and let it trace them, so they take it
+/// from the launcher itself, and not from memory that every rank can write.
 pub const LAUNCHER_VARIABLE: &str = "PERUSAL_LAUNCHER";
 
 /// Environment variable with the number of the inherited socket for requests to the launcher.
 pub const DOOR_VARIABLE: &str = "PERUSAL_DOOR_FD";
 /// Environment variable of a spawned process: the place of its world's first rank, and the world's context id.
 pub const WORLD_VARIABLE: &str = "PERUSAL_WORLD";
-/// Environment variable of a spawned process: the place of the process that spawned its world, and a context id for the two to meet in.
+/// Environment variable of a spawned process: the place of the process that spawned its world,
+/// and a context id for the two to meet in.
 pub const PARENT_VARIABLE: &str = "PERUSAL_PARENT";
 
-/// Environment variable with the error handler that a process has from the start: a value of the info key `mpi_initial_errhandler`.
+/// Environment variable with the error handler that a process has from the start:
+/// a value of the info key `mpi_initial_errhandler`.
 pub const ERRHANDLER_VARIABLE: &str = "PERUSAL_INITIAL_ERRHANDLER";
 /// The values of that key (MPI 5.0 §11.8.4); the first is what holds without it.
 pub const INITIAL_ERRHANDLERS: [&str; 3] = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
@@ -44,7 +47,8 @@ pub fn initial_errhandler(value: &[u8]) -> Option<&'static str> {
     INITIAL_ERRHANDLERS.into_iter().find(|known| known.as_bytes().eq_ignore_ascii_case(value.trim_ascii()))
 }
 
-/// Environment variable with the number of the program that a rank runs, among those of the command line or of the spawn (MPI_APPNUM).
+/// Environment variable with the number of the program that a rank runs,
+/// among those of the command line or of the spawn (MPI_APPNUM).
 pub const APPNUM_VARIABLE: &str = "PERUSAL_APPNUM";
 /// Environment variable of a spawned process: the value of MPI_APPNUM in its place, if the info key `appnum` gives one.
 pub const GIVEN_APPNUM_VARIABLE: &str = "PERUSAL_APPNUM_GIVEN";
@@ -58,8 +62,9 @@ pub const KINDS_VARIABLE: &str = "PERUSAL_MEMORY_ALLOC_KINDS";
 /// The memory that was mapped before the process joined the job.
 static MAPPED: OnceLock<Arc<Memory>> = OnceLock::new();
 
-/// Maps the inherited memory for a process that has not joined the job and perhaps never will: a further program that this one
-/// becomes inherits the descriptor too. `None` if the process has no launcher, or what it has inherited is no job.
+/// Maps the inherited memory for a process that has not joined the job and perhaps never will: a further program that
+/// this one becomes inherits the descriptor too. `None` if the process has no launcher,
+/// or what it has inherited is no job.
 pub fn map_early() -> Option<&'static Arc<Memory>> {
     if MAPPED.get().is_none() {
         let memory = Memory::attach_and_pass_on(number(FD_VARIABLE).ok()??).ok()?;
@@ -85,8 +90,8 @@ pub(super) fn attach(fd: RawFd, launcher: i32) -> Result<Arc<Memory>> {
     }
 }
 
-/// The job's memory by way of its launcher, which has it open under the same number: a program between the two may have closed the
-/// inherited descriptor, as Python's `subprocess` closes all. `None` if it is not that job's.
+/// The job's memory by way of its launcher, which has it open under the same number: a program between the two may have
+/// closed the inherited descriptor, as Python's `subprocess` closes all. `None` if it is not that job's.
 fn of_launcher(fd: RawFd, launcher: i32) -> Option<Memory> {
     let file = File::options().read(true).write(true).open(format!("/proc/{launcher}/fd/{fd}")).ok()?;
     let memory = Memory::attach(file.as_raw_fd()).ok()?;
@@ -156,7 +161,8 @@ fn pair(name: &str) -> Result<Option<(u32, u32)>> {
     numbers.map(Some).ok_or_else(wrong)
 }
 
-/// The inherited socket for requests to the launcher, if the process has a launcher. Programs that this one starts do not get it.
+/// The inherited socket for requests to the launcher, if the process has a launcher.
+/// Programs that this one starts do not get it.
 #[must_use]
 pub fn door() -> Option<RawFd> {
     let door = number(DOOR_VARIABLE).ok()??;

@@ -43,8 +43,8 @@ pub struct RingArea {
 }
 
 impl Memory {
-    /// Makes the memory of a job of `ranks` ranks, with ring sizes from the environment. `launcher` is the process that supervises
-    /// them, 0 for none.
+    /// Makes the memory of a job of `ranks` ranks, with ring sizes from the environment. `launcher` is the process that
+    /// supervises them, 0 for none.
     ///
     /// # Errors
     /// [`Error::Segment`] if sizes are wrong or there is not enough memory.
@@ -60,7 +60,8 @@ impl Memory {
         Self::create_universe(ranks, Universe::default(), launcher, overrides)
     }
 
-    /// The same with room for further processes, whose memory is reserved when they are started ([`Memory::reserve_places`]).
+    /// The same with room for further processes, whose memory is reserved when they are started
+    /// ([`Memory::reserve_places`]).
     ///
     /// # Errors
     /// [`Error::Segment`] if there is not enough memory.
@@ -108,8 +109,8 @@ impl Memory {
         Self::check(Segment::attach_and_pass_on(fd, header::length)?)
     }
 
-    /// Maps the memory of a job of which this process is no part, for reading only. What stores there kills this process; roster entries,
-    /// telemetry and the header's numbers can be read.
+    /// Maps the memory of a job of which this process is no part, for reading only. What stores there kills this
+    /// process; roster entries, telemetry and the header's numbers can be read.
     ///
     /// # Errors
     /// As [`Memory::attach`].
@@ -134,8 +135,8 @@ impl Memory {
         Ok(Self { segment, layout, heap: OnceLock::new() })
     }
 
-    /// Returns the memory of the shared heap, which it maps if need be. `None` if the job has none, or this process cannot map
-    /// so much.
+    /// Returns the memory of the shared heap, which it maps if need be. `None` if the job has none, or this process
+    /// cannot map so much.
     pub fn heap_region(&self) -> Option<&HeapRegion> {
         self.heap.get_or_init(|| HeapRegion::map(&self.segment)).as_ref()
     }
@@ -190,7 +191,8 @@ impl Memory {
         self.layout.places()
     }
 
-    /// Number of places that have had a process, or are about to. Only their roster entries and telemetry pages have memory.
+    /// Number of places that have had a process, or are about to.
+    /// Only their roster entries and telemetry pages have memory.
     #[inline]
     #[must_use]
     pub fn places_in_use(&self) -> u32 {
@@ -216,8 +218,8 @@ impl Memory {
         self.reserve_places(first, count)
     }
 
-    /// Reserves the blocks of the places `first..first + count` for processes that the launcher is about to start, and says that they
-    /// are in use.
+    /// Reserves the blocks of the places `first..first + count` for processes that the launcher is about to start, and
+    /// says that they are in use.
     ///
     /// # Errors
     /// [`Error::Segment`] when memory has run out; [`Error::Intern`] for places that there are not.
@@ -343,7 +345,8 @@ impl Memory {
         }
     }
 
-    /// Reserves the memory of the ring that `from` writes and `to` reads. A system call: the producer remembers that it was done.
+    /// Reserves the memory of the ring that `from` writes and `to` reads.
+    /// A system call: the producer remembers that it was done.
     ///
     /// # Errors
     /// [`Error::Segment`] when memory has run out.
@@ -356,9 +359,10 @@ impl Memory {
         self.segment.reserve(self.layout.ring(from, to).control, self.layout.ring_size())
     }
 
-    /// Reserves the first page of that ring for its consumer, which must not touch unreserved pages; it reads the other pages only
-    /// where the producer has written. (Reserving all of them would do harm: the kernel clears pages that were reserved and not
-    /// yet written, and maps all cleared pages around the first that is read.) Errors and panics are those of `reserve_ring`.
+    /// Reserves the first page of that ring for its consumer, which must not touch unreserved pages; it reads the other
+    /// pages only where the producer has written. (Reserving all of them would do harm: the kernel clears pages that
+    /// were reserved and not yet written, and maps all cleared pages around the first that is read.) Errors and panics
+    /// are those of `reserve_ring`.
     pub fn reserve_ring_start(&self, from: u32, to: u32) -> Result<()> {
         self.check_rank(from);
         self.check_rank(to);
@@ -376,8 +380,8 @@ pub struct Universe {
 }
 
 impl Universe {
-    /// The universe of a job of `ranks` ranks on `cpus` CPUs if nobody asks for another one. Places that nobody takes cost address space
-    /// only.
+    /// The universe of a job of `ranks` ranks on `cpus` CPUs if nobody asks for another one. Places that nobody takes
+    /// cost address space only.
     #[must_use]
     pub fn usual(ranks: u32, cpus: u32) -> Self {
         Self::of(ranks, ranks.max(cpus))
@@ -393,7 +397,8 @@ impl Universe {
 
 /// Fewest places of a job with a launcher: as many as there are flags in a word of a doorbell.
 const FEWEST_PLACES: u32 = 64;
-/// Most places that a job has beyond its ranks unless they are asked for: address space grows with the square of the places.
+/// Most places that a job has beyond its ranks unless they are asked for:
+/// address space grows with the square of the places.
 const MOST_SPARE: u32 = 1024;
 
 /// What the defaults of control variables follow from in a job of `ranks` ranks.
@@ -414,8 +419,8 @@ pub(super) fn shape_of(ranks: u32, usable_cpus: u32, overrides: &Overrides) -> J
     JobShape { sender_fences: !sleepers_fence, ..shape }
 }
 
-/// Bytes of the shared heap by default: half of the memory that the job may have, so that a full heap leaves as much for all else, and a
-/// quarter of the address space of a process, if that is limited.
+/// Bytes of the shared heap by default: half of the memory that the job may have, so that a full heap leaves as much
+/// for all else, and a quarter of the address space of a process, if that is limited.
 /// In Miri all of it is allocated at once.
 fn usual_heap() -> u64 {
     if cfg!(miri) {

@@ -47,7 +47,8 @@ impl Team {
     /// The segment was taken for that many members, and this member joins once.
     #[must_use]
     pub unsafe fn join(job: &Job, index: u32, members: usize, me: usize) -> Self {
-        // SAFETY: the segment was taken for `members`, of which this one leaves in `drop` only; `job` keeps the memory mapped.
+        // SAFETY: the segment was taken for `members`, of which this one leaves in `drop` only;
+        // `job` keeps the memory mapped.
         let segment = unsafe { MappedSegment::new(job, index, members) };
         Self {
             rounds: Rounds::new(segment, me),

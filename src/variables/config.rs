@@ -118,7 +118,8 @@ impl Config {
         Ok(())
     }
 
-    /// Lowers the limit of eager messages to what a ring of a job of this shape takes, too, now and when it is set again.
+    /// Lowers the limit of eager messages to what a ring of a job of this shape takes, too,
+    /// now and when it is set again.
     pub fn bound_eager_limit(&self, shape: JobShape) {
         let most = most_eager(&shape);
         // Relaxed: as in `put`.

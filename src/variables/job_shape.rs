@@ -17,8 +17,8 @@ pub struct JobShape {
     pub sender_fences: bool,
     /// Bytes of address space of the job's shared heap.
     pub heap: u64,
-    /// Whether it may be best to write past the processor's cache what others read ([`crate::arch::streams`]): each writer
-    /// learns it for each reader ([`crate::ring::CopyTimes`]).
+    /// Whether it may be best to write past the processor's cache what others read ([`crate::arch::streams`]): each
+    /// writer learns it for each reader ([`crate::ring::CopyTimes`]).
     pub streams: bool,
 }
 
@@ -29,8 +29,8 @@ impl JobShape {
         self.ranks > self.usable_cpus
     }
 
-    /// Whether ranks notify each other by counters of what they have committed (doorbell rule 6): where they outnumber the CPUs, are
-    /// more than a rank polls anyway, and are so few that looking at all counters is cheap.
+    /// Whether ranks notify each other by counters of what they have committed (doorbell rule 6): where they outnumber
+    /// the CPUs, are more than a rank polls anyway, and are so few that looking at all counters is cheap.
     #[must_use]
     pub fn uses_counters(&self) -> bool {
         self.is_oversubscribed()

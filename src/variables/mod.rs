@@ -12,8 +12,8 @@
 //! | [`algorithms`], [`copy_engines`] | the algorithms and copy engines among which users can choose, a row each |
 //! | [`category`] | the tree that sorts variables and event types |
 //!
-//! An engine has one [`Config`]. Its values are atomics that any thread may change at any time. Code that obeys a variable reads
-//! it each time, and must be right with the old value and with the new one.
+//! An engine has one [`Config`]. Its values are atomics that any thread may change at any time. Code that obeys a
+//! variable reads it each time, and must be right with the old value and with the new one.
 
 pub mod algorithms;
 pub mod category;

@@ -6,7 +6,8 @@ use super::variable::{Domain, Variable};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_BULK, MAX_CELLS, MIN_BULK, MIN_CELLS, VARIABLE_TEXT};
 
-/// Environment variable in which the launcher hands the values of a tune file to the ranks: `name=value`, separated by commas.
+/// Environment variable in which the launcher hands the values of a tune file to the ranks:
+/// `name=value`, separated by commas.
 pub const TUNED: &str = "PERUSAL_TUNED";
 
 /// Where a value came from.
@@ -79,8 +80,8 @@ impl Overrides {
         Ok(overrides)
     }
 
-    /// Takes the values of a tune file, `name=value` separated by commas. Leaves out what this version does not know or allow: the
-    /// file may be from another version.
+    /// Takes the values of a tune file, `name=value` separated by commas. Leaves out what this version does not know or
+    /// allow: the file may be from another version.
     pub fn tune(&mut self, pairs: &str) {
         let pairs = pairs.split(',').filter_map(|pair| pair.split_once('='));
         for (name, text) in pairs {

@@ -1,8 +1,8 @@
 //! The table of control variables: a row for each value that steers the engine or the launcher.
 //!
-//! To add one, add a row. Environment (`PERUSAL_…`), tune file, MPI_T, `perusal info --cvars` and all checks follow from it. The code
-//! that obeys the variable reads `config.number(VariableId::…)`; [`super::Config`] has accessors for values with a unit or a
-//! special value.
+//! To add one, add a row. Environment (`PERUSAL_…`), tune file, MPI_T, `perusal info --cvars` and all checks follow
+//! from it. The code that obeys the variable reads `config.number(VariableId::…)`; [`super::Config`] has accessors for
+//! values with a unit or a special value.
 //!
 //! Columns: identifier, name, category, scope, when it can be changed, verbosity, domain, default, description.
 
@@ -85,8 +85,8 @@ fn most_fragments(shape: &JobShape) -> u64 {
 }
 
 const EAGER: u64 = 8 << 10;
-/// A message of so many bytes takes no longer copied in one step, with its announcement, than through the ring: the machines that were
-/// looked at agree within a factor of two.
+/// A message of so many bytes takes no longer copied in one step, with its announcement, than through the ring: the
+/// machines that were looked at agree within a factor of two.
 const ONE_STEP: u64 = 8 << 10;
 /// The same of what several members move, where their bulk is filled past the cache or through it as they learn.
 const ONE_STEP_STREAMED: u64 = 64 << 10;
@@ -102,9 +102,9 @@ const MALLOC: u64 = 32 << 10;
 /// A copy threshold that no message reaches.
 pub const NEVER: u64 = u32::MAX as u64;
 
-/// On AMD's processors, two copies that meet in a cache take less than one by the kernel. But each time that the ring is
-/// full takes a turn of all ranks of the CPU, so what is longer than so many ring-fulls, or than one where more than so
-/// many ranks share a CPU, is copied in one step.
+/// On AMD's processors, two copies that meet in a cache take less than one by the kernel. But each time that the ring
+/// is full takes a turn of all ranks of the CPU, so what is longer than so many ring-fulls, or than one where more than
+/// so many ranks share a CPU, is copied in one step.
 const RING_FULLS: u64 = 4;
 const FEW_ON_A_CPU: u32 = 4;
 
@@ -119,7 +119,8 @@ fn copied_in_turn(shape: &JobShape) -> u64 {
     (TEAM_PART as u64 / u64::from(shape.ranks.max(1))).clamp(READ_IN_TURN, 2 * READ_IN_TURN)
 }
 
-/// Where ranks share CPUs, so many bytes are not announced if the ring takes them unasked: the sender would wait for the receiver's turn.
+/// Where ranks share CPUs, so many bytes are not announced if the ring takes them unasked:
+/// the sender would wait for the receiver's turn.
 fn read_in_turn(shape: &JobShape) -> u64 {
     if shape.streams {
         return copied_in_turn(shape);

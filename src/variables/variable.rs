@@ -39,7 +39,8 @@ pub enum VariableScope {
 pub enum Settable {
     /// A rank never can: the variable is constant, or it is the launcher that obeys it.
     Never,
-    /// Before the job's memory is made: by the launcher's environment, or before MPI_Init of a program without launcher.
+    /// Before the job's memory is made: by the launcher's environment,
+    /// or before MPI_Init of a program without launcher.
     BeforeJob,
     /// Before MPI_Init.
     BeforeInit,

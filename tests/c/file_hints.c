@@ -1,4 +1,5 @@
-/* Hints of a file as MPI_File_get_info gives them: those that are known, with defaults, and the file's name (MPI 5.0 section 14.2.8).
+/* Hints of a file as MPI_File_get_info gives them: those that are known, with defaults,
+ * and the file's name (MPI 5.0 section 14.2.8).
  * RANKS: 1 2
  */
 #include "file.h"

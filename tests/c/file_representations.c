@@ -53,8 +53,8 @@ static int triple(MPI_Datatype type, MPI_Aint *bytes, void *state)
     return MPI_SUCCESS;
 }
 
-/* A representation of pairs of a short and an int: 3 and 5 bytes, with numbers in base 10. Conversions count basic elements, and those of a
- * type go on where they ended in the element before (MPI 5.0 section 14.5.3). */
+/* A representation of pairs of a short and an int: 3 and 5 bytes, with numbers in base 10. Conversions count basic
+ * elements, and those of a type go on where they ended in the element before (MPI 5.0 section 14.5.3). */
 static int calls_of_pairs, items_of_pairs;
 
 static int extent_of_pairs(MPI_Datatype type, MPI_Aint *bytes, void *state)

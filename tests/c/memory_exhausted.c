@@ -1,6 +1,7 @@
 /* Where there is no memory for a temporary copy of the data the call fails with MPI_ERR_NO_MEM,
  * before it sends anything: the job goes on.
  * RANKS: 1 2
+ * ENV: PERUSAL_COLL_ALLGATHER=linear
  */
 #include "check.h"
 

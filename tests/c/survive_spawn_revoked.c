@@ -1,7 +1,7 @@
-/* A communicator that is revoked during MPI_Comm_spawn. Where the root has to give up, the process that it has started, and
- * that no death concerns, is refused: it does not wait in MPI_Init for ever. Where the root has all that it needs, its spawn
- * succeeds, though a member that comes later is told of the revocation: so it is with every collective operation (User Level
- * Failure Mitigation), and who needs to know what the others got asks by MPIX_Comm_agree.
+/* A communicator that is revoked during MPI_Comm_spawn. Where the root has to give up, the process that it has started,
+ * and that no death concerns, is refused: it does not wait in MPI_Init for ever. Where the root has all that it needs,
+ * its spawn succeeds, though a member that comes later learns of the revocation: so it is with every collective
+ * operation (User Level Failure Mitigation), and who needs to know what the others got asks by MPIX_Comm_agree.
  * RANKS: 3
  * OPTIONS: --survive --universe 16
  * STDERR: the process that has spawned it could not finish MPI_Comm_spawn

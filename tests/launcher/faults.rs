@@ -217,8 +217,8 @@ fn a_launcher_that_is_killed_takes_along_what_hides_in_the_ranks_groups() {
 struct Traced(libc::pid_t);
 
 impl Traced {
-    /// Starts `command`, which stops where a process that it has started by a vfork is a program. `None` where no process may
-    /// be traced.
+    /// Starts `command`, which stops where a process that it has started by a vfork is a program. `None` where no
+    /// process may be traced.
     fn start(command: &mut Command) -> Option<Self> {
         // SAFETY: the closure makes one system call.
         unsafe {
@@ -280,7 +280,8 @@ fn a_launcher_killed_once_a_rank_is_a_program_leaves_nothing_in_its_group() {
         return;
     };
     launcher.go_on_to_the_first_program();
-    // The launcher makes no system call any more: whatever it hands to the reaper once it has started a rank comes too late.
+    // The launcher makes no system call any more: whatever it hands to the reaper once it has started a rank comes too
+    // late.
     eventually("the name of the hidden process", || Path::new(&name).exists());
     drop(launcher);
     let pid = std::fs::read_to_string(&name).expect("the rank has written it");

@@ -69,8 +69,8 @@ fn uses(pvar: &Pvar) -> &'static str {
 /// What a counter of messages or bytes by protocol is called before the protocol's name.
 const BY_PROTOCOL: [&str; 4] = ["messages_sent_", "messages_received_", "bytes_sent_", "bytes_received_"];
 
-/// Names by class; counters by protocol share one entry for each of the four things that are counted. `perusal info --pvars`
-/// describes them.
+/// Names by class; counters by protocol share one entry for each of the four things that are counted.
+/// `perusal info --pvars` describes them.
 fn pvars() -> String {
     let mut classes: Vec<(String, Vec<String>)> = Vec::new();
     for pvar in PVARS {

@@ -288,7 +288,9 @@ fn a_full_disk_is_named_before_a_rank_starts_and_keeps_no_file() {
         "mount -t tmpfs -o size=4k none {folder} && head -c 4096 /dev/zero >{folder}/full || exit 99; {} -n 1 --trace {folder}/trace echo started; echo status $?; ls {folder}",
         mpiexec.display()
     );
-    let outcome = run(Command::new("unshare").args(["--mount", "sh", "-c", &script]), HANG);
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]);
+    let outcome = run(&mut command, products(), "full_disk", HANG);
     assert_eq!(outcome.code(), Some(0), "{outcome:?}");
     assert_eq!(outcome.stdout, "status 1\nfull\n", "{outcome:?}");
     let why = "/trace: No space left on device (os error 28); make room, or name a file on another disk";

@@ -2,8 +2,9 @@
 
 use perusal::internals::sync::{AtomicU32, Ordering, yield_now};
 
-/// The lock of a domain and all that belongs to it. It is taken only if the caller did not promise to use one thread at a time for each
-/// domain (FI_THREAD_DOMAIN): what FI_THREAD_COMPLETION lets threads do at once shares the domain's regions.
+/// The lock of a domain and all that belongs to it. It is taken only if the caller did not promise to use one thread at
+/// a time for each domain (FI_THREAD_DOMAIN): what FI_THREAD_COMPLETION lets threads do at once shares the domain's
+/// regions.
 #[derive(Debug, Default)]
 pub struct Lock {
     needed: bool,

@@ -1,8 +1,8 @@
-//! The kind of algorithm by which members perform an operation: in rounds of their team, in one step, or by messages. This is the
-//! one place that selects it; `docs/collectives.md` shows it as a table.
+//! The kind of algorithm by which members perform an operation: in rounds of their team, in one step, or by messages.
+//! This is the one place that selects it; `docs/collectives.md` shows it as a table.
 //!
-//! All members must select the same kind, so it depends only on what all of them know: the operation, its bytes, the members'
-//! number, and control variables that are equal in all ranks.
+//! All members must select the same kind, so it depends only on what all of them know: the operation, its bytes, the
+//! members' number, and control variables that are equal in all ranks.
 
 use super::{TeamCapacity, Width};
 use crate::coll::selection::variable;
@@ -22,28 +22,28 @@ pub enum AlgorithmKind {
     Messages,
 }
 
-/// Bytes of a block from which members that have a CPU each do not scatter or gather it by messages, though they do so with
-/// shorter ones: as many as a message has from which it leaves the rings.
+/// Bytes of a block from which members that have a CPU each do not scatter or gather it by messages, though they do so
+/// with shorter ones: as many as a message has from which it leaves the rings.
 const LEAVES_RINGS: usize = 64 << 10;
 
-/// Bytes of a block from which such members gather it by messages: the root has them all as soon as through the bulk, and the
-/// others go on at once. (Eight ranks, 32 KiB: the last has done after 24 microseconds, through the bulk after 26, the mean
-/// member after 4.1 and 7.3; 8 KiB: 9.2 and 1.5, in one step 15.)
+/// Bytes of a block from which such members gather it by messages: the root has them all as soon as through the bulk,
+/// and the others go on at once. (Eight ranks, 32 KiB: the last has done after 24 microseconds, through the bulk after
+/// 26, the mean member after 4.1 and 7.3; 8 KiB: 9.2 and 1.5, in one step 15.)
 ///
-/// They scatter by messages whatever fits into no slot: each member goes on when it has its own, and the root need not wait for
-/// the slowest. (Sixteen ranks, one scatter of 2 KiB: its members have it after 7.0 microseconds in rounds, after 4.4 by
-/// messages; one behind the other: 6.3 and 1.8. A gather of 2 KiB stays in rounds: its root has all after 5 microseconds, by
-/// messages after 10.)
+/// They scatter by messages whatever fits into no slot: each member goes on when it has its own, and the root need not
+/// wait for the slowest. (Sixteen ranks, one scatter of 2 KiB: its members have it after 7.0 microseconds in rounds,
+/// after 4.4 by messages; one behind the other: 6.3 and 1.8. A gather of 2 KiB stays in rounds: its root has all after
+/// 5 microseconds, by messages after 10.)
 const GATHERED: usize = 8 << 10;
 
 /// Bytes of a block from which a gather that is not copied in one step is messages again, though it would fit into the
 /// bulk: of these, too, there is one copy.
 const GATHERED_LONG: usize = 128 << 10;
 
-/// Bytes of a block up to which members that have a CPU each do not copy it out of one member's memory, or into it, all at once:
-/// the kernel counts the users of every page, and these counts go from CPU to CPU. (Eight ranks, 256 KiB: a scatter takes 97
-/// microseconds, by messages 36. A broadcast, whose readers use the same pages, takes 177, through the bulk 42, and of 1 MiB 705
-/// and 145.)
+/// Bytes of a block up to which members that have a CPU each do not copy it out of one member's memory, or into it, all
+/// at once: the kernel counts the users of every page, and these counts go from CPU to CPU. (Eight ranks, 256 KiB: a
+/// scatter takes 97 microseconds, by messages 36. A broadcast, whose readers use the same pages, takes 177, through the
+/// bulk 42, and of 1 MiB 705 and 145.)
 const CONTENDED: usize = 1 << 20;
 
 /// Bytes of all blocks together from which that holds: fewer are copied before many members meet.
@@ -52,12 +52,14 @@ const CONTENDED_IN_ALL: usize = 128 << 10;
 /// Bytes of a block of an alltoall from which it is messages where ranks outnumber CPUs: shorter ones take rounds.
 const EXCHANGED: usize = 8 << 10;
 
-/// Bytes of all blocks of all members together up to which that holds: they lie in the rings all at once, and come out of the
-/// nearest caches. Longer ones are copied in one step. (Four ranks on two CPUs, 32 KiB: 19 to 21 microseconds, in one step 26 to
-/// 31; eight ranks, 8 KiB: 34, and 41 to 50; 32 KiB: 92 to 225, and 96 to 121; sixteen ranks, 32 KiB: 2,150, and 750 to 1,080.)
+/// Bytes of all blocks of all members together up to which that holds: they lie in the rings all at once, and come out
+/// of the nearest caches. Longer ones are copied in one step. (Four ranks on two CPUs, 32 KiB: 19 to 21 microseconds,
+/// in one step 26 to 31; eight ranks, 8 KiB: 34, and 41 to 50; 32 KiB: 92 to 225, and 96 to 121;
+/// sixteen ranks, 32 KiB: 2,150, and 750 to 1,080.)
 const EXCHANGED_IN_ALL: usize = 512 << 10;
 
-/// Bytes from which a scan goes through the team though ranks outnumber CPUs: its messages would take several fragments each.
+/// Bytes from which a scan goes through the team though ranks outnumber CPUs:
+/// its messages would take several fragments each.
 const CHAINED_BELOW: usize = 16 << 10;
 
 /// Bytes from which reductions of two members, of which each has a result of its own, are messages there.
@@ -70,8 +72,8 @@ const SLICES: usize = 4;
 const SLICES_FOR_ALL: usize = 2;
 
 impl TeamCapacity<'_> {
-    /// Returns the kind of algorithm for an operation. `bytes` are those of one block of a gather, scatter, allgather (the mean, if blocks
-    /// differ) or alltoall, else those of a member's operands or of a broadcast.
+    /// Returns the kind of algorithm for an operation. `bytes` are those of one block of a gather, scatter, allgather
+    /// (the mean, if blocks differ) or alltoall, else those of a member's operands or of a broadcast.
     #[must_use]
     pub fn algorithm_kind(&self, operation: Collective, bytes: usize) -> AlgorithmKind {
         if self.goes_by_messages(operation, bytes) {
@@ -83,9 +85,9 @@ impl TeamCapacity<'_> {
         }
     }
 
-    /// Returns the kind of algorithm for a reduce-scatter of `len` bytes of operands, of which a member gets `longest` at most. Where ranks
-    /// outnumber CPUs it takes rounds, as other reductions, unless one member gets so much more than others that rounds would
-    /// show little of what there is room for.
+    /// Returns the kind of algorithm for a reduce-scatter of `len` bytes of operands, of which a member gets `longest`
+    /// at most. Where ranks outnumber CPUs it takes rounds, as other reductions, unless one member gets so much more
+    /// than others that rounds would show little of what there is room for.
     #[must_use]
     pub fn kind_for_reduce_scatter(&self, len: usize, longest: usize) -> AlgorithmKind {
         let is_even = longest.saturating_mul(self.size) / 2 <= len;
@@ -97,9 +99,9 @@ impl TeamCapacity<'_> {
         }
     }
 
-    /// Returns whether an operation is messages: the ring takes several, one behind the other, where a round waits for those
-    /// before it. What fits into a slot is not, but for scans: in a slot, members that disagree about the operation see it. If
-    /// somebody has asked for an algorithm, none is.
+    /// Returns whether an operation is messages: the ring takes several, one behind the other, where a round waits for
+    /// those before it. What fits into a slot is not, but for scans: in a slot, members that disagree about the
+    /// operation see it. If somebody has asked for an algorithm, none is.
     pub(super) fn goes_by_messages(&self, operation: Collective, bytes: usize) -> bool {
         if variable(operation).is_some_and(|id| self.config.number(id) != AUTO) {
             return false;
@@ -171,7 +173,8 @@ impl TeamCapacity<'_> {
         }
     }
 
-    /// Returns the bytes by which a member's slice of `len` bytes of operands is judged: it must be `times` as long as what is only moved.
+    /// Returns the bytes by which a member's slice of `len` bytes of operands is judged:
+    /// it must be `times` as long as what is only moved.
     fn slice(&self, len: usize, times: usize) -> usize {
         let shape = self.config.shape();
         // Where the bulk is filled past the cache, what is copied in one step is long anyway.
@@ -190,7 +193,8 @@ impl TeamCapacity<'_> {
         by_default && self.config.shape().streams && !self.is_oversubscribed()
     }
 
-    /// Returns whether nobody has set the control variable `coll_direct_from`: a user who has set it gets one step from there on.
+    /// Returns whether nobody has set the control variable `coll_direct_from`: a user who has set it gets one step from
+    /// there on.
     fn is_threshold_ours(&self) -> bool {
         let source = self.config.source(VariableId::CollDirectFrom);
         matches!(source, ValueSource::Default | ValueSource::TuneFile)

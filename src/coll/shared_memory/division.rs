@@ -1,7 +1,7 @@
 //! A piece of operands in the bulk: who shows which of them how, and who reduces what.
 
-use super::Shares;
 use super::reduction::Operands;
+use super::{Hold, Shares, TeamGuard};
 use crate::arch::{copy_nontemporal, copy_run};
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
@@ -34,7 +34,8 @@ impl Learned {
     /// # Safety
     /// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
     pub unsafe fn copy(&self, reader: Option<usize>, from: *const u8, to: *mut u8, len: usize) {
-        // SAFETY: `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap, as the caller promises.
+        // SAFETY: `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap,
+        // as the caller promises.
         unsafe {
             match &self.times {
                 Some(times) => times[reader.unwrap_or(self.rank)].copy(from, to, len),
@@ -46,6 +47,20 @@ impl Learned {
     /// Whether results, which several members read, are written past the cache: where data for one of them are.
     fn results_go_past(&self) -> bool {
         self.times.as_ref().is_some_and(|times| times.iter().any(CopyTimes::goes_past))
+    }
+}
+
+impl<H: Hold> TeamGuard<'_, H> {
+    /// How the caller writes data that others read: as it has learned, if it `learns`.
+    pub(super) fn learned(&mut self, learns: bool) -> Learned {
+        let rank = self.rank();
+        Learned { rank, times: learns.then(|| self.team().copy_times.clone()) }
+    }
+
+    /// The same of data that are only moved; of what fits into a slot it learns nothing.
+    pub(super) fn learned_of_runs(&mut self, is_long: bool) -> Learned {
+        let learns = is_long && self.engine.config().shape().streams;
+        self.learned(learns)
     }
 }
 
@@ -111,8 +126,8 @@ impl Division {
             self.part.wrapping_add(self.shares.of(self.rank) * self.stride),
             self.operands.own.wrapping_add(at),
         );
-        // SAFETY: bulk rule 1: the stride is the caller's to write, and `len` is at most a stride; the operands can be read
-        // (`Operands::new`).
+        // SAFETY: bulk rule 1: the stride is the caller's to write, and `len` is at most a stride; the operands can be
+        // read (`Operands::new`).
         let copy = |reader, Range { start, end }: Range<usize>| unsafe {
             self.copy.copy(reader, from.add(start), to.add(start), end - start);
         };
@@ -131,7 +146,8 @@ impl Division {
         }
     }
 
-    /// Reduces `range` of a piece, block by block, into the results (if `shared`) and the caller's `out`, where it has one.
+    /// Reduces `range` of a piece, block by block, into the results (if `shared`) and the caller's `out`,
+    /// where it has one.
     ///
     /// # Safety
     /// Bulk rule 2 allows to read all operands, and bulk rule 3 to write this range of the results.
@@ -222,7 +238,8 @@ impl Division {
         Ok(())
     }
 
-    /// Copies the results of a piece, but for `mine`, from a part; first those behind it, so that not all begin with one member's.
+    /// Copies the results of a piece, but for `mine`, from a part;
+    /// first those behind it, so that not all begin with one member's.
     ///
     /// # Safety
     /// Bulk rule 3 allows to read the results; there is an `out`.
@@ -288,7 +305,8 @@ mod tests {
                 Division { operands, stride, rank, size: SIZE, copy, part, shares, apart }
             })
             .collect();
-        // SAFETY: the members take their turns, so each does alone what it may do; the part has room for all operands and the results.
+        // SAFETY: the members take their turns, so each does alone what it may do;
+        // the part has room for all operands and the results.
         unsafe {
             divisions.iter().for_each(|member| member.contribute(piece, Reducer::AllInSlices));
             for member in &divisions {

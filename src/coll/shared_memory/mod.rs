@@ -1,9 +1,10 @@
 //! Collectives through a shared-memory team ([`crate::team`]): each is a sequence of the team's rounds.
 //!
-//! [`TeamGuard`] is the team of a communicator while one of its members performs a collective. Four files give it operations:
-//! `data_movement` those that move data, `reduction` those that reduce it (in pieces, whose parts `division` shares out),
-//! `prefix` reduce-scatters and scans, `direct` all of them for long data. How it waits, and so whether the operations block,
-//! depends on what holds the team (`hold`); what it serves, on the `algorithm_kind` of an operation and on its `capacity`.
+//! [`TeamGuard`] is the team of a communicator while one of its members performs a collective. Four files give it
+//! operations: `data_movement` those that move data, `reduction` those that reduce it (in pieces, whose parts
+//! `division` shares out), `prefix` reduce-scatters and scans, `direct` all of them for long data. How it waits, and so
+//! whether the operations block, depends on what holds the team (`hold`); what it serves, on the `algorithm_kind` of an
+//! operation and on its `capacity`.
 
 /// Waits until a condition holds, without a future where it holds soon.
 macro_rules! wait {
@@ -28,7 +29,6 @@ mod reduction;
 pub use algorithm_kind::AlgorithmKind;
 pub use capacity::TeamCapacity;
 pub(in crate::coll) use direct::one_run;
-use division::Learned;
 pub use hold::{Description, Hold, InTurn, Locked};
 pub use operation_key::OperationKey;
 use operation_key::{FAILED, disagreement};
@@ -46,8 +46,8 @@ use crate::team::{
 };
 use core::future::Future;
 
-/// How often a word is polled, where every rank has a CPU, before the caller waits as for a message: about as long as members
-/// that run in step are apart. Nor does an operation go on in the background before, which costs about as long.
+/// How often a word is polled, where every rank has a CPU, before the caller waits as for a message: about as long as
+/// members that run in step are apart. Nor does an operation go on in the background before, which costs about as long.
 const POLLS: u32 = 50;
 
 /// Copies bytes of the caller's to where other members read them.
@@ -99,7 +99,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.rounds().round()
     }
 
-    /// Counts a call that began in round `before` ([`crate::coll::NumberedCall`]): as one if it is over, as none if it has not begun.
+    /// Counts a call that began in round `before` ([`crate::coll::NumberedCall`]):
+    /// as one if it is over, as none if it has not begun.
     pub fn count_call(&mut self, before: u64, is_over: bool) {
         let taken = self.round().wrapping_sub(before);
         self.comm.count_calls(u64::from(is_over).wrapping_sub(taken));
@@ -226,7 +227,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         what: OperationKey,
         f: impl FnOnce(&[u8; PAYLOAD]) -> R,
     ) -> Result<R> {
-        // SAFETY: team rules 2 and 3: the slot is published or the round complete, and the caller has not left the round.
+        // SAFETY: team rules 2 and 3: the slot is published or the round complete,
+        // and the caller has not left the round.
         match self.rounds().read(member, |slot| unsafe { take(slot, what, f) }) {
             Ok(result) => Ok(result),
             Err(theirs) => Err(disagreement(member, theirs, what)),
@@ -270,8 +272,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         })
     }
 
-    /// One member's data to all: `copy` is given room for `len` bytes at `root`, and the bytes at the others. A part has room for `len`
-    /// ([`Self::make_room`]).
+    /// One member's data to all: `copy` is given room for `len` bytes at `root`, and the bytes at the others. A part
+    /// has room for `len` ([`Self::make_room`]).
     pub(super) async fn one_to_all(
         &mut self,
         what: OperationKey,
@@ -287,7 +289,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             self.write_slot(what, |payload| match part {
                 None => copy(Place::Room(&mut Room::from(&mut payload[..len]))),
                 Some(part) => {
-                    // SAFETY: team rule 6: the part is free and this round's, in which only the root writes; `len` fits.
+                    // SAFETY: team rule 6: the part is free and this round's,
+                    // in which only the root writes; `len` fits.
                     let room = unsafe { core::slice::from_raw_parts_mut(part, len) };
                     copy(Place::Room(&mut learned.room(room)));
                 }
@@ -370,7 +373,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.capacity().room_one_to_all()
     }
 
-    /// Bytes of each member that [`Self::among_all`] can take, once [`Self::make_room_among_all`] has said yes to as many.
+    /// Bytes of each member that [`Self::among_all`] can take,
+    /// once [`Self::make_room_among_all`] has said yes to as many.
     #[inline]
     pub(super) fn room_among_all(&mut self, width: Width) -> usize {
         self.capacity().room_among_all(width)
@@ -385,18 +389,6 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         TeamCapacity { config: engine.config(), size, part_bytes, direct: team.direct != Some(false) }
     }
 
-    /// How the caller writes data that others read: as it has learned, if it `learns`.
-    fn learned(&mut self, learns: bool) -> Learned {
-        let rank = self.rank();
-        Learned { rank, times: learns.then(|| self.team().copy_times.clone()) }
-    }
-
-    /// The same of data that are only moved; of what fits into a slot it learns nothing.
-    fn learned_of_runs(&mut self, is_long: bool) -> Learned {
-        let learns = is_long && self.engine.config().shape().streams;
-        self.learned(learns)
-    }
-
     /// Which share is whose in the part of the bulk that was taken last.
     pub(super) fn shares(&mut self) -> Shares {
         let size = self.size();
@@ -407,7 +399,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         }
     }
 
-    /// Start of the next part of the bulk, or of the next two, which lie side by side, once they are free; all write, then all read.
+    /// Start of the next part of the bulk, or of the next two, which lie side by side, once they are free;
+    /// all write, then all read.
     async fn parts(&mut self, width: Width) -> Result<*mut u8> {
         if width == Width::One {
             return self.part(Readers::Stay, true).await;
@@ -440,7 +433,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.make_room(all.div_ceil(width as usize)).await
     }
 
-    /// Rank 0 takes the memory that the bulk needs for parts of `bytes` bytes; a round says to the others whether there is any.
+    /// Rank 0 takes the memory that the bulk needs for parts of `bytes` bytes;
+    /// a round says to the others whether there is any.
     #[cold]
     async fn grow(&mut self, bytes: usize) -> Result<bool> {
         if self.team().cannot_grow {
@@ -517,7 +511,8 @@ pub(super) enum Place<'p> {
 pub(super) enum Wanted {
     /// No member's.
     None,
-    /// Every member's. The caller begins behind itself: one member's cache gives its lines to one reader as fast as to all together.
+    /// Every member's. The caller begins behind itself: one member's cache gives its lines to one reader as fast as to
+    /// all together.
     All,
     /// That of the first so many members, in the order in which operands are reduced: from the highest down.
     FromTheHighest(usize),
@@ -580,7 +575,8 @@ unsafe fn put(slot: *mut TeamSlot, what: OperationKey, f: impl FnOnce(&mut [u8; 
 /// The key that it has instead.
 ///
 /// # Safety
-/// Nobody writes the slot: it is published, or the round complete, and the caller has not arrived in a later one (team rules 2 to 4).
+/// Nobody writes the slot: it is published, or the round complete,
+/// and the caller has not arrived in a later one (team rules 2 to 4).
 #[inline]
 unsafe fn take<R>(
     slot: *const TeamSlot,

@@ -174,8 +174,8 @@ pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
 }
 
 impl<H: Hold> TeamGuard<'_, H> {
-    /// How members show operands. Members that take shares in turn ([`super::Shares`]) have read the places that they write
-    /// to; and where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache.
+    /// How members show operands. Members that take shares in turn ([`super::Shares`]) have read the places that they
+    /// write to; and where ranks outnumber CPUs, who reduces them may have the same CPU, and its cache.
     pub(super) fn copy_of_operands(&mut self) -> Learned {
         let shape = self.engine.config().shape();
         let learns = (shape.streams || shape.is_oversubscribed()) && !self.shares().alternate();

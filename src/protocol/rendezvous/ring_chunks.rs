@@ -137,8 +137,8 @@ impl Rendezvous<'_> {
         emit(request, part_event(body));
         let uncached =
             self.engine.protocol_state().copy.come(&self.engine.config, data.len()) && body.is_bytes();
-        // SAFETY: the user's buffer stays valid until the request completes; `wanted` fits it, and the part `wanted`; the ring's
-        // memory is none of it.
+        // SAFETY: the user's buffer stays valid until the request completes; `wanted` fits it, and the part `wanted`;
+        // the ring's memory is none of it.
         let copy = || unsafe {
             if uncached {
                 copy_nontemporal(data.as_ptr(), body.addr.get().wrapping_add(body.moved.get()), data.len());

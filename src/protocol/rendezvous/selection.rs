@@ -58,8 +58,8 @@ impl CopyPolicy {
             && matches!(config.source(VariableId::CopyReadFrom), ValueSource::Default)
     }
 
-    /// Whether the receiver takes a message out of the ring, though it could copy it in one step: because that takes less
-    /// time, or because the kernel would copy it at a tenth of its speed.
+    /// Whether the receiver takes a message out of the ring, though it could copy it in one step: because that takes
+    /// less time, or because the kernel would copy it at a tenth of its speed.
     pub fn prefers_ring(&self, engine: &Engine, body: &Body, rts: &Rts) -> bool {
         self.learns(engine)
             && engine.peers[body.world.get() as usize].copy_rates().choose() == CopyRoute::Ring

@@ -117,7 +117,8 @@ impl Rendezvous<'_> {
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, len);
         let (own, peers) = (body.addr.get().wrapping_add(at), addr.wrapping_add(split));
         let copy = |pid| {
-            // SAFETY: our buffer has `end` bytes (checked) and stays valid until the request completes; the peer asked for them.
+            // SAFETY: our buffer has `end` bytes (checked) and stays valid until the request completes;
+            // the peer asked for them.
             let write = || unsafe { write_peer(pid, own, peers, len) };
             let rates = self.engine.peers[from as usize].copy_rates();
             self.engine.job.reach(from, || rates.time(CopyRoute::Kernel, len, write))

@@ -94,7 +94,8 @@ pub(crate) fn run(comm: &Comm, call: impl FnOnce(&Comm) -> Result<CollectiveOp>)
         if check_calls::is_strict() {
             await_all(&transports)?;
         }
-        // SAFETY: argument rule 3: a call is made of buffers that are valid until it is over; the future is run to its end.
+        // SAFETY: argument rule 3: a call is made of buffers that are valid until it is over;
+        // the future is run to its end.
         to_the_end(unsafe { call.perform(&transports, comm) })
     });
     check(&transports).and(result)

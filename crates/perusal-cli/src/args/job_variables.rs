@@ -1,9 +1,9 @@
-//! Variables by which the launcher makes the job, where an option sets them for the ranks:
-//! the ranks alone could not obey them any more.
+//! Control variables that options set for the ranks: those by which the launcher makes the job, which the ranks alone
+//! could not obey any more, and those that make the ranks check their calls.
 
 use super::{PlanError, RunOptions, variable};
 use crate::start::environment::VariableChange;
-use perusal::internals::variables::{Settable, VARIABLES, VariableScope};
+use perusal::internals::variables::{Settable, VARIABLES, VariableId, VariableScope};
 use std::ffi::{OsStr, OsString};
 
 /// A command line that has been read, before there is a plan.
@@ -58,4 +58,20 @@ fn of_the_job(name: &OsStr) -> Option<&'static str> {
         Settable::BeforeInit | Settable::Always | Settable::BetweenCollectives => false,
     };
     is_launchers.then_some(found.environment)
+}
+
+/// The variables that make the ranks check their calls, if one of the options asks for it.
+pub(super) fn checking(blocks: &[RunOptions]) -> Vec<VariableChange> {
+    let set =
+        |id: VariableId, value: &str| VariableChange::Set(id.variable().environment.into(), value.into());
+    match blocks.iter().filter_map(|block| block.check.as_deref()).max() {
+        None => vec![],
+        // A send that keeps nothing waits for its receive.
+        Some("strict") => vec![
+            set(VariableId::Check, "strict"),
+            set(VariableId::EagerLimit, "0"),
+            set(VariableId::TrainLimit, "0"),
+        ],
+        Some(how) => vec![set(VariableId::Check, how)],
+    }
 }

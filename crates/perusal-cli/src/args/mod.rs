@@ -9,7 +9,7 @@
 //! | `plan` | [`Plan`]: a job as the command line asks for it |
 //! | `count` | how many ranks |
 //! | `output` | where output goes, and what stands before its lines |
-//! | `job_variables` | control variables that the launcher obeys itself |
+//! | `job_variables` | control variables that the launcher obeys itself, or sets for the ranks |
 //! | `notes` | what is said of options that are taken and not obeyed |
 
 mod config_file;
@@ -21,6 +21,7 @@ mod output;
 mod plan;
 
 pub use job_variables::CommandLine;
+use job_variables::checking;
 pub use plan::{App, OnDeadlock, Plan, PlanError, Stdin};
 
 use std::ffi::{OsStr, OsString};
@@ -152,8 +153,8 @@ struct RunOptions {
     #[arg(long = "deadlock-report", value_name = "FILE")]
     deadlock_report: Option<PathBuf>,
     /// Say at MPI_Finalize what was never completed, received or freed, and at once where collective calls differ or
-    /// two operations use a buffer. "strict" waits besides wherever MPI allows a call to wait: for the receive in a send,
-    /// for all members in a blocking collective call
+    /// two operations use a buffer. "strict" waits besides wherever MPI allows a call to wait: for the receive in a
+    /// send, for all members in a blocking collective call
     #[arg(
         long = "check",
         value_name = "HOW",
@@ -564,22 +565,6 @@ fn changes(
     set.extend(logging.preloading(&set)?);
     set.extend(preload::sharing(share_heap, &set)?);
     Ok(EnvironmentChanges { only, set })
-}
-
-/// The variables that make the ranks check their calls, if one of the options asks for it.
-fn checking(blocks: &[RunOptions]) -> Vec<VariableChange> {
-    let set =
-        |id: VariableId, value: &str| VariableChange::Set(id.variable().environment.into(), value.into());
-    match blocks.iter().filter_map(|block| block.check.as_deref()).max() {
-        None => vec![],
-        // A send that keeps nothing waits for its receive.
-        Some("strict") => vec![
-            set(VariableId::Check, "strict"),
-            set(VariableId::EagerLimit, "0"),
-            set(VariableId::TrainLimit, "0"),
-        ],
-        Some(how) => vec![set(VariableId::Check, how)],
-    }
 }
 
 /// Reads `VAR=VALUE` or `VAR`, the value of `option`.

@@ -1,4 +1,5 @@
-//! `perusal info --cvars`, `--pvars`, `--events`, `--categories`: the variables and event types that MPI_T shows, for people and as JSON.
+//! `perusal info --cvars`, `--pvars`, `--events`, `--categories`: the variables and event types that MPI_T shows,
+//! for people and as JSON.
 
 use perusal::events::Binding;
 use perusal::internals::shm;

@@ -14,7 +14,8 @@ pub struct Failure {
     pub text: String,
 }
 
-/// Kinds of failure, the likeliest cause first: when several ranks end at once, the message names the first kind among them.
+/// Kinds of failure, the likeliest cause first: when several ranks end at once,
+/// the message names the first kind among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Severity {
     Signal,
@@ -22,7 +23,8 @@ enum Severity {
     Early,
 }
 
-/// Returns the failure, if any, behind the ranks that have just ended. `forwarded` are the signals that the launcher has passed on.
+/// Returns the failure, if any, behind the ranks that have just ended.
+/// `forwarded` are the signals that the launcher has passed on.
 pub fn failure_of_ended(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32]) -> Option<Failure> {
     let concerns = |abort: &Abort| ended.iter().any(|(rank, _)| memory.roster().concerns(abort.rank, *rank));
     if let Some(abort) = memory.header().abort(memory.places()).filter(concerns) {
@@ -72,8 +74,8 @@ fn killed_for_memory() -> &'static str {
     }
 }
 
-/// Returns the failure of a rank whose MPI process has died while `child`, the process that the launcher started for it (a
-/// shell, a debugger), runs on; `None` if that is not so.
+/// Returns the failure of a rank whose MPI process has died while `child`, the process that the launcher started for it
+/// (a shell, a debugger), runs on; `None` if that is not so.
 pub fn died_unseen(memory: &Memory, rank: u32, child: i32) -> Option<Failure> {
     let entry = memory.roster().entry(rank);
     let pid = entry.pid();

@@ -25,7 +25,8 @@ use super::{CALLERS, LISTENER, Supervisor, WAITING, WATCHED};
 use crate::hang::Scene;
 use crate::start::starter::Started;
 
-/// Most connections of other jobs' processes that have not said yet what they want, and most launchers that watch this job at once.
+/// Most connections of other jobs' processes that have not said yet what they want,
+/// and most launchers that watch this job at once.
 const MOST: usize = 1024;
 
 const SURVIVES: &str = "a job of mpiexec --survive does not meet other jobs: start both without --survive";
@@ -112,7 +113,8 @@ impl Guests {
         });
     }
 
-    /// Takes the socket of a launcher that wants to hear how processes of this job end. Gives it back if there are too many.
+    /// Takes the socket of a launcher that wants to hear how processes of this job end.
+    /// Gives it back if there are too many.
     fn watch(&mut self, watcher: OwnedFd) -> Result<(), OwnedFd> {
         // Of a launcher that has ended nothing else says so.
         self.watchers.retain(|watcher| !has_given_up(watcher.as_fd()));
@@ -357,7 +359,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A process of another job has ended. If it had finalized, that is well; else it ends whoever was connected with it (roster rule 5).
+    /// A process of another job has ended. If it had finalized, that is well;
+    /// else it ends whoever was connected with it (roster rule 5).
     fn end_guest(&mut self, place: u32, exit: Option<Exit>) {
         let entry = self.memory.roster().entry(place);
         if entry.state() == RankState::Dead || entry.pid() == 0 && exit.is_none_or(|exit| exit.status() == 0)

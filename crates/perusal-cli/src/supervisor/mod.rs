@@ -59,7 +59,8 @@ pub const FORWARDED: [i32; 9] = [
 
 /// From SIGTERM to SIGKILL for the ranks of a job that has failed.
 pub const GRACE: Duration = Duration::from_millis(400);
-/// From SIGKILL, or the last sign that a killed rank is ending, to giving it up: another user's, or kept by a sandbox or the kernel.
+/// From SIGKILL, or the last sign that a killed rank is ending, to giving it up:
+/// another user's, or kept by a sandbox or the kernel.
 const KILL_LIMIT: Duration = Duration::from_secs(3);
 /// For what ranks have left running when the last of them has ended: time to finish writing.
 const STRAY_GRACE: Duration = Duration::from_millis(200);

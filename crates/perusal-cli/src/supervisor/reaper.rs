@@ -1,13 +1,16 @@
-//! The reaper: a small process that outlives a launcher that was killed, and kills what the launcher can no longer kill.
+//! The reaper: a small process that outlives a launcher that was killed,
+//! and kills what the launcher can no longer kill.
 //!
-//! The kernel kills the ranks when the launcher dies (PR_SET_PDEATHSIG), but not the processes that a rank has started. The
-//! reaper holds one end of a pair of sockets whose other end only the launcher has. When that is closed, the launcher has died,
-//! and the reaper kills the process groups of all ranks and every process whose environment carries the job's id.
+//! The kernel kills the ranks when the launcher dies (PR_SET_PDEATHSIG), but not the processes that a rank has started.
+//! The reaper holds one end of a pair of sockets whose other end only the launcher has. When that is closed, the
+//! launcher has died, and the reaper kills the process groups of all ranks and every process whose environment carries
+//! the job's id.
 //!
-//! - **Reaper rule 1.** What the reaper kills by comes from the launcher, or from its code in a process that is not yet the program of a rank:
-//!   the job's id before there are ranks, the process groups through the sockets. It reads nothing from the job's memory, which every rank can write.
-//! - **Reaper rule 2.** Process ids come back, so the reaper kills by descriptors (pidfds), which mean one process for ever, wherever the
-//!   kernel has them.
+//! - **Reaper rule 1.** What the reaper kills by comes from the launcher, or from its code in a process that is not yet
+//!   the program of a rank: the job's id before there are ranks, the process groups through the sockets. It reads
+//!   nothing from the job's memory, which every rank can write.
+//! - **Reaper rule 2.** Process ids come back, so the reaper kills by descriptors (pidfds), which mean one process for
+//!   ever, wherever the kernel has them.
 
 use perusal::internals::shm::JOB_ID_VARIABLE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -58,11 +61,11 @@ impl Reaper {
         }
     }
 
-    /// Hands the reaper the process group that the calling process leads, which is going to be a rank. A reaper that cannot take it is left with
-    /// the job's id to find the group's processes by.
+    /// Hands the reaper the process group that the calling process leads, which is going to be a rank. A reaper that
+    /// cannot take it is left with the job's id to find the group's processes by.
     ///
-    /// The rank does so itself, before it becomes its program: until then it has a copy of the socket, so the reaper cannot see the launcher's end
-    /// before it has the group. It makes system calls only.
+    /// The rank does so itself, before it becomes its program: until then it has a copy of the socket, so the reaper
+    /// cannot see the launcher's end before it has the group. It makes system calls only.
     pub fn add_own_group(&self) -> Result<(), Errno> {
         let leader = getpid();
         let descriptor = pidfd_open(leader, PidfdFlags::empty())?;
@@ -141,8 +144,8 @@ const LOOKS: u32 = 100;
 /// The time between two of them.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// Waits for the next group. `None` when the launcher has ended; nothing inside for a message without a descriptor, where
-/// this process has no room for one.
+/// Waits for the next group. `None` when the launcher has ended; nothing inside for a message without a descriptor,
+/// where this process has no room for one.
 fn next_group(watched: BorrowedFd<'_>) -> Option<Option<RankGroup>> {
     let mut number = [0; 4];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -171,8 +174,8 @@ fn kill_marked(job_id: u64) -> bool {
     let own = std::process::id();
     let mut found = false;
     for pid in processes().filter(|pid| *pid != own) {
-        // The descriptor comes first: if the process ends and another one gets its number, the environment that is read may be
-        // the other one's, but nobody is killed for it (reaper rule 2).
+        // The descriptor comes first: if the process ends and another one gets its number, the environment that is read
+        // may be the other one's, but nobody is killed for it (reaper rule 2).
         let Some(number) = Pid::from_raw(pid.cast_signed()) else { continue };
         let process = match pidfd_open(number, PidfdFlags::empty()) {
             Ok(process) => Some(process),

@@ -238,7 +238,8 @@ fn most_wished(spawn: &SpawnRequest) -> usize {
     spawn.programs.iter().map(|program| program.counts[0] as usize).sum()
 }
 
-/// How many processes each program gets of `free` places, and what it is started with. No text where places are too few.
+/// How many processes each program gets of `free` places, and what it is started with.
+/// No text where places are too few.
 fn choose(spawn: &SpawnRequest, free: u32) -> Result<Vec<Chosen<'_>>, Option<String>> {
     let mut left = free;
     let mut chosen = vec![];
@@ -280,7 +281,8 @@ fn find(program: &Program, wdir: &[u8], spawn: &SpawnRequest) -> Option<Vec<u8>>
     find_program(&program.command[0], &[&program.path[..], path.unwrap_or(b"")], wdir)
 }
 
-/// The program of that name in directories that are separated by colons and seen from `wdir`; `None` for a name with a slash.
+/// The program of that name in directories that are separated by colons and seen from `wdir`;
+/// `None` for a name with a slash.
 pub fn find_program(name: &[u8], dirs: &[&[u8]], wdir: &[u8]) -> Option<Vec<u8>> {
     if name.contains(&b'/') {
         return None;

@@ -1,5 +1,5 @@
-//! The worlds of a job: the ranks that it began with, and those that were started at once by a spawn. A world that fails alone ends alone,
-//! and what has ended well leaves its places to others.
+//! The worlds of a job: the ranks that it began with, and those that were started at once by a spawn. A world that
+//! fails alone ends alone, and what has ended well leaves its places to others.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -99,8 +99,8 @@ impl Supervisor<'_> {
         places.filter(|place| self.memory.roster().entry(*place).world() == world).collect()
     }
 
-    /// The processes that end with that at `place`: its world; if that is connected, all connected worlds (roster rule 5); and those that
-    /// these have spawned and not met yet.
+    /// The processes that end with that at `place`: its world; if that is connected, all connected worlds (roster
+    /// rule 5); and those that these have spawned and not met yet.
     pub(crate) fn concerned(&self, place: u32) -> Vec<u32> {
         let roster = self.memory.roster();
         let linked: Vec<u32> = (0..self.ranks.len() as u32)
@@ -191,7 +191,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Whether any process of the job has done what was to be done: it has finalized, or has never used MPI, and has ended well.
+    /// Whether any process of the job has done what was to be done:
+    /// it has finalized, or has never used MPI, and has ended well.
     pub(crate) fn has_succeeded(&self) -> bool {
         (0..self.ranks.len() as u32).any(|place| {
             let entry = self.memory.roster().entry(place);
@@ -295,7 +296,8 @@ impl Supervisor<'_> {
         })
     }
 
-    /// Whether a place is free, or will be if the processes of its world, which are connected with no others any more, end well.
+    /// Whether a place is free, or will be if the processes of its world,
+    /// which are connected with no others any more, end well.
     pub fn is_leaving(&self, place: u32) -> bool {
         if self.universe.guests.hold(place) {
             return false;

@@ -246,7 +246,8 @@ fn halves_from(measured: &Measured) -> u64 {
     })
 }
 
-/// Returns the largest size up to which `protocol` is no slower than all others; `None` if it is slower at once, or was not measured.
+/// Returns the largest size up to which `protocol` is no slower than all others;
+/// `None` if it is slower at once, or was not measured.
 fn up_to(measured: &Measured, protocol: &str, others: &[&str]) -> Option<u64> {
     let slower = EAGER.iter().position(|&bytes| {
         let time = |what| measured.time(what, bytes as u64);
@@ -257,8 +258,8 @@ fn up_to(measured: &Measured, protocol: &str, others: &[&str]) -> Option<u64> {
     Some(EAGER[last] as u64)
 }
 
-/// Polling for as long as a sleep and a wake-up cost never takes more than twice the best possible time. The default is longer, for
-/// programs whose ranks compute a little between messages, and is the lower bound.
+/// Polling for as long as a sleep and a wake-up cost never takes more than twice the best possible time. The default is
+/// longer, for programs whose ranks compute a little between messages, and is the lower bound.
 fn spin(measured: &Measured) -> Option<u64> {
     let times = measured.time("spin", 0).zip(measured.time("spin", 1000));
     let (asleep, awake) = times.filter(|(asleep, awake)| asleep > awake)?;

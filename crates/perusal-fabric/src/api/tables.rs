@@ -28,7 +28,8 @@ impl<const N: usize> Table<N> {
 /// `struct fi_ops`: close, bind, control, ops_open, tostr, ops_set.
 pub type FidOps = Table<6>;
 
-/// What stands where a function is not supported: an int or ssize_t function that returns -FI_ENOSYS whatever its arguments are.
+/// What stands where a function is not supported: an int or ssize_t function that returns -FI_ENOSYS whatever its
+/// arguments are.
 ///
 /// # Safety
 ///

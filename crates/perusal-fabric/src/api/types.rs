@@ -276,7 +276,8 @@ pub struct CqEntry {
     pub tag: u64,
 }
 
-/// `struct fi_cq_err_entry`. Callers of the interface before 1.5 have none of the last two, and before 1.20 not the last one.
+/// `struct fi_cq_err_entry`. Callers of the interface before 1.5 have none of the last two,
+/// and before 1.20 not the last one.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct CqErrEntry {

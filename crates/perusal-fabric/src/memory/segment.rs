@@ -42,7 +42,8 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Makes the memory of an endpoint, and its address. The memory has the name of the service, which need not be the only one.
+    /// Makes the memory of an endpoint, and its address.
+    /// The memory has the name of the service, which need not be the only one.
     ///
     /// # Errors
     ///
@@ -118,7 +119,8 @@ impl Segment {
     /// The words at its beginning.
     #[inline(always)]
     pub fn words(&self) -> &Words {
-        // SAFETY: the mapping begins with `Words` (zeroed or written by an endpoint), which are atomics; it is aligned to a page.
+        // SAFETY: the mapping begins with `Words` (zeroed or written by an endpoint), which are atomics;
+        // it is aligned to a page.
         unsafe { self.at(0).cast::<Words>().as_ref() }
     }
 
@@ -148,14 +150,16 @@ impl Segment {
 
     /// The doorbell of the owner, with a flag for each slot.
     pub fn doorbell(&self) -> Doorbell {
-        // SAFETY: the bytes lie within the mapping, page-aligned, zeroed, for doorbells alone; whoever keeps a copy keeps the segment.
+        // SAFETY: the bytes lie within the mapping, page-aligned, zeroed, for doorbells alone;
+        // whoever keeps a copy keeps the segment.
         unsafe { Doorbell::over(self.at(DOORBELL_AT), SLOTS) }
     }
 
     /// The ring of slot `at`.
     pub fn ring(&self, at: usize) -> MappedRing {
         assert!(at < SLOTS);
-        // SAFETY: the bytes lie within the mapping, page-aligned, for rings alone; whoever keeps a copy keeps the segment.
+        // SAFETY: the bytes lie within the mapping, page-aligned, for rings alone;
+        // whoever keeps a copy keeps the segment.
         unsafe { MappedRing::new(self.at(RINGS_AT + at * RING_BYTES), CELLS, BULK) }
     }
 

@@ -1,4 +1,5 @@
-//! The words at the beginning of an endpoint's memory: who owns it, who sends through which slot, and which regions peers may access.
+//! The words at the beginning of an endpoint's memory: who owns it, who sends through which slot,
+//! and which regions peers may access.
 //!
 //! - **Slot rule 1.** A slot goes from FREE to CLAIMED by a compare-exchange of the sender's, which also writes its
 //!   process there, to READY by that sender, to CLOSED by it when it leaves, and back to FREE by the owner, who has
@@ -156,12 +157,13 @@ impl Words {
     pub fn close(&self) {
         // Release: closed edge, pairs with Acquire in `is_closed`.
         self.magic.store(0, Ordering::Release);
-        // Release fence: closed edge, pairs with the Acquire fence in `is_closed`: whoever sees what is done with buffers from now on sees
-        // the endpoint closed.
+        // Release fence: closed edge, pairs with the Acquire fence in `is_closed`: whoever sees what is done with
+        // buffers from now on sees the endpoint closed.
         fence(Ordering::Release);
     }
 
-    /// Whether the owner takes nothing any more. If not, what was read before from its process is what its buffers held while it was open.
+    /// Whether the owner takes nothing any more. If not, what was read before from its process is what its buffers held
+    /// while it was open.
     pub fn is_closed(&self) -> bool {
         // Acquire fence: closed edge, pairs with the Release fence in `close`.
         fence(Ordering::Acquire);
@@ -247,7 +249,8 @@ impl Words {
         // Relaxed, both: published by the store below.
         self.pipe.store(pipe + 1, Ordering::Relaxed);
         self.pipe_file.store(file, Ordering::Relaxed);
-        // Release: pipe edge, pairs with Acquire in `take_armed`: the pipe is known. The owner's heavy barrier follows (pipe rule).
+        // Release: pipe edge, pairs with Acquire in `take_armed`: the pipe is known.
+        // The owner's heavy barrier follows (pipe rule).
         self.armed.store(1, Ordering::Release);
     }
 
@@ -333,9 +336,11 @@ impl Words {
             entry.there.load(Ordering::Relaxed) == 1 && entry.key.load(Ordering::Relaxed) == key
         };
         self.places(key).filter(its).for_each(|entry| entry.there.store(0, Ordering::Relaxed));
-        // Release: region edge, pairs with Acquire in `generation`: whoever sees this generation does not find the region.
+        // Release: region edge, pairs with Acquire in `generation`: whoever sees this generation does not find the
+        // region.
         self.generation.store(generation, Ordering::Release);
-        // Release fence: region edge, pairs with the Acquire fence in `known`: whoever sees words that follow sees this generation.
+        // Release fence: region edge, pairs with the Acquire fence in `known`: whoever sees words that follow sees this
+        // generation.
         fence(Ordering::Release);
     }
 

@@ -1,6 +1,7 @@
 //! The name of an endpoint, as libfabric passes it on: its address on its node, and where the network finds it.
 //!
-//! An endpoint without a network is named by its address. One with a network has a longer name, of which this is the content:
+//! An endpoint without a network is named by its address.
+//! One with a network has a longer name, of which this is the content:
 //!
 //! | bytes | |
 //! |---|---|

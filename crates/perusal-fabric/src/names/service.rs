@@ -1,4 +1,5 @@
-//! Endpoints that have the name of a service, and the addresses by which libfabric's callers ask for them: `perusal://:NAME`.
+//! Endpoints that have the name of a service, and the addresses by which libfabric's callers ask for them:
+//! `perusal://:NAME`.
 //!
 //! Such an endpoint holds two sockets in the abstract namespace, which the kernel takes away with the process: one has
 //! the service's name, so that no second endpoint of the user gets it; the name of the other also has the endpoint's

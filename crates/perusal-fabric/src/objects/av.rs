@@ -184,7 +184,8 @@ impl Texts {
     unsafe fn new(at: *const u8, count: usize) -> Self {
         /// Where no process has memory, and where it ends; the byte above may be a tag of the pointer's.
         const PLACES: std::ops::Range<u64> = 4096..1 << 48;
-        // SAFETY: a text of ours has more than eight bytes, and so have the pointers. It is compared up to the first byte that differs.
+        // SAFETY: a text of ours has more than eight bytes, and so have the pointers.
+        // It is compared up to the first byte that differs.
         let is_text = || unsafe { libc::strncmp(at.cast(), SCHEME.as_ptr().cast(), SCHEME.len()) == 0 };
         // SAFETY: as many bytes as a pointer has.
         let first = || unsafe { at.cast::<u64>().read_unaligned() } << 8 >> 8;

@@ -167,7 +167,8 @@ unsafe extern "C" fn signal(cq: *mut Fid) -> c_int {
     0
 }
 
-/// Versions of the interface in which `struct fi_cq_err_entry` has become longer: what a caller of an older one has behind it is left alone.
+/// Versions of the interface in which `struct fi_cq_err_entry` has become longer:
+/// what a caller of an older one has behind it is left alone.
 const ERR_DATA_SIZE: u32 = 1 << 16 | 5;
 const SRC_ADDR: u32 = 1 << 16 | 20;
 

@@ -130,8 +130,8 @@ unsafe extern "C" fn domain(
     0
 }
 
-/// `bind` of a domain with an event queue, to which nothing is reported: registrations are complete when their call returns, so that a flag that has
-/// them report (FI_REG_MR) is refused.
+/// `bind` of a domain with an event queue, to which nothing is reported: registrations are complete when their call
+/// returns, so that a flag that has them report (FI_REG_MR) is refused.
 unsafe extern "C" fn bind(domain: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
     // SAFETY: caller rule 1: an object.
     let class = unsafe { (*other).class };

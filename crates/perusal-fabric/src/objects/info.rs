@@ -142,14 +142,15 @@ fn text(text: &CStr) -> *mut c_char {
     unsafe { libc::strdup(text.as_ptr()) }
 }
 
-/// What an endpoint can do, with FI_REMOTE_COMM if it has a network, or if the environment says that no peer is remote: Open MPI asks every
-/// provider for it.
+/// What an endpoint can do, with FI_REMOTE_COMM if it has a network, or if the environment says that no peer is remote:
+/// Open MPI asks every provider for it.
 fn offered() -> u64 {
     let one_node = std::env::var_os("PERUSAL_FABRIC_ONE_NODE").is_some_and(|value| value == "1");
     CAPS | if one_node || crate::remote::wanted().is_some() { FI_REMOTE_COMM } else { 0 }
 }
 
-/// Whether an endpoint meets the hints: what they ask for is offered, and no number in them is larger than what the offer can say.
+/// Whether an endpoint meets the hints: what they ask for is offered,
+/// and no number in them is larger than what the offer can say.
 ///
 /// # Safety
 ///
@@ -310,7 +311,8 @@ fn copy(bytes: &[u8]) -> *mut c_void {
     }
 }
 
-/// What an endpoint can do for hints that ask for `caps`: that, and the kinds of operations and their directions where the hints name none.
+/// What an endpoint can do for hints that ask for `caps`: that,
+/// and the kinds of operations and their directions where the hints name none.
 pub fn granted(caps: u64) -> u64 {
     let caps = if caps == 0 { CAPS } else { caps };
     let caps = if caps & PRIMARY == 0 { caps | PRIMARY } else { caps };
@@ -350,7 +352,8 @@ fn rx_attr(caps: u64, asked: Option<&RxAttr>) -> RxAttr {
 }
 
 fn ep_attr(asked: Option<&EpAttr>) -> EpAttr {
-    // Tags and masks may be any: a caller whose tags have the fields of an MPI or of a library of collectives hears just that.
+    // Tags and masks may be any: a caller whose tags have the fields of an MPI or of a library of collectives hears
+    // just that.
     let format = asked.map_or(0, |ep| ep.mem_tag_format);
     let is_named = (1..FI_TAG_MAX_FORMAT).contains(&format);
     EpAttr {

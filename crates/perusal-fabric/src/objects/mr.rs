@@ -47,7 +47,8 @@ static FID: FidOps = FidOps::new([
 /// The functions of a domain that register memory.
 pub static TABLE: Table<3> = Table::new([reg as *const (), regv as *const (), regattr as *const ()]);
 
-/// Binds a counter of accesses (FI_RMA_EVENT), or an endpoint: the keys are the domain's, so every endpoint serves them.
+/// Binds a counter of accesses (FI_RMA_EVENT), or an endpoint:
+/// the keys are the domain's, so every endpoint serves them.
 unsafe extern "C" fn bind(mr: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
     // SAFETY: caller rule 1: an object.
     let class = unsafe { (*other).class };

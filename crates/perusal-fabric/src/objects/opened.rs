@@ -1,4 +1,5 @@
-//! The fabrics and domains of this process that are open. fi_getinfo names those that its caller can go on with (fi_fabric(3), fi_domain(3)).
+//! The fabrics and domains of this process that are open. fi_getinfo names those that its caller can go on with
+//! (fi_fabric(3), fi_domain(3)).
 
 use crate::api::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -112,8 +113,8 @@ pub struct Found {
     pub modes: Option<Modes>,
 }
 
-/// Finds the open fabric and the open domain that suit a caller: those that it asks for, or the first ones. `None` if what it asks for is not open, or does
-/// not suit it.
+/// Finds the open fabric and the open domain that suit a caller: those that it asks for, or the first ones. `None` if
+/// what it asks for is not open, or does not suit it.
 pub fn find(asked: &Asked) -> Option<Found> {
     find_among(&all().entries, asked)
 }
@@ -134,7 +135,8 @@ fn find_among(entries: &[Entry], asked: &Asked) -> Option<Found> {
         let suits = is(fabric, asked.fabric) && fits(modes) && modes.registration & !asked.allows == 0;
         return suits.then(|| found(Some(fabric), Some(domain)));
     }
-    // Objects of a fabric that was opened with another version speak other structures: only a caller that names it gets it.
+    // Objects of a fabric that was opened with another version speak other structures:
+    // only a caller that names it gets it.
     let suits = |entry: &Entry| {
         let speaks = !asked.fabric.is_null() || entry.version == asked.version;
         entry.modes.is_none() && is(entry, asked.fabric) && speaks

@@ -146,7 +146,8 @@ unsafe fn values(ioc: *const iovec, count: usize, size: usize) -> Result<Spans, 
         Ok(iovec { iov_base: one.iov_base, iov_len: one.iov_len.checked_mul(size).ok_or(FI_EINVAL)? })
     };
     let bytes = all.iter().map(piece).collect::<Result<Vec<_>, i32>>()?;
-    // SAFETY: the list has `count` entries; each piece stays valid until the operation completes, as the caller promises.
+    // SAFETY: the list has `count` entries; each piece stays valid until the operation completes,
+    // as the caller promises.
     Ok(unsafe { Spans::of(bytes.as_ptr(), count) })
 }
 
@@ -237,11 +238,13 @@ mod functions {
     }
     pub unsafe extern "C" fn readv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, addr: u64, key: u64, context: C) -> isize {
         if count > IOV_LIMIT { return INVALID; }
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours;
+        // caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { perform(ep, Spans::of(iov, count), one(address, addr, key, context), Core::read) }
     }
     pub unsafe extern "C" fn readmsg(ep: *mut Fid, msg: *const MsgRma, flags: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours;
+        // caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let msg = &*msg;
             let Some(place) = pieces(msg.rma_iov, msg.rma_iov_count, msg.iov_count) else { return INVALID };
@@ -255,11 +258,13 @@ mod functions {
     }
     pub unsafe extern "C" fn writev(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, addr: u64, key: u64, context: C) -> isize {
         if count > IOV_LIMIT { return INVALID; }
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours;
+        // caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { perform(ep, Spans::of(iov, count), one(address, addr, key, context), Core::write) }
     }
     pub unsafe extern "C" fn writemsg(ep: *mut Fid, msg: *const MsgRma, flags: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours;
+        // caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let msg = &*msg;
             let Some(place) = pieces(msg.rma_iov, msg.rma_iov_count, msg.iov_count) else { return INVALID };
@@ -293,7 +298,8 @@ mod functions {
         unsafe { perform_atomic(ep, (&raw const operand, 1), one(address, addr, key, context), kind(datatype, op, Family::Write)) }
     }
     pub unsafe extern "C" fn atomicv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours;
+        // caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { perform_atomic(ep, (iov, count), one(address, addr, key, context), kind(datatype, op, Family::Write)) }
     }
     /// # Safety
@@ -309,7 +315,8 @@ mod functions {
         }
     }
     pub unsafe extern "C" fn atomicmsg(ep: *mut Fid, msg: *const MsgAtomic, flags: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours;
+        // caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let Some((operand, to)) = message(msg, flags) else { return INVALID };
             perform_atomic(ep, operand, to, kind((*msg).datatype, (*msg).op, Family::Write))
@@ -328,11 +335,13 @@ mod functions {
     }
     pub unsafe extern "C" fn fetchv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, result: *const iovec, _: *mut C, results: usize, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         let kind = Kind { result: (result, results), ..kind(datatype, op, Family::Fetch) };
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours;
+        // caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { perform_atomic(ep, (iov, count), one(address, addr, key, context), kind) }
     }
     pub unsafe extern "C" fn fetchmsg(ep: *mut Fid, msg: *const MsgAtomic, result: *const iovec, _: *mut C, results: usize, flags: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours;
+        // caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let Some((operand, to)) = message(msg, flags) else { return INVALID };
             let kind = Kind { result: (result, results), ..kind((*msg).datatype, (*msg).op, Family::Fetch) };
@@ -347,11 +356,13 @@ mod functions {
     }
     pub unsafe extern "C" fn comparev(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, compare: *const iovec, _: *mut C, compares: usize, result: *const iovec, _: *mut C, results: usize, address: u64, addr: u64, key: u64, datatype: u32, op: u32, context: C) -> isize {
         let kind = Kind { datatype, op, family: Family::Compare, compare: (compare, compares), result: (result, results) };
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for their array.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours;
+        // caller rule 2 for the pieces, caller rule 3 for their array.
         unsafe { perform_atomic(ep, (iov, count), one(address, addr, key, context), kind) }
     }
     pub unsafe extern "C" fn comparemsg(ep: *mut Fid, msg: *const MsgAtomic, compare: *const iovec, _: *mut C, compares: usize, result: *const iovec, _: *mut C, results: usize, flags: u64) -> isize {
-        // SAFETY: caller rule 1: `ep` is an endpoint of ours; caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
+        // SAFETY: caller rule 1: `ep` is an endpoint of ours;
+        // caller rule 2 for the pieces, caller rule 3 for the message and its arrays.
         unsafe {
             let Some((operand, to)) = message(msg, flags) else { return INVALID };
             let kind = Kind { datatype: (*msg).datatype, op: (*msg).op, family: Family::Compare, compare: (compare, compares), result: (result, results) };

@@ -19,7 +19,8 @@ pub fn left_of(timeout: i32, start: Instant) -> Option<u64> {
     (!left.is_zero()).then(|| u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1))
 }
 
-/// Ends a try in vain of a call that waits: the first ones poll again at once, then the thread sleeps until there is something to do.
+/// Ends a try in vain of a call that waits: the first ones poll again at once,
+/// then the thread sleeps until there is something to do.
 ///
 /// # Safety
 ///

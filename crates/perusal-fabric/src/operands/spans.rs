@@ -111,7 +111,8 @@ impl Spans {
         if self.rest.is_empty() {
             let len = from.len().min(self.first.1.saturating_sub(offset));
             if len > 0 {
-                // SAFETY: within the piece, which is valid until the operation completes (promised to the constructors).
+                // SAFETY: within the piece, which is valid until the operation completes (promised to the
+                // constructors).
                 unsafe { copy_run(from.as_ptr(), self.first.0.add(offset), len) };
             }
             return;

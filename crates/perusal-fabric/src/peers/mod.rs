@@ -205,8 +205,9 @@ impl Known {
     }
 }
 
-/// How long a process that was seen alive is taken for that process without another look. Its number would have to be given to a new
-/// process meanwhile, and the kernel gives it only after all others: thousands of processes would have to begin within this time.
+/// How long a process that was seen alive is taken for that process without another look. Its number would have to be
+/// given to a new process meanwhile, and the kernel gives it only after all others:
+/// thousands of processes would have to begin within this time.
 const FRESH: Duration = Duration::from_millis(1);
 
 impl Peer {
@@ -246,7 +247,8 @@ impl Peer {
         }
     }
 
-    /// The address vector does not call it so any more: it keeps the number that it had, or has the lowest of the others.
+    /// The address vector does not call it so any more:
+    /// it keeps the number that it had, or has the lowest of the others.
     pub fn remove_number(&mut self, fi_addr: u64) {
         let others = &mut self.other_numbers;
         others.retain(|&other| other != fi_addr);
@@ -297,7 +299,8 @@ impl Peer {
         copied && !self.outgoing.as_ref().is_some_and(Outgoing::is_closed)
     }
 
-    /// Whether what the peer, which is on this node, has announced is there: it has ended no announced send since (cancel rule).
+    /// Whether what the peer, which is on this node, has announced is there:
+    /// it has ended no announced send since (cancel rule).
     pub fn still_announces(&self, cancels: u32) -> bool {
         let ring = self.outgoing.as_ref().and_then(Outgoing::ring);
         ring.is_some_and(|ring| ring.segment.words().cancels() == cancels)
@@ -413,8 +416,8 @@ impl Peers {
         number
     }
 
-    /// Whether a peer is of no use, as far as its record tells: the address vector does not have it, no ring is shared with it, no message of it is kept. One on
-    /// another node has ended besides: who has not may send.
+    /// Whether a peer is of no use, as far as its record tells: the address vector does not have it, no ring is shared
+    /// with it, no message of it is kept. One on another node has ended besides: who has not may send.
     pub fn is_stranger(&mut self, number: u32) -> bool {
         let peer = &mut self.all[number as usize];
         peer.fi_addr == FI_ADDR_NOTAVAIL
@@ -426,7 +429,8 @@ impl Peers {
             && self.by_address.get(&peer.address) == Some(&number)
     }
 
-    /// Forgets a peer that is a stranger, and with whom nothing is under way: its number may be the next one's. False: the network is not done with it yet.
+    /// Forgets a peer that is a stranger, and with whom nothing is under way: its number may be the next one's. False:
+    /// the network is not done with it yet.
     pub fn forget(&mut self, number: u32) -> bool {
         let peer = &mut self.all[number as usize];
         if let (Some(watched), Some(network)) = (&peer.remote, &self.network)
@@ -499,7 +503,8 @@ impl Peers {
         peer.unanswered = peer.unanswered.saturating_sub(1);
     }
 
-    /// The ring to `peer` had no room. Returns the number of the error to report: FI_EAGAIN, or FI_ESHUTDOWN if the peer has ended.
+    /// The ring to `peer` had no room. Returns the number of the error to report:
+    /// FI_EAGAIN, or FI_ESHUTDOWN if the peer has ended.
     #[cold]
     pub fn refuse(&mut self, peer: u32) -> i32 {
         let peer = &mut self.all[peer as usize];

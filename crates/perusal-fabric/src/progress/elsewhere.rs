@@ -55,7 +55,8 @@ impl Turns {
 }
 
 impl Endpoint {
-    /// An endpoint that also reaches other nodes, if the environment asks for that. It has the name of the service, if it is one.
+    /// An endpoint that also reaches other nodes, if the environment asks for that.
+    /// It has the name of the service, if it is one.
     ///
     /// # Errors
     ///
@@ -113,7 +114,8 @@ impl Endpoint {
         turns.left = turns.interval;
         turns.polls = turns.polls.wrapping_add(1);
         if !sending && turns.in_vain >= LONG {
-            // What comes from other nodes says nothing of who needs this CPU: peers there are not counted among those who may.
+            // What comes from other nodes says nothing of who needs this CPU:
+            // peers there are not counted among those who may.
             std::thread::yield_now();
         }
         if turns.polls.is_multiple_of(CLOCK) {
@@ -158,7 +160,8 @@ impl Endpoint {
         }
     }
 
-    /// The core provider does not see that a peer has ended, and keeps buffers for it: only its own end gives them back.
+    /// The core provider does not see that a peer has ended, and keeps buffers for it:
+    /// only its own end gives them back.
     #[cold]
     fn lose(&mut self, network: &Rc<RefCell<Network>>) {
         report(format_args!(

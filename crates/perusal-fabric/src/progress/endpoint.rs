@@ -80,7 +80,8 @@ pub struct Endpoint {
     /// When other nodes are asked.
     pub(crate) turns: Turns,
     fence: AsymmetricFence,
-    /// What peers wake a thread with that waits for a descriptor: the end to read, the end to write, the number of the file.
+    /// What peers wake a thread with that waits for a descriptor:
+    /// the end to read, the end to write, the number of the file.
     pipe: Option<(File, File, u64)>,
     armed: bool,
     pub core: Core,
@@ -153,7 +154,8 @@ impl Endpoint {
         self.segment.words().set_counts_accesses();
     }
 
-    /// Ends accesses to a region that is taken away; peers see by the generation that they do not know the regions any more.
+    /// Ends accesses to a region that is taken away; peers see by the generation that they do not know the regions any
+    /// more.
     pub fn end_region(&mut self, region: &Rc<Region>, generation: u32) {
         self.segment.words().forget(region.key, generation);
         self.core.end_region(region);
@@ -245,8 +247,8 @@ impl Endpoint {
         self.incoming.len() - usize::from(self.meets_itself) >= self.cpus.usable
     }
 
-    /// Sends what the caller takes for sent, as far as the peers take it within [`LINGER`], and lets peers that copy into buffers here come to
-    /// an end; then takes nothing any more.
+    /// Sends what the caller takes for sent, as far as the peers take it within [`LINGER`], and lets peers that copy
+    /// into buffers here come to an end; then takes nothing any more.
     pub(crate) fn close(&mut self) {
         let start = Instant::now();
         while ((self.core.has_unfinished() || self.is_sending_elsewhere()) && start.elapsed() < LINGER)
@@ -316,7 +318,8 @@ impl Endpoint {
         let _ = self.pipe.as_mut().map(|(_, write, _)| write.write(&[1]));
     }
 
-    /// Sleeps until something arrives by a ring, for at most so many milliseconds: with a network, [`Endpoint::arm`] serves instead.
+    /// Sleeps until something arrives by a ring, for at most so many milliseconds:
+    /// with a network, [`Endpoint::arm`] serves instead.
     pub fn sleep(&mut self, milliseconds: u64) {
         let bell = self.segment.doorbell();
         self.incoming.iter().for_each(|one| one.consumer.enable_notification());

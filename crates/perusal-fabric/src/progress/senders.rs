@@ -24,7 +24,8 @@ impl Endpoint {
     #[cold]
     pub(crate) fn take_changed_slots(&mut self) {
         self.changes = self.segment.words().changes();
-        // Rings that a sender has left after those that it has come by: what it has sent by a former one is taken before what comes by another.
+        // Rings that a sender has left after those that it has come by:
+        // what it has sent by a former one is taken before what comes by another.
         let states = [words::READY, words::CLOSED];
         for (state, slot) in
             states.into_iter().flat_map(|state| (0..words::SLOTS).map(move |slot| (state, slot)))
@@ -98,7 +99,8 @@ impl Endpoint {
         awaited
     }
 
-    /// Ends what is under way with peers that are closed, or whose process has ended, and gives the slots of processes back that have ended.
+    /// Ends what is under way with peers that are closed, or whose process has ended,
+    /// and gives the slots of processes back that have ended.
     #[cold]
     pub(crate) fn look_for_the_dead(&mut self) {
         self.peers_checked = Some(Instant::now());
@@ -109,7 +111,8 @@ impl Endpoint {
         let mut at = 0;
         while at < self.incoming.len() {
             let one = &self.incoming[at];
-            // A peer that is only closed may still be about to say CLOSED: that must not meet another sender's slot (slot rule 1).
+            // A peer that is only closed may still be about to say CLOSED:
+            // that must not meet another sender's slot (slot rule 1).
             if ended.contains(&one.peer)
                 && !one.consumer.ready()
                 && !self.core.peers.all[one.peer as usize].has_memory()

@@ -1,8 +1,10 @@
-//! What a thread waits on that waits for a completion queue or a counter: a descriptor that is readable when there may be something to do.
+//! What a thread waits on that waits for a completion queue or a counter:
+//! a descriptor that is readable when there may be something to do.
 //!
-//! It is an epoll descriptor over an eventfd, which this process signals, and the pipe of each endpoint, into which a peer that
-//! has something for it writes a byte; with a network, its descriptor, too; and a clock, where a peer may end that is waited for.
-//! A thread waits only after `try_wait` has found nothing and has armed both: peers and completions signal only what is armed.
+//! It is an epoll descriptor over an eventfd, which this process signals, and the pipe of each endpoint, into which a
+//! peer that has something for it writes a byte; with a network, its descriptor, too; and a clock, where a peer may end
+//! that is waited for. A thread waits only after `try_wait` has found nothing and has armed both:
+//! peers and completions signal only what is armed.
 
 use crate::names::address::Address;
 use crate::progress::endpoint::Endpoint;
@@ -10,8 +12,8 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// How often, in nanoseconds, a thread that waits looks for what other nodes have sent, where the core provider wakes nobody; and else, for
-/// peers that have ended.
+/// How often, in nanoseconds, a thread that waits looks for what other nodes have sent, where the core provider wakes
+/// nobody; and else, for peers that have ended.
 const TICK: i64 = 1_000_000;
 const PEER_CHECK: i64 = 250_000_000;
 

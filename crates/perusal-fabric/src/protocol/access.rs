@@ -5,7 +5,8 @@
 //! progress serves; its answer tells where the region is. Both hold as long as the target has taken no region away.
 //! Atomic operations are always the target's: it performs them one behind the other.
 //!
-//! - **Access rule 1.** An origin copies by itself only when the peer has answered all it was asked: accesses keep their order.
+//! - **Access rule 1.** An origin copies by itself only when the peer has answered all it was asked:
+//!   accesses keep their order.
 //! - **Access rule 2.** A target looks up key, range and permission of every record in its own table. What a peer tells
 //!   of its regions is used for copies to and from that peer's memory only, which the kernel checks.
 
@@ -146,7 +147,8 @@ impl Core {
         Ok(peer)
     }
 
-    /// Checks an access, and performs it where that takes no part of the peer's. Else returns the peer and how many pieces there are.
+    /// Checks an access, and performs it where that takes no part of the peer's.
+    /// Else returns the peer and how many pieces there are.
     fn begin_access(
         &mut self,
         access: &Access,
@@ -216,7 +218,8 @@ impl Core {
                     continue;
                 }
                 let len = left.min(room);
-                // SAFETY: the caller's buffer, which has `left` bytes from `here` on; the kernel checks the peer's addresses.
+                // SAFETY: the caller's buffer, which has `left` bytes from `here` on;
+                // the kernel checks the peer's addresses.
                 let copied = unsafe {
                     match remote {
                         FI_REMOTE_READ => read_peer(pid, at, here, len),
@@ -343,7 +346,8 @@ impl Core {
         let (pieces, bytes) = wire::take_access(header, payload, 3, RMA_IOV_LIMIT).ok_or(FI_EINVAL)?;
         let (regions, places) = self.find(&pieces, FI_REMOTE_WRITE)?;
         self.tell(peer, header, &regions);
-        // SAFETY: memory that this process has registered for this, and that stays valid until it takes the region away.
+        // SAFETY: memory that this process has registered for this,
+        // and that stays valid until it takes the region away.
         let spans = unsafe { Spans::of_places(&places) };
         let len = spans.len();
         let source = self.peers.all[peer as usize].fi_addr;
@@ -378,7 +382,8 @@ impl Core {
         let (pieces, _) = wire::take_access(header, payload, 1, RMA_IOV_LIMIT).ok_or(FI_EINVAL)?;
         let (regions, places) = self.find(&pieces, FI_REMOTE_READ)?;
         self.tell(peer, header, &regions);
-        // SAFETY: memory that this process has registered for this, and that stays valid until it takes the region away.
+        // SAFETY: memory that this process has registered for this,
+        // and that stays valid until it takes the region away.
         let spans = unsafe { Spans::of_places(&places) };
         let wanted = spans.len();
         if wanted <= EAGER_LIMIT {
@@ -430,7 +435,8 @@ impl Core {
             (true, _) => (FI_REMOTE_READ | FI_REMOTE_WRITE, FI_REMOTE_READ),
         };
         let (regions, places) = self.find(&pieces, remote)?;
-        // SAFETY: memory that this process has registered for this, and that stays valid until it takes the region away.
+        // SAFETY: memory that this process has registered for this,
+        // and that stays valid until it takes the region away.
         let spans = unsafe { Spans::of_places(&places) };
         let len = spans.len();
         let operands = usize::from(arithmetic::has_operand(op)) + usize::from(family == Family::Compare);
@@ -445,7 +451,8 @@ impl Core {
             spans.write(0, &new);
         }
         self.reports.accessed(FI_ATOMIC | which, &[], data, len, source);
-        // A region counts what has modified it as a write, whether it was fetched or not (fi_mr(3)); an endpoint does not (fi_endpoint(3)).
+        // A region counts what has modified it as a write, whether it was fetched or not (fi_mr(3));
+        // an endpoint does not (fi_endpoint(3)).
         regions.iter().for_each(|region| region.count(remote));
         Ok(old)
     }

@@ -116,8 +116,8 @@ impl Core {
         Ok(())
     }
 
-    /// Forgets peers that the address vector does not have, with which no ring is shared, and with whom nothing is under way. Returns their numbers,
-    /// which the next ones get.
+    /// Forgets peers that the address vector does not have, with which no ring is shared, and with whom nothing is
+    /// under way. Returns their numbers, which the next ones get.
     pub fn forget_strangers(&mut self) -> BTreeSet<u32> {
         let mut strangers: BTreeSet<u32> =
             (0..self.peers.all.len() as u32).filter(|&peer| self.peers.is_stranger(peer)).collect();
@@ -179,7 +179,8 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// FI_EAGAIN if there is no room now, FI_EINVAL for an unknown peer, FI_EHOSTUNREACH or FI_ESHUTDOWN for one that is gone.
+    /// FI_EAGAIN if there is no room now, FI_EINVAL for an unknown peer,
+    /// FI_EHOSTUNREACH or FI_ESHUTDOWN for one that is gone.
     #[inline(always)]
     pub fn send_eager(
         &mut self,
@@ -417,7 +418,8 @@ impl Core {
         }
     }
 
-    /// Whether something is under way whose end the caller does not wait for: it asked for no completion, or has its buffer back.
+    /// Whether something is under way whose end the caller does not wait for:
+    /// it asked for no completion, or has its buffer back.
     pub fn has_unfinished(&self) -> bool {
         !self.peers.with_waiting.is_empty()
             || self.sends.iter().any(|(_, send)| !send.completion || send.own.is_some())
@@ -439,7 +441,8 @@ impl Core {
         self.arriving.iter().any(|(_, one)| one.part.is_some())
     }
 
-    /// Ends what is under way with a peer that is closed, or whose process has ended, or that is not to be known any more.
+    /// Ends what is under way with a peer that is closed, or whose process has ended,
+    /// or that is not to be known any more.
     pub fn end_with(&mut self, peer: u32) {
         let ended = self.peers.all[peer as usize].has_ended();
         self.peers.detach(peer);

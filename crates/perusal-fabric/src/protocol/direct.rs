@@ -1,4 +1,5 @@
-//! Long messages between nodes: the core provider moves them from the sender's buffer into the receive's, without a copy of ours.
+//! Long messages between nodes: the core provider moves them from the sender's buffer into the receive's,
+//! without a copy of ours.
 //!
 //! Matching is as for all messages: an RTS finds its receive. Then the receiver gives the receive's buffer to the core
 //! provider, for a message with a tag that nobody else has, and the tag to the sender, which has the core provider send
@@ -73,7 +74,8 @@ impl Core {
             direct: Direct { held: true, ..Direct::default() },
         });
         let pushed = match self.peers.outgoing(peer)? {
-            // SAFETY: the send's buffer, which is valid until the send completes, and it does not while the buffer is held.
+            // SAFETY: the send's buffer, which is valid until the send completes,
+            // and it does not while the buffer is held.
             Outgoing::Network(network, to) => unsafe {
                 network.borrow_mut().push_from(*to, &header, (number, delivery), from, len)
             },
@@ -97,7 +99,8 @@ impl Core {
         }
     }
 
-    /// Has the core provider receive a message of a peer on another node into its buffer. False: its bytes are to come as records.
+    /// Has the core provider receive a message of a peer on another node into its buffer.
+    /// False: its bytes are to come as records.
     pub(crate) fn receive_directly(&mut self, number: u64) -> bool {
         let Some(one) = self.arriving.get(number) else { return false };
         let (peer, send, wanted) = (one.peer, one.send, one.wanted);

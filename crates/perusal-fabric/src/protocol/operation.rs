@@ -18,7 +18,8 @@ pub struct Receive {
     pub pattern: TagPattern,
     pub tagged: bool,
     pub completion: bool,
-    /// Of a buffer for several messages: how many bytes are taken, and how many messages are still on their way into it.
+    /// Of a buffer for several messages: how many bytes are taken,
+    /// and how many messages are still on their way into it.
     pub several: Option<Several>,
 }
 
@@ -257,7 +258,8 @@ impl Reports {
         named.for_each(|one| one.1.count(error != 0));
     }
 
-    /// Reports what a peer has done in a region: `flags` is FI_REMOTE_READ or FI_REMOTE_WRITE, with FI_RMA or FI_ATOMIC.
+    /// Reports what a peer has done in a region: `flags` is FI_REMOTE_READ or FI_REMOTE_WRITE,
+    /// with FI_RMA or FI_ATOMIC.
     pub fn accessed(&self, flags: u64, regions: &[Rc<Region>], data: Option<u64>, len: usize, source: u64) {
         if let (Some(data), Some(queue)) = (data, &self.receive_queue) {
             let flags = flags | FI_REMOTE_CQ_DATA;

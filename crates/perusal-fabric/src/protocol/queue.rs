@@ -174,7 +174,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue of entries of this format, with this kind of wait object, for a caller that knows this version of the interface.
+    /// A queue of entries of this format, with this kind of wait object,
+    /// for a caller that knows this version of the interface.
     pub fn new(format: u32, wait_object: u32, version: u32) -> Self {
         Self { format, wait_object, version, ..Self::default() }
     }
@@ -229,7 +230,8 @@ impl Queue {
 #[inline(always)]
 unsafe fn copy<const N: usize>(entry: &CqEntry, buf: *mut u8, at: usize) {
     const { assert!(N <= size_of::<CqEntry>()) };
-    // SAFETY: there is room at `buf` for `at + 1` pieces of `N` bytes, as the caller promises; an entry has at least `N`.
+    // SAFETY: there is room at `buf` for `at + 1` pieces of `N` bytes, as the caller promises;
+    // an entry has at least `N`.
     unsafe { std::ptr::copy_nonoverlapping((&raw const *entry).cast::<u8>(), buf.add(at * N), N) };
 }
 

@@ -219,7 +219,8 @@ impl Core {
         CqEntry { context, flags, len, buf: spans.start(), data: message.data, tag: message.tag }
     }
 
-    /// One message of a buffer for several is complete. Returns whether it is the last: then the buffer is the caller's again.
+    /// One message of a buffer for several is complete.
+    /// Returns whether it is the last: then the buffer is the caller's again.
     fn complete_part(&mut self, number: u32) -> bool {
         let state = self.receives.get(number).and_then(|receive| receive.several.as_mut());
         let Some(state) = state else { return false };
@@ -314,7 +315,8 @@ impl Core {
         }
     }
 
-    /// Looks for a message without receiving it, as FI_PEEK, FI_CLAIM and FI_DISCARD of `flags` say. Its report goes to the queue.
+    /// Looks for a message without receiving it, as FI_PEEK, FI_CLAIM and FI_DISCARD of `flags` say.
+    /// Its report goes to the queue.
     pub fn peek(&mut self, tagged: bool, pattern: &TagPattern, context: *mut c_void, flags: u64) {
         let none = Spans::none();
         let remove = flags & (FI_CLAIM | FI_DISCARD) != 0;

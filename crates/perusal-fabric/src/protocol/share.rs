@@ -2,8 +2,9 @@
 //! beginning on, while the sender writes others into the receiver's, from the end on, until they meet ([`Claims`]).
 //! Neither waits for the other to begin: a sender that makes no progress leaves all to the receiver.
 //!
-//! When the receiver's own call is over every part is somebody's. What is the sender's then, the sender is copying at this moment or has
-//! copied; it says so (FILLED), and the receive completes. A copy that the kernel refuses, to either, has the bytes come through the ring.
+//! When the receiver's own call is over every part is somebody's. What is the sender's then, the sender is copying at
+//! this moment or has copied; it says so (FILLED), and the receive completes. A copy that the kernel refuses, to
+//! either, has the bytes come through the ring.
 
 use crate::api::FI_EIO;
 use crate::peers::{Outgoing, Ring};
@@ -93,7 +94,8 @@ impl Core {
         let (mut own, mut copied) = (0, true);
         while copied && let Ok(Some(range)) = claims.take_high(turn, split) {
             own += range.len();
-            // SAFETY: within the send's buffer, which is valid until the send completes; the peer has asked for the bytes there.
+            // SAFETY: within the send's buffer, which is valid until the send completes;
+            // the peer has asked for the bytes there.
             copied = unsafe {
                 entry.fill(from.add(range.start), to.wrapping_add(range.start as u64), range.len())
             };

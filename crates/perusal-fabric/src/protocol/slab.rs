@@ -53,7 +53,8 @@ pub struct Numbered<T> {
     serial: u32,
 }
 
-/// Serials are below this. So many operations later one comes again; records of the first are not on their way any more.
+/// Serials are below this. So many operations later one comes again;
+/// records of the first are not on their way any more.
 const SERIALS: u32 = 1 << 30;
 
 impl<T> Default for Numbered<T> {

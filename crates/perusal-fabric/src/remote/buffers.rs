@@ -23,11 +23,13 @@ impl Network {
         self.tagged && self.endpoint.is_some()
     }
 
-    /// Has a message come into the buffer of receive `number` of the endpoint's. Returns the message's tag; `None`: not now.
+    /// Has a message come into the buffer of receive `number` of the endpoint's.
+    /// Returns the message's tag; `None`: not now.
     ///
     /// # Safety
     ///
-    /// `to` is valid for writes of `len` bytes, and nobody else touches them, until [`super::Event::BufferReceived`] or [`Network::close`].
+    /// `to` is valid for writes of `len` bytes, and nobody else touches them,
+    /// until [`super::Event::BufferReceived`] or [`Network::close`].
     pub unsafe fn receive_into(&mut self, number: u64, to: *mut u8, len: usize) -> Option<u64> {
         let endpoint = self.endpoint.as_ref().filter(|_| self.tagged)?;
         let tag = self.next_tag + 1;

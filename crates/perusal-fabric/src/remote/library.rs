@@ -36,7 +36,8 @@ impl Library {
             // A stable sort: libfabric itself before what may contain it.
             names.sort_by_key(|name| !name.to_bytes().windows(9).any(|part| part == b"libfabric"));
             names.iter().find_map(|name| {
-                // SAFETY: a C string; a library that is loaded is not loaded again. It stays: nothing closes the handle.
+                // SAFETY: a C string; a library that is loaded is not loaded again.
+                // It stays: nothing closes the handle.
                 let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
                 if handle.is_null() { None } else { Self::of(handle) }
             })
@@ -252,8 +253,8 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         type Close = unsafe extern "C" fn(*mut Fid) -> c_int;
-        // SAFETY: every object has a table of its own functions, of which this is the first. What was opened with the object is
-        // closed before: fields of `Network` are in that order.
+        // SAFETY: every object has a table of its own functions, of which this is the first. What was opened with the
+        // object is closed before: fields of `Network` are in that order.
         unsafe {
             let close: Close = std::mem::transmute::<*const (), Close>((*(*self.fid()).ops).function(0));
             close(self.fid());

@@ -1,7 +1,9 @@
-//! Peers on other nodes: the records of the rings, carried by an endpoint of another provider of libfabric, the *core provider*.
+//! Peers on other nodes: the records of the rings, carried by an endpoint of another provider of libfabric,
+//! the *core provider*.
 //!
 //! | file | what it has |
 //! |---|---|
+//! | `core_provider` | which core provider the environment asks for |
 //! | `library` | the libfabric that has loaded this provider |
 //! | `node` | what tells nodes apart, and who is still there |
 //! | `buffers` | the callers' buffers that the core provider moves |
@@ -14,17 +16,19 @@
 //! - **Network rule 3.** What is received goes to the same protocol and the same matching as what comes out of a ring.
 
 mod buffers;
+mod core_provider;
 mod library;
 mod node;
 
 use crate::api::*;
 use crate::names::name::{Elsewhere, Name};
+pub use core_provider::wanted;
 use library::{Handle, Library};
 pub use node::Watched;
 use node::Watchers;
 use perusal::internals::ring::Header;
 use std::collections::HashMap;
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::ptr::null_mut;
@@ -49,22 +53,6 @@ const BUFFER_RECEIVE: usize = 2;
 const BUFFER_SEND: usize = 3;
 const RECORD: u32 = 0x7065_7203;
 const HELLO: u32 = 0x7065_7204;
-
-/// Providers whose addresses are those of sockets: they are taken where FI_PROVIDER lists them besides this one.
-const NETWORKS: [&str; 4] = ["tcp", "verbs", "sockets", "udp"];
-
-/// The name of the core provider that the environment asks for: PERUSAL_FABRIC_CORE, or the first network that FI_PROVIDER lists.
-pub fn wanted() -> Option<CString> {
-    let own = std::env::var("PERUSAL_FABRIC_CORE").ok().filter(|name| !name.is_empty());
-    let name = own.or_else(|| network_of(&std::env::var("FI_PROVIDER").ok()?))?;
-    CString::new(name).ok()
-}
-
-fn network_of(list: &str) -> Option<String> {
-    let is_network = |name: &&str| NETWORKS.contains(&name.split(';').next().unwrap_or_default());
-    // A list that begins with ^ says which not to take.
-    list.split(',').map(str::trim).find(is_network).filter(|_| !list.starts_with('^')).map(str::to_owned)
-}
 
 /// A peer on another node.
 #[derive(Debug)]
@@ -294,7 +282,8 @@ impl Network {
         Ok(self.destinations.len() - 1)
     }
 
-    /// Forgets the endpoint with this nonce, which has ended, and the way to it, if there was one. False: records to it are still under way.
+    /// Forgets the endpoint with this nonce, which has ended, and the way to it, if there was one.
+    /// False: records to it are still under way.
     pub fn forget(&mut self, nonce: u64, way: Option<usize>) -> bool {
         type Remove = unsafe extern "C" fn(*mut Fid, *const u64, usize, u64) -> i32;
         if let Some(to) = way {
@@ -350,7 +339,8 @@ impl Network {
         fill(&mut bytes[HEAD..HEAD + len]);
         let (from, address) = (bytes.as_ptr(), self.destinations[to].address);
         let error = self.endpoint.as_ref().map_or(-1, |endpoint| {
-            // SAFETY: an endpoint's third table has messages; send is the fourth. The buffer stays until the completion (network rule 1).
+            // SAFETY: an endpoint's third table has messages; send is the fourth.
+            // The buffer stays until the completion (network rule 1).
             unsafe {
                 let function = endpoint.function::<Send>(2, 3);
                 function(endpoint.fid(), from, HEAD + len, null_mut(), address, context(at, SEND))
@@ -401,7 +391,8 @@ impl Network {
         let endpoint = self.endpoint.as_ref().ok_or(FI_ESHUTDOWN)?;
         let buffer = &mut self.receives[at];
         let context = context(at, RECEIVE);
-        // SAFETY: the endpoint's first function of messages receives. The buffer stays until the completion (network rule 1).
+        // SAFETY: the endpoint's first function of messages receives.
+        // The buffer stays until the completion (network rule 1).
         let error = unsafe {
             let function = endpoint.function::<Receive>(2, 0);
             let (bytes, len) = (buffer.as_mut_ptr(), buffer.len());
@@ -418,7 +409,8 @@ impl Network {
         }
         type Read = unsafe extern "C" fn(*mut Fid, *mut CqEntry, usize) -> isize;
         type Readerr = unsafe extern "C" fn(*mut Fid, *mut ErrorEntry, u64) -> isize;
-        // SAFETY: a queue's second function reads entries, the third reads an error; there is room for one. Zero is a value of every field.
+        // SAFETY: a queue's second function reads entries, the third reads an error; there is room for one.
+        // Zero is a value of every field.
         let (context, len, error) = unsafe {
             let mut entry: CqEntry = std::mem::zeroed();
             match self.queue.function::<Read>(0, 0)(self.queue.fid(), &raw mut entry, 1) {
@@ -586,13 +578,5 @@ mod tests {
         let order = ["10.0.0.1:1", "[2001:db8::1]:1", "127.0.0.1:1", "[::1]:1"].map(of);
         assert!(order.is_sorted() && order.iter().all(Option::is_some));
         assert_eq!(of("[fe80::1]:1"), None);
-    }
-
-    #[test]
-    fn the_first_network_beside_this_provider_is_its_way_to_other_nodes() {
-        let network = |list: &str| network_of(list);
-        assert_eq!(network("perusal,tcp").as_deref(), Some("tcp"));
-        assert_eq!(network("shm, perusal, verbs;ofi_rxm,tcp").as_deref(), Some("verbs;ofi_rxm"));
-        assert_eq!([network("perusal"), network("perusal,shm"), network("^tcp")], [None, None, None]);
     }
 }

@@ -16,8 +16,8 @@ pub fn timeout() -> Duration {
     Duration::from_secs(seconds.filter(|&seconds| seconds > 0).unwrap_or(20))
 }
 
-/// The node of this process: 48 bits. Processes with the same number can open each other's memory: they have the same kernel and the same
-/// numbers of processes, and PERUSAL_FABRIC_NODE says nothing else.
+/// The node of this process: 48 bits. Processes with the same number can open each other's memory: they have the same
+/// kernel and the same numbers of processes, and PERUSAL_FABRIC_NODE says nothing else.
 pub fn node() -> u64 {
     let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();

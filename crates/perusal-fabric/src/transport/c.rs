@@ -76,7 +76,8 @@ fn from(peer: u32) -> Option<Peer> {
 /// The endpoint, or `return -EINVAL`: the header asks for one that is open.
 macro_rules! endpoint {
     ($endpoint:ident) => {
-        // SAFETY: the header wants an endpoint that is open and that no other thread uses now, or gets an error for null.
+        // SAFETY: the header wants an endpoint that is open and that no other thread uses now,
+        // or gets an error for null.
         match unsafe { $endpoint.as_mut() } {
             Some(endpoint) => endpoint,
             None => return -libc::EINVAL,

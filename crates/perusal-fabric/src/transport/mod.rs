@@ -1,4 +1,5 @@
-//! The transport by itself, for those who write an MPI or a runtime: endpoints of one machine that send each other tagged messages.
+//! The transport by itself, for those who write an MPI or a runtime:
+//! endpoints of one machine that send each other tagged messages.
 //!
 //! An [`Endpoint`] belongs to a process, which may have several. It has an [`Address`], which the program brings to
 //! whoever shall send to it; who has the address makes it a [`Peer`]. There is no launcher and no set of processes that
@@ -212,7 +213,8 @@ impl Endpoint {
     ///
     /// # Safety
     ///
-    /// The `len` bytes are valid for reads in every thread, and do not change, until the completion is taken or the endpoint is dropped.
+    /// The `len` bytes are valid for reads in every thread, and do not change,
+    /// until the completion is taken or the endpoint is dropped.
     ///
     /// # Errors
     ///
@@ -312,7 +314,8 @@ impl Endpoint {
         context: u64,
     ) -> Operation {
         let operation = self.begin(context, Vec::new());
-        // SAFETY: the bytes stay valid until the operation is over, and nobody else touches them, as the caller promises.
+        // SAFETY: the bytes stay valid until the operation is over, and nobody else touches them,
+        // as the caller promises.
         unsafe { self.receive_of(from, tag, ignore, bytes, len, operation) };
         operation
     }
@@ -330,7 +333,8 @@ impl Endpoint {
         operation: Operation,
     ) {
         let receive = Receive {
-            // SAFETY: the bytes stay valid until the operation is over, and nobody else touches them, as the caller promises.
+            // SAFETY: the bytes stay valid until the operation is over, and nobody else touches them,
+            // as the caller promises.
             spans: unsafe { Spans::one(bytes.cast(), len) },
             context: context_of(operation.at),
             pattern: self.pattern(from, tag, ignore),
@@ -363,7 +367,8 @@ impl Endpoint {
         })
     }
 
-    /// Cancels a receive that no message has met: it ends with [`Error::Canceled`]. Any other operation ends as it would.
+    /// Cancels a receive that no message has met: it ends with [`Error::Canceled`].
+    /// Any other operation ends as it would.
     pub fn cancel(&mut self, operation: Operation) {
         if self.given.get(operation.at).is_some_and(|given| given.serial == operation.serial) {
             self.inner.core.cancel(context_of(operation.at));
