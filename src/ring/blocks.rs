@@ -73,7 +73,8 @@ impl<S: Storage> Blocks<S> {
 
     /// The bits of the outgoing ring's blocks that the peer has, and of the incoming ring's that this rank has: for a
     /// later process at this rank's place.
-    pub(super) fn left(&self) -> (u32, u32) {
+    #[must_use]
+    pub fn left(&self) -> (u32, u32) {
         // Relaxed: who leaves them does nothing else.
         let owned = self.owned.load(Ordering::Relaxed);
         let all = (1 << block_count(self.outgoing.bulk())) - 1;
