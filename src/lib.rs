@@ -30,6 +30,7 @@ mod doorbell;
 pub mod events;
 pub mod matching;
 pub mod ring;
+mod scratch;
 
 mod heap;
 #[cfg(feature = "placement")]

@@ -30,7 +30,6 @@
 //! | [`create`] | what the members of a new communicator must agree on |
 //! | [`connect`] | how two groups are connected by their leaders, also where their jobs have yet to meet |
 //! | `event_span` | the events that operations raise |
-//! | `scratch` | temporary buffers, aligned for any element |
 
 #[cfg(not(perusal_loom))]
 pub mod access_table;
@@ -51,7 +50,6 @@ pub mod nonblocking;
 mod number;
 mod outline;
 pub mod pair;
-mod scratch;
 pub mod selection;
 pub mod shared_memory;
 pub mod signature;
@@ -67,11 +65,12 @@ pub use kernel::ReductionKernel;
 pub use nonblocking::NonblockingOperation;
 pub use number::{NumberedCall, calls_made};
 pub use outline::Outline;
-pub use scratch::Scratch;
 pub use transport::{
     BlockingTransport, NAMED_CALLS, NonblockingTransport, Purpose, SequenceNumber, Subset, Transport,
     blocking_barrier, new_context, tag_of_group_call, team_in_turn, team_of, user_tag,
 };
+
+pub use crate::scratch::Scratch;
 
 use crate::engine::describing;
 use crate::error::{Error, Result};

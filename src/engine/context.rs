@@ -4,14 +4,18 @@
 use super::attached_buffer::Buffers;
 use super::message_events::ArrivalNumbers;
 use super::operation::Ref;
+use crate::arch::copy_slice;
 use crate::errhandler::{Errhandler, ErrhandlerSlot};
 use crate::events::{CommEvents, Event, EventPayload, Gate, Spec};
 use crate::limits::CONTEXTS;
 use crate::matching::{PostedQueue, UnexpectedQueue};
+use crate::scratch::Scratch;
 use crate::shm::telemetry::Counter;
 use crate::sync::{AtomicPtr, AtomicU32, ConditionalLock, Mutex, Ordering};
 use crate::variables::Config;
+use core::alloc::Layout;
 use core::ptr::NonNull;
+use std::alloc::handle_alloc_error;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -50,7 +54,7 @@ pub(crate) enum Payload {
     /// A few bytes.
     Small(u8, [u8; crate::ring::INLINE]),
     /// All of it.
-    Whole(Box<[u8]>),
+    Whole(Scratch),
     /// Only an announcement.
     Announced(Rts),
     /// A send of this rank to itself.
@@ -69,8 +73,16 @@ impl Payload {
             }
             Self::Small(bytes.len() as u8, small)
         } else {
-            Self::Whole(bytes.into())
+            let mut whole = Self::room(bytes.len());
+            copy_slice(bytes, &mut whole);
+            Self::Whole(whole)
         }
+    }
+
+    /// Room for a message of `len` bytes. Without memory the process ends: a message cannot be refused.
+    pub fn room(len: usize) -> Scratch {
+        Scratch::of(len)
+            .unwrap_or_else(|_| handle_alloc_error(Layout::array::<u8>(len).unwrap_or(Layout::new::<u8>())))
     }
 }
 

@@ -6,9 +6,9 @@ use super::stream::Turn;
 use super::system::Descriptor;
 pub use super::system::Transfer;
 use super::view::View;
-use crate::coll::Scratch;
 use crate::datatype::Datatype;
 use crate::error::Result;
+use crate::scratch::Scratch;
 use crate::sync::Arc;
 use core::slice;
 

@@ -12,13 +12,14 @@ use super::system::{Descriptor, errno_of, number_of};
 use super::two_phase::Filled;
 use super::view::View;
 use crate::abi;
-use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, blocking_barrier};
+use crate::coll::{BlockingTransport, Purpose, allgather, blocking_barrier};
 use crate::comm::{Comm, ErrhandlerSlot, Group, Link, lock};
 use crate::datatype::Datatype;
 use crate::engine::{Engine, FileCount, FileCounts};
 use crate::error::{Error, Result};
 use crate::events::{Event, FileMode};
 use crate::info::Info;
+use crate::scratch::Scratch;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 
 /// Where an access begins.

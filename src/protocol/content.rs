@@ -5,6 +5,7 @@ use crate::engine::payload::copy_out;
 use crate::engine::{Body, Engine, Payload};
 use crate::matching::Envelope;
 use crate::ring::{Header, INLINE};
+use crate::scratch::Scratch;
 use crate::shm::telemetry::ProtocolKind;
 
 /// A message that looks for its receive.
@@ -94,7 +95,7 @@ impl OwnedContent for &[u8] {
 }
 
 /// A message put together from fragments.
-impl Content for Box<[u8]> {
+impl Content for Scratch {
     fn bytes(&self) -> usize {
         self.len()
     }
@@ -104,7 +105,7 @@ impl Content for Box<[u8]> {
     }
 }
 
-impl OwnedContent for Box<[u8]> {
+impl OwnedContent for Scratch {
     fn protocol(&self) -> ProtocolKind {
         protocol_of(self.len())
     }

@@ -11,7 +11,7 @@ use super::content::Arrival;
 use super::deliver::Tally;
 use super::eager::{cancel_id, header_of};
 use super::record::{Control, Kind};
-use crate::arch::copy_run;
+use crate::arch::copy_slice;
 use crate::engine::message_events::request_event;
 use crate::engine::specialization::{AsStarted, Unobserved};
 use crate::engine::{Body, Engine, Ref, TxQueue, corrupt};
@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::events::Event;
 use crate::matching::Envelope;
 use crate::ring::{Header, INLINE};
+use crate::scratch::Scratch;
 use crate::shm::telemetry::ProtocolKind;
 
 /// Bytes that a peer may hold for unexpected messages; beyond, it is asked before it gets more.
@@ -51,7 +52,7 @@ enum FragmentTarget {
     /// To the buffer of this receive.
     Receive(Ref),
     /// Together.
-    Whole(Vec<u8>),
+    Whole(Scratch),
 }
 
 /// The protocol of eager fragments of an engine.
@@ -122,7 +123,7 @@ impl EagerFragments<'_> {
         }
         let target = match self.match_first(from, header, total)? {
             Some(request) => FragmentTarget::Receive(request),
-            None => FragmentTarget::Whole(Vec::with_capacity(total)),
+            None => FragmentTarget::Whole(Scratch::of(total)?),
         };
         *assembly = Some(Box::new(Assembly { first: *header, total, moved: 0, target }));
         Ok(())
@@ -172,12 +173,7 @@ impl EagerFragments<'_> {
                 }
             }
             FragmentTarget::Whole(whole) => {
-                let room = &mut whole.spare_capacity_mut()[..data.len()];
-                // SAFETY: the room is the vector's, and as long as the data; it is filled.
-                unsafe {
-                    copy_run(data.as_ptr(), room.as_mut_ptr().cast(), data.len());
-                    whole.set_len(whole.len() + data.len());
-                }
+                copy_slice(data, &mut whole[assembly.moved..][..data.len()]);
             }
         }
         assembly.moved += data.len();
@@ -204,9 +200,7 @@ impl EagerFragments<'_> {
             }
             FragmentTarget::Whole(whole) => {
                 let context = self.engine.delivery().context_of(from, &assembly.first)?;
-                self.engine
-                    .delivery()
-                    .arrive(context, Arrival::of(from, &assembly.first, whole.into_boxed_slice()));
+                self.engine.delivery().arrive(context, Arrival::of(from, &assembly.first, whole));
             }
         }
         Ok(())

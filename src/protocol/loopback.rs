@@ -213,8 +213,8 @@ fn copy_of(body: &Body) -> Payload {
         // SAFETY: the user's buffer is valid until the send completes, and nobody writes to it.
         return Payload::copy(unsafe { core::slice::from_raw_parts(body.addr.get(), body.bytes.get()) });
     }
-    let mut bytes = vec![0; body.bytes.get()];
+    let mut bytes = Payload::room(body.bytes.get());
     // SAFETY: the user's buffer is valid until the send completes.
     unsafe { body.pack(0, &mut Room::near(&mut bytes)) };
-    if bytes.len() <= crate::ring::INLINE { Payload::copy(&bytes) } else { Payload::Whole(bytes.into()) }
+    if bytes.len() <= crate::ring::INLINE { Payload::copy(&bytes) } else { Payload::Whole(bytes) }
 }

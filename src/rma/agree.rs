@@ -3,9 +3,10 @@
 use super::create::give_back;
 use super::epoch::Hold;
 use super::window::Window;
-use crate::coll::{BlockingTransport, Purpose, Scratch, allgather};
+use crate::coll::{BlockingTransport, Purpose, allgather};
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::scratch::Scratch;
 
 impl Window {
     /// Waits until all members have called this, and returns whether each of them gave the same word.

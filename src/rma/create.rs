@@ -7,13 +7,14 @@ use super::hints::{alignment, has_no_locks, has_own_parts};
 use super::memory::{MemberMemory, Start, TargetMemory, salt};
 use super::remote::{Served, Service};
 use super::window::{Memory, Window};
-use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, new_context};
+use crate::coll::{BlockingTransport, Purpose, allgather, new_context};
 use crate::comm::{Attributes, Comm, ErrhandlerSlot, Link, lock};
 use crate::engine::{Engine, HomeJob, probe_address};
 use crate::error::{Error, Result};
 use crate::heap::{Extent, Heap};
 use crate::info::Info;
 use crate::limits::{APART, PAGE};
+use crate::scratch::Scratch;
 use crate::sync::{Arc, AtomicBool, AtomicU32, ConditionalLock, Mutex};
 
 /// What a member tells the others of itself as a window is made.

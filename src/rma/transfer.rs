@@ -5,10 +5,10 @@ use super::block_locks::BlockLocks;
 use super::memory::{Reach, Spot};
 use super::remote::Remote;
 use crate::arch::copy_long;
-use crate::coll::Scratch;
 use crate::coll::buffer::{InputBuffer, OutputBuffer};
 use crate::datatype::{Datatype, LayoutOrder};
 use crate::error::{Error, Result};
+use crate::scratch::Scratch;
 
 /// Bytes that are packed at a time where both layouts have gaps: they stay in the first-level cache.
 const CHUNK: usize = 16 << 10;

@@ -10,7 +10,7 @@ use super::remote::{Remote, Served, Service};
 use super::transfer::{TargetElements, check_room, get, put};
 use super::window_events::OneSided;
 use crate::coll::buffer::{InputBuffer, OutputBuffer};
-use crate::coll::{BlockingTransport, Purpose, Scratch, barrier, blocking_barrier};
+use crate::coll::{BlockingTransport, Purpose, barrier, blocking_barrier};
 use crate::comm::{Attributes, Comm, ErrhandlerSlot, Group, Link, lock};
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::events::RmaOperation;
 use crate::heap::Extent;
 use crate::info::Info;
+use crate::scratch::Scratch;
 use crate::sync::{Arc, AtomicBool, AtomicU32, ConditionalLock, Mutex, Ordering};
 
 /// The memory that a member gives to a new window.

@@ -1,7 +1,7 @@
-//! Temporary buffers of collectives.
+//! Temporary buffers: of collectives, windows and files, and of messages that came before their receive.
 //!
-//! Large ones are kept for the next operation of the thread:
-//! fresh memory costs a page fault for each page, which takes as long as a copy.
+//! Those of a page or more are kept for the next use of the thread. Fresh memory costs a page fault for each page, which
+//! takes as long as a copy, and the C library gives freed memory at the end of its heap back to the kernel.
 
 use crate::arch::copy_slice;
 use crate::error::{Error, Result};
@@ -10,14 +10,45 @@ use core::cell::RefCell;
 use core::ops::{Deref, DerefMut};
 
 /// Bytes from which buffers are kept.
-const KEPT_FROM: usize = 32 << 10;
+const KEPT_FROM: usize = 4 << 10;
 /// Bytes of the largest buffer that is kept.
 const KEPT_TO: usize = 4 << 20;
 /// How many a thread keeps.
-const KEPT: usize = 4;
+const KEPT: usize = 64;
+/// Words of all that a thread keeps.
+const KEPT_WORDS: usize = (16 << 20) / size_of::<AlignedWord>();
 
 thread_local! {
-    static FREE: RefCell<Vec<Vec<AlignedWord>>> = const { RefCell::new(Vec::new()) };
+    static FREE: RefCell<Free> = const { RefCell::new(Free { buffers: Vec::new(), words: 0 }) };
+}
+
+/// What a thread keeps.
+struct Free {
+    /// The last that became free is the last.
+    buffers: Vec<Vec<AlignedWord>>,
+    /// Words of all of them.
+    words: usize,
+}
+
+impl Free {
+    /// Takes the smallest buffer that has `count` words.
+    fn take(&mut self, count: usize) -> Option<Vec<AlignedWord>> {
+        let fits = self.buffers.iter().enumerate().rev().filter(|(_, words)| words.len() >= count);
+        let (at, _) = fits.min_by_key(|(_, words)| words.len())?;
+        let words = self.buffers.swap_remove(at);
+        self.words -= words.len();
+        Some(words)
+    }
+
+    /// Keeps a buffer, and lets go of the smallest ones beyond what is kept.
+    fn give(&mut self, words: Vec<AlignedWord>) {
+        self.words += words.len();
+        self.buffers.push(words);
+        while self.buffers.len() > KEPT || self.words > KEPT_WORDS {
+            let least = self.buffers.iter().map(Vec::len).min().unwrap_or_default();
+            drop(self.take(least));
+        }
+    }
 }
 
 /// Bytes that start at an address that suits every basic type, `long double _Complex` included.
@@ -46,17 +77,19 @@ impl Scratch {
     /// # Errors
     /// [`Error::NoMem`] if there is not so much memory.
     pub fn of(len: usize) -> Result<Self> {
-        let is_kept = (KEPT_FROM..=KEPT_TO).contains(&len);
-        let count = len.div_ceil(size_of::<AlignedWord>()) + if is_kept { LINE_WORDS - 1 } else { 0 };
-        if is_kept && let Some(words) = kept(count) {
-            return Ok(Self { start: start_of(&words), words, len });
+        let mut count = len.div_ceil(size_of::<AlignedWord>());
+        if is_kept(len) {
+            count += LINE_WORDS - 1;
+            if let Ok(Some(words)) = FREE.try_with(|free| free.borrow_mut().take(count)) {
+                return Ok(Self { start: start_of(&words), words, len });
+            }
         }
         let mut words = Vec::new();
         if words.try_reserve_exact(count).is_err() {
             return Err(Error::NoMem(format!("a temporary buffer of {len} bytes")));
         }
         words.resize(count, AlignedWord([0; 16]));
-        Ok(Self { start: if is_kept { start_of(&words) } else { 0 }, words, len })
+        Ok(Self { start: if is_kept(len) { start_of(&words) } else { 0 }, words, len })
     }
 
     /// Returns a copy of `bytes`.
@@ -76,33 +109,19 @@ fn start_of(words: &[AlignedWord]) -> usize {
     (LINE_WORDS - behind) % LINE_WORDS
 }
 
-/// Takes the first kept buffer that has `count` words.
-fn kept(count: usize) -> Option<Vec<AlignedWord>> {
-    FREE.try_with(|free| {
-        let mut free = free.try_borrow_mut().ok()?;
-        let found = free.iter().position(|words| words.len() >= count)?;
-        Some(free.swap_remove(found))
-    })
-    .ok()?
-}
-
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if !(KEPT_FROM..=KEPT_TO).contains(&self.len) {
-            return;
+        if is_kept(self.len) {
+            let words = core::mem::take(&mut self.words);
+            // A thread that ends keeps nothing.
+            let _ = FREE.try_with(|free| free.borrow_mut().give(words));
         }
-        // A thread that ends keeps nothing.
-        let _ = FREE.try_with(|free| {
-            let Ok(mut free) = free.try_borrow_mut() else { return };
-            if free.len() < KEPT {
-                free.push(core::mem::take(&mut self.words));
-            } else if let Some(least) = free.iter_mut().min_by_key(|words| words.len())
-                && least.len() < self.words.len()
-            {
-                *least = core::mem::take(&mut self.words);
-            }
-        });
     }
+}
+
+/// Whether buffers of `len` bytes are kept.
+const fn is_kept(len: usize) -> bool {
+    KEPT_FROM <= len && len <= KEPT_TO
 }
 
 impl Deref for Scratch {
