@@ -1,7 +1,7 @@
 //! Temporary buffers: of collectives, windows and files, and of messages that came before their receive.
 //!
-//! Those of a page or more are kept for the next use of the thread. Fresh memory costs a page fault for each page, which
-//! takes as long as a copy, and the C library gives freed memory at the end of its heap back to the kernel.
+//! Those of a page or more are kept for the next use of the thread. Fresh memory costs a page fault for each page,
+//! which takes as long as a copy, and the C library gives freed memory at the end of its heap back to the kernel.
 
 use crate::arch::copy_slice;
 use crate::error::{Error, Result};
@@ -163,6 +163,16 @@ mod tests {
         let second = Scratch::of(KEPT_FROM).unwrap();
         assert_eq!((second.as_ptr(), second.len()), (at, KEPT_FROM));
         assert!(at.addr().is_multiple_of(LINE));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_the_small_ones_go_first() {
+        let mut free = Free { buffers: vec![], words: 0 };
+        let give = |free: &mut Free, words| free.give(vec![AlignedWord([0; 16]); words]);
+        (0..2 * KEPT).for_each(|at| give(&mut free, 300 + at));
+        assert_eq!((free.buffers.len(), free.take(1).map(|words| words.len())), (KEPT, Some(300 + KEPT)));
+        (0..5).for_each(|_| give(&mut free, KEPT_WORDS / 4));
+        assert_eq!((free.buffers.len(), free.words), (4, KEPT_WORDS));
     }
 
     #[test]

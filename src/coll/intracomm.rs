@@ -381,36 +381,6 @@ pub async fn allreduce<T: Transport>(
     recv.write(&acc)
 }
 
-/// Scans through the team, if there is one that does it, or as one of two.
-async fn scan_without_copies<T: Transport>(
-    transport: &T,
-    send: InputBuffer<'_>,
-    recv: &OutputBuffer<'_>,
-    kernel: &OpKernel<'_>,
-    inclusive: bool,
-) -> Result<bool> {
-    let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
-    let (bytes, unit) = (send.bytes(), send.datatype().size());
-    if bytes == 0 {
-        return Ok(true);
-    }
-    let team = transport.team(operation).await;
-    // Without the caller's own, nothing is given to rank 0.
-    let stays = !inclusive && transport.rank() == 0;
-    with_packed(send, Some(recv).filter(|_| !stays), async |from, to| {
-        // SAFETY: `from` and `to`, where it is not null, have `bytes` bytes,
-        // which no other thread uses by buffer rules 1 and 2.
-        let operands = unsafe { Operands::new(from, to, bytes, unit) };
-        if let Some(mut team) = team
-            && team.scan(operands, inclusive, kernel).await?
-        {
-            return Ok(true);
-        }
-        pair::scan(transport, operands, inclusive, kernel).await
-    })
-    .await
-}
-
 /// Runs `work` on the addresses of packed operands and results (null, if there are none): the user's own where they are
 /// one run of bytes, else copies.
 async fn with_packed(
@@ -514,15 +484,7 @@ pub async fn scan<T: Transport>(
     if is_alone(transport) {
         return if send.bytes() == 0 { Ok(()) } else { copy_to_other(send, &recv) };
     }
-    if scan_without_copies(transport, send, &recv, &kernel, true).await? {
-        return Ok(());
-    }
-    let mut acc = send.copied()?;
-    if acc.is_empty() {
-        return Ok(());
-    }
-    algorithms::scan(transport, &mut acc, &kernel).await?;
-    recv.write(&acc)
+    prefix(transport, send, Some(&recv), &kernel, true).await
 }
 
 /// Makes `recv` the reduction of the `send` of all ranks below the caller's; at rank 0 it stays.
@@ -539,21 +501,41 @@ pub async fn exscan<T: Transport>(
     if is_alone(transport) {
         return Ok(());
     }
-    if scan_without_copies(transport, send, &recv, &kernel, false).await? {
+    let stays = transport.rank() == 0;
+    prefix(transport, send, Some(&recv).filter(|_| !stays), &kernel, false).await
+}
+
+/// A scan, or an exclusive one: through the team, if there is one that does it, or by messages.
+async fn prefix<T: Transport>(
+    transport: &T,
+    send: InputBuffer<'_>,
+    recv: Option<&OutputBuffer<'_>>,
+    kernel: &OpKernel<'_>,
+    inclusive: bool,
+) -> Result<()> {
+    let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
+    let (bytes, unit) = (send.bytes(), send.datatype().size());
+    if bytes == 0 {
         return Ok(());
     }
-    let own = send.packed()?;
-    if own.is_empty() {
-        return Ok(());
-    }
-    match algorithms::exscan(transport, &own, &kernel).await? {
-        Some(below) => {
-            // In place, these are the elements that are written.
-            drop(own);
-            recv.write(&below)
+    let team = transport.team(operation).await;
+    with_packed(send, recv, async |from, to| {
+        // SAFETY: `from` and `to`, where it is not null, have `bytes` bytes,
+        // which no other thread uses by buffer rules 1 and 2.
+        let operands = unsafe { Operands::new(from, to, bytes, unit) };
+        if let Some(mut team) = team
+            && team.scan(operands, inclusive, kernel).await?
+        {
+            return Ok(true);
         }
-        None => Ok(()),
-    }
+        match inclusive {
+            true => algorithms::scan(transport, operands, kernel).await?,
+            false => algorithms::exscan(transport, operands, kernel).await?,
+        }
+        Ok(true)
+    })
+    .await
+    .map(drop)
 }
 
 /// Receives a message into a user's buffer.

@@ -63,7 +63,7 @@ pub use bytes::{allgather, allgatherv, barrier, bcast};
 pub use event_span::{CollContents, EventSpan};
 pub use kernel::ReductionKernel;
 pub use nonblocking::NonblockingOperation;
-pub use number::{NumberedCall, calls_made};
+pub use number::{NumberedCall, calls_made, counting};
 pub use outline::Outline;
 pub use transport::{
     BlockingTransport, NAMED_CALLS, NonblockingTransport, Purpose, SequenceNumber, Subset, Transport,

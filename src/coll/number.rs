@@ -41,6 +41,20 @@ fn rounds(engine: &Engine, comm: &Comm) -> u64 {
     }
 }
 
+/// Performs `call` on `comm`, a blocking call that takes no round of the team. `about` describes it by its number, once
+/// it has waited for long.
+#[inline]
+pub fn counting<R>(
+    engine: &Engine,
+    comm: &Comm,
+    about: impl Fn(u64) -> CollectiveAbout,
+    call: impl FnOnce() -> R,
+) -> R {
+    let result = describing(&|| about(comm.call_number(rounds(engine, comm))), call);
+    comm.count_calls(1);
+    result
+}
+
 impl<'a> NumberedCall<'a> {
     /// Numbers a blocking call that begins, and is over when the result is dropped.
     #[inline]

@@ -106,6 +106,11 @@ const fn oversubscribed(case: &Case) -> bool {
     case.oversubscribed
 }
 
+/// The row is taken between two ranks, and where ranks outnumber CPUs.
+const fn pair_or_oversubscribed(case: &Case) -> bool {
+    case.ranks == 2 || case.oversubscribed
+}
+
 macro_rules! candidates {
     (($case:ident) $($algorithm:ident $value:literal $label:ident ($($bytes:tt)*) ($($ranks:tt)*) $when:ident;)*) => {
         [$(Candidate {

@@ -373,8 +373,8 @@ impl Comm {
 
     /// Counts `more` collective calls than the rounds of the team do.
     pub fn count_calls(&self, more: u64) {
-        // Relaxed: a counter, as above.
-        self.calls.fetch_add(more, Ordering::Relaxed);
+        // Relaxed: a counter, as above. Two steps, for it is one thread's at a time.
+        self.calls.store(self.calls.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
     }
 
     /// The number of the latest death among all of the job that its user has acknowledged.

@@ -6,7 +6,7 @@
 //! - the value that stands for it in MPI_T. Values are never given to another algorithm;
 //! - the `events::Algorithm` that events report;
 //! - the bytes, and the numbers of ranks, for which it is taken by default, and whether it is `always` or only where
-//!   ranks are `oversubscribed`. Of all rows that fit, and that can perform the case, the first is taken;
+//!   ranks are `oversubscribed`, or two. Of all rows that fit, and that can perform the case, the first is taken;
 //!   the last fits always.
 //!
 //! These are the algorithms over messages. Before them,
@@ -77,13 +77,13 @@ macro_rules! algorithm_table {
     };
     (scan $then:ident $arguments:tt) => {
         $then! { $arguments
-            chain              5 Chain         (..) (3..) oversubscribed;
+            chain              5 Chain         (..) (..) pair_or_oversubscribed;
             recursive_doubling 4 Doubling      (..) (..) always;
         }
     };
     (exscan $then:ident $arguments:tt) => {
         $then! { $arguments
-            chain              5 Chain         (..) (3..) oversubscribed;
+            chain              5 Chain         (..) (..) pair_or_oversubscribed;
             recursive_doubling 4 Doubling      (..) (..) always;
         }
     };

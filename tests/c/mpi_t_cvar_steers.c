@@ -11,7 +11,7 @@
 /* Beside something that computes a rank tries only at each 256th wait whether giving its CPU away has become worth
  * while. */
 enum { TRIES = 600 };
-static int rank, counted, flagged, in_memory, pairwise, two_proc, doubling, algorithm_element;
+static int rank, counted, flagged, in_memory, pairwise, two_proc, chain, doubling, algorithm_element;
 static int last_algorithm, copies;
 
 static void write_cvar(const char *name, unsigned long value)
@@ -102,7 +102,8 @@ static void collectives_go_as_the_variable_says(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* Without shared memory two ranks reduce by a message of each, unless somebody has asked for an algorithm. */
+/* Without shared memory two ranks reduce by a message of each, and scan by one, unless somebody has asked for an
+ * algorithm. */
 static void two_ranks_reduce_as_a_pair_where_nothing_is_asked_for(void)
 {
     enum { RECURSIVE_DOUBLING = 4 };
@@ -119,7 +120,7 @@ static void two_ranks_reduce_as_a_pair_where_nothing_is_asked_for(void)
             if (which == 2) OK(MPI_Exscan(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
             int results[3][2] = {{3, 3}, {1, 3}, {-1, 1}};
             SAME(sum, results[which][rank]);
-            SAME(last_algorithm, asked_for ? doubling : two_proc);
+            SAME(last_algorithm, asked_for ? doubling : which == 0 ? two_proc : chain);
         }
     OK(MPI_Comm_free(&comm));
     write_cvar("coll_shared", 1);
@@ -288,6 +289,7 @@ int main(int argc, char **argv)
     in_memory = number_of("shared_memory", end);
     pairwise = number_of("pairwise", end);
     two_proc = number_of("two_proc", end);
+    chain = number_of("chain", end);
     doubling = number_of("recursive_doubling", end);
     MPI_T_event_registration handle = listen_to(end, NULL, 0, on_end, NULL);
     collectives_go_as_the_variable_says();

@@ -1,6 +1,8 @@
 //! Chain: ranks stand in a row, and each passes on to the next what it has from the one before.
 
+use crate::coll::pair::{Order, receive_and_reduce};
 use crate::coll::selection::Case;
+use crate::coll::shared_memory::Operands;
 use crate::coll::{ReductionKernel, Scratch, Transport};
 use crate::error::Result;
 
@@ -31,47 +33,51 @@ pub async fn bcast<T: Transport>(transport: &T, data: &mut [u8], root: usize) ->
     Ok(())
 }
 
-/// Makes `acc` the reduction of those of ranks 0 to the caller's.
+/// Gives every rank the reduction of the operands of ranks 0 to its own.
 ///
 /// # Errors
 /// Those of the transport and the kernel.
 pub async fn scan<T: Transport, K: ReductionKernel>(
     transport: &T,
-    acc: &mut Scratch,
+    operands: Operands,
     kernel: &K,
 ) -> Result<()> {
-    let (rank, size) = (transport.rank(), transport.size());
+    let (rank, len) = (transport.rank(), operands.len);
+    let next = Some(rank + 1).filter(|next| *next < transport.size());
     if rank > 0 {
-        let mut below = Scratch::of(acc.len())?;
-        transport.recv(rank - 1, &mut below).await?;
-        kernel.reduce(&below, acc)?;
+        receive_and_reduce(transport, operands, rank - 1, 0..len, None, Order::of(kernel), kernel).await?;
+        let Some(next) = next else { return Ok(()) };
+        // SAFETY: the result is as long as the operands, and has just been put there.
+        return transport.send(next, unsafe { operands.result(len) }).await;
     }
-    if rank + 1 < size { transport.send(rank + 1, acc).await } else { Ok(()) }
+    if let Some(next) = next {
+        transport.send(next, operands.part(0, len)).await?;
+    }
+    operands.give_own(0..len);
+    Ok(())
 }
 
-/// Returns the reduction of the `own` of all ranks below the caller's; `None` at rank 0.
+/// Gives every rank but 0 the reduction of the operands of the ranks below it.
 ///
 /// # Errors
 /// Those of the transport and the kernel.
 pub async fn exscan<T: Transport, K: ReductionKernel>(
     transport: &T,
-    own: &[u8],
+    operands: Operands,
     kernel: &K,
-) -> Result<Option<Scratch>> {
-    let (rank, size) = (transport.rank(), transport.size());
-    let is_last = rank + 1 == size;
+) -> Result<()> {
+    let (rank, len) = (transport.rank(), operands.len);
+    let next = Some(rank + 1).filter(|next| *next < transport.size());
     if rank == 0 {
-        if !is_last {
-            transport.send(1, own).await?;
-        }
-        return Ok(None);
+        let Some(next) = next else { return Ok(()) };
+        return transport.send(next, operands.part(0, len)).await;
     }
-    let mut below = Scratch::of(own.len())?;
-    transport.recv(rank - 1, &mut below).await?;
-    if !is_last {
-        let mut acc = Scratch::copy_of(own)?;
-        kernel.reduce(&below, &mut acc)?;
-        transport.send(rank + 1, &acc).await?;
-    }
-    Ok(Some(below))
+    // In place, the result comes to where the caller's own lie.
+    let own = next.map(|_| Scratch::copy_of(operands.part(0, len))).transpose()?;
+    // SAFETY: the result is as long as the operands; those that lie there are not used any more.
+    let below = unsafe { operands.result(len) };
+    transport.recv(rank - 1, below).await?;
+    let (Some(next), Some(mut acc)) = (next, own) else { return Ok(()) };
+    kernel.reduce(below, &mut acc)?;
+    transport.send(next, &acc).await
 }

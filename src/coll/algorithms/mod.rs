@@ -20,6 +20,7 @@ mod tests;
 
 use super::buffer::{InputBuffer, OutputBuffer};
 use super::selection::{Case, by_messages};
+use super::shared_memory::Operands;
 use super::{ReductionKernel, Scratch, Transport};
 use crate::error::{Error, Result};
 use crate::events::Collective;
@@ -193,28 +194,28 @@ pub async fn reduce_scatter<T: Transport, K: ReductionKernel>(
     algorithm_table!(reduce_scatter perform (reduce_scatter, selected, (transport, all, blocks, kernel)))
 }
 
-/// Makes `acc` the reduction of those of ranks 0 to the caller's.
+/// Gives every rank the reduction of the operands of ranks 0 to its own.
 ///
 /// # Errors
 /// Those of the transport and the kernel.
 pub async fn scan<T: Transport, K: ReductionKernel>(
     transport: &T,
-    acc: &mut Scratch,
+    operands: Operands,
     kernel: &K,
 ) -> Result<()> {
-    let selected = select(transport, Collective::Scan, &reduction(transport, acc.len(), kernel));
-    algorithm_table!(scan perform (scan, selected, (transport, acc, kernel)))
+    let selected = select(transport, Collective::Scan, &reduction(transport, operands.len, kernel));
+    algorithm_table!(scan perform (scan, selected, (transport, operands, kernel)))
 }
 
-/// Returns the reduction of the `own` of all ranks below the caller's; `None` at rank 0.
+/// Gives every rank but 0 the reduction of the operands of the ranks below it.
 ///
 /// # Errors
 /// Those of the transport and the kernel.
 pub async fn exscan<T: Transport, K: ReductionKernel>(
     transport: &T,
-    own: &[u8],
+    operands: Operands,
     kernel: &K,
-) -> Result<Option<Scratch>> {
-    let selected = select(transport, Collective::Exscan, &reduction(transport, own.len(), kernel));
-    algorithm_table!(exscan perform (exscan, selected, (transport, own, kernel)))
+) -> Result<()> {
+    let selected = select(transport, Collective::Exscan, &reduction(transport, operands.len, kernel));
+    algorithm_table!(exscan perform (exscan, selected, (transport, operands, kernel)))
 }

@@ -2,6 +2,7 @@
 
 use crate::coll::kernel::append;
 use crate::coll::selection::Case;
+use crate::coll::shared_memory::Operands;
 use crate::coll::{ReductionKernel, Scratch, Transport};
 use crate::error::Result;
 
@@ -51,26 +52,38 @@ pub async fn allreduce<T: Transport, K: ReductionKernel>(
     Ok(())
 }
 
-/// Makes `acc` the reduction of those of ranks 0 to the caller's.
+/// Gives every rank the reduction of the operands of ranks 0 to its own.
 ///
 /// # Errors
 /// Those of the transport and the kernel.
 pub async fn scan<T: Transport, K: ReductionKernel>(
     transport: &T,
-    acc: &mut Scratch,
+    operands: Operands,
     kernel: &K,
 ) -> Result<()> {
-    if let Some(below) = exscan(transport, acc, kernel).await? {
-        kernel.reduce(&below, acc)?;
-    }
-    Ok(())
+    let len = operands.len;
+    let below = reduced_below(transport, operands.part(0, len), kernel).await?;
+    operands.give_own(0..len);
+    // SAFETY: the result is as long; the own operands have just been put there, and no others lie there.
+    below.map_or(Ok(()), |below| kernel.reduce(&below, unsafe { operands.result(len) }))
 }
 
-/// Returns the reduction of the `own` of all ranks below the caller's; `None` at rank 0.
+/// Gives every rank but 0 the reduction of the operands of the ranks below it.
 ///
 /// # Errors
 /// Those of the transport and the kernel.
 pub async fn exscan<T: Transport, K: ReductionKernel>(
+    transport: &T,
+    operands: Operands,
+    kernel: &K,
+) -> Result<()> {
+    let below = reduced_below(transport, operands.part(0, operands.len), kernel).await?;
+    below.into_iter().for_each(|below| operands.store_from(0, &below));
+    Ok(())
+}
+
+/// Returns the reduction of the `own` of all ranks below the caller's; `None` at rank 0.
+async fn reduced_below<T: Transport, K: ReductionKernel>(
     transport: &T,
     own: &[u8],
     kernel: &K,

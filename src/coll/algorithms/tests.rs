@@ -198,14 +198,20 @@ fn scans_combine_the_ranks_below_in_order() {
     for size in 1..=17 {
         threads::ranks(size, |transport| {
             let rank = transport.rank();
-            let mut acc = buffer(rank, 2);
-            let below = run(exscan(transport, &acc, &Compose)).unwrap();
-            assert_eq!(below.is_some(), rank > 0);
-            if let Some(below) = below {
-                assert_eq!(decode(&below), combined(0, rank, 2));
+            let own = buffer(rank, 2);
+            for in_place in [false, true] {
+                let mut result = buffer(if in_place { rank } else { 99 }, 2);
+                let from = if in_place { result.as_ptr() } else { own.as_ptr() };
+                // SAFETY: both have as many bytes, of this thread.
+                let operands = unsafe { Operands::new(from, result.as_mut_ptr(), own.len(), UNIT) };
+                run(exscan(transport, operands, &Compose)).unwrap();
+                if rank > 0 {
+                    assert_eq!(decode(&result), combined(0, rank, 2), "rank {rank} of {size}");
+                }
+                result.copy_from_slice(&own);
+                run(scan(transport, operands, &Compose)).unwrap();
+                assert_eq!(decode(&result), combined(0, rank + 1, 2), "rank {rank} of {size}");
             }
-            run(scan(transport, &mut acc, &Compose)).unwrap();
-            assert_eq!(decode(&acc), combined(0, rank + 1, 2), "rank {rank} of {size}");
         });
     }
 }

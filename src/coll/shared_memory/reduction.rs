@@ -42,7 +42,7 @@ const STAGES: usize = 4;
 /// The least bytes of such a piece: as many as cost more than the round.
 const LEAST_STAGE: usize = 8 << 10;
 
-/// Bytes of operands from which a copy of them pays: as many as a temporary buffer has that is kept.
+/// Bytes of operands from which a copy of them pays.
 const APART_FROM: usize = 32 << 10;
 
 /// Room for a slot's payload, on a boundary that suits every type.

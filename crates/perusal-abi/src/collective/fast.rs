@@ -12,7 +12,7 @@ use crate::arch::copy_run;
 use crate::arguments::{Buffer, Integers, Unbounded};
 use crate::coll::call::CollectiveOp;
 use crate::coll::shared_memory::{Operands, show};
-use crate::coll::{Purpose, ReductionKernel, Scratch, Transport, algorithms, pair};
+use crate::coll::{Purpose, ReductionKernel, Transport, algorithms, pair};
 use crate::comm::Comm;
 use crate::datatype::Basic;
 use crate::datatype::op::Op;
@@ -382,24 +382,11 @@ fn prefix<'a, P: Performer<'a>>(
     let operands = unsafe { Operands::new(from, recv.addr.cast(), bytes, kernel.size) };
     if team.goes_by_messages(operation, bytes) {
         drop(team);
-        // SAFETY: argument rule 3: so many bytes.
-        let own = unsafe { core::slice::from_raw_parts(from, bytes) };
         return performer.by_messages(Purpose::Scan, what, async move |transport: &P::Transport| {
-            if pair::scan(transport, operands, inclusive, &kernel).await? {
-                return Ok(());
+            match inclusive {
+                true => algorithms::scan(transport, operands, &kernel).await,
+                false => algorithms::exscan(transport, operands, &kernel).await,
             }
-            let result = if inclusive {
-                let mut reduced = Scratch::copy_of(own)?;
-                algorithms::scan(transport, &mut reduced, &kernel).await?;
-                Some(reduced)
-            } else {
-                algorithms::exscan(transport, own, &kernel).await?
-            };
-            if let Some(result) = result {
-                // SAFETY: argument rule 3: room for as many; in place, the operands are not read any more.
-                unsafe { copy(result.as_ptr(), recv.addr.cast(), bytes) };
-            }
-            Ok(())
         });
     }
     performer.in_team(team, bytes, what, async move |team| team.scan(operands, inclusive, &kernel).await)

@@ -7,12 +7,11 @@ use crate::coll::call::CollectiveOp;
 use crate::coll::nonblocking::{TeamUse, Work};
 use crate::coll::shared_memory::{Hold, InTurn, Locked, TeamGuard};
 use crate::coll::{
-    BlockingTransport, NonblockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Transport, run,
-    run_describing, team_in_turn, team_of,
+    BlockingTransport, NonblockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Transport,
+    counting, run, run_describing, team_in_turn, team_of,
 };
 use crate::comm::Comm;
 use crate::comms;
-use crate::engine::describing;
 use crate::error::Result;
 use crate::events::{CollMode, Collective, fast_path_is_open};
 use crate::process::running;
@@ -126,10 +125,9 @@ impl<'a> Performer<'a> for AtOnce<'a> {
         call: impl AsyncFnOnce(&BlockingTransport<'a>) -> Result<()>,
     ) -> Option<Result<()>> {
         let (engine, comm) = (running()?, self.0.peek_complete()?);
-        let numbered = NumberedCall::begin(engine, comm);
         let transport = BlockingTransport::new(engine, comm, purpose);
-        let about = || about(&what, comm, numbered.number);
-        Some(describing(&about, || transport.run(call(&transport))))
+        let about = |number| about(&what, comm, number);
+        Some(counting(engine, comm, about, || transport.run(call(&transport))))
     }
 }
 
