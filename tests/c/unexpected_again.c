@@ -1,7 +1,9 @@
 /* Messages that come before their receive, again and again: their memory is kept for the next ones, and not given back
  * to the kernel, which would give other pages each time.
  * RANKS: 2
- * ENV: PERUSAL_COPY_READ_FROM=4294967295 PERUSAL_COPY_HALVES_FROM=4294967295 PERUSAL_TRAIN_LIMIT=65536
+ * ENV: PERUSAL_COPY_READ_FROM=4294967295
+ * ENV: PERUSAL_COPY_HALVES_FROM=4294967295
+ * ENV: PERUSAL_TRAIN_LIMIT=65536
  */
 #include "check.h"
 #include <sys/resource.h>
