@@ -10,6 +10,7 @@
 //!
 //! Regions, rank blocks and rings start on pages. All numbers are `u64`; a size that does not fit is an error.
 
+use crate::arch::streams;
 use crate::limits::{
     APART, COLLECTIVE_SEGMENTS, CONTEXTS, LINE, MAX_BULK, MAX_CELLS, MIN_BULK, MIN_CELLS, PAGE, TEAM_PART,
     TEAM_PARTS, TEAM_ROUNDS, TEAM_SLOT, block_bytes, block_count,
@@ -63,8 +64,16 @@ impl Geometry {
     /// Returns the default sizes for `ranks`: the more pairs there are, the smaller a ring is.
     #[must_use]
     pub fn of(ranks: u32) -> Self {
+        Self::where_messages_stream(ranks, streams())
+    }
+
+    /// The same; `streams` says that long messages go through rings where others copy them by the kernel
+    /// (docs/decisions/0050).
+    fn where_messages_stream(ranks: u32, streams: bool) -> Self {
         let (cells, bulk) = match ranks {
+            0..=8 if streams => (256, 512 << 10),
             0..=8 => (256, 256 << 10),
+            9..=16 if streams => (256, 256 << 10),
             9..=32 => (128, 64 << 10),
             33..=128 => (64, 32 << 10),
             _ => (64, 16 << 10),
@@ -478,10 +487,18 @@ mod tests {
 
     #[test]
     fn rings_shrink_as_ranks_grow() {
-        assert_eq!(Geometry::of(8), Geometry { cells: 256, bulk: 262_144, ..usual(8) });
-        assert_eq!(Geometry::of(32), Geometry { cells: 128, bulk: 65_536, ..usual(32) });
-        assert_eq!(Geometry::of(128), Geometry { cells: 64, bulk: 32_768, ..usual(128) });
-        assert_eq!(Geometry::of(129), Geometry { cells: 64, bulk: 16_384, ..usual(129) });
+        for (ranks, cells, bulk, bulk_if_streams) in [
+            (8, 256, 256, 512),
+            (9, 128, 64, 256),
+            (16, 128, 64, 256),
+            (32, 128, 64, 64),
+            (128, 64, 32, 32),
+            (129, 64, 16, 16),
+        ] {
+            let of = |streams| Geometry::where_messages_stream(ranks, streams);
+            assert_eq!(of(false), Geometry { cells, bulk: bulk << 10, ..usual(ranks) });
+            assert_eq!((of(true).bulk, of(true).cells >= cells), (bulk_if_streams << 10, true));
+        }
     }
 
     #[test]

@@ -84,6 +84,12 @@ fn most_fragments(shape: &JobShape) -> u64 {
     u64::from(shape.ring_bulk / 2).min(MAX_EAGER as u64)
 }
 
+/// Bytes up to which a message is sent unasked.
+fn fragments(shape: &JobShape) -> u64 {
+    let in_turn = shape.streams && shape.is_oversubscribed();
+    most_fragments(shape).min(if in_turn { FRAGMENTS_IN_TURN } else { FRAGMENTS })
+}
+
 const EAGER: u64 = 8 << 10;
 /// A message of so many bytes takes no longer copied in one step, with its announcement, than through the ring: the
 /// machines that were looked at agree within a factor of two.
@@ -93,6 +99,8 @@ const ONE_STEP_STREAMED: u64 = 64 << 10;
 /// The same where the answer comes only after another rank's turn on the CPU.
 const READ_IN_TURN: u64 = 32 << 10;
 const FRAGMENTS: u64 = 128 << 10;
+/// The same where an announcement would be answered after a turn of other ranks, and the answer used after another.
+const FRAGMENTS_IN_TURN: u64 = 256 << 10;
 const DIRECT: u64 = 16 << 10;
 const SHARE: u64 = 64 << 10;
 /// More than a core's own cache holds.
@@ -103,9 +111,9 @@ const MALLOC: u64 = 32 << 10;
 pub const NEVER: u64 = u32::MAX as u64;
 
 /// On AMD's processors, two copies that meet in a cache take less than one by the kernel. But each time that the ring
-/// is full takes a turn of all ranks of the CPU, so what is longer than so many ring-fulls, or than one where more than
-/// so many ranks share a CPU, is copied in one step.
-const RING_FULLS: u64 = 4;
+/// is full takes a turn of all ranks of the CPU, so what is longer than this, or than one ring-full where more than so
+/// many ranks share a CPU, is copied in one step.
+const IN_RING_FULLS: u64 = 1 << 20;
 const FEW_ON_A_CPU: u32 = 4;
 
 /// Where ranks share CPUs, what fits into a member's share of shared memory is copied through that: it costs no system
@@ -113,8 +121,8 @@ const FEW_ON_A_CPU: u32 = 4;
 fn copied_in_turn(shape: &JobShape) -> u64 {
     if shape.streams {
         let on_a_cpu = shape.ranks.div_ceil(shape.usable_cpus.max(1));
-        let ring_fulls = if on_a_cpu <= FEW_ON_A_CPU { RING_FULLS } else { 1 };
-        return 1 + ring_fulls * u64::from(shape.ring_bulk);
+        let few = on_a_cpu <= FEW_ON_A_CPU;
+        return 1 + if few { IN_RING_FULLS } else { u64::from(shape.ring_bulk) };
     }
     (TEAM_PART as u64 / u64::from(shape.ranks.max(1))).clamp(READ_IN_TURN, 2 * READ_IN_TURN)
 }
@@ -130,7 +138,7 @@ fn read_in_turn(shape: &JobShape) -> u64 {
 
 /// On AMD's processors what fits into the ring is never announced; what is longer goes as the messages before it say.
 fn one_step(shape: &JobShape) -> u64 {
-    if shape.streams { 1 + FRAGMENTS.min(most_fragments(shape)) } else { ONE_STEP }
+    if shape.streams { 1 + fragments(shape) } else { ONE_STEP }
 }
 
 table! {
@@ -144,7 +152,7 @@ table! {
         Domain::Number(|shape| (0, most_eager(shape))), |shape| EAGER.min(most_eager(shape)),
         "largest payload in bytes that is sent before a receive is known; at most a quarter of ring_bulk";
     TrainLimit => "train_limit", Protocols, Local, Always, TunerBasic,
-        Domain::Number(|shape| (0, most_fragments(shape))), |shape| FRAGMENTS.min(most_fragments(shape)),
+        Domain::Number(|shape| (0, most_fragments(shape))), |shape| fragments(shape),
         "largest payload in bytes that is sent in eager fragments before a receive is known, if the ring has room for all of them; up to eager_limit: in one record";
     CopyEngine => "copy_engine", Copies, Local, Always, UserBasic,
         Domain::Choice(&COPY_ENGINES), |_| 0,
