@@ -28,15 +28,32 @@ impl LastTwo {
         let [last, before] = &self.0;
         last.get().min(before.get())
     }
+
+    /// Nanoseconds for a MiB; 0: none yet.
+    fn nanoseconds(&self) -> u64 {
+        let ticks = u128::from(self.least()) << 10;
+        (ticks * 1_000_000_000 / u128::from(clock::source().ticks_per_second.max(1))) as u64
+    }
 }
 
 /// How messages are copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CopyRoute {
+pub enum CopyRoute {
     /// Once, by the kernel.
     Kernel,
     /// Twice, through the ring.
     Ring,
+}
+
+/// How long messages from one peer are copied, and why.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CopiesFromPeer {
+    /// Which way, but for one message of many; `None` where thresholds decide.
+    pub route: Option<CopyRoute>,
+    /// Nanoseconds that the ring takes for a MiB; 0: none yet.
+    pub ring: u64,
+    /// Nanoseconds that the kernel takes.
+    pub kernel: u64,
 }
 
 /// What a rank has learned about copies from and to one peer.
@@ -52,6 +69,15 @@ impl CopyRates {
     pub fn choose(&self) -> CopyRoute {
         let is_trial = self.messages.get() % TRIAL == TRIAL / 8;
         if self.ring_is_faster() != is_trial { CopyRoute::Ring } else { CopyRoute::Kernel }
+    }
+
+    /// Which way messages go, and what copies took.
+    pub fn so_far(&self) -> CopiesFromPeer {
+        CopiesFromPeer {
+            route: Some(if self.ring_is_faster() { CopyRoute::Ring } else { CopyRoute::Kernel }),
+            ring: self.ring.nanoseconds(),
+            kernel: self.kernel.nanoseconds(),
+        }
     }
 
     /// Either way both ranks copy at once: half of a message each, or all of it each, one behind the other.

@@ -4,7 +4,7 @@
 //! to, follows from that. All but those of searches and windows read what the engine counts anyway: a handle costs the
 //! engine nothing. Those count only while a started handle asks.
 
-use crate::engine::{Engine, FileCount};
+use crate::engine::{CopiesFromPeer, CopyRoute, Engine, FileCount};
 use crate::events::{Binding, Waiting, WindowReach};
 use crate::shm::telemetry::{ProtocolKind, QueueLength, Wait};
 use crate::variables::Category;
@@ -133,6 +133,31 @@ pub enum OfComm {
     Size,
 }
 
+/// What is read of how long messages from a rank are copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfCopies {
+    /// Which way they go: an MPI_INT, a value of [`ROUTES`].
+    Route,
+    /// Nanoseconds that copies through the ring take for a MiB.
+    RingTime,
+    /// Nanoseconds that copies by the kernel take for a MiB.
+    KernelTime,
+}
+
+impl OfCopies {
+    /// Its value.
+    #[must_use]
+    pub fn of(self, copies: &CopiesFromPeer) -> u64 {
+        match (self, copies.route) {
+            (Self::Route, None) => 0,
+            (Self::Route, Some(CopyRoute::Kernel)) => 1,
+            (Self::Route, Some(CopyRoute::Ring)) => 2,
+            (Self::RingTime, _) => copies.ring,
+            (Self::KernelTime, _) => copies.kernel,
+        }
+    }
+}
+
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy)]
 pub enum PvarSource {
@@ -160,6 +185,8 @@ pub enum PvarSource {
     Windows(WindowCount),
     /// A number of the communicator that the handle is bound to, as it is now.
     Comm(OfComm),
+    /// One for each rank that sends to the caller on the communicator that the handle is bound to, as it is now.
+    Copies(OfCopies),
     /// How the window that the handle is bound to reaches its members' memory:
     /// an MPI_INT, by [`crate::events::WindowReach`].
     WinReach,
@@ -201,6 +228,7 @@ impl Pvar {
                 | PvarSource::Int(_)
                 | PvarSource::Real(_)
                 | PvarSource::Comm(_)
+                | PvarSource::Copies(_)
                 | PvarSource::WinReach
         )
     }
@@ -215,7 +243,7 @@ impl Pvar {
     #[must_use]
     pub fn binding(&self) -> Binding {
         match self.source {
-            PvarSource::Comm(_) => Binding::Communicator,
+            PvarSource::Comm(_) | PvarSource::Copies(_) => Binding::Communicator,
             PvarSource::WinReach => Binding::Window,
             _ => Binding::Nothing,
         }
@@ -231,6 +259,12 @@ impl Pvar {
             PvarSource::Comm(what) => what != OfComm::Size,
             _ => false,
         }
+    }
+
+    /// Whether its value is an MPI_INT.
+    #[must_use]
+    pub fn is_int(&self) -> bool {
+        matches!(self.source, PvarSource::Int(_) | PvarSource::WinReach | PvarSource::Copies(OfCopies::Route))
     }
 
     /// Whether its value is an MPI_DOUBLE.
@@ -268,6 +302,16 @@ pub static WAITING: Enumeration =
 pub static REACHES: Enumeration = Enumeration {
     name: "window_reach",
     items: &const { items::<{ WindowReach::NAMES.len() }>(WindowReach::NAMES) },
+};
+
+/// Which way long messages from a rank go.
+pub static ROUTES: Enumeration = Enumeration {
+    name: "copy_route",
+    items: &[
+        EnumerationItem { name: "by_thresholds", value: 0 },
+        EnumerationItem { name: "kernel", value: 1 },
+        EnumerationItem { name: "ring", value: 2 },
+    ],
 };
 
 /// Where a rank stands, by [`crate::shm::RankState`].
@@ -421,6 +465,12 @@ table! {
         => "Calls of MPI_Alloc_mem that took memory that all ranks see",
     "allocations_ordinary" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().ordinary_allocations.get())
         => "Calls of MPI_Alloc_mem for copy_direct_from bytes and more that took ordinary memory: the shared heap is exhausted, or there is none",
+    "copy_route" State UserBasic Copies PvarSource::Copies(OfCopies::Route); &ROUTES
+        => "How messages longer than train_limit from each rank of this communicator are copied: as the thresholds say, once by the kernel, or twice through the ring, whichever of the two has taken less time so far (copy_time_…)",
+    "copy_time_ring" Level UserDetail Copies PvarSource::Copies(OfCopies::RingTime)
+        => "Nanoseconds that this rank takes to copy a MiB that each rank of this communicator sent out of the ring; 0: none yet",
+    "copy_time_kernel" Level UserDetail Copies PvarSource::Copies(OfCopies::KernelTime)
+        => "Nanoseconds that the kernel takes to copy a MiB from each rank of this communicator; 0: none yet",
     "requests_alive" Level UserDetail Requests PvarSource::Now(|e| e.slab.alive_ones().count() as u64)
         => "Requests that are alive, the engine's own and persistent ones included",
     "operations_in_background" Level UserDetail Collectives PvarSource::Now(|e| e.progress().background_operations())
@@ -543,7 +593,7 @@ mod tests {
     #[test]
     fn each_class_has_values_of_a_type_that_the_standard_allows_it() {
         for row in PVARS {
-            let int = matches!(row.source, PvarSource::Int(_) | PvarSource::WinReach);
+            let int = row.is_int();
             match row.class {
                 Class::State => assert!(int, "{}", row.name),
                 Class::Percentage => assert!(row.is_real(), "{}", row.name),

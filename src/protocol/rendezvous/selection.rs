@@ -1,7 +1,7 @@
 //! From which size on two processes copy between their memories, and whether the kernel lets them.
 
 use crate::arch::strings_stall;
-use crate::engine::{Body, CopyRoute, Engine, Rts};
+use crate::engine::{Body, CopiesFromPeer, CopyRoute, Engine, Rts};
 use crate::shm::Job;
 use crate::sync::{AtomicU64, Ordering};
 use crate::variables::{Config, CopyChoice, ValueSource, VariableId};
@@ -17,6 +17,15 @@ pub(crate) struct CopyPolicy {
     awaited: AtomicU64,
     /// Messages of this rank that are announced, and neither copied nor cancelled.
     announced: AtomicU64,
+}
+
+impl Engine {
+    /// How long messages from the rank at place `world` are copied.
+    #[must_use]
+    pub fn copies_from(&self, world: u32) -> CopiesFromPeer {
+        let learns = world != self.rank() && self.protocol_state().copy.learns(self);
+        if learns { self.peers[world as usize].copy_rates().so_far() } else { CopiesFromPeer::default() }
+    }
 }
 
 impl CopyPolicy {

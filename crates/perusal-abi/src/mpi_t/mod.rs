@@ -126,6 +126,13 @@ impl ValueAt<'_> {
         // SAFETY: argument rule 1: there is room for a value, and the variable or event element is of type `T`.
         unsafe { self.0.cast::<T>().write(value) };
     }
+
+    /// # Safety
+    /// What the call is about says that it has room for more than `at` of `T`.
+    unsafe fn write_at<T>(&self, at: usize, value: T) {
+        // SAFETY: argument rule 1: there is room for so many values, and the variable is of type `T`.
+        unsafe { self.0.cast::<T>().add(at).write(value) };
+    }
 }
 
 /// Where the handle of the object is that a variable or an event is bound to. May be NULL.

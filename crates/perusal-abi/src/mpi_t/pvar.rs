@@ -1,15 +1,15 @@
 //! Performance variables (MPI 5.0 §15.3.7). The table is [`crate::tool::pvar`].
 //!
 //! States are MPI_INT with an enumeration, lengths of queues MPI_UNSIGNED, times and shares MPI_DOUBLE, everything else
-//! MPI_UNSIGNED_LONG_LONG. A count is of one element always.
+//! MPI_UNSIGNED_LONG_LONG. A count is of one element, but for a variable that has one for each rank of a communicator.
 
 use super::enums::handle_of;
-use super::pvar_state::{BoundObject, PvarValue, with};
+use super::pvar_state::{BoundObject, PvarValue, elements, with};
 use super::{ObjectAt, Outcome, TextPlace, ValueAt, row};
 use crate::abi::*;
 use crate::arguments::{InOut, Out, offer};
 use crate::events::Binding;
-use crate::tool::pvar::{Class, PVARS, Pvar, PvarSource};
+use crate::tool::pvar::{Class, PVARS, Pvar};
 use crate::{comms, files, windows};
 use core::ffi::{c_int, c_uint};
 use std::sync::Arc;
@@ -30,27 +30,26 @@ fn class(class: Class) -> c_int {
 }
 
 fn datatype(pvar: &Pvar) -> usize {
-    match pvar.source {
-        PvarSource::Int(_) | PvarSource::WinReach => MPI_INT,
+    match pvar {
+        _ if pvar.is_int() => MPI_INT,
         _ if pvar.is_length() => MPI_UNSIGNED,
         _ if pvar.is_real() => MPI_DOUBLE,
         _ => MPI_UNSIGNED_LONG_LONG,
     }
 }
 
-/// Writes a value to the tool's buffer.
-fn deliver(value: PvarValue, to: &ValueAt<'_>) -> Outcome {
-    // SAFETY: the tool gives room for one element of the datatype that MPI_T_pvar_get_info says:
-    // `datatype` here has the variant's.
+/// Writes element `at` of a value to the tool's buffer.
+fn deliver(value: PvarValue, to: &ValueAt<'_>, at: usize) {
+    // SAFETY: the tool gives room for as many elements as MPI_T_pvar_handle_alloc says, of the datatype that
+    // MPI_T_pvar_get_info says: `datatype` here has the variant's.
     unsafe {
         match value {
-            PvarValue::Int(int) => to.write::<c_int>(int),
-            PvarValue::Length(length) => to.write::<c_uint>(length),
-            PvarValue::Number(number) => to.write::<u64>(number),
-            PvarValue::Real(real) => to.write::<f64>(real),
+            PvarValue::Int(int) => to.write_at::<c_int>(at, int),
+            PvarValue::Length(length) => to.write_at::<c_uint>(at, length),
+            PvarValue::Number(number) => to.write_at::<u64>(at, number),
+            PvarValue::Real(real) => to.write_at::<f64>(at, real),
         }
     }
-    Ok(())
 }
 
 /// The value in the tool's buffer. An MPI_INT is never writable.
@@ -156,8 +155,9 @@ pub fn alloc(
     let pvar = row(PVARS, index)?;
     let (Some(handle), Some(count)) = (handle, count) else { return Err(MPI_T_ERR_INVALID) };
     let object = bound_to(pvar, &object)?;
+    let elements = elements(pvar, &object)?;
     handle.set(with(|state| state.bind(session, pvar, object))?);
-    count.set(1);
+    count.set(elements);
     Ok(())
 }
 
@@ -175,7 +175,7 @@ pub fn run(session: usize, handle: usize, on: bool) -> Outcome {
 
 /// MPI_T_pvar_read. Before MPI_Init nothing has been counted.
 pub fn read(session: usize, handle: usize, to: ValueAt<'_>) -> Outcome {
-    deliver(with(|state| state.read(session, handle))?, &to)
+    with(|state| state.read(session, handle, |at, value| deliver(value, &to, at)))
 }
 
 /// MPI_T_pvar_write.
@@ -195,5 +195,6 @@ pub fn reset(session: usize, handle: usize) -> Outcome {
 
 /// MPI_T_pvar_readreset.
 pub fn read_and_reset(session: usize, handle: usize, to: ValueAt<'_>) -> Outcome {
-    deliver(with(|state| state.read_and_reset(session, handle))?, &to)
+    deliver(with(|state| state.read_and_reset(session, handle))?, &to, 0);
+    Ok(())
 }

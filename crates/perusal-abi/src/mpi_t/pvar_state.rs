@@ -9,7 +9,8 @@ use super::window_counts::WINDOWS;
 use crate::abi::*;
 use crate::arch::clock;
 use crate::arch::clock::now;
-use crate::engine::Engine;
+use crate::comm::Comm;
+use crate::engine::{CopiesFromPeer, Engine};
 use crate::events::{CommEvents, GlobalSubscription};
 use crate::limits::TOOL_HANDLES;
 use crate::shm::telemetry;
@@ -229,6 +230,8 @@ impl PvarHandle {
             }
             PvarSource::Searches(_) | PvarSource::Windows(_) => PvarValue::Number(self.grown()),
             PvarSource::Comm(what) => count(self.pvar, of_comm(&self.object, what)?),
+            // It has several elements, which `PvarState::read` gives.
+            PvarSource::Copies(_) => return Err(MPI_T_ERR_INVALID),
             PvarSource::WinReach => {
                 let win = windows::get(self.object.handle).map_err(|_| MPI_T_ERR_INVALID_HANDLE)?;
                 self.object.is(win.events())?;
@@ -279,9 +282,22 @@ impl PvarHandle {
     }
 }
 
-fn of_comm(object: &BoundObject, what: OfComm) -> Outcome<u64> {
+fn comm_of(object: &BoundObject) -> Outcome<Arc<Comm>> {
     let comm = comms::get(object.handle).map_err(|_| MPI_T_ERR_INVALID_HANDLE)?;
     object.is(&comm.events)?;
+    Ok(comm)
+}
+
+/// How many elements a value of a variable has that is bound to that object.
+pub(super) fn elements(pvar: &Pvar, object: &BoundObject) -> Outcome<c_int> {
+    match pvar.source {
+        PvarSource::Copies(_) => Ok(comm_of(object)?.peers().size() as c_int),
+        _ => Ok(1),
+    }
+}
+
+fn of_comm(object: &BoundObject, what: OfComm) -> Outcome<u64> {
+    let comm = comm_of(object)?;
     Ok(match what {
         OfComm::Posted => comm.p2p().posted.get(),
         OfComm::Unexpected => comm.p2p().unexpected.get(),
@@ -417,9 +433,27 @@ impl PvarState {
         }
     }
 
-    /// The value of a handle.
-    pub fn read(&mut self, session: usize, handle: usize) -> Outcome<PvarValue> {
-        self.find(session, handle)?.value()
+    /// Gives `each` the elements of a handle's value, by number.
+    pub fn read(&mut self, session: usize, handle: usize, mut each: impl FnMut(usize, PvarValue)) -> Outcome {
+        let handle = self.find(session, handle)?;
+        let PvarSource::Copies(what) = handle.pvar.source else {
+            each(0, handle.value()?);
+            return Ok(());
+        };
+        let comm = comm_of(&handle.object)?;
+        for (at, world) in comm.peers().iter().enumerate() {
+            let copies = of_engine(|engine| engine.copies_from(world), CopiesFromPeer::default());
+            let number = what.of(&copies);
+            each(
+                at,
+                if handle.pvar.is_int() {
+                    PvarValue::Int(number as c_int)
+                } else {
+                    PvarValue::Number(number)
+                },
+            );
+        }
+        Ok(())
     }
 
     /// The variable behind a handle that may be written.
