@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`event`] | events: types, handles, buffers, and how a tool receives them |
 //! | [`pvar`] | the performance variables, a row each |
+//! | [`states`] | the names of the states that they have |
 //!
 //! Control variables, enumerations and categories lie in [`crate::variables`], because the engine reads them.
 
@@ -19,3 +20,4 @@ pub mod event {
     pub mod waits;
 }
 pub mod pvar;
+pub mod states;
