@@ -4,6 +4,7 @@
 //! and the complete operations are asked.
 
 use super::atomics::{Change, Value, change, has_atomics, load_value, store_value};
+use super::block_locks::BLOCK;
 use super::memory::TargetMemory;
 use super::window::Window;
 use crate::arch::copy_long;
@@ -163,6 +164,30 @@ impl DirectTarget<'_> {
             unsafe { store_value(old, size, was) };
         }
         true
+    }
+
+    /// Reduces its bytes, values of a predefined type one behind the other, with as many at `new` by the operation of
+    /// that handle. `false` if they lie in more than one block, or no lock is to be taken, or it is not free.
+    ///
+    /// # Safety
+    /// `new` is valid for reads of as many bytes.
+    #[inline(never)]
+    #[must_use]
+    pub unsafe fn reduce_all(self, basic: Basic, op: usize, new: *const u8) -> bool {
+        let key = self.target.key_at(self.addr);
+        if key % BLOCK + self.len as u64 > BLOCK {
+            return false;
+        }
+        let Some(op) = Op::predefined(op).filter(|op| op.takes(basic) && !op.is_for_rma_only()) else {
+            return false;
+        };
+        let Some(held) = self.target.locks.try_hold(key) else { return false };
+        // SAFETY: `new` has as many bytes as the target's, whole values, which kernels take at any address; the target's
+        // lie in a window that is mapped here (`Window::direct`), and are changed under their lock.
+        let done = unsafe { op.apply_basic(basic, new, self.addr, self.len / basic.size()) }.is_ok();
+        drop(held);
+        self.window.stores.set();
+        done
     }
 
     /// Replaces one value by `new` if it is `compare`, and puts what it was to `old`.

@@ -157,6 +157,19 @@ fn update_direct(
         .then_some(())
 }
 
+/// Combines values of a predefined type one behind the other with as many of the origin's.
+#[inline(always)]
+fn accumulate_direct(origin: &Buffer<'_>, target: &Target<'_>, op: MPI_Op) -> Option<()> {
+    if origin.datatype != target.datatype() || !fast_path_is_open() {
+        return None;
+    }
+    let (basic, bytes, target) = (Basic::of(origin.datatype)?, run_of_bytes(*origin)?, target.direct()?);
+    // SAFETY: argument rule 3: the origin's elements are `bytes` bytes without gaps.
+    let done =
+        target.bytes() == bytes && unsafe { target.reduce_all(basic, op, origin.addr.cast_const().cast()) };
+    done.then_some(())
+}
+
 /// The operation of an accumulate, also of one of no elements or to MPI_PROC_NULL.
 fn combining(op: MPI_Op) -> Result<Op> {
     let op = op_of(op)?;
@@ -175,6 +188,9 @@ pub fn accumulate(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<
 
 #[inline(never)]
 fn accumulate_any(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
+    if accumulate_direct(&origin, &target, op).is_some() {
+        return Ok(());
+    }
     let (given, op) = (op, combining(op)?);
     if op.is(MPI_NO_OP) {
         return Err(Error::Op("MPI_NO_OP is for operations that fetch what was there"));
