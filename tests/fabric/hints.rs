@@ -257,3 +257,48 @@ fn an_endpoint_does_what_it_was_opened_for_and_nothing_else() {
         }
     }
 }
+
+/// Each side of an endpoint may be asked for less than the whole.
+#[test]
+fn a_side_of_an_endpoint_does_what_it_was_asked_for_and_nothing_else() {
+    const NO: isize = -(FI_ENOSYS as isize);
+    let asked = |tx: u64, rx: u64| {
+        let (mut hints, mut sends, mut receives) = (no_hints(), None, None);
+        hints.caps = FI_MSG | FI_TAGGED | FI_RMA;
+        // SAFETY: what the provider made has all parts; zero is a value of every field of the attributes.
+        unsafe {
+            hints.tx_attr = sends.insert(std::mem::zeroed::<TxAttr>());
+            hints.rx_attr = receives.insert(std::mem::zeroed::<RxAttr>());
+            ((*hints.tx_attr).caps, (*hints.rx_attr).caps) = (tx, rx);
+        }
+        ask_with(None, None, 0, &hints)
+    };
+    assert_eq!(asked(FI_ATOMIC, 0).err(), NONE, "more than the endpoint can do");
+    assert_eq!(asked(0, FI_MSG | FI_SOURCE).err(), NONE);
+    let opened = |tx, rx| Node::open(asked(tx, rx).expect("an endpoint")).expect("an endpoint");
+    let (whole, narrow) = (opened(0, 0), opened(FI_MSG | FI_RMA | FI_READ | FI_SEND, FI_TAGGED));
+    let (to, from) = (whole.insert(&narrow.name()), narrow.insert(&whole.name()));
+    let (mut room, mut memory) = ([0_u8; 8], [3_u8; 8]);
+    // It sends without a tag and receives with one; it reads and does not write, and peers access nothing by it.
+    assert_eq!(narrow.send_now(&[1], from, 1, 0, 1), NO);
+    assert_eq!(narrow.try_receive_plain(&mut room, from, 1), NO);
+    assert_eq!(narrow.access(true, memory.as_mut_ptr(), 8, from, 0, 1), NO);
+    let _theirs = whole.register(memory.as_mut_ptr(), 8, FI_REMOTE_READ, 1).expect("a registration");
+    let _own = narrow.register(memory.as_mut_ptr(), 8, FI_REMOTE_READ, 1).expect("a registration");
+    let end = |one: &Node, other: &Node| loop {
+        if let Some(said) = one.read_now() {
+            break said;
+        }
+        other.read_now();
+    };
+    assert_eq!(whole.access(false, room.as_mut_ptr(), 8, to, 0, 1), 0);
+    assert_eq!(end(&whole, &narrow), Said::Failed(11, FI_EACCES));
+    assert_eq!(narrow.access(false, room.as_mut_ptr(), 8, from, 0, 1), 0);
+    assert!(matches!(end(&narrow, &whole), Said::Done(..)));
+    narrow.receive(&mut room, FI_ADDR_UNSPEC, 1, 0, 2);
+    assert_eq!((whole.send(&[1; 8], to, 1, 0, 1), narrow.try_send_plain(&[2; 8], from, 3)), (0, 0));
+    assert!(matches!(end(&whole, &narrow), Said::Done(1, ..)));
+    let mut ends = [end(&narrow, &whole), end(&narrow, &whole)];
+    ends.sort_by_key(|end| matches!(end, Said::Done(3, ..)));
+    assert!(matches!(ends, [Said::Done(2, ..), Said::Done(3, ..)]), "{ends:?}");
+}

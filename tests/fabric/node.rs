@@ -187,6 +187,11 @@ impl Node {
     ///
     /// The number of the error, negative.
     pub fn bound_for(info: *mut Info, operations: u64) -> Result<Node, c_int> {
+        Self::bound_with(info, operations, 0)
+    }
+
+    /// The same, with an address vector that is opened with these flags.
+    fn bound_with(info: *mut Info, operations: u64, vector_flags: u64) -> Result<Node, c_int> {
         let (mut fabric, mut domain, mut cq, mut av, mut ep) =
             (null_mut(), null_mut(), null_mut(), null_mut(), null_mut());
         let none = null_mut();
@@ -194,7 +199,8 @@ impl Node {
         unsafe {
             assert_eq!(((*perusal_fi::fi_prov_ini()).fabric)((*info).fabric_attr, &raw mut fabric, none), 0);
             assert_eq!(function::<Open<Info>>(fabric, 0, 0)(fabric, info, &raw mut domain, none), 0);
-            let vector: AvAttr = std::mem::zeroed();
+            let mut vector: AvAttr = std::mem::zeroed();
+            vector.flags = vector_flags;
             assert_eq!(
                 function::<Open<AvAttr>>(domain, 0, 0)(domain, &raw const vector, &raw mut av, none),
                 0
@@ -326,9 +332,14 @@ impl Node {
 
     /// fi_recv.
     pub fn receive_plain(&self, bytes: &mut [u8], from: u64, context: usize) {
+        assert_eq!(self.try_receive_plain(bytes, from, context), 0);
+    }
+
+    /// fi_recv. Returns its error.
+    pub fn try_receive_plain(&self, bytes: &mut [u8], from: u64, context: usize) -> isize {
         type Receive = unsafe extern "C" fn(*mut Fid, *mut u8, usize, *mut c_void, u64, usize) -> isize;
         // SAFETY: the callers keep the bytes until the completion.
-        let error = unsafe {
+        unsafe {
             function::<Receive>(self.ep, 2, 0)(
                 self.ep,
                 bytes.as_mut_ptr(),
@@ -337,8 +348,7 @@ impl Node {
                 from,
                 context,
             )
-        };
-        assert_eq!(error, 0);
+        }
     }
 
     /// fi_trecv.

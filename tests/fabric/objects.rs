@@ -152,10 +152,8 @@ fn addresses_lie_one_behind_the_other_or_are_pointed_to() {
 #[test]
 fn what_would_give_numbers_another_meaning_is_refused() {
     let (a, b, _, _) = two();
-    for flags in [FI_AV_USER_ID, FI_AUTH_KEY] {
-        assert_eq!(a.insert_all(&[&b.name()], false, flags).0, -FI_EBADFLAGS);
-    }
-    for flags in [FI_AV_USER_ID, FI_READ, FI_COMPLETION] {
+    assert_eq!(a.insert_all(&[&b.name()], false, FI_AUTH_KEY).0, -FI_EBADFLAGS);
+    for flags in [FI_READ, FI_COMPLETION] {
         assert_eq!(a.vector(flags).err(), Some(-FI_ENOSYS), "{flags:#x}");
     }
     const FI_SYMMETRIC: u64 = 1 << 59;
@@ -174,11 +172,14 @@ fn a_service_is_inserted_without_a_place_for_its_number() {
 }
 
 #[test]
-fn a_queue_and_a_counter_tell_their_kind_of_wait_object() {
+fn what_can_be_waited_for_tells_its_kind_of_wait_object() {
     let node = Node::new();
     for kind in [FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD] {
         assert_eq!(node.wait_objects(kind), [kind; 2]);
+        assert_eq!(node.event_wait_object(FI_WRITE | FI_AFFINITY, kind), Ok(kind));
     }
+    assert_eq!(node.event_wait_object(FI_READ, FI_WAIT_NONE), Err(-FI_EINVAL));
+    assert_eq!(node.try_wait_for_vector(), -FI_EINVAL);
 }
 
 #[test]
@@ -265,9 +266,10 @@ fn an_endpoint_is_enabled_with_a_queue_for_what_it_begins() {
 #[test]
 fn nothing_is_begun_whose_error_has_no_queue() {
     const NO: isize = -(FI_ENOCQ as isize);
+    const NEVER: isize = -(FI_ENOSYS as isize);
     for (caps, queue, sends, receives) in [
         (FI_MSG | FI_TAGGED | FI_RMA, FI_SEND, 0, NO),
-        (FI_MSG | FI_TAGGED | FI_RECV | FI_RMA | FI_REMOTE_READ, FI_RECV, NO, 0),
+        (FI_MSG | FI_TAGGED | FI_RECV | FI_RMA | FI_REMOTE_READ, FI_RECV, NEVER, 0),
     ] {
         let node = Node::bound_for(info(caps).expect("an endpoint"), queue).expect("an endpoint");
         node.enable();

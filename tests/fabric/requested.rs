@@ -206,3 +206,45 @@ fn an_operation_with_a_fence_begins_when_all_former_ones_with_its_peer_have_ende
     assert!(matches!(peer.read(), Said::Done(9, ..)));
     assert_eq!(send(FI_ADDR_UNSPEC), -(FI_EINVAL as isize));
 }
+
+/// Completions of a message of the peer with this number, and how they name it.
+fn source_of(node: &Node, peer: &Node, to: u64) -> u64 {
+    let mut room = [0; 8];
+    node.receive(&mut room, FI_ADDR_UNSPEC, 1, 0, 4);
+    assert_eq!(peer.send(&[5; 8], to, 1, 0, 0), 0);
+    match node.read() {
+        Said::Done(4, .., source) => source,
+        said => panic!("{said:?}"),
+    }
+}
+
+#[test]
+fn completions_name_their_source_as_the_caller_wants_it() {
+    let asks = MESSAGES | FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV | FI_AV_USER_ID;
+    assert!(offered(TWO, asks).is_some_and(|caps| caps & FI_AV_USER_ID != 0));
+    let (node, peer) = (Node::with_own_ids(asks), open(MESSAGES));
+    let (number, to) = (node.insert(&peer.name()), peer.insert(&node.name()));
+    assert_eq!(source_of(&node, &peer, to), FI_ADDR_NOTAVAIL, "it is known, and has no identifier yet");
+    assert_eq!(node.set_user_id(number, 1 << 40, 0), 0);
+    assert_eq!(source_of(&node, &peer, to), 1 << 40);
+    // Calls name it by its number as before.
+    let mut room = [0; 8];
+    node.receive(&mut room, number, 1, 0, 5);
+    assert_eq!(peer.send(&[5; 8], to, 1, 0, 0), 0);
+    assert!(matches!(node.read(), Said::Done(5, ..)));
+    assert_eq!(node.set_user_id(number + 1, 1, 0), -FI_EINVAL);
+    assert_eq!(node.set_user_id(number, 1, FI_AUTH_KEY), -FI_EBADFLAGS);
+    assert_eq!(node.insert_as(&peer.name(), 7).0, -FI_EINVAL, "fi_av_set_user_id says it");
+    // With each address.
+    let node = open(asks);
+    let to = peer.insert(&node.name());
+    let (inserted, number) = node.insert_as(&peer.name(), 77);
+    assert_eq!((inserted, number), (1, 0));
+    assert_eq!(source_of(&node, &peer, to), 77);
+    assert_eq!(node.set_user_id(number, 1, 0), -FI_EINVAL, "the vector was not opened for that");
+    // Another number of the same endpoint stays when the first goes.
+    let again = node.insert(&peer.name());
+    assert_eq!(source_of(&node, &peer, to), 77);
+    node.remove(number);
+    assert_eq!(source_of(&node, &peer, to), again);
+}

@@ -228,6 +228,9 @@ fn atomic_operations_are_performed_at_the_target() {
     assert_eq!(a.query(7, sum, 0), Ok((512, 8)));
     assert_eq!(a.query(7, 12, 0), Err(-FI_EOPNOTSUPP));
     assert_eq!(a.query(7, 12, FI_COMPARE_ATOMIC), Ok((512, 8)));
+    // The key would be a tag, of a receive.
+    assert_eq!(a.add_atomically(&1, to, 3, FI_TAGGED), -(FI_EBADFLAGS as isize));
+    assert_eq!(a.query(7, sum, FI_TAGGED), Err(-FI_EOPNOTSUPP));
 }
 
 /// Two origins and a target that is one of them: every sum is there once.

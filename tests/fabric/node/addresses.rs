@@ -3,6 +3,32 @@
 use super::*;
 
 impl Node {
+    /// An endpoint whose address vector has identifiers of the caller's (FI_AV_USER_ID).
+    pub fn with_own_ids(caps: u64) -> Node {
+        let info = info(caps).expect("an offer");
+        let node = Self::bound_with(info, FI_SEND | FI_RECV, FI_AV_USER_ID).expect("an endpoint");
+        node.enable();
+        node
+    }
+
+    /// fi_av_insert with an identifier for the address. Returns what the call says, and the number.
+    pub fn insert_as(&self, name: &str, id: u64) -> (c_int, u64) {
+        let (text, mut number) = (CString::new(name).expect("a text"), id);
+        let insert: unsafe extern "C" fn(*mut Fid, *const u8, usize, *mut u64, u64, *mut c_void) -> c_int =
+            function(self.av, 0, 0);
+        let at = text.as_ptr().cast();
+        // SAFETY: one address, and a place for its number.
+        let said = unsafe { insert(self.av, at, 1, &raw mut number, FI_AV_USER_ID, null_mut()) };
+        (said, number)
+    }
+
+    /// fi_av_set_user_id. Returns its error.
+    pub fn set_user_id(&self, number: u64, id: u64, flags: u64) -> c_int {
+        let set: unsafe extern "C" fn(*mut Fid, u64, u64, u64) -> c_int = function(self.av, 0, 9);
+        // SAFETY: an address vector.
+        unsafe { set(self.av, number, id, flags) }
+    }
+
     pub fn name(&self) -> String {
         let (mut bytes, mut len) = ([0_u8; 64], 64);
         let getname: unsafe extern "C" fn(*mut Fid, *mut u8, *mut usize) -> c_int = function(self.ep, 1, 1);

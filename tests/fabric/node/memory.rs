@@ -199,6 +199,27 @@ impl Node {
         unsafe { fetch(self.ep, from, count, none, old.as_mut_ptr(), none, to, addr, key, 7, op, 11) }
     }
 
+    /// fi_atomicmsg that adds a number of 64 bits, with these flags.
+    pub fn add_atomically(&self, operand: &u64, to: u64, key: u64, flags: u64) -> isize {
+        let iov = libc::iovec { iov_base: (&raw const *operand).cast_mut().cast(), iov_len: 1 };
+        let there = RmaIov { addr: 0, len: 1, key };
+        let msg = MsgAtomic {
+            iov: &raw const iov,
+            desc: null_mut(),
+            iov_count: 1,
+            addr: to,
+            rma_iov: &raw const there,
+            rma_iov_count: 1,
+            datatype: 7,
+            op: 2,
+            context: 11 as *mut c_void,
+            data: 0,
+        };
+        let atomic: unsafe extern "C" fn(*mut Fid, *const MsgAtomic, u64) -> isize = function(self.ep, 5, 2);
+        // SAFETY: one number, which is copied into the record.
+        unsafe { atomic(self.ep, &raw const msg, flags) }
+    }
+
     /// fi_query_atomic: how many values of a type one operation takes, and their size.
     ///
     /// # Errors

@@ -225,6 +225,34 @@ impl Node {
         self.opened(self.domain, 4, &[0; 8]).expect("a counter")
     }
 
+    /// fi_cntr_open of a counter of bytes.
+    pub fn counter_of_bytes(&self) -> Opened {
+        self.opened(self.domain, 4, &[u64::from(FI_CNTR_EVENTS_BYTES), 0, 0, 0, 0, 0, 0, 0])
+            .expect("a counter")
+    }
+
+    /// fi_eq_open with these flags and this kind of wait object. Returns FI_GETWAITOBJ of the queue.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error, negative.
+    pub fn event_wait_object(&self, flags: u64, kind: u32) -> Result<u32, c_int> {
+        let queue = self.opened(self.fabric, 2, &[0, flags, u64::from(kind), 0, 0, 0, 0, 0])?;
+        let mut said = u32::MAX;
+        // SAFETY: a place for the kind.
+        assert_eq!(unsafe { control(queue.0, FI_GETWAITOBJ, &raw mut said) }, 0);
+        assert_eq!(queue.try_close(), 0);
+        Ok(said)
+    }
+
+    /// fi_trywait of the address vector, which nobody can wait for. Returns its error.
+    pub fn try_wait_for_vector(&self) -> c_int {
+        let trywait: unsafe extern "C" fn(*mut Fid, *const *mut Fid, c_int) -> c_int =
+            function(self.fabric, 0, 4);
+        // SAFETY: one object.
+        unsafe { trywait(self.fabric, &raw const self.av, 1) }
+    }
+
     /// fi_cq_open and fi_cntr_open with this kind of wait object, and FI_GETWAITOBJ of both.
     pub fn wait_objects(&self, kind: u32) -> [u32; 2] {
         // SAFETY: zero is a value of every field; eight words are enough for both attributes.

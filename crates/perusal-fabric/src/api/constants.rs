@@ -102,6 +102,8 @@ pub const FI_WAIT_UNSPEC: u32 = 1;
 pub const FI_WAIT_FD: u32 = 3;
 pub const FI_WAIT_YIELD: u32 = 5;
 
+pub const FI_CNTR_EVENTS_BYTES: u32 = 1;
+
 pub const FI_CQ_FORMAT_UNSPEC: u32 = 0;
 pub const FI_CQ_FORMAT_CONTEXT: u32 = 1;
 pub const FI_CQ_FORMAT_MSG: u32 = 2;

@@ -16,7 +16,10 @@ use std::rc::{Rc, Weak};
 /// The table, and the endpoints that use it.
 #[derive(Debug, Default)]
 pub struct Vector {
-    entries: RefCell<Vec<Option<Name>>>,
+    /// Each with what completions call it.
+    entries: RefCell<Vec<Option<(Name, u64)>>>,
+    /// Completions name whom they come from by what fi_av_set_user_id says alone (FI_AV_USER_ID).
+    has_own_ids: bool,
     /// The places of entries that were removed: the lowest serves next (fi_av(3)).
     unused: RefCell<BTreeSet<u64>>,
     endpoints: RefCell<Vec<Weak<RefCell<Endpoint>>>>,
@@ -26,8 +29,8 @@ impl Vector {
     /// Has an endpoint learn all addresses, and those that come.
     pub fn bind(&self, endpoint: &Rc<RefCell<Endpoint>>) {
         for (at, entry) in self.entries.borrow().iter().enumerate() {
-            if let Some(name) = entry {
-                endpoint.borrow_mut().core.introduce(at as u64, *name);
+            if let Some((name, source)) = entry {
+                endpoint.borrow_mut().core.introduce_as(at as u64, *name, *source);
             }
         }
         let mut endpoints = self.endpoints.borrow_mut();
@@ -41,15 +44,45 @@ impl Vector {
         }
     }
 
-    fn insert(&self, name: Name) -> u64 {
+    /// Inserts an endpoint, which completions are to call `id`, or else by its number.
+    fn insert(&self, name: Name, id: Option<u64>) -> u64 {
         let mut entries = self.entries.borrow_mut();
         let at = self.unused.borrow_mut().pop_first().unwrap_or_else(|| {
             entries.push(None);
             (entries.len() - 1) as u64
         });
-        entries[at as usize] = Some(name);
-        self.each(|endpoint| endpoint.core.introduce(at, name));
+        let source = if self.has_own_ids { FI_ADDR_NOTAVAIL } else { id.unwrap_or(at) };
+        entries[at as usize] = Some((name, source));
+        self.each(|endpoint| endpoint.core.introduce_as(at, name, source));
         at
+    }
+
+    /// Has completions call an endpoint `id`.
+    ///
+    /// # Errors
+    ///
+    /// FI_EINVAL if the vector has no such number, or was not opened for that.
+    fn set_id(&self, number: u64, id: u64) -> Result<(), c_int> {
+        let mut entries = self.entries.borrow_mut();
+        let entry = usize::try_from(number).ok().and_then(|at| entries.get_mut(at)?.as_mut());
+        let (true, Some(entry)) = (self.has_own_ids, entry) else { return Err(FI_EINVAL) };
+        entry.1 = id;
+        self.each(|endpoint| endpoint.core.rename(number, id));
+        Ok(())
+    }
+
+    /// The flags of a call that inserts.
+    ///
+    /// # Errors
+    ///
+    /// FI_EBADFLAGS for such as are not offered; FI_EINVAL where identifiers are given that fi_av_set_user_id sets, or
+    /// none are there.
+    fn check_insertion(&self, flags: u64, numbers: *const u64) -> Result<(), c_int> {
+        if flags & FI_AUTH_KEY != 0 {
+            return Err(FI_EBADFLAGS);
+        }
+        let misplaced = flags & FI_AV_USER_ID != 0 && (self.has_own_ids || numbers.is_null());
+        if misplaced { Err(FI_EINVAL) } else { Ok(()) }
     }
 }
 
@@ -58,7 +91,7 @@ pub type Av = Object<Tables<1>, Rc<Vector>>;
 
 static FID: FidOps =
     FidOps::new([close::<Tables<1>, Rc<Vector>> as *const (), bind as *const (), NONE, NONE, NONE, NONE]);
-static AV: Table<7> = Table::new([
+static AV: Table<10> = Table::new([
     insert as *const (),
     insert_service as *const (),
     insert_symmetric as *const (),
@@ -66,6 +99,9 @@ static AV: Table<7> = Table::new([
     lookup as *const (),
     straddr as *const (),
     NONE,
+    NONE,
+    NONE,
+    set_user_id as *const (),
 ]);
 
 /// `av_open` of a domain.
@@ -81,12 +117,9 @@ pub unsafe extern "C" fn open(
 ) -> c_int {
     // SAFETY: caller rule 3: a valid structure.
     let attr = unsafe { &mut *attr };
-    // FI_EVENT (as FI_COMPLETION) asks for insertions to be reported to an event queue, FI_AV_USER_ID for completions
-    // with numbers of the caller's, a name (FI_READ wants one) for a table that processes share.
-    if attr.flags & (FI_COMPLETION | FI_READ | FI_AV_USER_ID) != 0
-        || !attr.name.is_null()
-        || attr.rx_ctx_bits != 0
-    {
+    // FI_EVENT (as FI_COMPLETION) asks for insertions to be reported to an event queue, a name (FI_READ wants one) for a
+    // table that processes share.
+    if attr.flags & (FI_COMPLETION | FI_READ) != 0 || !attr.name.is_null() || attr.rx_ctx_bits != 0 {
         return -FI_ENOSYS;
     }
     if attr.kind == 0 {
@@ -95,10 +128,11 @@ pub unsafe extern "C" fn open(
     if attr.kind != FI_AV_TABLE && attr.kind != FI_AV_MAP {
         return -FI_EINVAL;
     }
+    let vector = Vector { has_own_ids: attr.flags & FI_AV_USER_ID != 0, ..Vector::default() };
     // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object.
     unsafe {
         let ties = with(domain, |domain: &Domain| domain.ties());
-        give(FI_CLASS_AV, &FID, [table(&AV)], ties, Rc::new(Vector::default()), context, out)
+        give(FI_CLASS_AV, &FID, [table(&AV)], ties, Rc::new(vector), context, out)
     }
 }
 
@@ -108,8 +142,6 @@ unsafe extern "C" fn bind(_: *mut Fid, _: *mut Fid, _: u64) -> c_int {
 
 /// FI_SYNC_ERR: errors of single addresses go to an array of the caller's.
 const FI_SYNC_ERR: u64 = 1 << 58;
-/// What would have completions or the network name other things than the numbers and addresses of the vector.
-const REFUSED: u64 = FI_AV_USER_ID | FI_AUTH_KEY;
 
 unsafe extern "C" fn insert(
     av: *mut Fid,
@@ -119,10 +151,10 @@ unsafe extern "C" fn insert(
     flags: u64,
     context: *mut c_void,
 ) -> c_int {
-    if flags & REFUSED != 0 {
-        return -FI_EBADFLAGS;
-    }
     let insert = |av: &Av| {
+        if let Err(error) = av.value.check_insertion(flags, out) {
+            return -error;
+        }
         let mut inserted = 0;
         let answers = Answers::new(out, flags, context);
         // SAFETY: caller rule 3: `count` addresses.
@@ -141,25 +173,29 @@ unsafe extern "C" fn insert(
 
 /// Where a call says what became of its addresses: their numbers, and the errors of those that have none.
 struct Answers {
+    /// Before, they may be what completions are to call the endpoints (FI_AV_USER_ID).
     numbers: *mut u64,
+    are_ids: bool,
     errors: *mut c_int,
 }
 
 impl Answers {
     fn new(numbers: *mut u64, flags: u64, context: *mut c_void) -> Self {
         let errors = if flags & FI_SYNC_ERR != 0 { context.cast() } else { std::ptr::null_mut() };
-        Self { numbers, errors }
+        Self { numbers, are_ids: flags & FI_AV_USER_ID != 0, errors }
     }
 
     /// Inserts address `at` of the call, if there is one.
     ///
     /// # Safety
     ///
-    /// There are as many places for numbers and for errors, or none.
+    /// There are as many places for numbers and for errors, or none; those for numbers hold identifiers where the flags
+    /// of the call say so.
     unsafe fn insert(&self, at: usize, av: &Av, name: Result<Name, c_int>) {
         // SAFETY: places that are there may be written to, as the caller promises.
         unsafe {
-            let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name));
+            let id = self.are_ids.then(|| *self.numbers.add(at));
+            let number = name.map_or(FI_ADDR_NOTAVAIL, |name| av.value.insert(name, id));
             if !self.numbers.is_null() {
                 *self.numbers.add(at) = number;
             }
@@ -222,12 +258,12 @@ unsafe extern "C" fn insert_service(
     flags: u64,
     context: *mut c_void,
 ) -> c_int {
-    if flags & REFUSED != 0 {
-        return -FI_EBADFLAGS;
-    }
     // SAFETY: caller rule 3: C strings, or null.
     let asked = unsafe { crate::objects::info::asked(node, service, 0) };
     let insert = |av: &Av| {
+        if let Err(error) = av.value.check_insertion(flags, out) {
+            return -error;
+        }
         let name = asked.as_deref().ok_or(FI_EADDRNOTAVAIL).and_then(named);
         // SAFETY: caller rule 3: a place for the number, or none; and one for the error where it is asked for.
         unsafe { Answers::new(out, flags, context).insert(0, av, name) };
@@ -268,9 +304,6 @@ unsafe extern "C" fn insert_symmetric(
     flags: u64,
     context: *mut c_void,
 ) -> c_int {
-    if flags & REFUSED != 0 {
-        return -FI_EBADFLAGS;
-    }
     // SAFETY: caller rule 3: C strings, or null.
     let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
     let (node, service) = (text(node), text(service));
@@ -288,6 +321,9 @@ unsafe extern "C" fn insert_symmetric(
         named(&asked.ok_or(FI_EADDRNOTAVAIL)?)
     };
     let insert = |av: &Av| {
+        if let Err(error) = av.value.check_insertion(flags, out) {
+            return -error;
+        }
         let answers = Answers::new(out, flags, context);
         let mut inserted = 0;
         for at in 0..nodes * services {
@@ -303,7 +339,7 @@ unsafe extern "C" fn insert_symmetric(
 }
 
 unsafe extern "C" fn remove(av: *mut Fid, numbers: *const u64, count: usize, flags: u64) -> c_int {
-    if flags & REFUSED != 0 {
+    if flags & (FI_AV_USER_ID | FI_AUTH_KEY) != 0 {
         return -FI_EBADFLAGS;
     }
     let remove = |av: &Av| {
@@ -323,9 +359,17 @@ unsafe extern "C" fn remove(av: *mut Fid, numbers: *const u64, count: usize, fla
     unsafe { with(av, remove) }
 }
 
+unsafe extern "C" fn set_user_id(av: *mut Fid, number: u64, id: u64, flags: u64) -> c_int {
+    if flags != 0 {
+        return -FI_EBADFLAGS;
+    }
+    // SAFETY: caller rule 1: an address vector of ours.
+    unsafe { with(av, |av: &Av| av.value.set_id(number, id)) }.map_or_else(|error| -error, |()| 0)
+}
+
 unsafe extern "C" fn lookup(av: *mut Fid, number: u64, out: *mut u8, len: *mut usize) -> c_int {
     let lookup = |av: &Av| {
-        let Some(name) = av.value.entries.borrow().get(number as usize).copied().flatten() else {
+        let Some((name, _)) = av.value.entries.borrow().get(number as usize).copied().flatten() else {
             return -FI_EINVAL;
         };
         let bytes = name.to_bytes();

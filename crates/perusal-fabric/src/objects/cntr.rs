@@ -44,12 +44,14 @@ pub unsafe extern "C" fn open(
     // SAFETY: caller rule 3: null or a valid structure.
     let (events, wait, flags) =
         unsafe { attr.as_ref() }.map_or((0, 0, 0), |attr| (attr.events, attr.wait_obj, attr.flags));
-    // Operations are counted (FI_CNTR_EVENTS_COMP), not bytes; a flag (FI_PEER) would have them counted elsewhere.
-    if events != 0 || flags != 0 || ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait)
+    // A flag (FI_PEER) would have operations counted elsewhere.
+    if events > FI_CNTR_EVENTS_BYTES
+        || flags != 0
+        || ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD].contains(&wait)
     {
         return -FI_ENOSYS;
     }
-    let counter = Rc::new(Counter::new(wait));
+    let counter = Rc::new(Counter::new(events == FI_CNTR_EVENTS_BYTES, wait));
     if let (FI_WAIT_FD, Err(error)) = (wait, counter.make_waker()) {
         return -error;
     }

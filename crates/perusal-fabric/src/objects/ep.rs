@@ -7,7 +7,7 @@ use crate::objects::cntr::Cntr;
 use crate::objects::cq::Cq;
 use crate::objects::domain::Domain;
 use crate::objects::eq::Eq;
-use crate::objects::info::{RX_FLAGS, TX_FLAGS};
+use crate::objects::info::{RX_FLAGS, TX_FLAGS, narrowed};
 use crate::objects::messages;
 use crate::objects::object::{Object, Tables, close, give, table, with};
 use crate::objects::rma;
@@ -115,8 +115,8 @@ static FID: FidOps = FidOps::new([
 static OPS: Table<7> =
     Table::new([cancel as *const (), getopt as *const (), setopt as *const (), NONE, NONE, NONE, NONE]);
 static CM: Table<9> = Table::new([NONE, getname as *const (), NONE, NONE, NONE, NONE, NONE, NONE, NONE]);
-/// What an endpoint has in place of functions that it was not opened for.
-static NOTHING: Table<13> = Table::new([NONE; 13]);
+/// `struct fi_ops_collective`, of which nothing is offered.
+static COLLECTIVES: Table<11> = Table::new([NONE; 11]);
 
 /// `endpoint` of a domain.
 ///
@@ -130,14 +130,16 @@ pub unsafe extern "C" fn open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: caller rule 3: valid structures.
-    let (caps, send_flags, receive_flags) = unsafe {
+    let (caps, tx, rx) = unsafe {
         let info = &*info;
         (
-            crate::objects::info::granted(info.caps),
-            info.tx_attr.as_ref().map_or(0, |tx| tx.op_flags),
-            info.rx_attr.as_ref().map_or(0, |rx| rx.op_flags),
+            info.caps,
+            info.tx_attr.as_ref().map_or((0, 0), |tx| (tx.caps, tx.op_flags)),
+            info.rx_attr.as_ref().map_or((0, 0), |rx| (rx.caps, rx.op_flags)),
         )
     };
+    let ((starts, send_flags), (takes, receive_flags)) = (tx, rx);
+    let (starts, takes) = (narrowed(caps, starts), narrowed(caps, takes));
     // SAFETY: caller rule 3: a valid structure, whose source address has as many bytes as it says.
     let source = unsafe { crate::objects::info::bytes_of((*info).src_addr, (*info).src_addrlen) };
     // Only the name of a service can be had again.
@@ -148,13 +150,17 @@ pub unsafe extern "C" fn open(
         Ok(endpoint) => endpoint,
         Err(error) => return -error,
     };
-    let exact = caps & FI_EXACT_DIRECTED_RECV != 0;
-    let directed = caps & FI_DIRECTED_RECV != 0 || exact && caps & FI_TAGGED_DIRECTED_RECV == 0;
-    endpoint.core.directed = [directed, directed || caps & FI_TAGGED_DIRECTED_RECV != 0];
+    let exact = takes & FI_EXACT_DIRECTED_RECV != 0;
+    let directed = takes & FI_DIRECTED_RECV != 0 || exact && takes & FI_TAGGED_DIRECTED_RECV == 0;
+    endpoint.core.directed = [directed, directed || takes & FI_TAGGED_DIRECTED_RECV != 0];
     endpoint.core.exact = exact;
-    endpoint.core.reports.names_strangers = caps & FI_SOURCE_ERR != 0;
-    let is_target = caps & (FI_RMA | FI_ATOMIC) != 0;
-    endpoint.core.serves = if is_target { caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) } else { 0 };
+    endpoint.core.reports.names_strangers = takes & FI_SOURCE_ERR != 0;
+    let is_target = takes & (FI_RMA | FI_ATOMIC) != 0;
+    endpoint.core.serves = if is_target { takes & (FI_REMOTE_READ | FI_REMOTE_WRITE) } else { 0 };
+    let receives = |kinds| takes & kinds != 0 && takes & FI_RECV != 0;
+    let sends = |kinds| starts & kinds != 0 && starts & FI_SEND != 0;
+    let begins = |kinds, which| starts & kinds != 0 && starts & which != 0;
+    let (messages, accesses) = (FI_MSG | FI_TAGGED, FI_RMA | FI_ATOMIC);
     let bindings = Bindings {
         endpoint: Rc::new(RefCell::new(endpoint)),
         send_flags: Cell::new(send_flags),
@@ -163,20 +169,19 @@ pub unsafe extern "C" fn open(
         select_receives: Cell::new(false),
         has_addresses: Cell::new(false),
         ready: Cell::new(0),
-        needs: (starts(caps), caps & (FI_MSG | FI_TAGGED) != 0 && caps & FI_RECV != 0),
-        tagged_several: caps & FI_TAGGED_MULTI_RECV != 0,
-        refused: REFUSED & !(caps & FI_FENCE),
+        needs: (sends(messages) || begins(accesses, FI_READ | FI_WRITE), receives(messages)),
+        tagged_several: takes & FI_TAGGED_MULTI_RECV != 0,
+        refused: REFUSED & !(starts & FI_FENCE),
     };
     // Nothing but what was asked for (fi_getinfo(3)).
-    let asked = |which, table| if caps & which != 0 { table } else { self::table(&NOTHING) };
     let head = [
         table(&OPS),
         table(&CM),
-        asked(FI_MSG, table(&messages::MESSAGES)),
-        asked(FI_RMA, table(&rma::RMA)),
-        asked(FI_TAGGED, table(&messages::TAGGED)),
-        asked(FI_ATOMIC, table(&rma::ATOMIC)),
-        table(&NOTHING),
+        messages::MESSAGES.of(receives(FI_MSG), sends(FI_MSG)),
+        rma::RMA.of(begins(FI_RMA, FI_READ), begins(FI_RMA, FI_WRITE)),
+        messages::TAGGED.of(receives(FI_TAGGED), sends(FI_TAGGED)),
+        rma::ATOMIC.of(begins(FI_ATOMIC, FI_WRITE), begins(FI_ATOMIC, FI_READ)),
+        table(&COLLECTIVES),
     ];
     // SAFETY: caller rule 1: a domain of ours; caller rule 3: a place for the object.
     unsafe {
@@ -186,12 +191,6 @@ pub unsafe extern "C" fn open(
         });
         give(FI_CLASS_EP, &FID, head, ties, bindings, context, out)
     }
-}
-
-/// Whether an endpoint with these capabilities sends messages or begins accesses.
-fn starts(caps: u64) -> bool {
-    let sends = caps & (FI_MSG | FI_TAGGED) != 0 && caps & FI_SEND != 0;
-    sends || caps & (FI_RMA | FI_ATOMIC) != 0 && caps & (FI_READ | FI_WRITE) != 0
 }
 
 /// Flags of a queue or a counter that name operations; FI_TRANSMIT is FI_SEND.

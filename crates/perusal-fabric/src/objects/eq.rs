@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Events {
     waiting: RefCell<VecDeque<(u32, Box<[u8]>)>>,
+    wait_object: u32,
     /// Readable while there are events: it counts them. Of a queue that was opened with FI_WAIT_FD.
     counter: Option<File>,
 }
@@ -55,7 +56,11 @@ pub unsafe extern "C" fn open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: caller rule 3: null or a valid structure.
-    let wait = unsafe { attr.cast::<EqAttr>().as_ref() }.map_or(FI_WAIT_NONE, |attr| attr.wait_obj);
+    let attr = unsafe { attr.cast::<EqAttr>().as_ref() };
+    let (wait, flags) = attr.map_or((FI_WAIT_NONE, 0), |attr| (attr.wait_obj, attr.flags));
+    if flags & !(FI_WRITE | FI_AFFINITY) != 0 {
+        return -FI_EINVAL;
+    }
     let counter = match wait {
         FI_WAIT_NONE | FI_WAIT_UNSPEC | FI_WAIT_YIELD => None,
         FI_WAIT_FD => match new_counter() {
@@ -69,7 +74,7 @@ pub unsafe extern "C" fn open(
         let uses = vec![(*fabric.cast::<Fabric>()).users.clone()];
         // Threads may write and read at once.
         let ties = Ties::of(Lock::new(true), uses);
-        let events = Events { waiting: RefCell::default(), counter };
+        let events = Events { waiting: RefCell::default(), wait_object: wait, counter };
         give(FI_CLASS_EQ, &FID, [table(&EQ)], ties, events, context, out)
     }
 }
@@ -97,8 +102,13 @@ impl Events {
     }
 }
 
-/// FI_GETWAIT gives the descriptor.
+/// FI_GETWAIT gives the descriptor, FI_GETWAITOBJ the kind of wait object.
 unsafe extern "C" fn control(eq: *mut Fid, command: c_int, out: *mut c_void) -> c_int {
+    if command == FI_GETWAITOBJ {
+        // SAFETY: caller rule 1: an event queue of ours; caller rule 3: a place for the kind.
+        unsafe { *out.cast::<u32>() = with(eq, |eq: &Eq| eq.value.wait_object) };
+        return 0;
+    }
     if command != FI_GETWAIT {
         return -FI_ENOSYS;
     }

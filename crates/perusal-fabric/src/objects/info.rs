@@ -20,8 +20,12 @@ pub const CAPS: u64 = PRIMARY
     | FI_SOURCE
     | FI_DIRECTED_RECV;
 /// What it can do besides, for those who ask: it changes what completions say, or what calls do.
-const ON_REQUEST: u64 =
-    FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV | FI_EXACT_DIRECTED_RECV | FI_SOURCE_ERR | FI_FENCE;
+const ON_REQUEST: u64 = FI_TAGGED_DIRECTED_RECV
+    | FI_TAGGED_MULTI_RECV
+    | FI_EXACT_DIRECTED_RECV
+    | FI_SOURCE_ERR
+    | FI_FENCE
+    | FI_AV_USER_ID;
 /// Those of them that the interface has since [`GROUPS`].
 const NEW: u64 = FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV | FI_EXACT_DIRECTED_RECV;
 /// Whom an endpoint reaches: a provider tells that also who does not ask (fi_getinfo(3)).
@@ -44,7 +48,7 @@ const RX_CAPS: u64 = PRIMARY
     | FI_MULTI_RECV
     | FI_SOURCE
     | FI_DIRECTED_RECV
-    | ON_REQUEST & !FI_FENCE;
+    | ON_REQUEST & !(FI_FENCE | FI_AV_USER_ID);
 pub const TX_FLAGS: u64 =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
 pub const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;
@@ -158,6 +162,8 @@ fn offered() -> u64 {
 unsafe fn meets(hints: &Info, version: u32) -> bool {
     let old = if version < GROUPS { NEW } else { 0 };
     let offered = (offered() | ON_REQUEST) & !old;
+    // One side can do no more than the endpoint (fi_endpoint(3)).
+    let of_a_side = granted(hints.caps) | COMMUNICATION;
     let mut meets = hints.caps & !offered == 0 && [0, FI_ADDR_STR].contains(&hints.addr_format);
     // The error names the source.
     meets &= hints.caps & (FI_SOURCE | FI_SOURCE_ERR) != FI_SOURCE_ERR;
@@ -190,19 +196,19 @@ unsafe fn meets(hints: &Info, version: u32) -> bool {
         meets &= domain.max_ep_tx_ctx <= 1 && domain.max_ep_rx_ctx <= 1;
         meets &= domain.max_ep_stx_ctx == 0 && domain.max_ep_srx_ctx == 0;
         meets &= domain.mr_iov_limit <= crate::objects::mr::IOV_LIMIT && domain.auth_key_size == 0;
-        meets &= domain.caps & !(offered & COMMUNICATION) == 0;
+        meets &= domain.caps & !(offered & (COMMUNICATION | FI_AV_USER_ID)) == 0;
         // SAFETY: a valid structure, which has these since this version.
         meets &= version < GROUPS || unsafe { (*(&raw const *domain).cast::<Appended>()).is_empty() };
         // SAFETY: a name in a valid structure is null or a C string.
         meets &= unsafe { name_is(domain.name, c"perusal") };
     }
     if let Some(tx) = tx {
-        meets &= tx.caps & !offered == 0 && tx.op_flags & !TX_FLAGS == 0;
+        meets &= tx.caps & !of_a_side == 0 && tx.op_flags & !TX_FLAGS == 0;
         meets &= tx.inject_size <= EAGER_LIMIT && tx.iov_limit <= IOV_LIMIT && tx.msg_order & !ORDERS == 0;
         meets &= tx.rma_iov_limit <= RMA_IOV_LIMIT && tx.comp_order == FI_ORDER_NONE;
     }
     if let Some(rx) = rx {
-        meets &= rx.caps & !offered == 0 && rx.op_flags & !RX_FLAGS == 0;
+        meets &= rx.caps & !of_a_side == 0 && rx.op_flags & !RX_FLAGS == 0;
         meets &= rx.iov_limit <= IOV_LIMIT && rx.msg_order & !ORDERS == 0 && rx.comp_order == FI_ORDER_NONE;
     }
     if let Some(fabric) = fabric {
@@ -322,9 +328,16 @@ pub fn granted(caps: u64) -> u64 {
     if accesses { caps | ACCESSES } else { caps }
 }
 
+/// What one side of an endpoint with `caps` can do, that which sends or that which receives, for hints that ask for
+/// `own` of it: all, where they ask for nothing.
+pub fn narrowed(caps: u64, own: u64) -> u64 {
+    let caps = granted(caps);
+    if own == 0 { caps } else { caps & granted(own) }
+}
+
 fn tx_attr(caps: u64, asked: Option<&TxAttr>) -> TxAttr {
     TxAttr {
-        caps: caps & TX_CAPS,
+        caps: narrowed(caps, asked.map_or(0, |tx| tx.caps)) & TX_CAPS,
         mode: 0,
         op_flags: asked.map_or(0, |tx| tx.op_flags),
         msg_order: ORDERS,
@@ -339,7 +352,7 @@ fn tx_attr(caps: u64, asked: Option<&TxAttr>) -> TxAttr {
 
 fn rx_attr(caps: u64, asked: Option<&RxAttr>) -> RxAttr {
     RxAttr {
-        caps: caps & RX_CAPS,
+        caps: narrowed(caps, asked.map_or(0, |rx| rx.caps)) & RX_CAPS,
         mode: 0,
         op_flags: asked.map_or(0, |rx| rx.op_flags),
         msg_order: ORDERS,
@@ -401,7 +414,7 @@ fn domain_attr(asked: Option<&DomainAttr>, opened: &Found, version: u32, name: *
         max_ep_srx_ctx: 0,
         cntr_cnt: at_least(|one| one.cntr_cnt, 1 << 16),
         mr_iov_limit: crate::objects::mr::IOV_LIMIT,
-        caps: offered() & COMMUNICATION,
+        caps: offered() & COMMUNICATION | asked.map_or(0, |one| one.caps) & FI_AV_USER_ID,
         mode: 0,
         auth_key: std::ptr::null_mut(),
         auth_key_size: 0,

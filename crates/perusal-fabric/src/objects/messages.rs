@@ -3,37 +3,45 @@
 use crate::api::*;
 use crate::objects::ep::{Bindings, answer};
 use crate::objects::info::IOV_LIMIT;
-use crate::objects::object::{Tables, locked};
+use crate::objects::object::{Halves, Tables, locked};
 use crate::operands::spans::Spans;
 use crate::protocol::core::EAGER_LIMIT;
 use crate::protocol::operation::{Receive, Send, Several};
 use libc::{c_void, iovec};
 
-/// `struct fi_ops_msg`.
-pub static MESSAGES: Table<9> = Table::new([
-    recv as *const (),
-    recvv as *const (),
-    recvmsg as *const (),
-    send as *const (),
-    sendv as *const (),
-    sendmsg as *const (),
-    inject as *const (),
-    senddata as *const (),
-    injectdata as *const (),
-]);
+/// `struct fi_ops_msg`: receives and sends.
+pub static MESSAGES: Halves<9> = Halves::new(
+    [
+        recv as *const (),
+        recvv as *const (),
+        recvmsg as *const (),
+        send as *const (),
+        sendv as *const (),
+        sendmsg as *const (),
+        inject as *const (),
+        senddata as *const (),
+        injectdata as *const (),
+    ],
+    3,
+    9,
+);
 
-/// `struct fi_ops_tagged`.
-pub static TAGGED: Table<9> = Table::new([
-    trecv as *const (),
-    trecvv as *const (),
-    trecvmsg as *const (),
-    tsend as *const (),
-    tsendv as *const (),
-    tsendmsg as *const (),
-    tinject as *const (),
-    tsenddata as *const (),
-    tinjectdata as *const (),
-]);
+/// `struct fi_ops_tagged`: receives and sends.
+pub static TAGGED: Halves<9> = Halves::new(
+    [
+        trecv as *const (),
+        trecvv as *const (),
+        trecvmsg as *const (),
+        tsend as *const (),
+        tsendv as *const (),
+        tsendmsg as *const (),
+        tinject as *const (),
+        tsenddata as *const (),
+        tinjectdata as *const (),
+    ],
+    3,
+    9,
+);
 
 /// What a send has besides its buffers.
 struct To {

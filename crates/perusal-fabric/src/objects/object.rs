@@ -71,6 +71,29 @@ pub const fn table<const N: usize>(table: &'static Table<N>) -> *const c_void {
     (&raw const *table).cast()
 }
 
+/// A table of operations of two kinds, and what is left of it for endpoints that do not do one of them, or neither.
+#[derive(Debug)]
+pub struct Halves<const N: usize>([Table<N>; 4]);
+
+impl<const N: usize> Halves<N> {
+    /// Functions of the first kind up to place `first`, of the second up to `both`, and then such as belong to both.
+    pub const fn new(functions: [*const (); N], first: usize, both: usize) -> Self {
+        let mut halves = [[NONE; N], functions, functions, functions];
+        let mut at = 0;
+        while at < both {
+            halves[if at < first { 2 } else { 1 }][at] = NONE;
+            at += 1;
+        }
+        let [none, one, other, all] = halves;
+        Self([Table::new(none), Table::new(one), Table::new(other), Table::new(all)])
+    }
+
+    /// The table of an endpoint that does what is of the first kind, or of the second, for [`Tables`].
+    pub fn of(&'static self, does_first: bool, does_second: bool) -> *const c_void {
+        table(&self.0[usize::from(does_first) + 2 * usize::from(does_second)])
+    }
+}
+
 /// Makes an object, and gives it to the caller.
 ///
 /// # Safety

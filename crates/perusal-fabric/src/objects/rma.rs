@@ -3,7 +3,7 @@
 use crate::api::*;
 use crate::objects::ep::{Ep, answer};
 use crate::objects::info::IOV_LIMIT;
-use crate::objects::object::with;
+use crate::objects::object::{Halves, with};
 use crate::operands::arithmetic::{self, Family};
 use crate::operands::region::Remote;
 use crate::operands::spans::Spans;
@@ -12,34 +12,42 @@ use crate::protocol::core::{Core, EAGER_LIMIT};
 use crate::protocol::operation::{Access, Atomic};
 use libc::{c_int, c_void, iovec};
 
-/// `struct fi_ops_rma`.
-pub static RMA: Table<9> = Table::new([
-    read as *const (),
-    readv as *const (),
-    readmsg as *const (),
-    write as *const (),
-    writev as *const (),
-    writemsg as *const (),
-    inject as *const (),
-    writedata as *const (),
-    injectdata as *const (),
-]);
-/// `struct fi_ops_atomic`.
-pub static ATOMIC: Table<13> = Table::new([
-    atomic as *const (),
-    atomicv as *const (),
-    atomicmsg as *const (),
-    inject_atomic as *const (),
-    fetch as *const (),
-    fetchv as *const (),
-    fetchmsg as *const (),
-    compare as *const (),
-    comparev as *const (),
-    comparemsg as *const (),
-    write_valid as *const (),
-    fetch_valid as *const (),
-    compare_valid as *const (),
-]);
+/// `struct fi_ops_rma`: reads and writes.
+pub static RMA: Halves<9> = Halves::new(
+    [
+        read as *const (),
+        readv as *const (),
+        readmsg as *const (),
+        write as *const (),
+        writev as *const (),
+        writemsg as *const (),
+        inject as *const (),
+        writedata as *const (),
+        injectdata as *const (),
+    ],
+    3,
+    9,
+);
+/// `struct fi_ops_atomic`: what writes alone, and what brings values back; and which operations there are.
+pub static ATOMIC: Halves<13> = Halves::new(
+    [
+        atomic as *const (),
+        atomicv as *const (),
+        atomicmsg as *const (),
+        inject_atomic as *const (),
+        fetch as *const (),
+        fetchv as *const (),
+        fetchmsg as *const (),
+        compare as *const (),
+        comparev as *const (),
+        comparemsg as *const (),
+        write_valid as *const (),
+        fetch_valid as *const (),
+        compare_valid as *const (),
+    ],
+    4,
+    10,
+);
 
 /// What an access has besides its buffers.
 struct To<'a> {
@@ -166,6 +174,10 @@ unsafe fn perform_atomic(ep: *mut Fid, operand: (*const iovec, usize), to: To<'_
             )
         };
         let len = if kind.family == Family::Write { operand.len() } else { result.len() };
+        // The target would be a receive with a tag.
+        if to.flags.is_some_and(|flags| flags & FI_TAGGED != 0) {
+            return Err(FI_EBADFLAGS);
+        }
         let mut access = access(ep, operand, &to, size)?;
         if let Place::One(addr, key) = to.place {
             access.pieces = vec![Remote { addr, len, key }];
@@ -205,6 +217,8 @@ pub unsafe extern "C" fn query_atomic(
     flags: u64,
 ) -> c_int {
     let family = match flags {
+        // Receives with a tag are no targets.
+        _ if flags & FI_TAGGED != 0 => return -FI_EOPNOTSUPP,
         0 => Family::Write,
         FI_FETCH_ATOMIC => Family::Fetch,
         FI_COMPARE_ATOMIC => Family::Compare,

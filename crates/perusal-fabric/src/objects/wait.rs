@@ -87,7 +87,7 @@ pub unsafe extern "C" fn trywait(_: *mut Fid, objects: *mut *mut Fid, count: c_i
                     with(object, |cntr: &Object<Tables<1>, Rc<Counter>>| cntr.value.try_wait(false))
                 }
                 FI_CLASS_EQ => with(object, |eq: &Eq| eq.value.try_wait()),
-                _ => Ok(()),
+                _ => Err(FI_EINVAL),
             }
         };
         if let Err(error) = ready {

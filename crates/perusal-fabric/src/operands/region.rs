@@ -67,10 +67,10 @@ impl Region {
         pieces.iter().all(within)
     }
 
-    /// Counts an access that is complete.
-    pub fn count(&self, which: u64) {
+    /// Counts an access of `len` bytes that is complete.
+    pub fn count(&self, which: u64, len: usize) {
         let counters = self.counters.borrow();
-        counters.iter().filter(|one| one.0 & which != 0).for_each(|one| one.1.count(false));
+        counters.iter().filter(|one| one.0 & which != 0).for_each(|one| one.1.count(false, len));
     }
 }
 

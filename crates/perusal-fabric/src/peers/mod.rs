@@ -167,10 +167,11 @@ pub enum Waiting {
 #[derive(Debug)]
 pub struct Peer {
     pub address: Address,
-    /// What the address vector calls it, or FI_ADDR_NOTAVAIL.
-    pub fi_addr: u64,
-    /// What else it calls it, where it was inserted more than once.
-    other_numbers: Vec<u64>,
+    /// What completions call it: FI_ADDR_NOTAVAIL, if there is nothing else to say.
+    pub source: u64,
+    /// What the address vector calls it, several numbers where it was inserted more than once, each with what
+    /// completions call it then. The first serves.
+    numbers: Vec<(u64, u64)>,
     /// Messages of it that no receive has taken.
     pub kept: usize,
     pub outgoing: Option<Outgoing>,
@@ -215,8 +216,8 @@ impl Peer {
     fn new(address: Address) -> Self {
         Self {
             address,
-            fi_addr: FI_ADDR_NOTAVAIL,
-            other_numbers: Vec::new(),
+            source: FI_ADDR_NOTAVAIL,
+            numbers: Vec::new(),
             kept: 0,
             outgoing: None,
             waiting: VecDeque::new(),
@@ -238,25 +239,36 @@ impl Peer {
         Name { local: self.address, elsewhere: self.remote.as_ref().map(|watched| watched.elsewhere) }
     }
 
-    /// The address vector calls it so, too.
-    pub fn add_number(&mut self, fi_addr: u64) {
-        if self.fi_addr == FI_ADDR_NOTAVAIL {
-            self.fi_addr = fi_addr;
-        } else {
-            self.other_numbers.push(fi_addr);
-        }
+    /// The address vector calls it `fi_addr`, too, and completions `source`.
+    pub fn add_number(&mut self, fi_addr: u64, source: u64) {
+        self.numbers.push((fi_addr, source));
+        self.choose_source();
+    }
+
+    /// Completions call it `source` from now on, where they would take `fi_addr`.
+    pub fn rename(&mut self, fi_addr: u64, source: u64) {
+        self.numbers.iter_mut().filter(|one| one.0 == fi_addr).for_each(|one| one.1 = source);
+        self.choose_source();
     }
 
     /// The address vector does not call it so any more:
     /// it keeps the number that it had, or has the lowest of the others.
     pub fn remove_number(&mut self, fi_addr: u64) {
-        let others = &mut self.other_numbers;
-        others.retain(|&other| other != fi_addr);
-        if self.fi_addr == fi_addr {
-            let lowest = others.iter().copied().min();
-            others.retain(|&other| Some(other) != lowest);
-            self.fi_addr = lowest.unwrap_or(FI_ADDR_NOTAVAIL);
+        let was_first = self.numbers.first().is_some_and(|one| one.0 == fi_addr);
+        self.numbers.retain(|one| one.0 != fi_addr);
+        if was_first {
+            self.numbers.sort_unstable();
         }
+        self.choose_source();
+    }
+
+    fn choose_source(&mut self) {
+        self.source = self.numbers.first().map_or(FI_ADDR_NOTAVAIL, |one| one.1);
+    }
+
+    /// Whether the address vector has it.
+    pub fn is_known(&self) -> bool {
+        !self.numbers.is_empty()
     }
 
     /// Whether it is on another node.
@@ -420,7 +432,7 @@ impl Peers {
     /// with it, no message of it is kept. One on another node has ended besides: who has not may send.
     pub fn is_stranger(&mut self, number: u32) -> bool {
         let peer = &mut self.all[number as usize];
-        peer.fi_addr == FI_ADDR_NOTAVAIL
+        !peer.is_known()
             && peer.outgoing.is_none()
             && peer.incoming.is_none()
             && peer.kept == 0

@@ -177,7 +177,7 @@ impl Core {
                 self.peers.answer(peer, header, words.flat_map(u64::to_le_bytes).collect());
             }
         }
-        self.reports.ended(access.context, flags, access.completion, 0);
+        self.reports.ended(access.context, flags, len, access.completion, 0);
         Ok(None)
     }
 
@@ -252,6 +252,7 @@ impl Core {
         self.sends.insert(Sending {
             peer,
             spans,
+            len: access.pieces.iter().map(|piece| piece.len).sum(),
             sent: 0,
             wanted: usize::MAX,
             number: 0,
@@ -278,7 +279,7 @@ fn remember(regions: &mut HashMap<u64, Known>, key: u64, known: Known) {
 impl Core {
     /// Takes a record of an access.
     pub(crate) fn take_access(&mut self, peer: u32, header: &Header, payload: &[u8]) {
-        let source = self.peers.all[peer as usize].fi_addr;
+        let source = self.peers.all[peer as usize].source;
         let data = (header.kind & wire::HAS_DATA != 0).then(|| wire::data(header));
         let kind = header.kind & wire::KIND;
         let number = match kind {
@@ -350,7 +351,7 @@ impl Core {
         // and that stays valid until it takes the region away.
         let spans = unsafe { Spans::of_places(&places) };
         let len = spans.len();
-        let source = self.peers.all[peer as usize].fi_addr;
+        let source = self.peers.all[peer as usize].source;
         if header.kind & wire::INLINE != 0 {
             if bytes.len() != len {
                 return Err(FI_EINVAL);
@@ -390,7 +391,7 @@ impl Core {
             // Copied now: what is written later is not to be seen.
             let mut bytes = vec![0; wanted].into_boxed_slice();
             spans.read(0, &mut bytes);
-            let source = self.peers.all[peer as usize].fi_addr;
+            let source = self.peers.all[peer as usize].source;
             self.reports.accessed(FI_RMA | FI_REMOTE_READ, &regions, None, wanted, source);
             self.peers.answer(peer, wire::control(wire::DATA, wire::word(payload, 0)), bytes);
             return Ok(());
@@ -398,6 +399,7 @@ impl Core {
         let number = self.sends.insert(Sending {
             peer,
             spans,
+            len: wanted,
             sent: 0,
             wanted,
             number: wire::word(payload, 0),
@@ -453,7 +455,7 @@ impl Core {
         self.reports.accessed(FI_ATOMIC | which, &[], data, len, source);
         // A region counts what has modified it as a write, whether it was fetched or not (fi_mr(3));
         // an endpoint does not (fi_endpoint(3)).
-        regions.iter().for_each(|region| region.count(remote));
+        regions.iter().for_each(|region| region.count(remote, len));
         Ok(old)
     }
 
@@ -491,11 +493,11 @@ impl Core {
         match access {
             Arrival::Result(flags) => {
                 self.peers.answered(peer);
-                self.reports.ended(to.context, flags, to.completion, error);
+                self.reports.ended(to.context, flags, message.len, to.completion, error);
             }
             Arrival::Written(regions, data) => {
                 if error == 0 {
-                    let source = self.peers.all[peer as usize].fi_addr;
+                    let source = self.peers.all[peer as usize].source;
                     let flags = FI_RMA | FI_REMOTE_WRITE;
                     self.reports.accessed(flags, &regions, data, message.len, source);
                 }

@@ -90,11 +90,23 @@ impl Core {
         }
     }
 
-    /// The address vector says that `fi_addr` is the endpoint with this name.
+    /// The address vector says that `fi_addr` is the endpoint with this name, and completions are to say so.
     pub fn introduce(&mut self, fi_addr: u64, name: impl Into<Name>) {
-        let number = self.peers.named(name.into());
+        self.introduce_as(fi_addr, name.into(), fi_addr);
+    }
+
+    /// The same, where completions are to call it `source`.
+    pub fn introduce_as(&mut self, fi_addr: u64, name: Name, source: u64) {
+        let number = self.peers.named(name);
         self.directory.insert(fi_addr, number);
-        self.peers.all[number as usize].add_number(fi_addr);
+        self.peers.all[number as usize].add_number(fi_addr, source);
+    }
+
+    /// Completions call the endpoint behind `fi_addr` `source` from now on.
+    pub fn rename(&mut self, fi_addr: u64, source: u64) {
+        if let Some(number) = self.directory.get(fi_addr) {
+            self.peers.all[number as usize].rename(fi_addr, source);
+        }
     }
 
     /// The address vector does not have `fi_addr` any more.
@@ -198,7 +210,7 @@ impl Core {
         if !outgoing.push(&header, spans.len(), |to| spans.read(0, to)) {
             return Err(self.peers.refuse(peer));
         }
-        self.reports.sent(context, flags, completion, 0);
+        self.reports.sent(context, flags, spans.len(), completion, 0);
         Ok(())
     }
 
@@ -221,6 +233,7 @@ impl Core {
         let (len, at) = (spans.len() as u64, self.place_of(peer, &spans));
         let number = self.sends.insert(Sending {
             peer,
+            len: spans.len(),
             spans,
             sent: 0,
             wanted: usize::MAX,
@@ -293,7 +306,7 @@ impl Core {
             }
             if !send.confirmed {
                 if send.regions.is_empty() {
-                    reports.sent(send.context, send.flags, send.completion, 0);
+                    reports.sent(send.context, send.flags, send.len, send.completion, 0);
                 } else {
                     reports.accessed(send.flags, &send.regions, None, send.wanted, FI_ADDR_NOTAVAIL);
                 }
@@ -413,7 +426,7 @@ impl Core {
                 if send.flags & (FI_RMA | FI_ATOMIC) != 0 {
                     self.peers.answered(send.peer);
                 }
-                self.reports.ended(send.context, send.flags, send.completion, error);
+                self.reports.ended(send.context, send.flags, send.len, send.completion, error);
             }
         }
     }

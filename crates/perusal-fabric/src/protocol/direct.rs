@@ -62,6 +62,7 @@ impl Core {
         let number = self.sends.insert(Sending {
             peer,
             spans,
+            len,
             sent: 0,
             wanted: len,
             number: 0,
@@ -197,6 +198,7 @@ mod tests {
         let sending = core.sends.insert(Sending {
             peer,
             spans,
+            len: 0,
             sent: 0,
             wanted: WANTED,
             number: 0,

@@ -135,6 +135,8 @@ pub struct There {
 pub struct Sending {
     pub peer: u32,
     pub spans: Spans,
+    /// Bytes of the operation, whether they are in `spans` or have left.
+    pub len: usize,
     pub sent: usize,
     pub wanted: usize,
     pub number: u64,
@@ -233,29 +235,29 @@ impl Reports {
     }
 
     #[inline(always)]
-    pub fn sent(&self, context: *mut c_void, flags: u64, completion: bool, error: i32) {
+    pub fn sent(&self, context: *mut c_void, flags: u64, len: usize, completion: bool, error: i32) {
         if let (true, Some(queue)) = (completion || error != 0, &self.send_queue) {
             let entry = CqEntry { context, flags, len: 0, buf: std::ptr::null_mut(), data: 0, tag: 0 };
             queue.push(Completion { entry, source: FI_ADDR_NOTAVAIL, error, overflow: 0 });
         }
-        self.send_counters.iter().for_each(|counter| counter.count(error != 0));
+        self.send_counters.iter().for_each(|counter| counter.count(error != 0, len));
     }
 
-    /// Reports the end of a send or an access, as its flags tell.
-    pub fn ended(&self, context: *mut c_void, flags: u64, completion: bool, error: i32) {
+    /// Reports the end of a send or an access of `len` bytes, as its flags tell.
+    pub fn ended(&self, context: *mut c_void, flags: u64, len: usize, completion: bool, error: i32) {
         if flags & (FI_SEND | FI_RECV) != 0 {
-            return self.sent(context, flags, completion, error);
+            return self.sent(context, flags, len, completion, error);
         }
         if let (true, Some(queue)) = (completion || error != 0, &self.send_queue) {
             let entry = CqEntry { context, flags, len: 0, buf: std::ptr::null_mut(), data: 0, tag: 0 };
             queue.push(Completion { entry, source: FI_ADDR_NOTAVAIL, error, overflow: 0 });
         }
-        self.count_access(flags, error);
+        self.count_access(flags, len, error);
     }
 
-    fn count_access(&self, flags: u64, error: i32) {
+    fn count_access(&self, flags: u64, len: usize, error: i32) {
         let named = self.access_counters.iter().filter(|one| one.0 & flags != 0);
-        named.for_each(|one| one.1.count(error != 0));
+        named.for_each(|one| one.1.count(error != 0, len));
     }
 
     /// Reports what a peer has done in a region: `flags` is FI_REMOTE_READ or FI_REMOTE_WRITE,
@@ -267,8 +269,8 @@ impl Reports {
             let entry = CqEntry { context: none, flags, len, buf: none, data, tag: 0 };
             queue.push(Completion { entry, source, error: 0, overflow: 0 });
         }
-        self.count_access(flags, 0);
-        regions.iter().for_each(|region| region.count(flags));
+        self.count_access(flags, len, 0);
+        regions.iter().for_each(|region| region.count(flags, len));
     }
 
     #[inline(always)]
@@ -276,6 +278,6 @@ impl Reports {
         if let (true, Some(queue)) = (completion || error != 0, &self.receive_queue) {
             queue.push(Completion { entry, source, error, overflow });
         }
-        self.receive_counters.iter().for_each(|counter| counter.count(error != 0));
+        self.receive_counters.iter().for_each(|counter| counter.count(error != 0, entry.len));
     }
 }

@@ -243,20 +243,24 @@ pub struct Counter {
     /// Both, as a caller has seen them last.
     pub seen: Cell<(u64, u64)>,
     pub bound: Bound,
+    /// It counts bytes, not operations (FI_CNTR_EVENTS_BYTES).
+    of_bytes: bool,
     wait_object: u32,
     waker: OnceCell<Waker>,
 }
 
 impl Counter {
-    /// A counter with this kind of wait object.
-    pub fn new(wait_object: u32) -> Self {
-        Self { wait_object, ..Self::default() }
+    /// A counter of operations, or of their bytes, with this kind of wait object.
+    pub fn new(of_bytes: bool, wait_object: u32) -> Self {
+        Self { of_bytes, wait_object, ..Self::default() }
     }
 
+    /// Counts an operation of so many bytes that has ended. One with an error counts as one.
     #[inline(always)]
-    pub fn count(&self, error: bool) {
+    pub fn count(&self, error: bool, len: usize) {
         let cell = if error { &self.errors } else { &self.value };
-        cell.set(cell.get().wrapping_add(1));
+        let by = if self.of_bytes && !error { len as u64 } else { 1 };
+        cell.set(cell.get().wrapping_add(by));
         if let Some(waker) = self.waker.get() {
             waker.completed();
         }

@@ -181,7 +181,7 @@ impl Core {
         let overflow = message.len.saturating_sub(spans.len());
         let error = if error == 0 && overflow > 0 { FI_ETRUNC } else { error };
         let mut entry = self.entry(taken.context, spans, &message, message.len - overflow);
-        let source = self.peers.all[message.peer as usize].fi_addr;
+        let source = self.peers.all[message.peer as usize].source;
         if taken.several.is_some_and(|number| self.complete_part(number)) {
             if taken.completion || error != 0 {
                 entry.flags |= FI_MULTI_RECV;
@@ -202,13 +202,13 @@ impl Core {
     /// Returns whether it is.
     #[cold]
     fn report_stranger(&self, entry: &CqEntry, message: &Message, completion: bool) -> bool {
-        if !self.reports.names_strangers {
+        if !self.reports.names_strangers || self.peers.all[message.peer as usize].is_known() {
             return false;
         }
         if let (true, Some(queue)) = (completion, &self.reports.receive_queue) {
             queue.push_stranger(*entry, self.peers.all[message.peer as usize].name());
         }
-        self.reports.receive_counters.iter().for_each(|counter| counter.count(false));
+        self.reports.receive_counters.iter().for_each(|counter| counter.count(false, entry.len));
         true
     }
 
@@ -342,7 +342,7 @@ impl Core {
             }
         };
         let entry = self.entry(context, &none, &message, message.len);
-        let source = self.peers.all[message.peer as usize].fi_addr;
+        let source = self.peers.all[message.peer as usize].source;
         self.report(entry, source, 0);
         match taken {
             Some(unexpected) if flags & FI_CLAIM != 0 => self.claimed.push((context, unexpected)),
