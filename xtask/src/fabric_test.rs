@@ -6,14 +6,17 @@
 //! with the reason.
 
 mod mpich;
+mod ubertest;
 
 use crate::clients::Client;
 use crate::conformance::{Suite, fetch};
 use crate::nodes::{self, Nodes};
 use crate::peers::environment;
 use crate::shell::{
-    Result, attempt, command, distribution, empty, folder, name, need, number, read, root, run, tail, write,
+    Result, at, attempt, command, distribution, empty, folder, name, need, number, read, root, run, tail,
+    write,
 };
+use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -121,6 +124,8 @@ const SINGLES: &[&str] = &[
 pub fn main(arguments: &[String]) -> Result {
     let (dist, only) = distribution(arguments)?;
     let work = folder(root().join("build/fabric"))?;
+    // The part that is on a node of its own runs under the lock of the whole.
+    let _alone = if nodes::is_inside() { None } else { Some(alone(&work)?) };
     need(&["python3", "gcc", "make", "perl", "xz-utils=xz", "iproute2=ip", "util-linux=nsenter"])?;
     let mpich = work.join("mpich");
     environment(&mpich, "lib/libmpi.so*", &["mpich"])?;
@@ -155,6 +160,18 @@ pub fn main(arguments: &[String]) -> Result {
         Ok(())
     });
     here.and(there)
+}
+
+/// Waits until no other run is at work in this folder: both would build there. From then on other runs wait, until the
+/// file is closed, with this process at the latest.
+fn alone(work: &Path) -> Result<File> {
+    let path = work.join("lock");
+    let lock = at(&path, File::options().write(true).create(true).truncate(false).open(&path))?;
+    if lock.try_lock().is_err() {
+        say(&format!("waiting for another run, which is at work in {}", work.display()));
+        at(&path, lock.lock())?;
+    }
+    Ok(lock)
 }
 
 fn say(what: &str) {
@@ -300,6 +317,9 @@ impl Run<'_> {
                 self.report(test, test, good, &took, &output);
             }
         }
+        if self.wants_test("fabtests", ubertest::NAME) {
+            self.ubertest(&programs)?;
+        }
         // Other providers have names of other kinds.
         let own = self.provider == "perusal";
         for test in BY_SERVICE {
@@ -319,7 +339,8 @@ impl Run<'_> {
         let programs = build.join("bin");
         let (release, version) = SOURCES[0];
         let stamp = build.join("stamp");
-        if read(&stamp).is_ok_and(|there| there == version) {
+        let built = format!("{version} {}", programs_of_fabtests().collect::<Vec<_>>().join(" "));
+        if read(&stamp).is_ok_and(|there| there == built) {
             return Ok(programs);
         }
         let tarball = build.join(format!("libfabric_{version}.orig.tar.xz"));
@@ -360,8 +381,7 @@ impl Run<'_> {
         }
         empty(&programs)?;
         let library = self.mpich.join("lib/mpich");
-        for test in PAIRS.iter().chain(SINGLES) {
-            let program = program_of(test);
+        for program in programs_of_fabtests() {
             let to = programs.join(program);
             if to.exists() {
                 continue;
@@ -369,14 +389,21 @@ impl Run<'_> {
             let short = program.trim_start_matches("fi_");
             let places =
                 ["functional", "benchmarks", "unit"].map(|dir| tests.join(dir).join(format!("{short}.c")));
-            let file =
-                places.into_iter().find(|file| file.exists()).ok_or(format!("fabtests have no {short}.c"))?;
+            let files = match program {
+                ubertest::NAME => {
+                    ubertest::SOURCES.split(' ').map(|one| tests.join(format!("ubertest/{one}.c"))).collect()
+                }
+                _ => places.into_iter().filter(|file| file.exists()).take(1).collect::<Vec<_>>(),
+            };
+            if files.is_empty() {
+                return Err(format!("fabtests have no {short}.c"));
+            }
             let mut link = compiler();
-            link.arg(&file).args(&common).arg(library.join("libfabric.so.1"));
+            link.args(&files).args(&common).arg(library.join("libfabric.so.1"));
             link.arg(format!("-Wl,-rpath,{}", library.display())).arg("-Wl,--allow-shlib-undefined");
             run(link.args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&to))?;
         }
-        write(&stamp, version)?;
+        write(&stamp, built)?;
         Ok(programs)
     }
 
@@ -528,6 +555,11 @@ enum Meet<'a> {
     Between(&'a Nodes),
     /// The server has a name.
     ByService,
+}
+
+/// The programs of the tests, some more than once.
+fn programs_of_fabtests() -> impl Iterator<Item = &'static str> {
+    PAIRS.iter().chain(SINGLES).map(|test| program_of(test)).chain([ubertest::NAME])
 }
 
 fn program_of(test: &str) -> &str {
