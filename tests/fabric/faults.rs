@@ -253,6 +253,29 @@ fn an_endpoint_of_another_user_is_refused() {
     assert!(error == -(FI_EACCES as isize) || !is_root && error == -(FI_EHOSTUNREACH as isize), "{error}");
 }
 
+/// A program may close all descriptors, those of its endpoints' memory among them, or have other files under their
+/// numbers: nobody else meets the endpoint then, and whoever has met it is told.
+#[test]
+fn an_endpoint_whose_memory_is_taken_from_its_name_is_gone_for_others() {
+    let (met, stranger, node) = (Node::new(), Node::new(), Node::new());
+    let name = node.name();
+    let (to, to_also) = (met.insert(&name), stranger.insert(&name));
+    assert_eq!(met.send(&[1; 8], to, 1, 0, 1), 0);
+    assert!(matches!(met.read(), Said::Done(1, ..)));
+    let fd = name.split('.').nth(1).expect("a descriptor").parse().expect("a number");
+    let other = std::fs::File::open("/dev/null").expect("a descriptor");
+    // SAFETY: the number is another file's from now on; the endpoint has its memory mapped.
+    assert_eq!(unsafe { libc::dup3(other.as_raw_fd(), fd, libc::O_CLOEXEC) }, fd);
+    assert_eq!(stranger.send(&[1], to_also, 1, 0, 2), -(FI_EHOSTUNREACH as isize));
+    // A long one waits for its receiver, which cannot answer: it has met nobody that way.
+    let error = met.send(&pattern(1 << 20, 1), to, 1, 0, 3);
+    let gone = [-(FI_EHOSTUNREACH as isize), -(FI_ESHUTDOWN as isize)];
+    assert!(
+        error == 0 && end_of(&met, 3) == Said::Failed(3, FI_ESHUTDOWN) || gone.contains(&error),
+        "{error}"
+    );
+}
+
 /// What a kernel gives no memory or descriptors for is an error of the call, and no signal.
 #[test]
 fn an_endpoint_that_cannot_be_had_is_an_error() {

@@ -78,8 +78,8 @@ fn what_is_not_offered_is_refused() {
         |_, _, _, _, domain, _| domain.max_ep_srx_ctx = 1,
         |_, _, _, _, domain, _| domain.threading = 6,
         |_, _, _, _, domain, _| domain.av_type = 3,
-        |_, _, _, _, domain, _| domain.data_progress = 1,
-        |_, _, _, _, domain, _| domain.control_progress = 1,
+        |_, _, _, _, domain, _| domain.data_progress = 3,
+        |_, _, _, _, domain, _| domain.control_progress = 4,
         |_, _, _, _, domain, _| domain.mr_mode = FI_MR_BASIC | FI_MR_VIRT_ADDR,
         |_, _, _, _, _, fabric| fabric.prov_version += 1,
     ];

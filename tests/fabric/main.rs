@@ -1,5 +1,6 @@
 //! The libfabric provider, driven through its tables as libfabric drives it, in one process and between two.
 
+mod automatic;
 mod counters;
 mod faults;
 mod hints;

@@ -56,6 +56,25 @@ impl Opened {
 }
 
 impl Node {
+    /// An endpoint whose progress needs no calls (FI_PROGRESS_AUTO).
+    pub fn with_automatic_progress() -> Node {
+        let mut hints = no_hints();
+        hints.caps = CAPS;
+        // SAFETY: zero is a value of every field; what versions from 2.0 on have behind it is short.
+        let mut domain: [DomainAttr; 2] = unsafe { std::mem::zeroed() };
+        domain[0].data_progress = FI_PROGRESS_AUTO;
+        hints.domain_attr = domain.as_mut_ptr();
+        let info = ask_with(None, None, 0, &hints).expect("an offer");
+        // SAFETY: what the provider made has all parts.
+        assert_eq!(unsafe { (*(*info).domain_attr).data_progress }, FI_PROGRESS_AUTO);
+        Self::open(info).expect("an endpoint")
+    }
+
+    /// Closes all but the fabric and the domain, and gives that.
+    pub fn into_domain(self) -> Opened {
+        Opened(self.domain)
+    }
+
     fn part(&self, part: Part) -> *mut Fid {
         match part {
             Part::Fabric => self.fabric,

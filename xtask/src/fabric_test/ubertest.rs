@@ -21,7 +21,8 @@ const COMMON: &str =
 /// atomics, which takes half an hour; here a few of them stand for each family.
 const SETS: [&str; 7] = [
     "test_type: [FT_TEST_UNIT], class_function: [FT_FUNC_SEND, FT_FUNC_SENDDATA, FT_FUNC_INJECT, \
-     FT_FUNC_INJECTDATA], test_class: [FT_CAP_MSG, FT_CAP_TAGGED]",
+     FT_FUNC_INJECTDATA], test_class: [FT_CAP_MSG, FT_CAP_TAGGED], \
+     progress: [FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO]",
     "test_type: [FT_TEST_BANDWIDTH], class_function: [FT_FUNC_SENDV, FT_FUNC_SENDMSG], \
      test_class: [FT_CAP_MSG, FT_CAP_TAGGED], tx_cq_bind_flags: [FI_SELECTIVE_COMPLETION], \
      tx_op_flags: [FI_COMPLETION], msg_flags: [FI_COMPLETION]",
@@ -32,7 +33,7 @@ const SETS: [&str; 7] = [
      FT_FUNC_INJECT_WRITE, FT_FUNC_WRITEDATA, FT_FUNC_INJECT_WRITEDATA, FT_FUNC_READ, FT_FUNC_READV, \
      FT_FUNC_READMSG], test_class: [FT_CAP_RMA]",
     "test_type: [FT_TEST_UNIT], class_function: [FT_FUNC_WRITE, FT_FUNC_READ], test_class: [FT_CAP_RMA], \
-     mr_mode: [FI_MR_VIRT_ADDR]",
+     mr_mode: [FI_MR_VIRT_ADDR], progress: [FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO]",
     "test_type: [FT_TEST_UNIT], class_function: [FT_FUNC_ATOMIC, FT_FUNC_ATOMICV, FT_FUNC_ATOMICMSG, \
      FT_FUNC_INJECT_ATOMIC, FT_FUNC_FETCH_ATOMIC, FT_FUNC_FETCH_ATOMICV, FT_FUNC_FETCH_ATOMICMSG], \
      op: [FI_MIN, FI_SUM, FI_LXOR], datatype: [FI_INT8, FI_UINT64, FI_DOUBLE], test_class: [FT_CAP_ATOMIC]",

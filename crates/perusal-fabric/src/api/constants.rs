@@ -57,6 +57,7 @@ pub const FI_ADDR_NOTAVAIL: u64 = u64::MAX;
 pub const FI_AV_MAP: u32 = 1;
 pub const FI_AV_TABLE: u32 = 2;
 pub const FI_PROGRESS_UNSPEC: u32 = 0;
+pub const FI_PROGRESS_AUTO: u32 = 1;
 pub const FI_PROGRESS_MANUAL: u32 = 2;
 /// Of control alone: manual, and by the threads that move data.
 pub const FI_PROGRESS_CONTROL_UNIFIED: u32 = 3;

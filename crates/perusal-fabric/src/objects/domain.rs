@@ -7,6 +7,7 @@ use crate::objects::object::{Object, Tables, Ties, close, give, table, with};
 use crate::objects::opened::{Modes, Opened};
 use crate::objects::{av, cntr, cq, ep, mr, rma, wait};
 use crate::operands::region::Regions;
+use crate::progress::automatic::{Automatic, Next};
 use crate::progress::endpoint::Endpoint;
 use libc::{c_int, c_void};
 use std::cell::RefCell;
@@ -58,12 +59,15 @@ pub struct Shared {
     /// The version of the interface that the caller knows.
     pub version: u32,
     opened: Opened,
+    /// Of a domain whose progress needs no calls.
+    automatic: Option<Automatic>,
 }
 
 impl Shared {
     /// What the objects of a domain share whose caller knows this version of the interface.
     fn new(regions: Regions, version: u32) -> Self {
-        Self { regions: Rc::new(regions), endpoints: RefCell::default(), version, opened: Opened::new() }
+        let (endpoints, opened) = (RefCell::default(), Opened::new());
+        Self { regions: Rc::new(regions), endpoints, version, opened, automatic: None }
     }
 
     /// Has an endpoint serve accesses to the domain's regions.
@@ -74,6 +78,15 @@ impl Shared {
         let mut endpoints = self.endpoints.borrow_mut();
         endpoints.retain(|one| one.strong_count() > 0);
         endpoints.push(Rc::downgrade(endpoint));
+        if let Some(automatic) = &self.automatic {
+            automatic.look();
+        }
+    }
+
+    /// One step of the thread of a domain whose progress needs no calls.
+    fn step(&self, seen: &mut u32) -> Next {
+        let endpoints: Vec<_> = self.endpoints.borrow().iter().filter_map(Weak::upgrade).collect();
+        self.automatic.as_ref().map_or(Next::End, |automatic| automatic.step(&endpoints, seen))
     }
 
     /// Calls `f` with each endpoint.
@@ -83,7 +96,7 @@ impl Shared {
 }
 
 static DOMAIN_FID: FidOps = FidOps::new([
-    close::<DomainHead, Rc<Shared>> as *const (),
+    close_domain as *const (),
     bind as *const (),
     mr::control_keys as *const (),
     NONE,
@@ -118,16 +131,71 @@ unsafe extern "C" fn domain(
         let fabric = &*fabric.cast::<Fabric>();
         (fabric.head.1, vec![fabric.users.clone()])
     };
-    let shared = Rc::new(Shared::new(regions, version));
+    let automatic = if modes.automatic { Automatic::new().map(Some) } else { Ok(None) };
+    let shared = match automatic {
+        Ok(automatic) => Rc::new(Shared { automatic, ..Shared::new(regions, version) }),
+        Err(error) => return -error,
+    };
     let number = shared.opened.number();
     let head = [table(&DOMAIN), table(&mr::TABLE)];
-    let ties = Ties::of(Lock::new(!modes.one_thread), uses);
+    let ties = Ties::of(Lock::new(!modes.one_thread || modes.automatic), uses);
     // SAFETY: caller rule 3: a place for the object, which is there then.
     unsafe {
         give(FI_CLASS_DOMAIN, &DOMAIN_FID, head, ties, shared, context, out);
         Opened::tell_domain(number, *out, fabric, version, modes);
+        match start(*out) {
+            Ok(()) => 0,
+            Err(error) => {
+                close_domain(*out);
+                -error
+            }
+        }
     }
-    0
+}
+
+/// A domain, for its thread.
+struct Progressed(*mut Fid);
+// SAFETY: the thread uses the domain under its lock alone, which is needed in such a domain, and `close_domain` joins
+// the thread before the domain is gone.
+unsafe impl Send for Progressed {}
+
+impl Progressed {
+    /// One step of the thread.
+    fn step(&self, seen: &mut u32) -> Next {
+        // SAFETY: the domain is there as long as its thread.
+        unsafe { with(self.0, |domain: &Domain| domain.value.step(seen)) }
+    }
+}
+
+/// Starts the thread of a domain whose progress needs no calls.
+///
+/// # Safety
+///
+/// `domain` is a domain of ours.
+unsafe fn start(domain: *mut Fid) -> Result<(), c_int> {
+    let (progressed, mut seen) = (Progressed(domain), 0);
+    let start = |domain: &Domain| match &domain.value.automatic {
+        Some(automatic) => automatic.start(move || progressed.step(&mut seen)),
+        None => Ok(()),
+    };
+    // SAFETY: a domain of ours, as the caller promises.
+    unsafe { with(domain, start) }
+}
+
+/// `close` of a domain, whose thread ends first.
+unsafe extern "C" fn close_domain(domain: *mut Fid) -> c_int {
+    let stop = |domain: &Domain| {
+        let automatic = domain.value.automatic.as_ref();
+        if domain.is_used() { Err(FI_EBUSY) } else { Ok(automatic.and_then(Automatic::stop)) }
+    };
+    // SAFETY: caller rule 1: a domain of ours.
+    match unsafe { with(domain, stop) } {
+        Err(error) => return -error,
+        // It has no panic to tell of.
+        Ok(thread) => drop(thread.map(std::thread::JoinHandle::join)),
+    }
+    // SAFETY: caller rule 1: a domain of ours that nobody uses any more.
+    unsafe { close::<DomainHead, Rc<Shared>>(domain) }
 }
 
 /// `bind` of a domain with an event queue, to which nothing is reported: registrations are complete when their call

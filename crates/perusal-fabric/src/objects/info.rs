@@ -125,6 +125,7 @@ unsafe fn opened(hints: *const Info, version: u32) -> Option<Found> {
         fabric: fabric.map_or(none, |fabric| fabric.fabric),
         domain: domain.map_or(none, |domain| domain.domain),
         version,
+        automatic: domain.is_some_and(|domain| domain.data_progress == FI_PROGRESS_AUTO),
         one_thread: threading == FI_THREAD_DOMAIN || threading == FI_THREAD_UNSPEC && names_domain,
         allows: if version < MODES && hinted == 0 {
             FI_MR_VIRT_ADDR | FI_MR_PROV_KEY
@@ -186,9 +187,8 @@ unsafe fn meets(hints: &Info, version: u32) -> bool {
         meets &= ordered.into_iter().all(|size| size <= EAGER_LIMIT);
     }
     if let Some(domain) = domain {
-        meets &= [FI_PROGRESS_UNSPEC, FI_PROGRESS_MANUAL].contains(&domain.data_progress);
-        meets &= [FI_PROGRESS_UNSPEC, FI_PROGRESS_MANUAL, FI_PROGRESS_CONTROL_UNIFIED]
-            .contains(&domain.control_progress);
+        meets &= domain.data_progress <= FI_PROGRESS_MANUAL;
+        meets &= domain.control_progress <= FI_PROGRESS_CONTROL_UNIFIED;
         meets &= domain.threading <= FI_THREAD_ENDPOINT && domain.av_type <= FI_AV_TABLE;
         let old = domain.mr_mode & (FI_MR_BASIC | FI_MR_SCALABLE);
         meets &= old == 0 || [FI_MR_BASIC, FI_MR_SCALABLE].contains(&domain.mr_mode);
@@ -391,6 +391,8 @@ fn domain_attr(asked: Option<&DomainAttr>, opened: &Found, version: u32, name: *
     let or = |value: fn(&DomainAttr) -> u32, own| asked.map(value).filter(|&value| value != 0).unwrap_or(own);
     let at_least = |count: fn(&DomainAttr) -> usize, own: usize| asked.map_or(own, count).max(own);
     let hinted = asked.map_or(0, |one| one.mr_mode);
+    let automatic = asked.is_some_and(|one| one.data_progress == FI_PROGRESS_AUTO)
+        || opened.modes.is_some_and(|modes| modes.automatic);
     let own_threading =
         if opened.modes.is_some_and(|modes| modes.one_thread) { FI_THREAD_DOMAIN } else { FI_THREAD_SAFE };
     DomainAttr {
@@ -398,7 +400,7 @@ fn domain_attr(asked: Option<&DomainAttr>, opened: &Found, version: u32, name: *
         name,
         threading: or(|one| one.threading, own_threading),
         control_progress: or(|one| one.control_progress, FI_PROGRESS_MANUAL),
-        data_progress: FI_PROGRESS_MANUAL,
+        data_progress: if automatic { FI_PROGRESS_AUTO } else { FI_PROGRESS_MANUAL },
         resource_mgmt: FI_RM_ENABLED,
         av_type: or(|one| one.av_type, FI_AV_TABLE),
         mr_mode: mr_mode_of(opened.modes.map_or(0, |modes| modes.registration), hinted, version),

@@ -53,6 +53,11 @@ impl<H, T> Object<H, T> {
         self.uses.borrow_mut().push(other.clone());
     }
 
+    /// Whether another object uses this one.
+    pub fn is_used(&self) -> bool {
+        Arc::strong_count(&self.users.0) > 1
+    }
+
     /// Whether both are of one domain.
     ///
     /// # Errors
@@ -151,7 +156,7 @@ pub unsafe extern "C" fn close<H, T>(fid: *mut Fid) -> c_int {
     let object = unsafe { &*fid.cast::<Object<H, T>>() };
     let lock = Arc::clone(&object.lock);
     let _locked = lock.lock();
-    if Arc::strong_count(&object.users.0) > 1 {
+    if object.is_used() {
         return -FI_EBUSY;
     }
     // SAFETY: `give` made it of a box, and the caller promises that nobody uses it any more.

@@ -9,6 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Modes {
     /// One thread at a time uses the domain's objects (FI_THREAD_DOMAIN).
     pub one_thread: bool,
+    /// Progress needs no calls (FI_PROGRESS_AUTO).
+    pub automatic: bool,
     /// FI_MR_VIRT_ADDR, FI_MR_PROV_KEY.
     pub registration: i32,
 }
@@ -18,7 +20,8 @@ impl Modes {
     pub fn of(attr: Option<&DomainAttr>) -> Self {
         let threading = attr.map_or(FI_THREAD_SAFE, |attr| attr.threading);
         let registration = registration(attr.map_or(0, |attr| attr.mr_mode));
-        Self { one_thread: threading == FI_THREAD_DOMAIN, registration }
+        let automatic = attr.is_some_and(|attr| attr.data_progress == FI_PROGRESS_AUTO);
+        Self { one_thread: threading == FI_THREAD_DOMAIN, automatic, registration }
     }
 }
 
@@ -99,6 +102,8 @@ pub struct Asked {
     pub version: u32,
     /// Its own threads use objects one at a time.
     pub one_thread: bool,
+    /// It counts on progress without calls.
+    pub automatic: bool,
     /// It keeps to these modes of registration, if a domain wants that.
     pub allows: i32,
     /// It is to keep to these modes, unless it names a domain that wants others.
@@ -121,7 +126,8 @@ pub fn find(asked: &Asked) -> Option<Found> {
 
 fn find_among(entries: &[Entry], asked: &Asked) -> Option<Found> {
     let is = |entry: &Entry, asked: *mut Fid| asked.is_null() || entry.fid == asked.addr();
-    let fits = |modes: Modes| asked.one_thread || !modes.one_thread;
+    let fits =
+        |modes: Modes| (asked.one_thread || !modes.one_thread) && (modes.automatic || !asked.automatic);
     let found = |fabric: Option<&Entry>, domain: Option<&Entry>| {
         let [fabric, domain_fid] = [fabric, domain].map(|entry| {
             entry.map_or(std::ptr::null_mut(), |entry| std::ptr::with_exposed_provenance_mut(entry.fid))
@@ -144,7 +150,9 @@ fn find_among(entries: &[Entry], asked: &Asked) -> Option<Found> {
     let Some(fabric) = entries.iter().find(|entry| suits(entry)) else {
         return asked.fabric.is_null().then(|| found(None, None));
     };
-    let same = |modes: Modes| fits(modes) && modes.registration == asked.offered;
+    let same = |modes: Modes| {
+        fits(modes) && modes.registration == asked.offered && modes.automatic == asked.automatic
+    };
     let of_fabric = |entry: &&Entry| entry.fabric == fabric.fid && entry.modes.is_some_and(same);
     Some(found(Some(fabric), entries.iter().find(of_fabric)))
 }
@@ -166,7 +174,13 @@ mod tests {
     }
 
     fn domain(fid: usize, fabric: usize, one_thread: bool, registration: i32) -> Entry {
-        Entry { number: 0, fid, fabric, version: NEW, modes: Some(Modes { one_thread, registration }) }
+        Entry {
+            number: 0,
+            fid,
+            fabric,
+            version: NEW,
+            modes: Some(Modes { one_thread, automatic: false, registration }),
+        }
     }
 
     #[test]
@@ -181,14 +195,27 @@ mod tests {
             fabric(3, NEW),
             domain(30, 3, false, 0),
         ];
-        let none =
-            Asked { fabric: fid(0), domain: fid(0), version: NEW, one_thread: false, allows: 0, offered: 0 };
+        let none = Asked {
+            fabric: fid(0),
+            domain: fid(0),
+            version: NEW,
+            one_thread: false,
+            automatic: false,
+            allows: 0,
+            offered: 0,
+        };
         let find = |asked: Asked| {
             find_among(&entries, &asked).map(|found| (found.fabric.addr(), found.domain.addr()))
         };
         assert_eq!(find(none), Some((2, 22)));
         assert_eq!(find(Asked { one_thread: true, ..none }), Some((2, 20)));
         assert_eq!(find(Asked { allows: BOTH, offered: BOTH, ..none }), Some((2, 21)));
+        assert_eq!(
+            find(Asked { automatic: true, ..none }),
+            Some((2, 0)),
+            "no domain makes progress by itself"
+        );
+        assert_eq!(find(Asked { automatic: true, domain: fid(22), ..none }), None);
         assert_eq!(find(Asked { version: OLD, ..none }), Some((1, 0)));
         assert_eq!(find(Asked { version: NEW + 1, ..none }), Some((0, 0)));
         assert_eq!(find(Asked { fabric: fid(3), ..none }), Some((3, 30)));

@@ -173,6 +173,11 @@ impl Endpoint {
         self.core.remove(fi_addr)
     }
 
+    /// How often it was polled.
+    pub fn polls(&self) -> u32 {
+        self.polls
+    }
+
     /// Takes what has arrived and sends what waits. Returns whether there was anything.
     #[inline]
     pub fn progress(&mut self) -> bool {
