@@ -79,7 +79,7 @@ impl Shared {
         endpoints.retain(|one| one.strong_count() > 0);
         endpoints.push(Rc::downgrade(endpoint));
         if let Some(automatic) = &self.automatic {
-            automatic.look();
+            automatic.wake();
         }
     }
 

@@ -2,7 +2,7 @@
 //! something for one of its endpoints.
 //!
 //! It leaves the endpoints alone while calls make progress: it would only take the lock from them. The thread sees that
-//! by the polls that it has not made itself, looks again after a nap, and sleeps armed when there were none.
+//! by the polls that it has not made itself, checks again after a pause, and sleeps armed when there were none.
 
 use crate::progress::endpoint::Endpoint;
 use crate::progress::waker::{self, Waker};
@@ -13,8 +13,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long the thread leaves endpoints alone that calls have polled.
-const NAP: Duration = Duration::from_millis(1);
-/// How long it sleeps at most: endpoints look for peers that have ended.
+const PAUSE: Duration = Duration::from_millis(1);
+/// How long it sleeps at most: peers that have ended wake nobody.
 const SLEEP: Duration = Duration::from_millis(250);
 
 /// What a domain has for its thread. All of it is used under the domain's lock.
@@ -31,7 +31,7 @@ pub enum Next {
     End,
     /// There may be more to do now.
     GoOn,
-    Nap,
+    Pause,
     /// Waits for this descriptor.
     Sleep(RawFd),
 }
@@ -64,8 +64,8 @@ impl Automatic {
         self.thread.borrow_mut().take()
     }
 
-    /// Has the thread look at an endpoint that is new.
-    pub fn look(&self) {
+    /// Has the thread learn of an endpoint that is new.
+    pub fn wake(&self) {
         self.waker.signal();
     }
 
@@ -78,15 +78,15 @@ impl Automatic {
         let polls = || endpoints.iter().fold(0_u32, |sum, one| sum.wrapping_add(one.borrow().polls()));
         if *seen != polls() {
             *seen = polls();
-            return Next::Nap;
+            return Next::Pause;
         }
         self.waker.arm();
-        // One that cannot be armed is looked at again, after a nap.
+        // One that cannot be armed is tried again, after a pause.
         let armed: Vec<_> =
             endpoints.iter().map(|one| self.waker.arm_endpoint(&mut one.borrow_mut())).collect();
         *seen = polls();
         match armed {
-            all if all.iter().any(Result::is_err) => Next::Nap,
+            all if all.iter().any(Result::is_err) => Next::Pause,
             all if all.contains(&Ok(false)) => Next::GoOn,
             _ => Next::Sleep(self.waker.fd()),
         }
@@ -99,7 +99,7 @@ fn run(mut step: impl FnMut() -> Next) {
             Next::End => return,
             // Others want the lock, too.
             Next::GoOn => std::thread::yield_now(),
-            Next::Nap => std::thread::sleep(NAP),
+            Next::Pause => std::thread::sleep(PAUSE),
             Next::Sleep(fd) => waker::wait_for(fd, SLEEP),
         }
     }
