@@ -254,7 +254,7 @@ fn an_endpoint_of_another_user_is_refused() {
 }
 
 /// A program may close all descriptors, those of its endpoints' memory among them, or have other files under their
-/// numbers: nobody else meets the endpoint then, and whoever has met it is told.
+/// numbers: nobody else meets the endpoint then, and whoever has met it gets an error.
 #[test]
 fn an_endpoint_whose_memory_is_taken_from_its_name_is_gone_for_others() {
     let (met, stranger, node) = (Node::new(), Node::new(), Node::new());

@@ -117,8 +117,8 @@ pub unsafe extern "C" fn open(
 ) -> c_int {
     // SAFETY: caller rule 3: a valid structure.
     let attr = unsafe { &mut *attr };
-    // FI_EVENT (as FI_COMPLETION) asks for insertions to be reported to an event queue, a name (FI_READ wants one) for a
-    // table that processes share.
+    // FI_EVENT (as FI_COMPLETION) asks for insertions to be reported to an event queue, a name (FI_READ wants one) for
+    // a table that processes share.
     if attr.flags & (FI_COMPLETION | FI_READ) != 0 || !attr.name.is_null() || attr.rx_ctx_bits != 0 {
         return -FI_ENOSYS;
     }

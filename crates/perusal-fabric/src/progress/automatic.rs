@@ -107,8 +107,8 @@ fn run(mut step: impl FnMut() -> Next) {
 
 /// Keeps this library where it is: libfabric unloads its providers when the process ends, whatever is open.
 fn keep_loaded() {
-    // SAFETY: a structure that the call fills, the address of a function of this library, and the C string that it is
-    // told; zero is a value of every field.
+    // SAFETY: a structure that the call fills, the address of a function of this library, and the C string that it
+    // gives; zero is a value of every field.
     unsafe {
         let mut here: libc::Dl_info = std::mem::zeroed();
         if libc::dladdr(keep_loaded as *const libc::c_void, &raw mut here) != 0 && !here.dli_fname.is_null() {
