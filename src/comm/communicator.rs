@@ -1,6 +1,6 @@
 //! A communicator: a context in which messages match, and the processes that its ranks name.
 
-use super::{Attributes, ErrhandlerSlot, Group, Topology, lock};
+use super::{Attributes, ErrhandlerSlot, Group, Topology, hints, lock};
 use crate::engine::{Buffers, MatchContext};
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
@@ -195,12 +195,12 @@ impl Comm {
     /// The hints in force (MPI_Comm_get_info).
     #[must_use]
     pub fn info(&self) -> Info {
-        lock(&self.info).clone()
+        hints::in_force(&lock(&self.info))
     }
 
-    /// Changes hints; those that are not named stay as they are (MPI_Comm_set_info).
+    /// Changes hints; those that are not named, or whose value makes no sense, stay as they are (MPI_Comm_set_info).
     pub fn set_info(&self, info: &Info) {
-        lock(&self.info).update(info);
+        lock(&self.info).update(&hints::taken(info));
     }
 
     /// The same, usable for messages: its point-to-point and its collective context.

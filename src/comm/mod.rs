@@ -10,6 +10,7 @@
 //! | `open` | a communicator becomes usable for messages |
 //! | [`attributes`] | what users cache on communicators, datatypes and windows |
 //! | [`topology`] | neighbours |
+//! | `hints` | the hints of a communicator |
 //! | `links` | which processes of other worlds this one is connected with |
 //! | `events` | events of a communicator's life |
 
@@ -17,6 +18,7 @@ pub mod attributes;
 mod communicator;
 mod events;
 mod group;
+mod hints;
 pub mod links;
 mod open;
 pub mod topology;

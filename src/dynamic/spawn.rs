@@ -14,7 +14,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// [`Error::Arg`] for an empty name, [`Error::InfoValue`] for a value without sense,
-/// [`Error::Dynamic`] for another host.
+/// [`Error::Dynamic`] for another host, or where `soft` allows no number up to `most`.
 pub fn program(
     command: &[u8],
     arguments: &[&[u8]],
@@ -104,18 +104,21 @@ pub fn soft_counts(soft: &[u8], most: u32, places: u32) -> Result<Vec<u32>> {
     // Only what there may be room for is listed.
     let counts = [most].into_iter().chain((0..most.min(places.saturating_add(1))).rev());
     let counts: Vec<u32> = counts.filter(|count| largest(&ranges, *count) == Some(*count)).collect();
-    if counts.is_empty() { Err(NONE) } else { Ok(counts) }
+    if counts.is_empty() { Err(none_allowed()) } else { Ok(counts) }
 }
 
 /// The largest number of processes up to `most` that `soft` allows.
 ///
 /// # Errors
-/// [`Error::InfoValue`] for what is no list of numbers, or allows none.
+/// [`Error::InfoValue`] for what is no list of numbers, [`Error::Dynamic`] for one that allows none.
 pub fn most_of_soft(soft: &[u8], most: u32) -> Result<u32> {
-    largest(&soft_ranges(soft)?, most).ok_or(NONE)
+    largest(&soft_ranges(soft)?, most).ok_or_else(none_allowed)
 }
 
-const NONE: Error = Error::InfoValue("soft allows no number of processes up to maxprocs");
+fn none_allowed() -> Error {
+    let what = "soft allows no number of processes up to maxprocs".into();
+    Error::Dynamic { class: MPI_ERR_SPAWN, what }
+}
 
 /// The numbers `first`, `first + step`, …, up to `last`, which the step, a positive one, need not meet;
 /// none if `last` is less.

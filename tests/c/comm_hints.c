@@ -1,5 +1,5 @@
-/* Hints of a communicator that a call does not name stay as they are,
- * and a duplicate has none but those that it is made with (MPI 5.0 §7.4.4).
+/* Hints of a communicator that a call does not name stay as they are, and so do those to which it gives a value that
+ * makes no sense. A duplicate has the defaults, and those that it is made with (MPI 5.0 §7.4.4).
  * RANKS: 2
  */
 #include "check.h"
@@ -46,7 +46,15 @@ int main(int argc, char **argv) {
     OK(MPI_Comm_set_info(comm, MPI_INFO_NULL));
     hint(comm, "mpi_assert_exact_length", "true");
     OK(MPI_Comm_dup(comm, &copy));
-    hint(copy, "mpi_assert_exact_length", NULL);
+    hint(copy, "mpi_assert_exact_length", "false");
+    hint(copy, "mpi_assert_no_any_tag", "false");
+    hint(copy, "mpi_assert_no_any_source", "false");
+    hint(copy, "mpi_assert_allow_overtaking", "false");
+    hint(copy, "mpi_assert_strict_persistent_collective_ordering", "false");
+    hint(copy, "mpi_assert_memory_alloc_kinds", NULL);
+    set(copy, "mpi_assert_no_any_tag", "TRUE");
+    set(copy, "mpi_assert_no_any_tag", "perhaps");
+    hint(copy, "mpi_assert_no_any_tag", "true");
     OK(MPI_Comm_free(&copy));
     OK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, info, &copy));
     hint(copy, "mpi_assert_no_any_tag", "true");

@@ -131,6 +131,7 @@ int main(int argc, char **argv) {
         fails(self, "host", "another.example", 1, MPI_ERR_SPAWN);
         fails(self, "wdir", "/", 5000, MPI_ERR_SPAWN);
         fails(self, "soft", "4:", 4, MPI_ERR_INFO_VALUE);
+        fails(self, "soft", "7,9:20", 4, MPI_ERR_SPAWN);
         fails(self, "appnum", "seven", 1, MPI_ERR_INFO_VALUE);
         fails("", "wdir", "/", 1, MPI_ERR_ARG);
         fails(self, "wdir", "/", -1, MPI_ERR_COUNT);
