@@ -3,7 +3,7 @@
 
 use super::call::{CollectiveOp, Form};
 use crate::events::{CollMode, Collective};
-use crate::shm::telemetry::CollectiveAbout;
+use crate::shm::telemetry::{CollectiveAbout, RootAbout};
 use core::fmt;
 
 /// The arguments of a collective call, and whether it is one that a request stands for.
@@ -12,7 +12,7 @@ pub struct Outline {
     function: Function,
     /// Its number among the collective calls on its communicator, from 1; 0 if it is not known.
     number: u64,
-    root: Option<u32>,
+    root: Option<RootAbout>,
     data: Option<Amount>,
     op: &'static str,
 }

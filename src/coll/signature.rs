@@ -7,6 +7,7 @@ use super::outline::Amount;
 use crate::abi;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
+use crate::shm::telemetry::RootAbout;
 use core::iter::Sum;
 use core::ops::{Add, Sub};
 
@@ -98,6 +99,15 @@ impl Signature {
             (own != other && !is_any).then_some(kind)
         })
     }
+}
+
+/// A number for the group of an intercommunicator in which a member says that the root is.
+fn group_of_root(comm: &Comm, root: RootAbout) -> u64 {
+    let group = match root {
+        RootAbout::Rank(_) => comm.peers(),
+        RootAbout::Caller | RootAbout::Sibling => comm.group(),
+    };
+    group.iter().min().map_or(0, |lowest| u64::from(lowest) + 1)
 }
 
 /// Predefined operations of reductions, and their names.
@@ -211,15 +221,17 @@ impl CollectiveOp {
         }
     }
 
-    pub(super) fn root(&self) -> Option<u32> {
+    pub(super) fn root(&self) -> Option<RootAbout> {
+        let rank = |rank: usize| u32::try_from(rank).ok().map(RootAbout::Rank);
         match self {
             Self::Bcast(_, root)
             | Self::Gather(_, _, root, _)
             | Self::Scatter(_, _, root, _)
             | Self::Reduce(_, _, _, root) => match root {
-                CallRoot::Intracomm(rank) => u32::try_from(*rank).ok(),
-                CallRoot::Intercomm(IntercommRoot::Remote(rank)) => u32::try_from(*rank).ok(),
-                CallRoot::Intercomm(_) => None,
+                CallRoot::Intracomm(root) => rank(*root),
+                CallRoot::Intercomm(IntercommRoot::Remote(root)) => rank(*root),
+                CallRoot::Intercomm(IntercommRoot::Caller) => Some(RootAbout::Caller),
+                CallRoot::Intercomm(IntercommRoot::Sibling) => Some(RootAbout::Sibling),
             },
             _ => None,
         }
@@ -253,14 +265,15 @@ impl CollectiveOp {
     }
 
     /// Returns the signature of a call of `function` on `comm`. Of intercommunicators, whose sides give different
-    /// arguments, it has the function alone.
+    /// arguments, it has the function alone, and in which group the root is.
     #[must_use]
     pub fn signature(&self, function: &str, comm: &Comm) -> Signature {
         let function = text_number(function);
         if comm.is_inter() {
-            return Signature { fields: [function, 0, 0, 0, 0, 0, 0], balance: Balance::default() };
+            let root = self.root().map_or(0, |root| group_of_root(comm, root));
+            return Signature { fields: [function, root, 0, 0, 0, 0, 0], balance: Balance::default() };
         }
-        let root = self.root().map_or(0, |root| u64::from(root) + 1);
+        let root = RootAbout::to_word(self.root());
         let op = self.reduction().map_or(0, |typed| op(typed).0);
         let (lengths, listed) = self.lists(comm);
         let (bytes, types) =

@@ -12,6 +12,8 @@ pub enum CallAbout {
     Collective(CollectiveAbout),
     /// A wait for a partitioned send.
     PartitionedSend(UnreadyPartitions),
+    /// A wait for a partitioned receive, and the partitions that have not come.
+    PartitionedReceive(UnreadyPartitions),
     /// A wait for the lock of a window.
     Lock(LockAbout),
 }
@@ -80,6 +82,7 @@ pub(crate) fn is_described() -> bool {
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
+    use crate::shm::telemetry::RootAbout;
 
     fn collective() -> Option<CollectiveAbout> {
         described().map(|about| match about {
@@ -104,11 +107,13 @@ mod tests {
 
     #[test]
     fn a_number_is_for_those_who_have_none() {
-        let of = |number| move || CollectiveAbout { number, root: Some(3), ..CollectiveAbout::default() };
+        let of = |number| {
+            move || CollectiveAbout { number, root: Some(RootAbout::Rank(3)), ..CollectiveAbout::default() }
+        };
         let said = || collective().map(|about| (about.number, about.root));
         numbering(5, || assert_eq!(said(), Some((5, None))));
-        describing(&of(0), || numbering(5, || assert_eq!(said(), Some((5, Some(3))))));
-        describing(&of(2), || numbering(5, || assert_eq!(said(), Some((2, Some(3))))));
+        describing(&of(0), || numbering(5, || assert_eq!(said(), Some((5, Some(RootAbout::Rank(3)))))));
+        describing(&of(2), || numbering(5, || assert_eq!(said(), Some((2, Some(RootAbout::Rank(3)))))));
         assert_eq!(said(), None);
     }
 }

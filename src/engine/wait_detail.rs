@@ -47,7 +47,8 @@ impl Engine {
             (Waiting::Collective | Waiting::Operation, Some(CallAbout::Collective(about))) => {
                 collective = about
             }
-            (Waiting::Partitions, Some(CallAbout::PartitionedSend(unready))) => partitions = unready,
+            (Waiting::Partitions, Some(CallAbout::PartitionedSend(unready)))
+            | (Waiting::Receive, Some(CallAbout::PartitionedReceive(unready))) => partitions = unready,
             (Waiting::Lock, Some(CallAbout::Lock(about))) => lock = about,
             _ => {}
         }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::events::Operation;
 use crate::heap::Heap;
 use crate::p2p::{MessageStatus, Request};
-use crate::shm::telemetry::Waiting;
+use crate::shm::telemetry::{UnreadyPartitions, Waiting};
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Ordering};
 use core::ptr::NonNull;
 
@@ -189,10 +189,7 @@ impl PartitionedReceive {
         if self.marks.get(partition).is_some_and(|mark| mark.is_over(round)) || self.is_over() {
             return true;
         }
-        let there = match len {
-            0 => channel.words().has_ended(round),
-            _ => channel.count(partition).is((len as u64).wrapping_mul(round)),
-        };
+        let there = Self::has_come(channel, partition, len, round);
         let (true, Landing::Staged(staged), Some(mark)) = (there, channel.landing, self.marks.get(partition))
         else {
             return there;
@@ -207,6 +204,31 @@ impl PartitionedReceive {
             debug_assert!(taken, "nobody else takes the second step");
         }
         mark.is_over(round)
+    }
+
+    /// Whether all `len` bytes of a partition that belong to `round` are in the shared memory.
+    fn has_come(channel: &Channel, partition: usize, len: usize, round: u64) -> bool {
+        match len {
+            0 => channel.words().has_ended(round),
+            _ => channel.count(partition).is((len as u64).wrapping_mul(round)),
+        }
+    }
+
+    /// The partitions of an active request that have not come; all, as long as the sender has made none ready.
+    #[must_use]
+    pub fn missing_partitions(&self) -> UnreadyPartitions {
+        let (number, round) = (self.buffer.number, self.round());
+        let has_come = |partition: usize| {
+            let taken = self.marks.get(partition).is_some_and(|mark| mark.is_over(round));
+            let len = self.length_of(partition);
+            taken
+                || self
+                    .peer
+                    .as_ref()
+                    .zip(len)
+                    .is_some_and(|((_, channel), len)| Self::has_come(channel, partition, len, round))
+        };
+        UnreadyPartitions::new(number, (0..number).filter(|partition| !has_come(*partition)))
     }
 
     /// Whether the round is over; copies what has come meanwhile.

@@ -64,6 +64,8 @@ struct Turns {
     locked: usize,
     /// How many ranks the exposure epoch is for, while there is one.
     exposed: Option<usize>,
+    /// The only rank that the last exposure epoch was for, if there was one rank.
+    sole_origin: Option<u32>,
 }
 
 const fn wrong(what: &'static str) -> Error {
@@ -238,11 +240,11 @@ impl Epochs {
         self.turns().started = targets;
     }
 
-    /// MPI_Win_post begins, for `origins` ranks.
+    /// MPI_Win_post begins, for `origins` ranks; `sole` if that is one.
     ///
     /// # Errors
     /// [`Error::RmaSync`] if an exposure epoch is open.
-    pub fn post(&self, origins: usize) -> Result<()> {
+    pub fn post(&self, origins: usize, sole: Option<u32>) -> Result<()> {
         if self.access() == Access::Fence {
             return self.check_none();
         }
@@ -251,6 +253,7 @@ impl Epochs {
             return Err(wrong("an epoch of MPI_Win_post is open; end it with MPI_Win_wait"));
         }
         turns.exposed = Some(origins);
+        turns.sole_origin = sole;
         Ok(())
     }
 
@@ -260,6 +263,11 @@ impl Epochs {
     /// [`Error::RmaSync`] without MPI_Win_post.
     pub fn exposed(&self) -> Result<usize> {
         self.turns().exposed.ok_or(wrong("MPI_Win_wait or MPI_Win_test without MPI_Win_post"))
+    }
+
+    /// The rank for which the window is exposed, if that is one rank: for people alone, who ask whom a wait is for.
+    pub fn sole_origin(&self) -> Option<u32> {
+        self.turns().sole_origin
     }
 
     /// The exposure epoch is over.
@@ -420,7 +428,7 @@ mod tests {
         e.fenced(true);
         e.check_access(0).unwrap();
         assert!(e.check_lock(0).is_err() && e.check_lock_all().is_err() && start(&e, &[]).is_err());
-        assert!(e.post(1).is_err());
+        assert!(e.post(1, None).is_err());
     }
 
     #[test]
@@ -440,8 +448,8 @@ mod tests {
         assert_eq!(e.check_unlock_all().unwrap(), Hold::Shared);
         e.unlocked_all();
         // Exposure is beside access.
-        e.post(2).unwrap();
-        assert!(e.post(1).is_err() && e.check_fence().is_err() && e.check_free().is_err());
+        e.post(2, None).unwrap();
+        assert!(e.post(1, None).is_err() && e.check_fence().is_err() && e.check_free().is_err());
         start(&e, &[0]).unwrap();
         assert_eq!(e.exposed().unwrap(), 2);
         e.unexpose();

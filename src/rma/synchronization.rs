@@ -101,8 +101,9 @@ impl Window {
     /// # Errors
     /// [`Error::RmaSync`] if an exposure epoch is open; [`Error::Group`] for a member that the window does not have.
     pub fn post(&self, engine: &Engine, origins: &Group) -> Result<()> {
-        let ranks = self.ranks_of(origins)?;
-        self.epochs.post(origins.size() as usize)?;
+        let mut ranks = self.ranks_of(origins)?.peekable();
+        let sole = ranks.peek().copied().filter(|_| origins.size() == 1);
+        self.epochs.post(origins.size() as usize, sole)?;
         self.synchronize(WindowSync::Post, None, Hold::None, |_| {
             self.epoch_event(Event::WinExposeBegin, None);
             ranks.for_each(|origin| self.post_to(engine, origin));
@@ -189,7 +190,8 @@ impl Window {
         let origins = self.epochs.exposed()?;
         self.synchronize(WindowSync::Wait, None, Hold::None, |_| {
             let mark = self.control.member(self.rank()).mark_of_wait();
-            let waited = self.wait(engine, Waiting::Epoch, || None, mark, || self.is_completed(origins));
+            let sole = || self.epochs.sole_origin().map(|origin| self.world(origin));
+            let waited = self.wait(engine, Waiting::Epoch, sole, mark, || self.is_completed(origins));
             waited.inspect_err(|_| self.epochs.unexpose())?;
             self.unexpose(origins);
             Ok(())

@@ -400,6 +400,13 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "groups-of-roots-differ",
+        true,
+        &[
+            "the roots of MPI_Bcast no. 1 on 'bridge' differ: rank 0 root MPI_ROOT, 1 × MPI_INT; rank 1 root MPI_ROOT, 1 × MPI_INT",
+        ],
+    ),
+    (
         "making-functions-differ",
         false,
         &[

@@ -289,7 +289,7 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "post-without-start",
         "2",
-        "rank 1 waits in MPI_Barrier no. 2 on 'MPI_COMM_WORLD' for rank 0, which waits in MPI_Win_wait on window 'counters' for the origins of its window",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_wait on window 'counters' for rank 1, rank 1 in MPI_Barrier no. 2 on 'MPI_COMM_WORLD' for rank 0",
     ),
     (
         "file-opened-by-one",
@@ -416,6 +416,31 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
         "buffered-and-not-received",
         "2",
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Buffer_detach (its buffered sends) for rank 1, rank 1 in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 0",
+    ),
+    (
+        "intercomm-without-root",
+        "4",
+        "no rank says that it is the root of MPI_Bcast no. 1 on 'bridge' (MPI_ROOT): all give root 0",
+    ),
+    (
+        "intercomm-of-two-roots",
+        "4",
+        "ranks 0 and 1 each say that they are the root of MPI_Reduce no. 1 on 'bridge' (MPI_ROOT)",
+    ),
+    (
+        "partitions-left-out",
+        "2",
+        "rank 0 waits in MPI_Wait for its partitioned receive from rank 1, tag 7, on 'MPI_COMM_WORLD', of which partitions 0 and 1 (of 4) have not come; rank 1 waits in MPI_Barrier no. 1 on 'MPI_COMM_WORLD'",
+    ),
+    (
+        "partitions-not-started",
+        "2",
+        "rank 0 waits in MPI_Wait for its partitioned receive from rank 1, tag 7, on 'MPI_COMM_WORLD', of which partition 0 (of 1) has not come; rank 1 waits in MPI_Finalize",
+    ),
+    (
+        "wrong-destination",
+        "3",
+        "rank 2 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; rank 1 has sent one to rank 0",
     ),
     (
         "split-by-some",

@@ -43,16 +43,30 @@ static void spawned_and_left(void)
     }
 }
 
-static void intercomm_root(void)
+/* A communicator between the ranks of even and of odd numbers. */
+static MPI_Comm bridge_of_halves(void)
 {
-    /* Rank 0 is the root; the other group names the second rank of its group, rank 2, as the root. */
     MPI_Comm half, bridge;
-    int four[4] = {0};
     MPI_Comm_split(world, rank % 2, rank, &half);
     MPI_Intercomm_create(half, 0, world, 1 - rank % 2, 5, &bridge);
     MPI_Comm_set_name(bridge, "bridge");
-    MPI_Bcast(four, 4, MPI_INT, rank % 2 ? 1 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL, bridge);
+    return bridge;
+}
+
+static void intercomm_root(void)
+{
+    /* Rank 0 is the root; the other group names the second rank of its group, rank 2, as the root. */
+    int four[4] = {0};
+    MPI_Bcast(four, 4, MPI_INT, rank % 2 ? 1 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL, bridge_of_halves());
     MPI_Barrier(world);
+}
+
+static void intercomm_without_root(void) { MPI_Bcast(&value, 1, MPI_INT, 0, bridge_of_halves()); }
+
+static void intercomm_of_two_roots(void)
+{
+    int sum;
+    MPI_Reduce(&value, &sum, 1, MPI_INT, MPI_SUM, rank < 2 ? MPI_ROOT : MPI_PROC_NULL, bridge_of_halves());
 }
 
 static void split_by_some(void)
@@ -147,6 +161,8 @@ const struct mistake mistakes_comms[] = {
     {"spawned-and-nothing-sent", spawned_and_nothing_sent},
     {"spawned-and-left", spawned_and_left},
     {"intercomm-root", intercomm_root},
+    {"intercomm-without-root", intercomm_without_root},
+    {"intercomm-of-two-roots", intercomm_of_two_roots},
     {"split-by-some", split_by_some},
     {"numbers-after-creation", numbers_after_creation},
     {"intercomm-tags", intercomm_tags},

@@ -139,6 +139,42 @@ static void partition_not_ready_of_all(void)
     MPI_Send(&value, 1, MPI_INT, 1 - rank, 3, world);
 }
 
+/* What the receiver waits for in vain while the sender has gone on. */
+static void partitions_left_out(void)
+{
+    int parts[4] = {0};
+    MPI_Request request;
+    if (rank == 1) {
+        MPI_Psend_init(parts, 2, 2, MPI_INT, 0, 7, world, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Pready(1, request);
+    } else {
+        MPI_Precv_init(parts, 4, 1, MPI_INT, 1, 7, world, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(world);
+}
+
+static void partitions_not_started(void)
+{
+    MPI_Request request;
+    if (rank == 1) {
+        MPI_Psend_init(&value, 1, 1, MPI_INT, 0, 7, world, MPI_INFO_NULL, &request);
+    } else {
+        MPI_Precv_init(&value, 1, 1, MPI_INT, 1, 7, world, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+static void wrong_destination(void)
+{
+    if (rank == 1) send(0, 7, world);
+    if (rank == 2) receive(1, 7, world);
+    MPI_Barrier(world);
+}
+
 static void partitions_as_message(void)
 {
     MPI_Request request;
@@ -345,7 +381,10 @@ const struct mistake mistakes_messages[] = {
     {"self-receive", self_receive},
     {"partition-not-ready", partition_not_ready},
     {"partition-not-ready-of-all", partition_not_ready_of_all},
+    {"partitions-left-out", partitions_left_out},
+    {"partitions-not-started", partitions_not_started},
     {"partitions-as-message", partitions_as_message},
+    {"wrong-destination", wrong_destination},
     {"cycle-and-later-tag", cycle_and_later_tag},
     {"cycle-and-later-start", cycle_and_later_start},
     {"cycle-and-later-source", cycle_and_later_source},

@@ -488,6 +488,7 @@ struct mistake {
     {"sizes-differ", sizes_differ},
     {"split-types-differ", split_types_differ},
     {"grids-differ", grids_differ},
+    {"groups-of-roots-differ", groups_of_roots_differ},
     {"making-functions-differ", making_functions_differ},
     {"groups-differ", groups_differ},
     {"starts-differ", starts_differ},

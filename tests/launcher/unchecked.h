@@ -48,6 +48,7 @@ void awaited_by_two(void);
 /* unchecked_comms.c */
 void split_types_differ(void);
 void grids_differ(void);
+void groups_of_roots_differ(void);
 void making_functions_differ(void);
 void groups_differ(void);
 void groups_fit(void);

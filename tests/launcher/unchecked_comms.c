@@ -21,6 +21,18 @@ void making_functions_differ(void) {
     MPI_Comm_free(&comm);
 }
 
+/* Each group says that the root is in itself. */
+void groups_of_roots_differ(void) {
+    MPI_Comm half, bridge;
+    MPI_Comm_split(halo, rank % 2, rank, &half);
+    MPI_Intercomm_create(half, 0, halo, 1 - rank % 2, 5, &bridge);
+    MPI_Comm_set_name(bridge, "bridge");
+    int value = 0;
+    MPI_Bcast(&value, 1, MPI_INT, MPI_ROOT, bridge);
+    MPI_Comm_free(&bridge);
+    MPI_Comm_free(&half);
+}
+
 static MPI_Group group_of(int first, int members) {
     MPI_Group all, group;
     MPI_Comm_group(halo, &all);

@@ -1,7 +1,7 @@
 //! What a rank that has slept in vain says of its wait besides [`Wait`](super::Wait):
 //! for people who ask why a job stands still.
 
-use super::collective::CollectiveAbout;
+use super::collective::{CollectiveAbout, RootAbout};
 use super::counters::Counter;
 use crate::events::{AboutKind, CommAbout};
 use crate::sync::{Ordering, fence};
@@ -86,19 +86,20 @@ pub struct CallsMade {
     pub calls: u64,
 }
 
-/// The partitions of a partitioned send that have not been marked as ready in this round.
+/// The partitions of a partitioned send that have not been marked as ready in this round, or those of a partitioned
+/// receive that have not come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UnreadyPartitions {
     /// How many there are.
     pub count: u64,
-    /// Partitions of the send, those that are ready among them.
+    /// Partitions of the request, those that are ready, or have come, among them.
     pub of: u64,
     /// The numbers of the first ones, from 0; behind those that there are, 0.
     pub first: [u64; PARTITIONS],
 }
 
 impl UnreadyPartitions {
-    /// Of a send of `of` partitions these, in the order of their numbers.
+    /// Of a request of `of` partitions these, in the order of their numbers.
     #[must_use]
     pub fn new(of: usize, unready: impl Iterator<Item = usize>) -> Self {
         let mut all = Self { of: of as u64, ..Self::default() };
@@ -304,7 +305,7 @@ fn encode(detail: &WaitDetail) -> [u64; ALL_WORDS] {
     to.messages(&detail.unexpected);
     to.messages(&detail.pending);
     to.word(detail.collective.number);
-    to.word(detail.collective.root.map_or(0, |root| u64::from(root) + 1));
+    to.word(RootAbout::to_word(detail.collective.root));
     to.word(detail.collective.bytes.unwrap_or(u64::MAX));
     to.text(&detail.collective.data, SHORT_NAME);
     to.text(&detail.collective.op, SHORT_NAME);
@@ -401,7 +402,7 @@ fn decode(words: &[u64]) -> WaitDetail {
     let [unexpected, pending] = [(); 2].map(|()| from.list(MESSAGES, Decoder::message));
     let (number, root) = (from.word(), from.word());
     let bytes = Some(from.word()).filter(|bytes| *bytes != u64::MAX);
-    let root = root.checked_sub(1).and_then(|root| u32::try_from(root).ok());
+    let root = RootAbout::of_word(root);
     let (data, op, function) = (from.text(SHORT_NAME), from.text(SHORT_NAME), from.text(CALL));
     let collective = CollectiveAbout { function, number, root, data, bytes, op };
     let operations = from.list(OPERATIONS, Decoder::operation);
@@ -434,7 +435,7 @@ mod tests {
             collective: CollectiveAbout {
                 function: "MPI_Iallreduce".into(),
                 number: 17,
-                root: Some(0),
+                root: Some(RootAbout::Sibling),
                 data: "4 × MPI_INT".into(),
                 bytes: Some(16),
                 op: "MPI_SUM".into(),

@@ -24,7 +24,7 @@ pub mod threads;
 pub mod waiting;
 
 pub use crate::events::{AboutKind, CommAbout};
-pub use collective::CollectiveAbout;
+pub use collective::{CollectiveAbout, RootAbout};
 pub use counters::{Counter, QueueLength};
 pub use detail::{
     CallsMade, DetailWords, LockAbout, MessageAbout, OperationAbout, UnreadyPartitions, WaitDetail,

@@ -469,9 +469,13 @@ fn about_group_call(parent: &Comm, group: &Group, tag: c_int) -> CollectiveAbout
     });
     let op = match other {
         Some((rank, given)) => format!("rank {rank} gave tag {given}"),
-        None => format!("among {}", names(&group.iter().collect::<Vec<_>>())),
+        None => among_members(group),
     };
     CollectiveAbout { data: format!("tag {tag}"), op, ..CollectiveAbout::default() }
+}
+
+fn among_members(group: &Group) -> String {
+    format!("among {}", names(&group.iter().collect::<Vec<_>>()))
 }
 
 /// MPI_Comm_create_from_group.
@@ -486,11 +490,20 @@ pub fn create_from_group(
     let world = comms::world()?;
     let of_all = group.compare(world.group()) != Similarity::Unequal;
     let engine = engine()?;
-    let agreed = NamedCall::of(engine, &group, 0, tag)?.map(|call| {
-        let transport = call.transport();
-        transport.run(among(&transport, engine, group, call.ranks()))
+    let about = || CollectiveAbout {
+        data: format!("string tag '{}'", String::from_utf8_lossy(tag)),
+        op: among_members(&group),
+        ..CollectiveAbout::default()
+    };
+    let agreed = describing(&about, || {
+        let call = NamedCall::of(engine, &group, 0, tag)?;
+        let make = |call: NamedCall<'_>| {
+            let transport = call.transport();
+            transport.run(among(&transport, engine, group.clone(), call.ranks()))
+        };
+        call.map(make).transpose()
     });
-    let handle = admitted(agreed.transpose()?, world)?;
+    let handle = admitted(agreed?, world)?;
     if of_all {
         process::all_have_met()?;
     }

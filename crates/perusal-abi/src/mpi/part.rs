@@ -45,7 +45,7 @@ impl PartitionedTask {
     pub fn about(&self) -> Option<CallAbout> {
         match &self.0 {
             Half::Send(send) => Some(CallAbout::PartitionedSend(send.unready_partitions())),
-            Half::Receive(_) => None,
+            Half::Receive(receive) => Some(CallAbout::PartitionedReceive(receive.missing_partitions())),
         }
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use perusal::internals::shm::roster::names;
-use perusal::internals::shm::telemetry::{CollectiveAbout, MessageAbout, UnreadyPartitions, Waiting};
+use perusal::internals::shm::telemetry::{
+    CollectiveAbout, MessageAbout, RootAbout, UnreadyPartitions, Waiting,
+};
 
-use super::circle::awaited;
+use super::circle::{self, awaited};
 use super::{LongWait, RankView, Stage, message_text, near_miss, operation_text};
 
 /// The mistake by which ranks wait for ever.
@@ -28,13 +30,15 @@ impl Cause {
 
 /// The mistake behind what the ranks of a job that stands still do; the likeliest one, where there are several.
 pub fn cause(ranks: &[RankView]) -> Cause {
-    different_arguments(ranks)
+    roots_of_two_groups(ranks)
+        .or_else(|| different_arguments(ranks))
         .or_else(|| different_collectives(ranks))
         .or_else(|| different_agreements(ranks))
         .or_else(|| different_group_tags(ranks))
         .or_else(|| unready_partitions(ranks))
         .or_else(|| different_neighbours(ranks))
         .or_else(|| near_miss::likely(ranks))
+        .or_else(|| missing_partitions(ranks))
         .or_else(|| left_out_a_collective(ranks))
         .or_else(|| awaits_the_absent(ranks))
         .or_else(|| near_miss::cycle(ranks))
@@ -157,7 +161,7 @@ fn different_group_tags(ranks: &[RankView]) -> Option<Cause> {
     })
 }
 
-const SAME_GROUP_TAGS: &str = "all members of the group must give MPI_Comm_create_group the same tag";
+const SAME_GROUP_TAGS: &str = "all members of the group must give this call the same tag";
 
 const SAME_COLLECTIVES: &str =
     "every rank of a communicator must call the same collective operations in the same order";
@@ -200,11 +204,49 @@ const ARGUMENTS: [Argument; 4] = [
         if data.starts_with("tag ") { data.clone() } else { String::new() }
     }),
     ("different-roots", "roots", |wait| {
-        wait.detail.collective.root.map_or_else(String::new, |root| root.to_string())
+        // Between two groups the members give it in other ways.
+        match wait.detail.collective.root {
+            Some(root @ RootAbout::Rank(_)) => root.to_string(),
+            _ => String::new(),
+        }
     }),
     ("different-operations", "operations", |wait| wait.detail.collective.op.clone()),
     ("different-counts", "counts or types", |wait| wait.detail.collective.data.clone()),
 ];
+
+/// Ranks in the same collective call between two groups of which none, or several, say that they are the root.
+fn roots_of_two_groups(ranks: &[RankView]) -> Option<Cause> {
+    const ADVICE: &str = "of an intercommunicator the root gives MPI_ROOT, the others of its group give MPI_PROC_NULL, and those of the other group give the root's rank in its group";
+    collectives(ranks).values().find_map(|members| {
+        let there: Vec<_> = in_earliest(members);
+        let (first, root) = (there[0].1, |wait: &LongWait| wait.detail.collective.root);
+        if groups(&there, |wait| wait.function().to_owned()).len() != 1 {
+            return None;
+        }
+        let call = format!("{} on {}", first.numbered_call(), first.comm());
+        let callers = there.iter().filter(|(_, wait)| root(wait) == Some(RootAbout::Caller));
+        let callers: Vec<u32> = callers.map(|(rank, _)| rank.rank).collect();
+        if callers.len() > 1 {
+            let text = format!("{} each say that they are the root of {call} (MPI_ROOT)", names(&callers));
+            return Cause::new("different-roots", text, ADVICE);
+        }
+        // In a communicator of one group they could go on.
+        let same = root(first).filter(|root| matches!(root, RootAbout::Rank(_)))?;
+        let all = &first.detail.comm.members;
+        let is_there =
+            |member: &u32| there.iter().any(|(rank, wait)| rank.rank == *member && root(wait) == Some(same));
+        if all.len() < 2 || !all.iter().all(is_there) || !arguments_agree(&there) {
+            return None;
+        }
+        let text = format!("no rank says that it is the root of {call} (MPI_ROOT): all give root {same}");
+        Cause::new("different-roots", text, ADVICE)
+    })
+}
+
+/// Whether nothing differs in the arguments of ranks in the same collective call.
+fn arguments_agree(members: &[(&RankView, &LongWait)]) -> bool {
+    ARGUMENTS.into_iter().all(|(_, _, value)| groups(members, value).len() < 2)
+}
 
 /// Ranks in the same collective call that give another root, operation, count or type. Others may have made it, for
 /// which what differs was all the same.
@@ -313,6 +355,27 @@ fn unready_partitions(ranks: &[RankView]) -> Option<Cause> {
         "partitions-not-ready",
         format!("rank {} waits in {}, {}", rank.rank, wait.text(), never_ready(&wait.detail.partitions)),
         "call MPI_Pready for each partition before the wait",
+    )
+}
+
+/// A partitioned receive whose sender waits for something else than messages that belong to it.
+fn missing_partitions(ranks: &[RankView]) -> Option<Cause> {
+    let (rank, wait) = waits(ranks).find(|(rank, wait)| {
+        wait.is_for_partitions() && !wait.finalizing && circle::behind(ranks, rank.rank).is_none()
+    })?;
+    let peer = ranks.get(wait.wait.peer? as usize)?;
+    let missing = &wait.detail.partitions;
+    let verb = if missing.count == 1 { "has" } else { "have" };
+    Cause::new(
+        "partitions-not-ready",
+        format!(
+            "rank {} waits in {}, of which {missing} {verb} not come; rank {} {}",
+            rank.rank,
+            wait.text(),
+            peer.rank,
+            peer.doing()
+        ),
+        "the sender must call MPI_Start, and MPI_Pready for each partition, for a send with the same tag and communicator",
     )
 }
 

@@ -278,6 +278,11 @@ impl LongWait {
         !self.finalizing && matches!(self.wait.kind, Waiting::Receive | Waiting::Probe)
     }
 
+    /// Whether it is for a partitioned receive.
+    pub fn is_for_partitions(&self) -> bool {
+        self.wait.kind == Waiting::Receive && self.detail.partitions.of > 0
+    }
+
     /// The function that began the collective operation: for a wait for its request, not the one that waits.
     pub fn function(&self) -> &str {
         match self.detail.collective.function.as_str() {
@@ -324,6 +329,9 @@ impl LongWait {
         let tag = self.wait.tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"));
         match self.wait.kind {
             _ if self.finalizing => "MPI_Finalize".into(),
+            Waiting::Receive if self.is_for_partitions() => {
+                format!("{call} for its partitioned receive from {peer}, {tag}, on {comm}")
+            }
             Waiting::Receive | Waiting::Probe => format!("{call} for {peer}, {tag}, on {comm}"),
             Waiting::Send if self.wait.peer.is_none() => format!("{call} for its buffered sends"),
             Waiting::Send if call.starts_with("MPI_Wait") => {
@@ -344,6 +352,9 @@ impl LongWait {
             Waiting::Lock => format!("{call}{} for {}", self.on_window(), self.lock()),
             Waiting::Epoch if self.wait.peer.is_none() => {
                 format!("{call}{} for the origins of its window", self.on_window())
+            }
+            Waiting::Epoch if call == "MPI_Win_wait" => {
+                format!("{call}{} for MPI_Win_complete of {peer}", self.on_window())
             }
             Waiting::Epoch => format!("{call}{} for the window of {peer}", self.on_window()),
             Waiting::Partitions => format!("{call} for its partitioned send to {peer}, {tag}, on {comm}"),

@@ -1,5 +1,5 @@
 //! Messages that are nearly what a rank waits for: sent with another tag,
-//! on another communicator or by another rank, or not started.
+//! on another communicator, by another rank or to another one, or not started.
 //!
 //! Each is a guess: a message with another tag may be one that is wanted later. That ranks wait for each other's
 //! messages is certain, so where they do that comes first, unless each of them has its near miss.
@@ -25,18 +25,25 @@ enum Mismatch {
     Tag,
     Communicator,
     SourceOfTheAbsent,
+    Destination,
     Source,
 }
 
 /// Those that are likely mistakes whatever else the ranks wait for.
-const LIKELY: [Mismatch; 4] =
-    [Mismatch::Start, Mismatch::Tag, Mismatch::Communicator, Mismatch::SourceOfTheAbsent];
+const LIKELY: [Mismatch; 5] = [
+    Mismatch::Start,
+    Mismatch::Tag,
+    Mismatch::Communicator,
+    Mismatch::SourceOfTheAbsent,
+    Mismatch::Destination,
+];
 
 /// The near misses of all ranks: of each kind in turn.
 fn near_misses<'a>(ranks: &'a [RankView], kinds: &[Mismatch]) -> impl Iterator<Item = NearMiss<'a>> {
     kinds.iter().flat_map(move |what| {
         waits(ranks).filter_map(move |(rank, wait)| match what {
             Mismatch::Start => unstarted(ranks, rank.rank, wait),
+            Mismatch::Destination => sent_to_another(ranks, rank.rank, wait),
             what => unlike(ranks, rank.rank, wait, *what),
         })
     })
@@ -130,6 +137,33 @@ fn unstarted<'a>(ranks: &'a [RankView], rank: u32, wait: &LongWait) -> Option<Ne
         })
 }
 
+/// A message that a receive or probe would have taken, had it been sent to its rank: it lies at another one, which
+/// waits for no message.
+fn sent_to_another<'a>(ranks: &'a [RankView], rank: u32, wait: &LongWait) -> Option<NearMiss<'a>> {
+    let Wait { peer: Some(peer), tag: Some(tag), context, .. } = wait.wait else { return None };
+    if !wait.is_for_message() {
+        return None;
+    }
+    let is_it = |message: &&MessageAbout| {
+        (message.peer, message.tag, message.context) == (Some(peer), Some(tag), context)
+    };
+    let is_done = |other: &RankView, there: &LongWait| {
+        other.rank != rank && other.rank != peer && (there.finalizing || there.is_collective())
+    };
+    let mut there = waits(ranks).filter(|(other, wait)| is_done(other, wait));
+    let (other, message) =
+        there.find_map(|(other, wait)| Some((other.rank, wait.detail.unexpected.iter().find(is_it)?)))?;
+    let cause = Cause::new(
+        "wrong-destination",
+        format!(
+            "rank {rank} waits for tag {tag} from rank {peer} on {}; rank {peer} has sent one to rank {other}",
+            wait.comm()
+        ),
+        "name the rank that receives as the destination of the send",
+    )?;
+    Some(NearMiss { rank, message: Some(message), cause })
+}
+
 /// A message that a receive or probe would have taken, had it the right tag, communicator or source.
 fn unlike<'a>(ranks: &[RankView], rank: u32, wait: &'a LongWait, what: Mismatch) -> Option<NearMiss<'a>> {
     if !wait.is_for_message() {
@@ -147,7 +181,7 @@ fn unlike<'a>(ranks: &[RankView], rank: u32, wait: &'a LongWait, what: Mismatch)
                 !source && tag && comm && wanted.peer.is_some_and(|peer| is_absent(ranks, peer))
             }
             Mismatch::Source => !source && tag && comm,
-            Mismatch::Start => false,
+            Mismatch::Start | Mismatch::Destination => false,
         }
     };
     let message = wait.detail.unexpected.iter().find(fits)?;

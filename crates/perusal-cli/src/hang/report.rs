@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use perusal::internals::shm::telemetry::{CallsMade, CollectiveAbout, MessageAbout, OperationAbout, Waiting};
+use perusal::internals::shm::telemetry::{
+    CallsMade, CollectiveAbout, MessageAbout, OperationAbout, RootAbout, Waiting,
+};
 use serde_json::{Value, json};
 
 use super::{Cause, LongWait, RankView, Stage, message_text, operation_text};
@@ -99,8 +101,13 @@ fn details(rank: &RankView) -> String {
     }
     let unready = &wait.detail.partitions;
     if unready.count > 0 {
-        let verb = if unready.count == 1 { "is" } else { "are" };
-        let _ = writeln!(text, "perusal:     {unready} {verb} not ready");
+        let state = match (unready.count, wait.is_for_partitions()) {
+            (1, true) => "has not come",
+            (1, false) => "is not ready",
+            (_, true) => "have not come",
+            (_, false) => "are not ready",
+        };
+        let _ = writeln!(text, "perusal:     {unready} {state}");
     }
     for other in &rank.others {
         let _ = writeln!(text, "perusal:     another thread waits in {}", other.text());
@@ -162,7 +169,7 @@ fn wait_json(wait: &LongWait) -> Value {
         "unexpected": wait.detail.unexpected.iter().map(message_json).collect::<Vec<_>>(),
         "pending": wait.detail.pending.iter().map(message_json).collect::<Vec<_>>(),
         "operations": wait.detail.operations.iter().map(operation_json).collect::<Vec<_>>(),
-        "unready_partitions": (wait.wait.kind == Waiting::Partitions).then(|| json!({
+        "unready_partitions": (wait.is_for_partitions() || wait.wait.kind == Waiting::Partitions).then(|| json!({
             "count": wait.detail.partitions.count,
             "of": wait.detail.partitions.of,
             "first": wait.detail.partitions.numbers(),
@@ -180,7 +187,10 @@ fn collective_json(about: &CollectiveAbout) -> Value {
     json!({
         "function": known(&about.function),
         "number": (about.number > 0).then_some(about.number),
-        "root": about.root,
+        "root": about.root.map(|root| match root {
+            RootAbout::Rank(rank) => json!(rank),
+            constant => json!(constant.to_string()),
+        }),
         "data": known(&about.data),
         "op": known(&about.op),
     })

@@ -3,8 +3,8 @@
 use perusal::internals::io::FILE_THREAD;
 use perusal::internals::shm::telemetry::detail::PARTITIONS;
 use perusal::internals::shm::telemetry::{
-    CallsMade, CollectiveAbout, CommAbout, LockAbout, MessageAbout, OperationAbout, UnreadyPartitions, Wait,
-    WaitDetail, Waiting,
+    CallsMade, CollectiveAbout, CommAbout, LockAbout, MessageAbout, OperationAbout, RootAbout,
+    UnreadyPartitions, Wait, WaitDetail, Waiting,
 };
 use perusal::internals::shm::{Exit, Memory, RankState, Universe};
 use perusal::internals::variables::Overrides;
@@ -56,7 +56,7 @@ fn what_ranks_write_is_printed_and_neither_believed_nor_followed() {
         collective: CollectiveAbout {
             function: "MPI_I\u{1b}".into(),
             number: u64::MAX,
-            root: Some(u32::MAX - 1),
+            root: Some(RootAbout::Rank(u32::MAX - 1)),
             data: "\u{1b}[2J\n".into(),
             bytes: Some(u64::MAX - 1),
             op: "\r".into(),

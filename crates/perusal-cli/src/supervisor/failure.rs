@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
+use crate::hang::{RankView, Scene};
 use perusal::internals::shm::{Abort, Exit, Memory, RankState, is_gone, machine, roster::signal_name};
 
 /// The failure that ends a job.
@@ -112,12 +113,12 @@ fn is_inside(memory: &Memory, rank: u32) -> bool {
 fn early(memory: &Memory, rank: u32, who: &str) -> String {
     let mut text =
         format!("{who} exited with status 0 before {}", memory.roster().entry(rank).last_function());
+    let scene = Scene::new(memory, []);
     let others = (0..memory.places_in_use()).filter(|other| *other != rank);
-    if let Some((other, wait)) =
-        others.filter_map(|other| Some((other, memory.telemetry(other).waiting.get()?))).next()
-    {
+    let views = others.map(|other| RankView::of(&scene, other));
+    if let Some((other, wait)) = views.filter_map(|view| Some((view.rank, view.wait()?.text()))).next() {
         // Writing to a string cannot fail.
-        let _ = write!(text, ", and others wait (rank {other} for {wait})");
+        let _ = write!(text, ", and others wait (rank {other} in {wait})");
     }
     text
 }
@@ -166,6 +167,8 @@ mod tests {
         assert_eq!(failure_of_ended(&memory, &[ended(&memory, 0, 0)], &[]), None);
         memory.roster().entry(1).arrive(1, 77).unwrap();
         memory.roster().entry(1).advance(RankState::Initialised);
+        memory.roster().entry(2).arrive(2, std::process::id().cast_signed()).unwrap();
+        memory.roster().entry(2).advance(RankState::Initialised);
         memory.telemetry(2).waiting.set(&Wait {
             kind: Waiting::Receive,
             peer: Some(1),
@@ -177,7 +180,7 @@ mod tests {
         assert_eq!(failure.status, 1);
         assert_eq!(
             failure.text,
-            "rank 1 (process 77) exited with status 0 before MPI_Finalize, and others wait (rank 2 for a message from rank 1, tag 5, context 0)"
+            "rank 1 (process 77) exited with status 0 before MPI_Finalize, and others wait (rank 2 in a receive for rank 1, tag 5, on 'MPI_COMM_WORLD')"
         );
         memory.roster().entry(1).advance(RankState::Finalized);
         assert_eq!(failure_of_ended(&memory, &[(1, Exit(0))], &[]), None);
