@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::limits::CONTEXTS;
 use crate::shm::contexts;
+use core::ops::Range;
 
 /// A communicator between this process and one other, in which the two agree on that of their groups.
 #[derive(Debug)]
@@ -35,20 +36,23 @@ impl Drop for Counted<'_> {
 }
 
 impl<'a> Bridge<'a> {
-    /// Between this process and that at `place`, in the context `id` that the launcher has allocated for the two.
+    /// Between this process and the first of those at `places`, in the context `id` that the launcher has allocated for
+    /// the two. The others are those for which it speaks, as far as they are known: a death of theirs ends waits, too.
     /// `counted`: the meeting has been counted as a communicator that reaches out, until now.
     ///
     /// # Errors
     /// [`Error::Intern`] for numbers that cannot be such; those of getting to know the other's job.
-    pub fn open(engine: &'a Engine, place: u32, id: u32, counted: bool) -> Result<Self> {
-        let is_place = place < engine.job().places_in_use();
+    pub fn open(engine: &'a Engine, places: Range<u32>, id: u32, counted: bool) -> Result<Self> {
+        let (place, in_use) = (places.start, engine.job().places_in_use());
+        let is_place = place < in_use;
         let counted = counted.then(|| Counted { engine, place: is_place.then_some(place) });
         if !is_place || place == engine.rank() || !(contexts::SELF + 1..CONTEXTS).contains(&id) {
             return Err(Error::Intern(format!("a meeting with place {place} in context {id}")));
         }
         meet_guest(engine, place)?;
         engine.greet(place);
-        let (own, other) = (Group::run(engine.rank(), 1), Group::run(place, 1));
+        let others = places.end.min(in_use).saturating_sub(place).max(1);
+        let (own, other) = (Group::run(engine.rank(), 1), Group::run(place, others));
         let comm = Comm::inter(id * 2, 0, own, other, engine.registry().attach(0));
         Ok(Self { engine, comm: engine.open(comm)?, _counted: counted })
     }

@@ -34,7 +34,11 @@ static PARENT: AtomicUsize = AtomicUsize::new(MPI_COMM_NULL);
 pub fn meet_parent() -> Result<()> {
     let Some((place, context)) = shm::parent()? else { return Ok(()) };
     let (engine, world) = (engine()?, comms::get(MPI_COMM_WORLD)?);
-    let bridge = if world.rank() == 0 { Some(Bridge::open(engine, place, context, false)?) } else { None };
+    let bridge = if world.rank() == 0 {
+        Some(Bridge::open(engine, place..place.saturating_add(1), context, false)?)
+    } else {
+        None
+    };
     let handle = admit(meet(engine, &world, 0, bridge.as_ref())?, None, &world)?;
     comms::get(handle)?.set_name(b"MPI_COMM_PARENT");
     engine.job().roster().entry(engine.rank()).end_meeting();
@@ -92,11 +96,16 @@ fn share(comm: &Comm, root: u32, outcome: Option<Result<Vec<u32>>>) -> Result<Ve
     Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
 }
 
-/// Connects the group of `comm` with that of the process at the other end. At the root, `outcome` has its place and the
-/// context id. `counted` as for a bridge.
-fn connected(comm: &Comm, root: u32, outcome: Option<Result<(u32, u32)>>, counted: bool) -> Result<MPI_Comm> {
+/// Connects the group of `comm` with that of the process at the other end. At the root, `outcome` has the places and
+/// the context id of a bridge. `counted` as for that.
+fn connected(
+    comm: &Comm,
+    root: u32,
+    outcome: Option<Result<(Range<u32>, u32)>>,
+    counted: bool,
+) -> Result<MPI_Comm> {
     let engine = engine()?;
-    let open = |(place, context)| Ok(Bridge::open(engine, place, context, counted)?.tied_to(comm));
+    let open = |(places, context)| Ok(Bridge::open(engine, places, context, counted)?.tied_to(comm));
     let bridge = outcome.map(|met| met.and_then(open));
     let word = bridge.as_ref().map(|bridge| bridge.as_ref().map(|_| vec![]).map_err(Clone::clone));
     share(comm, root, word)?;
@@ -212,7 +221,7 @@ fn met(
         };
         codes.iter().for_each(|codes| codes.fill(table.as_chunks::<2>().0.iter().flat_map(of_program)));
     };
-    let met = answer.map(|answer| answer.map(|answer| (answer[0], answer[1])));
+    let met = answer.map(|answer| answer.map(|answer| (places_of(&answer), answer[1])));
     let connected = connected(comm, root, met, false).map_err(|error| match error {
         Error::RankFailed { rank, how } => Error::Dynamic {
             class: MPI_ERR_SPAWN,
@@ -327,7 +336,10 @@ fn at_port(
                 _ => ask(engine, &request, limit)?,
             };
             match met {
-                Some(answer) if answer.numbers.len() == 2 => Ok((answer.numbers[0], answer.numbers[1])),
+                Some(answer) if answer.numbers.len() == 2 => {
+                    let (place, context) = (answer.numbers[0], answer.numbers[1]);
+                    Ok((place..place.saturating_add(1), context))
+                }
                 Some(_) => Err(Error::Intern("a meeting without a place".into())),
                 None => Err(Error::Dynamic {
                     class: MPI_ERR_PORT,
@@ -380,5 +392,5 @@ pub fn look_up(service: &[u8], _: Info, port: Letters<'_>) -> Result<()> {
 pub fn join(socket: c_int) -> Result<MPI_Comm> {
     let (engine, itself) = (engine()?, comms::get(MPI_COMM_SELF)?);
     let Some((place, context)) = joining::meet_over(engine, socket)? else { return Ok(MPI_COMM_NULL) };
-    connected(&itself, 0, Some(Ok((place, context))), true)
+    connected(&itself, 0, Some(Ok((place..place.saturating_add(1), context))), true)
 }
