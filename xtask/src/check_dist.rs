@@ -21,6 +21,7 @@ pub fn main(arguments: &[String]) -> Result {
     check.programs();
     check.tools();
     check.wrappers();
+    check.pages();
     let Check { passed, failed, .. } = check;
     let word = if failed == 0 { "ok" } else { "FAILED" };
     println!("test result: {word}. {passed} passed; {failed} failed; 0 ignored");
@@ -381,4 +382,26 @@ impl Check {
             Ok(())
         });
     }
+
+    fn pages(&mut self) {
+        self.that("each link of an installed page leads to a file that is installed", |it| {
+            let folder = it.dist.join("share/doc/perusal");
+            let broken = [files(&folder)?, files(&folder.join("decisions"))?]
+                .concat()
+                .into_iter()
+                .filter(|page| page.extension().is_some_and(|extension| extension == "md"))
+                .map(|page| broken_links(&page))
+                .collect::<Result<Vec<_>>>()?
+                .concat();
+            if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
+        });
+    }
+}
+
+/// The links of a page that lead to no file beside it.
+fn broken_links(page: &Path) -> Result<Vec<String>> {
+    let text = read(page)?;
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+    let broken = links.filter(|link| !link.contains("://") && !page.with_file_name(link).exists());
+    Ok(broken.map(|link| format!("{}: {link}", page.display())).collect())
 }

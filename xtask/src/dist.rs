@@ -142,6 +142,8 @@ fn pages(to: &Path) -> Result {
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
         put(Path::new(licence), &to.join(licence))?;
     }
-    // There the pages lie beside it.
-    write(to.join("README.md"), read("README.md")?.replace("](docs/", "]("))
+    // There the other pages lie beside these two.
+    ["README.md", "CONTRIBUTING.md"]
+        .iter()
+        .try_for_each(|page| write(to.join(page), read(page)?.replace("](docs/", "](")))
 }

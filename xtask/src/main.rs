@@ -133,19 +133,19 @@ const COMMANDS: &[Command] = &[
     ("mutants", "[PART…]", "models against weakened orderings; writes loom-tests/mutants.md", mutants::main),
     ("tsan", "[FILTER…]", "tests of threads under ThreadSanitizer", sanitizers::thread),
     ("asan", "[FILTER…]", "the same tests under AddressSanitizer", sanitizers::address),
-    ("wheel", "[DIST]", "a Python wheel of a distribution", packages::wheel),
+    ("wheel", "[DIST]", "a Python wheel of a distribution", packages::wheel::main),
     (
         "wheel-check",
         "[DIST]",
         "make the wheel, and run mpi4py from it in a new environment",
-        packages::wheel_check,
+        packages::wheel::check,
     ),
-    ("deb", "[DIST]", "a Debian package of a distribution", packages::deb),
+    ("deb", "[DIST]", "a Debian package of a distribution", packages::debian::main),
     (
         "deb-check",
         "[DIST]",
         "make the Debian package, install it beside other MPIs, and remove it",
-        packages::deb_check,
+        packages::debian::check,
     ),
     ("verify", "[PART…]", "what takes longer than the tests may, after them", verify::main),
 ];

@@ -38,8 +38,8 @@ const PARTS: &[Part] = &[
         command_lines,
     ),
     ("exchange", "programs built with MPICH's header on perusal, and ours on MPICH", || peers::exchange(&[])),
-    ("wheel", "the Python wheel, with mpi4py", || packages::wheel_check(&[])),
-    ("deb", "the Debian package, beside other MPIs", || packages::deb_check(&[])),
+    ("wheel", "the Python wheel, with mpi4py", || packages::wheel::check(&[])),
+    ("deb", "the Debian package, beside other MPIs", || packages::debian::check(&[])),
     ("order", "the order of messages among 64 ranks", || all_to_all(64, &[])),
     ("ranks", "256 ranks start, talk all to all and end", || all_to_all(256, &["--messages", "1000"])),
     (

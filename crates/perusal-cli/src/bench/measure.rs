@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 /// Tag of rank 0's word to the others.
 const CONTROL: i32 = 30_000;
-const CHUNKS: u32 = 15;
+const CHUNKS: usize = 15;
+/// Times after which a chunk is looked at: it ends early where they have taken long.
+const PART: u64 = 500;
 
 /// Nanoseconds for one time: median, tenth and ninetieth of a hundred.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,13 +57,16 @@ pub fn measure(rank: &MpiRank, ranks: usize, budget: Duration, mut body: impl Fn
 }
 
 /// The same on one rank, by itself.
+///
+/// Where other programs come and take the processors, one time takes thousands of times as long as when `n` was chosen:
+/// chunks then end early, and there are fewer of them.
 pub fn alone(budget: Duration, mut body: impl FnMut(u64)) -> Time {
     let mut timed = |n: u64| {
         let start = Instant::now();
         body(n);
         start.elapsed()
     };
-    let chunk = budget / CHUNKS;
+    let chunk = budget / CHUNKS as u32;
     let (mut n, mut took) = (1, timed(1));
     // What is made at first use is made here.
     while took < chunk / 2 {
@@ -69,7 +74,18 @@ pub fn alone(budget: Duration, mut body: impl FnMut(u64)) -> Time {
         n = n * u64::try_from(more.min(100)).unwrap_or(100) + 1;
         took = timed(n);
     }
-    Time::of((0..CHUNKS).map(|_| timed(n).as_nanos() as f64 / n as f64).collect())
+    let began = Instant::now();
+    let mut chunks = Vec::new();
+    while chunks.is_empty() || chunks.len() < CHUNKS && began.elapsed() < 2 * budget {
+        let (mut times, mut took) = (0, Duration::ZERO);
+        while times < n && took < 4 * chunk {
+            let part = PART.min(n - times);
+            took += timed(part);
+            times += part;
+        }
+        chunks.push(took.as_nanos() as f64 / times as f64);
+    }
+    Time::of(chunks)
 }
 
 #[cfg(test)]
@@ -83,8 +99,26 @@ mod tests {
             times += n;
             std::thread::sleep(Duration::from_micros(100) * u32::try_from(n).unwrap());
         });
-        assert!(times > u64::from(CHUNKS));
+        assert!(times > 1);
         assert!(time.low >= 100_000.0 && time.low <= time.median && time.median <= time.high, "{time:?}");
+    }
+
+    #[test]
+    fn a_machine_that_becomes_slow_ends_a_measurement_early() {
+        const BUDGET: Duration = Duration::from_millis(3);
+        let (mut is_slow, mut times) = (false, 0);
+        alone(BUDGET, |n| {
+            if is_slow {
+                times += n;
+                std::thread::sleep(BUDGET / 20 * u32::try_from(n).unwrap());
+            } else if n > 10 * PART {
+                // So many are chosen.
+                std::thread::sleep(BUDGET);
+                is_slow = true;
+            }
+        });
+        // One part takes longer than the whole measurement may.
+        assert!(times <= PART, "{times} times");
     }
 
     #[test]
