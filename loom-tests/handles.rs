@@ -76,7 +76,7 @@ fn a_handle_that_is_passed_on_by_guesswork_shows_a_whole_object() {
             let table = table.clone();
             thread::spawn(move || table.get(first).map(|object| value(&object)))
         };
-        assert_eq!(table.insert(object(5)), Some(first));
+        assert_eq!(table.insert(object(5)).unwrap(), first);
         assert!(looker.join().unwrap().is_none_or(|seen| seen == 5));
     });
 }
@@ -91,7 +91,7 @@ fn a_handle_that_is_passed_on_by_guesswork_is_peeked_at_whole() {
             // SAFETY: nobody removes the object.
             thread::spawn(move || unsafe { table.peek(first) }.map(value))
         };
-        assert_eq!(table.insert(object(5)), Some(first));
+        assert_eq!(table.insert(object(5)).unwrap(), first);
         assert!(looker.join().unwrap().is_none_or(|seen| seen == 5));
     });
 }

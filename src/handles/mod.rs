@@ -15,6 +15,7 @@
 //!   So no one reads it meanwhile (handle rule 2).
 //! - **Handle rule 4.** Chunks are published once and never moved or freed before the table is dropped.
 
+use crate::error::{Error, Result};
 use crate::sync::{AtomicPtr, AtomicU32, Cell, Mutex, MutexGuard, Ordering, spin_loop, yield_now};
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
@@ -77,6 +78,25 @@ impl HandleKind {
     /// The first of its generations.
     const fn generation(self) -> u32 {
         self as u32 * GENERATIONS
+    }
+
+    /// What users call its objects.
+    fn plural(self) -> &'static str {
+        match self {
+            Self::Task => "requests",
+            Self::Comm => "communicators",
+            Self::Datatype => "datatypes",
+            Self::Op => "operations",
+            Self::Group => "groups",
+            Self::Info => "info objects",
+            Self::File => "files",
+            Self::Win => "windows",
+            Self::Errhandler => "error handlers",
+            Self::Session => "sessions",
+            Self::Message => "messages of matched probes",
+            Self::Cvar => "handles of control variables",
+            Self::EventRegistration => "event registrations",
+        }
     }
 }
 
@@ -196,14 +216,20 @@ impl<T> HandleTable<T> {
         }
     }
 
-    /// Gives `object` a handle. `None` if 4,194,304 objects of this kind are alive.
-    pub fn insert(&self, object: Arc<T>) -> Option<usize> {
-        let index = self.claim()?;
+    /// Gives `object` a handle.
+    ///
+    /// # Errors
+    /// [`Error::NoMem`] if 4,194,304 objects of this kind are alive.
+    pub fn insert(&self, object: Arc<T>) -> Result<usize> {
+        let index = self.claim().ok_or_else(|| {
+            let what = self.kind.plural();
+            Error::NoMem(format!("there are {} {what}, and handles for no more: free some", INDEX_MASK + 1))
+        })?;
         let slot = self.slot(index).expect("claim made the chunk");
         // SAFETY: handle rule 3: `claim` gave the index to us alone and the slot is not published.
         slot.value.with_mut(|value| unsafe { *value = Some(object) });
         let generation = slot.publish() as usize;
-        Some(FIRST + (generation << INDEX_BITS | index))
+        Ok(FIRST + (generation << INDEX_BITS | index))
     }
 
     /// The object of `handle`, kept alive by the clone;

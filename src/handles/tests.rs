@@ -127,8 +127,8 @@ fn of_many_removers_one_wins_and_readers_never_see_a_dead_object() {
 fn dropping_the_table_drops_what_is_left_in_it() {
     let object = Arc::new(5);
     let table = HandleTable::new(HandleKind::Info);
-    table.insert(object.clone());
-    table.insert(object.clone());
+    table.insert(object.clone()).unwrap();
+    table.insert(object.clone()).unwrap();
     assert_eq!(Arc::strong_count(&object), 3);
     drop(table);
     assert_eq!(Arc::strong_count(&object), 1);

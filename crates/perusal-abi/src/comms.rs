@@ -167,9 +167,7 @@ pub fn world() -> Result<&'static Comm> {
 /// # Errors
 /// [`Error::NoMem`] if no handle is left.
 pub fn insert(comm: Arc<Comm>) -> Result<usize> {
-    let handle = MADE
-        .insert(comm.clone())
-        .ok_or_else(|| Error::NoMem("no communicator handle is left; free what is not needed".into()))?;
+    let handle = MADE.insert(comm.clone())?;
     comm.events.set_comm(handle);
     if check::is_on() {
         check::made(check::ObjectKind::Comm, handle);

@@ -147,8 +147,7 @@ pub fn insert(datatype: Datatype, committed: bool) -> Result<usize> {
 
 fn insert_new(datatype: Datatype, committed: bool) -> Result<usize> {
     let object = TypeObject { datatype, committed: AtomicBool::new(committed), name: Mutex::new(None) };
-    let handle = TYPES.insert(Arc::new(object));
-    let handle = handle.ok_or_else(|| Error::NoMem("no datatype handle is left".into()))?;
+    let handle = TYPES.insert(Arc::new(object))?;
     if check::is_on() {
         check::made(check::ObjectKind::Datatype, handle);
     }
@@ -313,8 +312,7 @@ pub fn op(handle: usize) -> Result<Op> {
 /// # Errors
 /// [`Error::NoMem`] if there are no more handles.
 pub fn insert_op(op: Op) -> Result<usize> {
-    let handle = OPS.insert(Arc::new(op));
-    let handle = handle.ok_or_else(|| Error::NoMem("no operation handle is left".into()))?;
+    let handle = OPS.insert(Arc::new(op))?;
     if check::is_on() {
         check::made(check::ObjectKind::Op, handle);
     }

@@ -52,9 +52,7 @@ pub fn get(handle: usize) -> Result<Arc<FileObject>> {
 /// # Errors
 /// [`Error::NoMem`] if no handle is left.
 pub fn insert(file: File, events: Arc<CommEvents>) -> Result<usize> {
-    let handle = OPEN.insert(Arc::new(FileObject { file: Arc::new(file), events }));
-    let handle =
-        handle.ok_or_else(|| Error::NoMem("no file handle is left; close what is not needed".into()))?;
+    let handle = OPEN.insert(Arc::new(FileObject { file: Arc::new(file), events }))?;
     if check::is_on() {
         check::made(check::ObjectKind::File, handle);
     }

@@ -286,11 +286,10 @@ pub fn handle_of(request: Request) -> usize {
 /// [`Error::NoMem`] if there are no more handles.
 pub fn insert_task(task: Box<dyn Task>) -> Result<usize> {
     let task = Arc::new(TaskObject(task));
-    let Some(handle) = TASKS.insert(task.clone()) else {
+    let handle = TASKS.insert(task.clone()).inspect_err(|_| {
         // What it has begun goes on, as if the program had freed it, where that can be.
         let _ = engine().and_then(|engine| task.0.free(engine));
-        return Err(Error::NoMem("no request handle is left".into()));
-    };
+    })?;
     let handle = handle + TASK_OFFSET;
     if check::is_on() {
         check::noted(handle);

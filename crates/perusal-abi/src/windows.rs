@@ -66,9 +66,7 @@ pub fn get(handle: usize) -> Result<Arc<WindowObject>> {
 /// # Errors
 /// [`Error::NoMem`] if no handle is left.
 pub fn insert(object: WindowObject) -> Result<usize> {
-    let handle = MADE.insert(Arc::new(object));
-    let handle =
-        handle.ok_or_else(|| Error::NoMem("no window handle is left; free what is not needed".into()))?;
+    let handle = MADE.insert(Arc::new(object))?;
     if check::is_on() {
         check::made(check::ObjectKind::Win, handle);
     }

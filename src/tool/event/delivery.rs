@@ -97,7 +97,7 @@ pub fn admit(registration: &Arc<Registration>) -> Option<usize> {
     if HANDLES.len() >= TOOL_HANDLES {
         return None;
     }
-    let number = HANDLES.insert(registration.clone())?;
+    let number = HANDLES.insert(registration.clone()).ok()?;
     set_sleep_hook(deliver_in_wait);
     all().put(registration);
     if registration.may_keep() {

@@ -92,9 +92,7 @@ pub fn handle_of(handler: &Errhandler) -> Result<MPI_Errhandler> {
         entry.1 += 1;
         return Ok(entry.0);
     }
-    let handle = HANDLERS
-        .insert(user.clone())
-        .ok_or_else(|| Error::NoMem("no error handler handle is left".into()))?;
+    let handle = HANDLERS.insert(user.clone())?;
     held.push((handle, 1));
     Ok(handle)
 }

@@ -33,9 +33,7 @@ pub fn insert(group: Group) -> Result<MPI_Group> {
     if group.size() == 0 {
         return Ok(MPI_GROUP_EMPTY);
     }
-    let handle = GROUPS.insert(Arc::new(group));
-    let handle =
-        handle.ok_or_else(|| Error::NoMem("no group handle is left; free what is not needed".into()))?;
+    let handle = GROUPS.insert(Arc::new(group))?;
     if check::is_on() {
         check::made(check::ObjectKind::Group, handle);
     }

@@ -21,8 +21,7 @@ use std::sync::{Arc, PoisonError};
 static MESSAGES: HandleTable<Mutex<Option<Message>>> = HandleTable::new(HandleKind::Message);
 
 fn keep(message: Message) -> Result<MPI_Message> {
-    let handle = MESSAGES.insert(Arc::new(Mutex::new(Some(message))));
-    let handle = handle.ok_or_else(|| Error::NoMem("no message handle is left".into()))?;
+    let handle = MESSAGES.insert(Arc::new(Mutex::new(Some(message))))?;
     if check::is_on() {
         check::made(check::ObjectKind::Message, handle);
     }

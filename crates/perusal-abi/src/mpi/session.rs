@@ -85,17 +85,18 @@ fn open(hints: &Info, handler: MPI_Errhandler) -> Result<MPI_Session> {
     }
     let kinds = memory_kinds::of_session(hints.get(memory_kinds::KEY)?);
     info.set(memory_kinds::KEY, &kinds)?;
-    match SESSIONS.insert(Arc::new(Session {
+    let session = Session {
         info,
         errhandler,
         shared: Arc::new(OfSession { buffers: Buffers::default(), kinds }),
         is_over: AtomicBool::new(false),
-    })) {
-        Some(handle) => Ok(handle),
-        None => {
+    };
+    match SESSIONS.insert(Arc::new(session)) {
+        Err(error) => {
             process::close_session()?;
-            Err(Error::NoMem("no session handle is left; finalize what is not needed".into()))
+            Err(error)
         }
+        handle => handle,
     }
 }
 

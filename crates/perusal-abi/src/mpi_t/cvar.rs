@@ -85,10 +85,12 @@ pub fn index(name: &[u8]) -> Outcome<c_int> {
 /// MPI_T_cvar_handle_alloc: the handle, and how many elements a value has. No variable is bound to an object.
 pub fn alloc(index: c_int) -> Outcome<(usize, c_int)> {
     let variable = row(&VARIABLES, index)?;
-    let made =
-        (HANDLES.len() < TOOL_HANDLES).then(|| HANDLES.insert(Arc::new(CvarHandle(variable)))).flatten();
+    if HANDLES.len() >= TOOL_HANDLES {
+        return Err(MPI_T_ERR_OUT_OF_HANDLES);
+    }
+    let handle = HANDLES.insert(Arc::new(CvarHandle(variable))).map_err(|_| MPI_T_ERR_OUT_OF_HANDLES)?;
     let count = if matches!(variable.domain, Domain::Text) { VARIABLE_TEXT as c_int } else { 1 };
-    Ok((made.ok_or(MPI_T_ERR_OUT_OF_HANDLES)?, count))
+    Ok((handle, count))
 }
 
 /// MPI_T_cvar_handle_free.
