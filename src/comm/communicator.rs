@@ -53,28 +53,35 @@ pub struct Comm {
     pub errhandler: Arc<ErrhandlerSlot>,
 }
 
-/// The numbers of a communicator's agreements ([`crate::shm::failures`]): those that this rank has begun, and those
-/// whose decision it has seen.
+/// The numbers of a communicator's agreements ([`crate::shm::failures`]).
 #[derive(Debug, Default)]
-pub struct Agreements(Mutex<(u32, u32)>);
+pub struct Agreements(Mutex<AgreementNumbers>);
+
+#[derive(Debug, Default)]
+struct AgreementNumbers {
+    /// Of the last that this rank has begun.
+    begun: u32,
+    /// Of the last whose decision it has seen.
+    decided: u32,
+}
 
 impl Agreements {
     /// The number of the next one, from 1 on, the same on all ranks: they begin them in the same order.
     pub fn begin(&self) -> u32 {
         let mut numbers = lock(&self.0);
-        numbers.0 = numbers.0.wrapping_add(1);
-        numbers.0
+        numbers.begun = numbers.begun.wrapping_add(1);
+        numbers.begun
     }
 
     /// Whether all before number `serial` are over.
     #[must_use]
     pub fn is_turn(&self, serial: u32) -> bool {
-        lock(&self.0).1.wrapping_add(1) == serial
+        lock(&self.0).decided.wrapping_add(1) == serial
     }
 
     /// Number `serial`, whose turn it was, is over.
     pub fn end(&self, serial: u32) {
-        lock(&self.0).1 = serial;
+        lock(&self.0).decided = serial;
     }
 }
 

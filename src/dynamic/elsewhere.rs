@@ -11,7 +11,7 @@ use crate::coll::create::{Contexts, Name};
 use crate::comm::Group;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::shm::Memory;
+use crate::shm::{Contact, Memory};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -66,8 +66,7 @@ fn no_port(port: &[u8], why: &str) -> Error {
 }
 
 /// Connects, as MPI_Comm_connect does, at the port of a job of another launcher: each of the two jobs gives the
-/// processes of the other places. Returns the other process's place, and a context id for the two; `None` if `limit`
-/// has passed.
+/// processes of the other places. Returns the other process; `None` if `limit` has passed.
 ///
 /// # Errors
 /// [`Error::Dynamic`] if there is no such port, or one of the jobs has no room; those of progress.
@@ -76,7 +75,7 @@ pub fn connect_at(
     job: u64,
     port: &[u8],
     limit: Option<Duration>,
-) -> Result<Option<(u32, u32)>> {
+) -> Result<Option<Contact>> {
     let until = Until::after(limit);
     host(engine, job, port, until)?;
     wait_at_port(engine, job, port, until)
@@ -150,23 +149,15 @@ pub(super) fn host(engine: &Engine, job: u64, port: &[u8], until: Until) -> Resu
     })
 }
 
-/// Waits at a port of another job, once [`host`] has given its processes places. Returns the place of the process that
-/// accepts there, and the context id in which the two meet; `None` if the time is over.
-pub(super) fn wait_at_port(
-    engine: &Engine,
-    job: u64,
-    port: &[u8],
-    until: Until,
-) -> Result<Option<(u32, u32)>> {
+/// Waits at a port of another job, once [`host`] has given its processes places. Returns the process that accepts
+/// there; `None` if the time is over.
+pub(super) fn wait_at_port(engine: &Engine, job: u64, port: &[u8], until: Until) -> Result<Option<Contact>> {
     let own = engine.job().segment().file();
     let request = Request::ConnectFrom(port.to_vec());
     unless_busy(engine, port, until, || {
         let asked = ask_at(engine, call(job, port)?.as_fd(), &request, Some(own.as_fd()), until.left())?;
         let Some((answer, _)) = asked else { return Ok(None) };
-        match answer.checked()?.numbers[..] {
-            [place, context] => Ok(Some((place, context))),
-            _ => Err(Error::Intern("a meeting without a place".into())),
-        }
+        answer.checked()?.contact().map(Some)
     })
 }
 

@@ -1,12 +1,13 @@
 //! Two processes with a socket between them learn each other's place (MPI_Comm_join, MPI 5.0 §11.10.5).
 
 use super::elsewhere::Until;
-use super::request::{Answer, Request};
+use super::request::Request;
 use super::{Launcher, elsewhere};
 use crate::abi::MPI_MAX_PORT_NAME;
 use crate::comm::links::count;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::shm::Contact;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
 use rustix::net::{SendFlags, send};
@@ -18,12 +19,12 @@ const HELLO: usize = 24;
 const MAGIC: &[u8; 8] = b"perusalj";
 
 /// Exchanges places over `socket`, a connected stream in both directions on which nothing is under way. Returns the
-/// other process's place, and a context id for the two; `None` if it belongs to a job that this one cannot meet.
+/// other process; `None` if it belongs to a job that this one cannot meet.
 ///
 /// # Errors
 /// [`Error::Arg`] if the descriptor is not an open socket, [`Error::Other`] if the other end is closed, or sends
 /// something else; those of progress.
-pub fn meet_over(engine: &Engine, socket: RawFd) -> Result<Option<(u32, u32)>> {
+pub fn meet_over(engine: &Engine, socket: RawFd) -> Result<Option<Contact>> {
     if socket < 0 {
         return Err(Error::Arg("the socket is a negative number"));
     }
@@ -50,18 +51,18 @@ pub fn meet_over(engine: &Engine, socket: RawFd) -> Result<Option<(u32, u32)>> {
             "what comes from the socket is not a process of this job: place {other}"
         )));
     }
-    let id = if place < other {
+    let context = if place < other {
         let contexts = engine.job().contexts();
-        let id = contexts.allocate(2)?;
+        let context = contexts.allocate(2)?;
         // After an error the other one has not got all of it.
-        socket.send(&id.to_le_bytes()).inspect_err(|_| contexts.give_up(id))?;
-        id
+        socket.send(&context.to_le_bytes()).inspect_err(|_| contexts.give_up(context))?;
+        context
     } else {
         u32::from_le_bytes(socket.receive()?)
     };
     // As the launcher does for those that meet at a port.
     count(engine, [other], true);
-    Ok(Some((other, id)))
+    Ok(Some(Contact { place: other, context }))
 }
 
 /// Bytes of the name of a port, filled with zeros.
@@ -75,7 +76,7 @@ struct Socket<'a> {
 impl Socket<'_> {
     /// Of two processes of different jobs, the one whose job has the lesser number: opens a port, names it to the other
     /// one, and accepts there.
-    fn accept(&self) -> Result<Option<(u32, u32)>> {
+    fn accept(&self) -> Result<Option<Contact>> {
         let launcher = Launcher::of(self.engine);
         let opened = launcher.and_then(|launcher| Ok((launcher.ask(&Request::OpenPort, None)?, launcher)));
         let opened =
@@ -96,7 +97,7 @@ impl Socket<'_> {
     }
 
     /// Names the port to the other one, and accepts there if it comes.
-    fn accept_at(&self, port: &[u8], launcher: &Launcher<'_>) -> Result<Option<(u32, u32)>> {
+    fn accept_at(&self, port: &[u8], launcher: &Launcher<'_>) -> Result<Option<Contact>> {
         let mut name = [0; PORT];
         name[..port.len().min(PORT)].copy_from_slice(&port[..port.len().min(PORT)]);
         self.send(&name)?;
@@ -104,8 +105,7 @@ impl Socket<'_> {
             [1] => launcher.ask(&Request::Accept(port.to_vec()), self.limit())?,
             _ => None,
         };
-        let met = met.map(Answer::checked).transpose()?;
-        Ok(met.and_then(|answer| Some((*answer.numbers.first()?, *answer.numbers.get(1)?))))
+        met.map(|answer| answer.checked()?.contact()).transpose()
     }
 
     /// How long to wait for the other job at most.
@@ -114,7 +114,7 @@ impl Socket<'_> {
     }
 
     /// The other one: connects there.
-    fn connect(&self, job: u64) -> Result<Option<(u32, u32)>> {
+    fn connect(&self, job: u64) -> Result<Option<Contact>> {
         let name: [u8; PORT] = self.receive()?;
         let port = name.split(|byte| *byte == 0).next().unwrap_or_default();
         if elsewhere::job_of(port) != Some(job) {

@@ -9,8 +9,23 @@ use crate::comm::{Comm, Group};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::limits::CONTEXTS;
-use crate::shm::contexts;
-use core::ops::Range;
+use crate::shm::{Contact, contexts};
+
+/// Whom a process meets.
+#[derive(Debug, Clone, Copy)]
+pub struct OtherEnd {
+    /// The process.
+    pub contact: Contact,
+    /// Processes from its place on for which it speaks, as far as they are known, itself included: a death of theirs
+    /// ends waits, too.
+    pub processes: u32,
+}
+
+impl From<Contact> for OtherEnd {
+    fn from(contact: Contact) -> Self {
+        Self { contact, processes: 1 }
+    }
+}
 
 /// A communicator between this process and one other, in which the two agree on that of their groups.
 #[derive(Debug)]
@@ -36,24 +51,24 @@ impl Drop for Counted<'_> {
 }
 
 impl<'a> Bridge<'a> {
-    /// Between this process and the first of those at `places`, in the context `id` that the launcher has allocated for
-    /// the two. The others are those for which it speaks, as far as they are known: a death of theirs ends waits, too.
+    /// Between this process and the other end, in the context that the launcher has allocated for the two.
     /// `counted`: the meeting has been counted as a communicator that reaches out, until now.
     ///
     /// # Errors
     /// [`Error::Intern`] for numbers that cannot be such; those of getting to know the other's job.
-    pub fn open(engine: &'a Engine, places: Range<u32>, id: u32, counted: bool) -> Result<Self> {
-        let (place, in_use) = (places.start, engine.job().places_in_use());
+    pub fn open(engine: &'a Engine, other: impl Into<OtherEnd>, counted: bool) -> Result<Self> {
+        let OtherEnd { contact: Contact { place, context }, processes } = other.into();
+        let in_use = engine.job().places_in_use();
         let is_place = place < in_use;
         let counted = counted.then(|| Counted { engine, place: is_place.then_some(place) });
-        if !is_place || place == engine.rank() || !(contexts::SELF + 1..CONTEXTS).contains(&id) {
-            return Err(Error::Intern(format!("a meeting with place {place} in context {id}")));
+        if !is_place || place == engine.rank() || !(contexts::SELF + 1..CONTEXTS).contains(&context) {
+            return Err(Error::Intern(format!("a meeting with place {place} in context {context}")));
         }
         meet_guest(engine, place)?;
         engine.greet(place);
-        let others = places.end.min(in_use).saturating_sub(place).max(1);
-        let (own, other) = (Group::run(engine.rank(), 1), Group::run(place, others));
-        let comm = Comm::inter(id * 2, 0, own, other, engine.registry().attach(0));
+        let processes = processes.clamp(1, in_use - place);
+        let (own, other) = (Group::run(engine.rank(), 1), Group::run(place, processes));
+        let comm = Comm::inter(context * 2, 0, own, other, engine.registry().attach(0));
         Ok(Self { engine, comm: engine.open(comm)?, _counted: counted })
     }
 

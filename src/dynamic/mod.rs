@@ -33,5 +33,5 @@ mod wire;
 
 pub use elsewhere::Introductions;
 pub use launcher::Launcher;
-pub use meeting::Bridge;
+pub use meeting::{Bridge, OtherEnd};
 pub use request::{Answer, Program, Request, SpawnRequest};

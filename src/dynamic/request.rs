@@ -3,6 +3,7 @@
 use super::wire::{Reader, Writer};
 use crate::abi::{MPI_ERR_PENDING, MPI_SUCCESS};
 use crate::error::{Error, Result};
+use crate::shm::Contact;
 use std::borrow::Cow;
 
 /// The class of an answer to somebody who is to ask again:
@@ -222,6 +223,17 @@ impl Answer {
     #[must_use]
     pub fn error(class: i32, text: &str) -> Self {
         Self { class, text: text.as_bytes().to_vec(), numbers: vec![] }
+    }
+
+    /// The process that has come to a port.
+    ///
+    /// # Errors
+    /// [`Error::Intern`] if the answer names none.
+    pub fn contact(&self) -> Result<Contact> {
+        match self.numbers[..] {
+            [place, context] => Ok(Contact { place, context }),
+            _ => Err(Error::Intern("a meeting without a place".into())),
+        }
     }
 
     /// The answer as bytes.

@@ -324,11 +324,16 @@ impl Window {
         self.targets[rank as usize].remote_address(disp)
     }
 
-    /// Whether an epoch allows to access the memory of that rank, a member; and whether fences end it.
+    /// Whether an epoch allows to access the memory of that rank, a member, or a fence may begin one.
     #[must_use]
-    pub fn epoch_for(&self, rank: u32) -> (bool, bool) {
-        let is_fenced = self.epochs.is_fenced();
-        (is_fenced || self.epochs.allows(rank), is_fenced)
+    pub fn allows(&self, rank: u32) -> bool {
+        self.epochs.is_fenced() || self.epochs.allows(rank)
+    }
+
+    /// Whether the window is between two fences.
+    #[must_use]
+    pub fn is_fenced(&self) -> bool {
+        self.epochs.is_fenced()
     }
 
     /// Its own communicator.

@@ -143,13 +143,21 @@ impl JobWorld {
     }
 }
 
-/// The process that has spawned this one's world: its place, and the context id in which the two first ranks meet.
-/// `None` for a process that was not spawned.
+/// Another process, and where to meet it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contact {
+    /// Its place in the job.
+    pub place: u32,
+    /// The context id of the two.
+    pub context: u32,
+}
+
+/// The process that has spawned this one's world, whom its first rank meets. `None` for a process that was not spawned.
 ///
 /// # Errors
 /// [`Error::Segment`] if the variable is not as the launcher sets it.
-pub fn parent() -> Result<Option<(u32, u32)>> {
-    pair(PARENT_VARIABLE)
+pub fn parent() -> Result<Option<Contact>> {
+    Ok(pair(PARENT_VARIABLE)?.map(|(place, context)| Contact { place, context }))
 }
 
 /// Two numbers with a comma between them, in an environment variable that the launcher sets.

@@ -63,7 +63,7 @@ pub use free_runs::{FreeRun, FreeRuns};
 pub use header::{Abort, JobHeader};
 pub use heap_region::HeapRegion;
 pub use inherited::{
-    APPNUM_VARIABLE, DOOR_VARIABLE, ERRHANDLER_VARIABLE, FD_VARIABLE, GIVEN_APPNUM_VARIABLE,
+    APPNUM_VARIABLE, Contact, DOOR_VARIABLE, ERRHANDLER_VARIABLE, FD_VARIABLE, GIVEN_APPNUM_VARIABLE,
     INITIAL_ERRHANDLERS, JOB_ID_VARIABLE, JobWorld, KINDS_VARIABLE, LAUNCHER_VARIABLE, PARENT_VARIABLE,
     PROCESSES_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, WORLD_VARIABLE, door, expected_shape,
     initial_errhandler, parent, usual_shape,

@@ -61,8 +61,7 @@ fn table(state: &mut State, comm: &Comm) -> Option<AccessTable> {
 pub fn began(target: &Target<'_>, number: usize, text: &str, only_reads: bool) {
     let win = target.win;
     let Ok(rank) = u32::try_from(target.rank) else { return };
-    let (is_open, is_fenced) = win.epoch_for(rank);
-    let Some(runs) = target.runs(RUNS).filter(|runs| is_open && !runs.is_empty()) else { return };
+    let Some(runs) = target.runs(RUNS).filter(|runs| win.allows(rank) && !runs.is_empty()) else { return };
     let Ok(own) = engine().map(|engine| engine.rank()) else { return };
     with(|state| {
         let Some(table) = table(state, win.comm()) else { return };
@@ -73,7 +72,7 @@ pub fn began(target: &Target<'_>, number: usize, text: &str, only_reads: bool) {
             target: win.group().world_rank(rank),
             origin: own,
             kind: kind(only_reads),
-            epoch: if is_fenced { fences } else { 0 },
+            epoch: if win.is_fenced() { fences } else { 0 },
             number: number as u64,
             function: function(),
         };

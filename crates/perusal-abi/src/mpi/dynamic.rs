@@ -9,12 +9,14 @@ use crate::coll::{BlockingTransport, Purpose, agreement, bcast};
 use crate::comm::Comm;
 use crate::comms;
 use crate::dynamic::meeting::meet;
-use crate::dynamic::{Answer, Bridge, Launcher, Request, elsewhere, join as joining, spawn as programs};
+use crate::dynamic::{
+    Answer, Bridge, Launcher, OtherEnd, Request, elsewhere, join as joining, spawn as programs,
+};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::info::Info;
 use crate::process::engine;
-use crate::shm;
+use crate::shm::{self, Contact};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::types::{MPI_Comm, MPI_Info};
 use core::ffi::{c_char, c_int};
@@ -32,13 +34,9 @@ static PARENT: AtomicUsize = AtomicUsize::new(MPI_COMM_NULL);
 /// # Errors
 /// [`Error::RankFailed`] if they have ended meanwhile.
 pub fn meet_parent() -> Result<()> {
-    let Some((place, context)) = shm::parent()? else { return Ok(()) };
+    let Some(contact) = shm::parent()? else { return Ok(()) };
     let (engine, world) = (engine()?, comms::get(MPI_COMM_WORLD)?);
-    let bridge = if world.rank() == 0 {
-        Some(Bridge::open(engine, place..place.saturating_add(1), context, false)?)
-    } else {
-        None
-    };
+    let bridge = if world.rank() == 0 { Some(Bridge::open(engine, contact, false)?) } else { None };
     let handle = admit(meet(engine, &world, 0, bridge.as_ref())?, None, &world)?;
     comms::get(handle)?.set_name(b"MPI_COMM_PARENT");
     engine.job().roster().entry(engine.rank()).end_meeting();
@@ -96,16 +94,16 @@ fn share(comm: &Comm, root: u32, outcome: Option<Result<Vec<u32>>>) -> Result<Ve
     Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
 }
 
-/// Connects the group of `comm` with that of the process at the other end. At the root, `outcome` has the places and
-/// the context id of a bridge. `counted` as for that.
+/// Connects the group of `comm` with that of the process at the other end. At the root, `outcome` has that
+/// process. `counted` as for a bridge.
 fn connected(
     comm: &Comm,
     root: u32,
-    outcome: Option<Result<(Range<u32>, u32)>>,
+    outcome: Option<Result<impl Into<OtherEnd>>>,
     counted: bool,
 ) -> Result<MPI_Comm> {
     let engine = engine()?;
-    let open = |(places, context)| Ok(Bridge::open(engine, places, context, counted)?.tied_to(comm));
+    let open = |other| Ok(Bridge::open(engine, other, counted)?.tied_to(comm));
     let bridge = outcome.map(|met| met.and_then(open));
     let word = bridge.as_ref().map(|bridge| bridge.as_ref().map(|_| vec![]).map_err(Clone::clone));
     share(comm, root, word)?;
@@ -169,16 +167,16 @@ fn spawned_now(
     codes: RootOnly<'_, *mut c_int>,
 ) -> Result<MPI_Comm> {
     let mut most = Vec::new();
-    let answer = asked.map(|asked| {
+    let started = asked.map(|asked| {
         let asked = asked?;
         // A negative number is an error, and has no codes.
         most = asked.iter().map(|asked| u32::try_from(asked.most).unwrap_or(0)).collect();
         agreement::check_whole(engine, comm)?;
         let answer = ask(engine, &request(&asked, engine.job().places())?, None)?;
-        answer.map(|answer| answer.numbers).ok_or_else(|| Error::Intern("a spawn without an answer".into()))
+        Started::of(&answer.unwrap_or_default())
     });
-    let places = answer.as_ref().and_then(|answer| answer.as_ref().ok()).map(|answer| places_of(answer));
-    let made = met(comm, root, &most, answer, codes);
+    let places = started.as_ref().and_then(|started| started.as_ref().ok()).map(Started::places);
+    let made = met(comm, root, &most, started, codes);
     if let Some(places) = places.filter(|_| made.is_err()) {
         // Those that have started well wait in MPI_Init; what becomes of them is nothing to us any more.
         let known = places.start..places.end.min(engine.job().places_in_use());
@@ -187,28 +185,50 @@ fn spawned_now(
     made
 }
 
-/// The places of the processes that the launcher has started:
-/// it answers with the first, a context id, and how many there are of each program.
-fn places_of(answer: &[u32]) -> Range<u32> {
-    let (first, started) = (answer[0], answer.get(2..).unwrap_or_default());
-    first..started.iter().fold(first, |end, started| end.saturating_add(*started))
+/// The processes of a spawn that the launcher has started.
+struct Started {
+    first: Contact,
+    /// How many of each program.
+    each: Vec<u32>,
 }
 
-/// Meets the processes that the launcher has started. `most` and `answer` are the root's: how many each program was to
-/// have, and what the launcher says.
+impl Started {
+    fn of(answer: &Answer) -> Result<Self> {
+        match &answer.numbers[..] {
+            &[place, context, ref each @ ..] => {
+                Ok(Self { first: Contact { place, context }, each: each.to_vec() })
+            }
+            _ => Err(Error::Intern("a spawn without an answer".into())),
+        }
+    }
+
+    fn processes(&self) -> u32 {
+        self.each.iter().fold(0, |sum, number| sum.saturating_add(*number))
+    }
+
+    fn places(&self) -> Range<u32> {
+        self.first.place..self.first.place.saturating_add(self.processes())
+    }
+
+    fn other_end(&self) -> OtherEnd {
+        OtherEnd { contact: self.first, processes: self.processes() }
+    }
+}
+
+/// Meets the processes that the launcher has started. `most` and `started` are the root's: how many each program was to
+/// have, and what has become of the spawn.
 fn met(
     comm: &Comm,
     root: u32,
     most: &[u32],
-    answer: Option<Result<Vec<u32>>>,
+    started: Option<Result<Started>>,
     codes: RootOnly<'_, *mut c_int>,
 ) -> Result<MPI_Comm> {
     // The numbers of each program's processes, wished and started, go to all members even where the spawn fails.
-    let started = |answer: &[u32]| answer.get(2..).unwrap_or_default().to_vec();
-    let table = answer.as_ref().map(|answer| {
-        let started = answer.as_ref().map(|answer| started(answer)).unwrap_or_default();
+    let table = started.as_ref().map(|started| {
+        let each: &[u32] = started.as_ref().map(|started| &started.each[..]).unwrap_or_default();
         let rows = most.iter().enumerate();
-        Ok(rows.flat_map(|(at, most)| [*most, started.get(at).copied().unwrap_or(0)]).collect())
+        Ok(rows.flat_map(|(at, most)| [*most, each.get(at).copied().unwrap_or(0)]).collect())
     });
     let table = share(comm, root, table)?;
     let total = table.as_chunks::<2>().0.iter().map(|[most, _]| *most as usize).sum();
@@ -221,8 +241,8 @@ fn met(
         };
         codes.iter().for_each(|codes| codes.fill(table.as_chunks::<2>().0.iter().flat_map(of_program)));
     };
-    let met = answer.map(|answer| answer.map(|answer| (places_of(&answer), answer[1])));
-    let connected = connected(comm, root, met, false).map_err(|error| match error {
+    let first = started.map(|started| started.map(|started| started.other_end()));
+    let connected = connected(comm, root, first, false).map_err(|error| match error {
         Error::RankFailed { rank, how } => Error::Dynamic {
             class: MPI_ERR_SPAWN,
             what: format!("a spawned process, rank {rank}, has ended before all had called MPI_Init: {how}"),
@@ -330,26 +350,18 @@ fn at_port(
             let elsewhere = elsewhere::job_of(port).filter(|job| *job != engine.job().header().job_id());
             let met = match elsewhere {
                 Some(job) if matches!(request, Request::Connect(_)) => {
-                    let met = elsewhere::connect_at(engine, job, port, limit)?;
-                    met.map(|(place, context)| Answer::good(b"", &[place, context]))
+                    elsewhere::connect_at(engine, job, port, limit)?
                 }
-                _ => ask(engine, &request, limit)?,
+                _ => ask(engine, &request, limit)?.map(|answer| answer.contact()).transpose()?,
             };
-            match met {
-                Some(answer) if answer.numbers.len() == 2 => {
-                    let (place, context) = (answer.numbers[0], answer.numbers[1]);
-                    Ok((place..place.saturating_add(1), context))
-                }
-                Some(_) => Err(Error::Intern("a meeting without a place".into())),
-                None => Err(Error::Dynamic {
-                    class: MPI_ERR_PORT,
-                    what: format!(
-                        "nobody has come to the port {:?} within {} s",
-                        String::from_utf8_lossy(port),
-                        limit.unwrap_or_default().as_secs_f64()
-                    ),
-                }),
-            }
+            met.ok_or_else(|| Error::Dynamic {
+                class: MPI_ERR_PORT,
+                what: format!(
+                    "nobody has come to the port {:?} within {} s",
+                    String::from_utf8_lossy(port),
+                    limit.unwrap_or_default().as_secs_f64()
+                ),
+            })
         });
         connected(comm, root, met, true)
     })
@@ -391,6 +403,6 @@ pub fn look_up(service: &[u8], _: Info, port: Letters<'_>) -> Result<()> {
 /// meet.
 pub fn join(socket: c_int) -> Result<MPI_Comm> {
     let (engine, itself) = (engine()?, comms::get(MPI_COMM_SELF)?);
-    let Some((place, context)) = joining::meet_over(engine, socket)? else { return Ok(MPI_COMM_NULL) };
-    connected(&itself, 0, Some(Ok((place..place.saturating_add(1), context))), true)
+    let Some(contact) = joining::meet_over(engine, socket)? else { return Ok(MPI_COMM_NULL) };
+    connected(&itself, 0, Some(Ok(contact)), true)
 }

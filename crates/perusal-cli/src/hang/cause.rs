@@ -301,8 +301,7 @@ fn said_by(members: &[(&RankView, &LongWait)], say: impl Fn(&LongWait) -> String
 pub fn is_finalizing(rank: &RankView) -> bool {
     match &rank.stage {
         Stage::Waits(wait) => wait.finalizing,
-        Stage::Runs(finalizing) => *finalizing,
-        Stage::Finalized => true,
+        Stage::Finalizes | Stage::Finalized => true,
         _ => false,
     }
 }

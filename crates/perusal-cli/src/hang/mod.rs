@@ -75,8 +75,10 @@ pub enum Stage {
     Waits(Box<LongWait>),
     /// It belongs to another job, whose launcher knows more of it.
     Guest,
-    /// It is between MPI_Init and MPI_Finalize and does not wait; true: inside MPI_Finalize.
-    Runs(bool),
+    /// It is between MPI_Init and MPI_Finalize, and does not wait.
+    Runs,
+    /// It is inside MPI_Finalize, and does not wait.
+    Finalizes,
 }
 
 /// A wait and its detail.
@@ -142,7 +144,8 @@ impl RankView {
             (state, None) => {
                 let finalizing = state == RankState::Finalizing;
                 match page.waiting.numbered() {
-                    None => Stage::Runs(finalizing),
+                    None if finalizing => Stage::Finalizes,
+                    None => Stage::Runs,
                     Some((number, wait)) => Stage::Waits(Box::new(LongWait {
                         number,
                         wait,
@@ -176,8 +179,8 @@ impl RankView {
             Stage::Guest => "belongs to another job, with which this one has met".into(),
             Stage::Finalized => "has finalized MPI and runs on".into(),
             Stage::Ended(how) => format!("has ended: {how}"),
-            Stage::Runs(true) => "is in MPI_Finalize".into(),
-            Stage::Runs(false) => format!("does not wait in MPI: it {}", self.process.doing()),
+            Stage::Finalizes => "is in MPI_Finalize".into(),
+            Stage::Runs => format!("does not wait in MPI: it {}", self.process.doing()),
             Stage::Waits(wait) if self.process.is_stopped() => {
                 format!("is stopped (a signal or a debugger), in {}", wait.text())
             }

@@ -141,7 +141,7 @@ fn rank_json(rank: &RankView) -> Value {
             Stage::Finalized => "finalized",
             Stage::Ended(_) => "ended",
             Stage::Waits(_) => "waits",
-            Stage::Runs(_) => "runs",
+            Stage::Runs | Stage::Finalizes => "runs",
         },
         "text": rank.doing(),
         "threads": rank.process.threads,

@@ -31,7 +31,7 @@ impl Counts {
         for rank in RankView::all(&Scene::new(memory, [])) {
             match rank.stage {
                 Stage::Waits(_) => counts.wait += 1,
-                Stage::Runs(_) | Stage::Starting | Stage::Finalized => counts.run += 1,
+                Stage::Runs | Stage::Starting | Stage::Finalizes | Stage::Finalized => counts.run += 1,
                 Stage::Absent | Stage::Ended(_) => counts.other += 1,
                 // Its own job counts it.
                 Stage::Guest => {}
