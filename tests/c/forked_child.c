@@ -32,11 +32,11 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    CHECK(status_of_child(nothing) == 0);
-    CHECK(status_of_child(receive) == MPI_ERR_OTHER);
-    CHECK(status_of_child(MPI_Finalize) == MPI_ERR_OTHER);
+    SAME(status_of_child(nothing), 0);
+    SAME(status_of_child(receive), MPI_ERR_OTHER);
+    SAME(status_of_child(MPI_Finalize), MPI_ERR_OTHER);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    CHECK(sum == size * (size - 1) / 2);
+    SAME(sum, size * (size - 1) / 2);
     MPI_Finalize();
-    return 0;
+    return verdict();
 }

@@ -10,8 +10,7 @@ int main(void) {
     MPI_Status statuses[2];
     int in = 0, out = 1, class;
     MPI_Init(NULL, NULL);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    errors_return();
     for (int collective = 0; collective < 2; collective++) {
         if (collective) MPI_Ibarrier(MPI_COMM_SELF, &pair[0]);
         else MPI_Irecv(&in, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &pair[0]);
@@ -24,5 +23,5 @@ int main(void) {
         SAME(in, 1);
     }
     MPI_Finalize();
-    return 0;
+    return verdict();
 }

@@ -57,6 +57,30 @@ fn lines_to_standard_error_are_written_at_once() {
     assert!(offenders.is_empty(), "use error::report, or sys::print_error:\n{}", offenders.join("\n"));
 }
 
+/// A check of `tests/c/check.h` notes what is wrong, and goes on: a program that is to end with 0 has to return that.
+#[test]
+fn a_program_that_checks_returns_what_it_has_found() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let (mut found, mut offenders) = (0, vec![]);
+    for entry in fs::read_dir(folder).expect("a readable folder") {
+        let path = entry.expect("a readable entry").path();
+        if path.extension().is_none_or(|extension| extension != "c") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("readable text");
+        let checks = [" CHECK(", " SAME(", " OK(", " CLASS("].iter().any(|check| text.contains(check));
+        let returns = ["return verdict();", "return failures != 0;", "return end();"];
+        if checks && !text.contains("\n * EXIT:") {
+            found += 1;
+            if !returns.iter().any(|statement| text.contains(statement)) {
+                offenders.push(path.display().to_string());
+            }
+        }
+    }
+    assert!(found > 100, "{found} programs: the test does not find them");
+    assert!(offenders.is_empty(), "these end with 0 whatever they find:\n{}", offenders.join("\n"));
+}
+
 /// The C bindings are a crate of their own, and so is what runs when they are loaded.
 #[test]
 fn the_engine_exports_no_c_symbol_and_runs_nothing_at_load() {
