@@ -62,6 +62,9 @@ fn why_tells_a_deadlock_from_a_job_that_works() {
     let nobody = perusal(&["why", "1"]);
     assert_eq!(nobody.code(), 1);
     assert!(nobody.err.contains("there is no job 1 of yours; perusal ps lists what there is"), "{nobody:?}");
+    let no_number = perusal(&["why", "mine"]);
+    assert_eq!(no_number.code(), 2);
+    assert!(no_number.err.contains("a job has a number, which perusal ps shows"), "{no_number:?}");
 }
 
 #[test]

@@ -66,6 +66,11 @@ pub fn jobs() -> Vec<RunningJob> {
     jobs
 }
 
+/// A job's number on a command line.
+pub fn job_number(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "a job has a number, which perusal ps shows".to_owned())
+}
+
 /// The job `number`; the only one, if no number is given.
 pub fn job(number: Option<u32>) -> Result<RunningJob, String> {
     let mut jobs = jobs();

@@ -27,7 +27,7 @@ use crate::sys;
 #[derive(Args, Debug)]
 pub struct TopOptions {
     /// The job's number, as `perusal ps` shows it [default: your only job]
-    #[arg(value_name = "JOB")]
+    #[arg(value_name = "JOB", value_parser = attach::job_number)]
     job: Option<u32>,
     /// Show it once as text; so it is where standard output is no terminal
     #[arg(long)]

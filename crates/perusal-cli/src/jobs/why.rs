@@ -14,7 +14,7 @@ use crate::sys;
 #[derive(Args, Debug)]
 pub struct WhyOptions {
     /// The job's number, as `perusal ps` shows it [default: your only job]
-    #[arg(value_name = "JOB")]
+    #[arg(value_name = "JOB", value_parser = attach::job_number)]
     job: Option<u32>,
     /// Write JSON
     #[arg(long)]

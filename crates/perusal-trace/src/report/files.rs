@@ -1,7 +1,7 @@
 //! Files: what each was used for, and who waited for whom at which.
 
 use super::types::{Accesses, FileReport, FileWaitReport};
-use super::waits::{Cause, CausedWait};
+use super::waits::{CausedWait, charge_lock};
 use super::words;
 use crate::events::{Event, FileMode, FileOperation};
 use crate::trace::files::{JobFiles, file_lock_waits};
@@ -96,12 +96,7 @@ fn locks(
         if ns >= row.longest_ns {
             (row.longest_ns, row.longest_at_ns) = (ns, wait.begin);
         }
-        let place = trace.ranks.iter().position(|rank| rank.rank == wait.rank);
-        if let (Some(place), Some(on)) = (place, wait.holder)
-            && wait.begin < wait.end
-        {
-            of_ranks[place].push(CausedWait { begin: wait.begin, end: wait.end, on, cause: Cause::Lock });
-        }
+        charge_lock(trace, of_ranks, wait.rank, wait.holder, wait.begin..wait.end);
     }
     let mut rows: Vec<_> = rows.into_values().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.waited_ns));

@@ -6,7 +6,8 @@ use super::flow::{RankFlows, came};
 use crate::events::Event;
 use crate::shm::telemetry::Waiting;
 use crate::trace::flows::Flow;
-use crate::trace::{RankTrace, Record, RecordPayload};
+use crate::trace::{RankTrace, Record, RecordPayload, Trace};
+use core::ops::Range;
 use std::collections::HashMap;
 
 /// A rank polls for 50 µs at most before it sleeps (unless PERUSAL_SPIN_US says more). A gap up to this long that ends
@@ -39,6 +40,20 @@ pub struct CausedWait {
     pub on: u32,
     /// Why.
     pub cause: Cause,
+}
+
+/// Adds to the waits of each rank of the trace that `rank` waited for a lock, if it is known who held it.
+pub fn charge_lock(
+    trace: &Trace,
+    waits: &mut [Vec<CausedWait>],
+    rank: u32,
+    holder: Option<u32>,
+    when: Range<u64>,
+) {
+    let place = trace.ranks.iter().position(|other| other.rank == rank);
+    if let (Some(place), Some(on), false) = (place, holder, when.is_empty()) {
+        waits[place].push(CausedWait { begin: when.start, end: when.end, on, cause: Cause::Lock });
+    }
 }
 
 /// A sleep.

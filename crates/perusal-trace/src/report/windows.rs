@@ -2,7 +2,7 @@
 //! expose or complete.
 
 use super::types::{Accesses, EpochReport, LockWaitReport, OneSidedCell, WindowReport};
-use super::waits::{Cause, CausedWait};
+use super::waits::{Cause, CausedWait, charge_lock};
 use super::words;
 use crate::events::{Event, Field, FieldValue, RmaOperation, WindowSync};
 use crate::trace::windows::{JobWindows, lock_waits};
@@ -229,12 +229,7 @@ fn locks(
         if ns >= row.longest_ns {
             (row.longest_ns, row.longest_at_ns) = (ns, wait.begin);
         }
-        let of_rank = trace.ranks.iter().position(|rank| rank.rank == wait.rank);
-        if let (Some(place), Some(on)) = (of_rank, wait.holder)
-            && wait.begin < wait.end
-        {
-            waits[place].push(CausedWait { begin: wait.begin, end: wait.end, on, cause: Cause::Lock });
-        }
+        charge_lock(trace, waits, wait.rank, wait.holder, wait.begin..wait.end);
     }
     let mut rows: Vec<_> = rows.into_values().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.waited_ns));
