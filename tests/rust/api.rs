@@ -34,16 +34,16 @@ fn every_size_arrives_by_every_verb() {
                 let status = world.recv_into(&mut room, 0, tag)?;
                 assert!(room == data, "{size} bytes");
                 assert_eq!((status.source, status.tag, status.bytes), (0, tag, size));
-                assert!(world.recv::<u8>(Any, Any)?.0 == data);
-                assert!(world.irecv(vec![0; size], 0, tag)?.wait()?.0 == data);
+                assert!(world.recv::<u8>(Any, Any)?.0 == data, "{size} bytes");
+                assert!(world.irecv(vec![0; size], 0, tag)?.wait()?.0 == data, "{size} bytes");
                 room.fill(0);
                 world.scope(|scope| {
-                    assert!(*scope.irecv(&mut room, 0, Any)?.wait()?.0 == data);
+                    assert!(*scope.irecv(&mut room, 0, Any)?.wait()?.0 == data, "{size} bytes");
                     Ok(())
                 })?;
                 room.fill(0);
                 world.scope(|scope| scope.irecv(&mut room, Any, tag).map(drop))?;
-                assert!(room == data);
+                assert!(room == data, "{size} bytes");
             }
         }
         Ok(())

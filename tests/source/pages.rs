@@ -177,6 +177,23 @@ fn the_page_of_tests_has_every_part_of_verify() {
     assert_eq!(on_the_page, parts);
 }
 
+/// `docs/testing.md` names every test program of the workspace; the models have a script.
+#[test]
+fn the_page_of_tests_has_every_test_program() {
+    let read = |path: &Path| fs::read_to_string(path).expect("a readable manifest");
+    let mut manifests = vec![read(&root().join("Cargo.toml"))];
+    for entry in fs::read_dir(root().join("crates")).expect("a readable folder") {
+        manifests.push(read(&entry.expect("a readable entry").path().join("Cargo.toml")));
+    }
+    let page = fs::read_to_string(root().join("docs/testing.md")).expect("docs/testing.md");
+    let tables = manifests.iter().flat_map(|manifest| manifest.split("[[test]]").skip(1));
+    let programs: BTreeSet<&str> = tables.filter_map(|table| table.split('"').nth(1)).collect();
+    let is_named = |program: &&str| program.starts_with("loom") || page.contains(&format!("`{program}`"));
+    let missing: Vec<&str> = programs.iter().copied().filter(|program| !is_named(program)).collect();
+    assert!(programs.len() > 10, "{programs:?}: the test does not read the manifests");
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 /// The page of promises names files of tests, and behind each the tests in it.
 #[test]
 fn every_test_that_a_promise_names_exists() {

@@ -316,7 +316,8 @@ mod tests {
         }
         let expected = |at: usize| operand(0, at).wrapping_sub(operand(1, at).wrapping_sub(operand(2, at)));
         for results in if in_place { &own } else { &out } {
-            assert!((0..LEN).all(|at| results[at] == expected(at)));
+            let wrong = (0..LEN).find(|&at| results[at] != expected(at));
+            assert_eq!(wrong, None, "the first result that is wrong");
         }
     }
 
