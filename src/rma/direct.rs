@@ -182,8 +182,8 @@ impl DirectTarget<'_> {
             return false;
         };
         let Some(held) = self.target.locks.try_hold(key) else { return false };
-        // SAFETY: `new` has as many bytes as the target's, whole values, which kernels take at any address; the target's
-        // lie in a window that is mapped here (`Window::direct`), and are changed under their lock.
+        // SAFETY: `new` has as many bytes as the target's, whole values, which kernels take at any address; the
+        // target's lie in a window that is mapped here (`Window::direct`), and are changed under their lock.
         let done = unsafe { op.apply_basic(basic, new, self.addr, self.len / basic.size()) }.is_ok();
         drop(held);
         self.window.stores.set();
