@@ -5,11 +5,11 @@
  */
 #include "check.h"
 
-enum { BYTES = 3 * 4096, SPACE = 24, SHIFT = 12, ELEMENTS = 500, SENT = 300, ROUNDS = 10 };
+enum { BYTES = 3 * 16384, SPACE = 24, SHIFT = 12, ELEMENTS = 2000, SENT = 1200, ROUNDS = 10 };
 
 static int rank, size;
 
-/* Elements of 8 bytes, each `SPACE` bytes behind the one before: every 170th lies across two blocks. */
+/* Elements of 8 bytes, each `SPACE` bytes behind the one before: the 683rd lies across two blocks. */
 static long long *element(char *base, int i) { return (long long *)(base + SHIFT + (size_t)i * SPACE); }
 
 static long long value(char *base, int i) {
@@ -68,7 +68,7 @@ enum { RUNS = 12 };
 
 /* Runs of these lengths with a gap behind each, in the order of their places or in none. */
 static void uneven(char *base, MPI_Win win, int ordered) {
-    static const int lengths[RUNS] = {1, 2, 300, 1, 1, 5, 130, 3, 1, 250, 2, 1};
+    static const int lengths[RUNS] = {1, 2, 1300, 1, 1, 5, 600, 3, 1, 1100, 2, 1};
     int length[RUNS], elements = 0, right = 0, touched = 0;
     MPI_Aint at[RUNS], next = 5;
     double *ones, *was;
@@ -105,7 +105,7 @@ static void uneven(char *base, MPI_Win win, int ordered) {
 
 /* The largest value wins, with the number of its rank; what lies in the gaps stays. */
 static void pairs(char *base, MPI_Win win) {
-    enum { PAIRS = 600 };
+    enum { PAIRS = 2000 };
     struct pair { double value; int rank; } *mine = calloc(PAIRS, sizeof *mine), *there = (struct pair *)base;
     int right = 0;
     memset(base, 0, BYTES);
