@@ -15,8 +15,8 @@ use crate::shm::{SharedLock, SharedLockGuard};
 use crate::sync::{AsymmetricFence, spin_loop, yield_now};
 use core::ptr::NonNull;
 
-/// Bytes that one lock is for. Two blocks may share a lock. (With blocks of 4 KiB, locks would take an eighth of the time
-/// of 64 KiB.)
+/// Bytes that one lock is for. Two blocks may share a lock. (With blocks of 4 KiB, locks would take an eighth of the
+/// time of 64 KiB.)
 pub(super) const BLOCK: u64 = 16 << 10;
 
 /// How many locks there are.
