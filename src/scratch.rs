@@ -1,28 +1,38 @@
 //! Temporary buffers: of collectives, windows and files, and of messages that came before their receive.
 //!
-//! Those of a page or more are kept for the next use of the thread. Fresh memory costs a page fault for each page,
-//! which takes as long as a copy, and the C library gives freed memory at the end of its heap back to the kernel.
+//! Those of a page or more are kept for the next use. Fresh memory costs a page fault for each page, which takes as
+//! long as a copy, and the C library gives freed memory at the end of its heap back to the kernel.
 
 use crate::arch::copy_slice;
 use crate::error::{Error, Result};
 use crate::limits::LINE;
-use core::cell::RefCell;
 use core::ops::{Deref, DerefMut};
 
 /// Bytes from which buffers are kept.
 const KEPT_FROM: usize = 4 << 10;
 /// Bytes of the largest buffer that is kept.
 const KEPT_TO: usize = 4 << 20;
-/// How many a thread keeps.
+/// How many a process keeps.
 const KEPT: usize = 64;
-/// Words of all that a thread keeps.
+/// Words of all that a process keeps.
 const KEPT_WORDS: usize = (16 << 20) / size_of::<AlignedWord>();
 
-thread_local! {
-    static FREE: RefCell<Free> = const { RefCell::new(Free { buffers: Vec::new(), words: 0 }) };
+/// Has `use_it` use what the process keeps. `None` where another thread does: nobody waits for memory that there is
+/// elsewhere.
+#[cfg(not(perusal_loom))]
+fn with_free<R>(use_it: impl FnOnce(&mut Free) -> R) -> Option<R> {
+    use crate::sync::Mutex;
+    static FREE: Mutex<Free> = Mutex::new(Free { buffers: Vec::new(), words: 0 });
+    FREE.try_lock().ok().map(|mut free| use_it(&mut free))
 }
 
-/// What a thread keeps.
+/// In models nothing is kept.
+#[cfg(perusal_loom)]
+fn with_free<R>(_: impl FnOnce(&mut Free) -> R) -> Option<R> {
+    None
+}
+
+/// What a process keeps.
 struct Free {
     /// The last that became free is the last.
     buffers: Vec<Vec<AlignedWord>>,
@@ -80,7 +90,7 @@ impl Scratch {
         let mut count = len.div_ceil(size_of::<AlignedWord>());
         if is_kept(len) {
             count += LINE_WORDS - 1;
-            if let Ok(Some(words)) = FREE.try_with(|free| free.borrow_mut().take(count)) {
+            if let Some(Some(words)) = with_free(|free| free.take(count)) {
                 return Ok(Self { start: start_of(&words), words, len });
             }
         }
@@ -113,8 +123,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         if is_kept(self.len) {
             let words = core::mem::take(&mut self.words);
-            // A thread that ends keeps nothing.
-            let _ = FREE.try_with(|free| free.borrow_mut().give(words));
+            with_free(|free| free.give(words));
         }
     }
 }
@@ -156,13 +165,22 @@ mod tests {
     }
 
     #[test]
-    fn a_large_buffer_is_used_again() {
-        let first = Scratch::of(KEPT_FROM + 100).unwrap();
-        let at = first.as_ptr();
-        drop(first);
-        let second = Scratch::of(KEPT_FROM).unwrap();
-        assert_eq!((second.as_ptr(), second.len()), (at, KEPT_FROM));
-        assert!(at.addr().is_multiple_of(LINE));
+    fn a_buffer_is_used_again_and_a_long_one_begins_at_a_line() {
+        let mut free = Free { buffers: vec![], words: 0 };
+        let at = [1000, 300, 2000].map(|words| {
+            let buffer = vec![AlignedWord([0; 16]); words];
+            let at = buffer.as_ptr();
+            free.give(buffer);
+            at
+        });
+        let mut take = |words| free.take(words).map(|buffer| buffer.as_ptr());
+        assert_eq!(
+            [take(301), take(301), take(301), take(300)],
+            [Some(at[0]), Some(at[2]), None, Some(at[1])]
+        );
+        for len in [KEPT_FROM, KEPT_FROM + 1, KEPT_TO] {
+            assert!(Scratch::of(len).unwrap().as_ptr().addr().is_multiple_of(LINE));
+        }
     }
 
     #[test]
