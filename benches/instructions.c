@@ -256,7 +256,21 @@ static void iallreduce(void)
     wait_for(request);
 }
 
-static MPI_Request kept_bcast, kept_allreduce;
+/* By messages, too. */
+static void ibcast_block(void)
+{
+    MPI_Request request;
+    MPI_Ibcast(blocks_in, 2048, MPI_CHAR, 1, world, &request);
+    wait_for(request);
+}
+static void igather_blocks(void)
+{
+    MPI_Request request;
+    MPI_Igather(blocks_out, 2048, MPI_CHAR, blocks_in, 2048, MPI_CHAR, 1, world, &request);
+    wait_for(request);
+}
+
+static MPI_Request kept_bcast, kept_allreduce, kept_bcast_block;
 static void start(MPI_Request *request)
 {
     MPI_Start(request);
@@ -264,6 +278,7 @@ static void start(MPI_Request *request)
 }
 static void bcast_start(void) { start(&kept_bcast); }
 static void allreduce_start(void) { start(&kept_allreduce); }
+static void bcast_block_start(void) { start(&kept_bcast_block); }
 
 static long count_together(void (*call)(void))
 {
@@ -297,6 +312,9 @@ static long count_ibcast(void) { return count_together(ibcast); }
 static long count_iallreduce(void) { return count_together(iallreduce); }
 static long count_bcast_start(void) { return count_together(bcast_start); }
 static long count_allreduce_start(void) { return count_together(allreduce_start); }
+static long count_ibcast_block(void) { return count_together(ibcast_block); }
+static long count_igather_blocks(void) { return count_together(igather_blocks); }
+static long count_bcast_block_start(void) { return count_together(bcast_block_start); }
 
 /* One-sided operations at the partner, within an epoch of MPI_Win_lock_all but for the last. */
 static void put(void) { MPI_Put(out, 1, MPI_LONG, 1, 0, 1, MPI_LONG, window); }
@@ -394,6 +412,9 @@ static const struct {
     {"iallreduce", "MPI_Iallreduce+MPI_Wait", count_iallreduce, 1, 0, 0, iallreduce},
     {"bcast-start", "MPI_Start(bcast)+MPI_Wait", count_bcast_start, 1, 0, 0, bcast_start},
     {"allreduce-start", "MPI_Start(allreduce)+MPI_Wait", count_allreduce_start, 1, 0, 0, allreduce_start},
+    {"ibcast-2k", "MPI_Ibcast(2-KiB)+MPI_Wait", count_ibcast_block, 1, 0, 0, ibcast_block},
+    {"igather-2k", "MPI_Igather(2-KiB)+MPI_Wait", count_igather_blocks, 1, 0, 0, igather_blocks},
+    {"bcast-start-2k", "MPI_Start(bcast,2-KiB)+MPI_Wait", count_bcast_block_start, 1, 0, 0, bcast_block_start},
     {"put", "MPI_Put", count_put, 1, 0, 0, NULL},
     {"get", "MPI_Get", count_get, 1, 0, 0, NULL},
     {"flush", "MPI_Win_flush", count_flush, 1, 0, 0, NULL},
@@ -474,6 +495,7 @@ static void release(void)
 {
     MPI_Request_free(&kept_bcast);
     MPI_Request_free(&kept_allreduce);
+    MPI_Request_free(&kept_bcast_block);
     MPI_Comm_free(&ring);
     MPI_Win_free(&window);
 }
@@ -491,6 +513,7 @@ int main(int argc, char **argv)
     MPI_Cart_create(world, 1, (int[]) {2}, (int[]) {1}, 0, &ring);
     MPI_Bcast_init(in, 1, MPI_LONG, 1, world, MPI_INFO_NULL, &kept_bcast);
     MPI_Allreduce_init(out, in, 1, MPI_LONG, MPI_SUM, world, MPI_INFO_NULL, &kept_allreduce);
+    MPI_Bcast_init(blocks_in, 2048, MPI_CHAR, 1, world, MPI_INFO_NULL, &kept_bcast_block);
     if (rank == 1) {
         partner();
         release();

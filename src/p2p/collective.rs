@@ -27,13 +27,31 @@ impl Engine {
         mode: Mode,
     ) -> Result<()> {
         // SAFETY: the bytes are valid until the call returns.
-        let send_fast = || unsafe { self.send_fast(comm.collective(), comm, addr, bytes, dest, tag) };
-        if !comm.collective().observed() && send_fast() {
+        if unsafe { self.coll_send_at_once(comm, addr, bytes, dest, tag) } {
             return Ok(());
         }
         // SAFETY: the bytes are valid until the call returns, which it does not before the request is complete.
         let request = unsafe { self.coll_isend(comm, addr, bytes, dest, tag, mode) }?;
         self.wait(request).map(drop)
+    }
+
+    /// Sends such a message if that takes no waiting; false, with nothing done, if it does.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::coll_send`].
+    #[inline(always)]
+    pub unsafe fn coll_send_at_once(
+        &self,
+        comm: &Comm,
+        addr: *const u8,
+        bytes: usize,
+        dest: i32,
+        tag: i32,
+    ) -> bool {
+        let context = comm.collective();
+        // SAFETY: the bytes are valid until the call returns.
+        !context.observed() && unsafe { self.send_fast(context, comm, addr, bytes, dest, tag) }
     }
 
     /// Starts such a send.
@@ -89,6 +107,29 @@ impl Engine {
         // SAFETY: the bytes are valid until the call returns, and `finish_coll_recv` leaves no receive posted.
         let request = unsafe { self.coll_irecv(comm, addr, room, source, tag, mode) }?;
         Ok(self.finish_coll_recv(request)?.bytes as usize)
+    }
+
+    /// Receives such a message if it has come, and needs nothing of its sender; `None`, with nothing done, if not, and
+    /// where something else wants progress, as an operation in the background does.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::coll_recv`].
+    pub unsafe fn coll_recv_at_once(
+        &self,
+        comm: &Comm,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Option<usize> {
+        let context = comm.collective();
+        if context.observed() {
+            return None;
+        }
+        // SAFETY: the bytes are valid until the call returns.
+        let got = unsafe { self.receive_at_once(context, comm, (addr, room), source, tag) };
+        got.map(|status| status.bytes as usize)
     }
 
     /// Waits for such a receive. Where waiting has become pointless it is cancelled: it must not outlive its room.

@@ -147,18 +147,42 @@ impl Engine {
         if self.shared {
             // SAFETY: the buffer is valid, as the caller says.
             return apart(move || unsafe {
-                self.receive_in::<Locked>(context, comm, addr, room, source, tag)
+                self.receive_in::<Locked, true>(context, comm, addr, room, source, tag)
             });
         }
         // SAFETY: the buffer is valid, as the caller says.
-        unsafe { self.receive_in::<Unlocked>(context, comm, addr, room, source, tag) }
+        unsafe { self.receive_in::<Unlocked, true>(context, comm, addr, room, source, tag) }
+    }
+
+    /// As [`Self::receive_fast`], from a rank, without waiting.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::receive_fast`].
+    #[inline(always)]
+    pub(in crate::p2p) unsafe fn receive_at_once(
+        &self,
+        context: &MatchContext,
+        comm: &Comm,
+        (addr, room): (*mut u8, usize),
+        source: i32,
+        tag: i32,
+    ) -> Option<MessageStatus> {
+        // SAFETY: the buffer is valid, as the caller says.
+        unsafe {
+            if self.shared {
+                self.receive_in::<Locked, false>(context, comm, addr, room, source, tag)
+            } else {
+                self.receive_in::<Unlocked, false>(context, comm, addr, room, source, tag)
+            }
+        }
     }
 
     /// # Safety
     ///
     /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
     #[inline(always)]
-    unsafe fn receive_in<L: Locking>(
+    unsafe fn receive_in<L: Locking, const WAITS: bool>(
         &self,
         context: &MatchContext,
         comm: &Comm,
@@ -188,7 +212,7 @@ impl Engine {
         unsafe {
             if source < 0 {
                 self.polled_receive().receive_next::<true>(context, 0, addr, room, source, tag)
-            } else {
+            } else if WAITS {
                 self.polled_receive().receive_next::<false>(
                     context,
                     comm.world_rank_of(source),
@@ -197,6 +221,9 @@ impl Engine {
                     source,
                     tag,
                 )
+            } else {
+                let world = comm.world_rank_of(source);
+                self.polled_receive().try_next::<false>(context, world, addr, room, source, tag)
             }
         }
         .status()

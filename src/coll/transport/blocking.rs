@@ -1,7 +1,7 @@
 //! The transport of blocking collectives: each operation has finished when it returns.
 
 use super::{
-    Failure, Purpose, ReceiveUnderWay, Transport, WITHIN, algorithm_for, are_oversubscribed,
+    FEW, Failure, Purpose, ReceiveUnderWay, Transport, WITHIN, algorithm_for, are_oversubscribed,
     expected_capacity, join_team, mode_among_many, mode_of_receive,
 };
 use crate::coll::NumberedCall;
@@ -17,9 +17,6 @@ use crate::p2p::Request;
 use crate::team::{Membership, RoundArrival};
 use core::cell::Cell;
 use core::future::Future;
-
-/// Bytes up to which a message is received when its turn has come, and no receive is posted before.
-const FEW: usize = 1024;
 
 /// A transport whose operations have finished when they return. [`check`](Self::check) returns the first failure, after
 /// which it goes on ([`Failure`]).
@@ -236,7 +233,6 @@ impl Transport for BlockingTransport<'_> {
         Ok(())
     }
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
-        // Of few bytes, what comes too soon costs less than a request.
         let in_turn = recvs.iter().all(|(_, room)| room.len() <= FEW);
         let post = |(from, room): &mut (usize, &mut [u8])| self.start_recv(*from, room);
         let coming: Vec<_> = if in_turn { vec![] } else { recvs.iter_mut().map(post).collect() };

@@ -290,6 +290,10 @@ impl<'a> Failure<'a> {
     }
 }
 
+/// Bytes up to which a message is received when its turn has come, and no receive is posted before: what comes too soon
+/// costs less than a request.
+const FEW: usize = 1024;
+
 /// A receive under way. Its room is the engine's until it is over: not even its length is asked of the room meanwhile.
 struct ReceiveUnderWay {
     /// None if the receive was not started.

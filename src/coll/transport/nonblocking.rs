@@ -1,13 +1,13 @@
 //! The transport of nonblocking collectives: an operation is over when the engine has got that far.
 
 use super::{
-    Failure, ReceiveUnderWay, Transport, algorithm_for, are_oversubscribed, expected_capacity, join_team,
-    mode_among_many, mode_of_receive,
+    FEW, Failure, ReceiveUnderWay, Transport, algorithm_for, are_oversubscribed, expected_capacity,
+    join_team, mode_among_many, mode_of_receive,
 };
 use crate::coll::intercomm::Sides;
 use crate::coll::nonblocking::TeamUse;
 use crate::coll::selection::arrival;
-use crate::coll::shared_memory::{InTurn, TeamCapacity, TeamGuard};
+use crate::coll::shared_memory::{InTurn, TeamCapacity, TeamGuard, checks};
 use crate::comm::Comm;
 use crate::engine::{Engine, Mode};
 use crate::error::Result;
@@ -122,9 +122,39 @@ impl<'a> NonblockingTransport<'a> {
         ReceiveUnderWay { request, room: bytes, from }
     }
 
+    /// Receives a message if it has come, in one of so many looks; returns whether it has.
+    fn receive_at_once(&self, from: usize, room: &mut [u8], looks: &mut u32) -> bool {
+        let bytes = room.len();
+        if !self.engine.is_eager(bytes) {
+            return false;
+        }
+        loop {
+            // SAFETY: borrowed until the call returns.
+            let came = unsafe {
+                self.engine.coll_recv_at_once(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag)
+            };
+            if let Some(came) = came {
+                self.failure.note_received(Ok(came), bytes, from);
+                return true;
+            }
+            *looks = looks.saturating_sub(1);
+            if *looks == 0 {
+                return false;
+            }
+            core::hint::spin_loop();
+        }
+    }
+
+    /// Starts a send; returns the request if that is not all.
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
         let bytes = self.failure.in_place_of(bytes)?;
         let (from, len) = (bytes.as_ptr(), bytes.len());
+        // SAFETY: borrowed until the call returns. A message to the caller itself is over when it is received.
+        if to != self.rank()
+            && unsafe { self.engine.coll_send_at_once(self.comm, from, len, to as i32, self.tag) }
+        {
+            return None;
+        }
         // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked, as `Transport`
         // demands of all that drive it.
         self.failure.note(unsafe {
@@ -198,25 +228,33 @@ impl Transport for NonblockingTransport<'_> {
         Ok(())
     }
     async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()> {
-        let coming = self.start_recv(from, room);
-        self.finish_recv(coming).await;
+        if !self.receive_at_once(from, room, &mut checks(self.engine)) {
+            let coming = self.start_recv(from, room);
+            self.finish_recv(coming).await;
+        }
         Ok(())
     }
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {
-        let coming = self.start_recv(from, room);
-        let going = self.start_send(to, bytes);
-        self.finish_recv(coming).await;
-        self.finish(going).await;
-        Ok(())
+        self.exchange_all(&[(to, bytes)], &mut [(from, room)]).await
     }
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
-        let coming: Vec<_> = recvs.iter_mut().map(|(from, room)| self.start_recv(*from, room)).collect();
-        let going: Vec<_> = sends.iter().map(|(to, bytes)| self.start_send(*to, bytes)).collect();
+        let in_turn = recvs.iter().all(|(_, room)| room.len() <= FEW);
+        let mut coming = Vec::new();
+        if !in_turn {
+            coming.extend(recvs.iter_mut().map(|(from, room)| self.start_recv(*from, room)));
+        }
+        let going: Vec<_> = sends.iter().filter_map(|(to, bytes)| self.start_send(*to, bytes)).collect();
+        let mut looks = checks(self.engine);
+        for (from, room) in recvs.iter_mut().filter(|_| in_turn) {
+            if !self.receive_at_once(*from, room, &mut looks) {
+                coming.push(self.start_recv(*from, room));
+            }
+        }
         for coming in coming {
             self.finish_recv(coming).await;
         }
         for request in going {
-            self.finish(request).await;
+            self.finish(Some(request)).await;
         }
         Ok(())
     }
