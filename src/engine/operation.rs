@@ -37,6 +37,8 @@ pub enum Mode {
     ToRoot,
     /// The same, where the root has a message for each of many. Of a receive: the receiver copies all of a long one.
     FromRoot,
+    /// As `Standard`, of a collective in which a rank sends to others and receives from others at once.
+    Exchange,
 }
 
 /// How the elements of the user's buffer lie.

@@ -6,9 +6,11 @@
 //! | at most `eager_limit` bytes | eager |
 //! | standard or ready mode, at most `fragments_limit` bytes, not to be copied in one step | eager fragments |
 //! | one of many, less than 64 KiB, at most `fragments_limit` bytes | eager fragments |
+//! | of an exchange, more than 128 KiB | rendezvous |
 //! | any other | rendezvous |
 
 use crate::engine::{Body, Engine, Mode};
+use crate::variables::{ValueSource, VariableId};
 
 /// The protocols of a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +29,22 @@ pub(super) enum Protocol {
 /// though the copies disturb each other.
 const AT_ONCE_FROM: usize = 64 << 10;
 
+/// Most bytes of a message that is sent unasked to one that has a message for the sender, unless a user has set the
+/// limit of others: where its receive is not posted yet, because the other is busy with such a message, it is copied
+/// once more.
+const UNASKED_IN_EXCHANGE: usize = 128 << 10;
+
 /// The protocol of a send whose body is filled.
 #[inline]
 pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
-    let limits = [engine.config.eager_limit(), engine.config.fragments_limit()];
+    let config = &engine.config;
+    let fragments = match mode {
+        Mode::Exchange if config.source(VariableId::TrainLimit) == ValueSource::Default => {
+            config.fragments_limit().min(UNASKED_IN_EXCHANGE)
+        }
+        _ => config.fragments_limit(),
+    };
+    let limits = [config.eager_limit(), fragments];
     let bytes = body.bytes.get();
     let in_one_step = || {
         if matches!(mode, Mode::ToRoot | Mode::FromRoot)
@@ -55,7 +69,8 @@ fn choose(
     [eager, fragments]: [usize; 2],
     in_one_step: impl FnOnce() -> bool,
 ) -> Protocol {
-    let unasked = matches!(mode, Mode::Standard | Mode::Ready | Mode::ToRoot | Mode::FromRoot);
+    let unasked =
+        matches!(mode, Mode::Standard | Mode::Ready | Mode::ToRoot | Mode::FromRoot | Mode::Exchange);
     if to_self {
         Protocol::Loopback
     } else if bytes <= eager {

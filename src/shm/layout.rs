@@ -71,9 +71,8 @@ impl Geometry {
     /// (docs/decisions/0050).
     fn where_messages_stream(ranks: u32, streams: bool) -> Self {
         let (cells, bulk) = match ranks {
-            0..=8 if streams => (256, 512 << 10),
+            0..=16 if streams => (256, 512 << 10),
             0..=8 => (256, 256 << 10),
-            9..=16 if streams => (256, 256 << 10),
             9..=32 => (128, 64 << 10),
             33..=128 => (64, 32 << 10),
             _ => (64, 16 << 10),
@@ -489,8 +488,8 @@ mod tests {
     fn rings_shrink_as_ranks_grow() {
         for (ranks, cells, bulk, bulk_if_streams) in [
             (8, 256, 256, 512),
-            (9, 128, 64, 256),
-            (16, 128, 64, 256),
+            (9, 128, 64, 512),
+            (16, 128, 64, 512),
             (32, 128, 64, 64),
             (128, 64, 32, 32),
             (129, 64, 16, 16),

@@ -124,13 +124,11 @@ impl<'a> BlockingTransport<'a> {
         self.failure.note_received(received.map(|status| status.bytes as usize), room, from);
     }
 
-    fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
+    fn start_send(&self, to: usize, bytes: &[u8], mode: Mode) -> Option<Request> {
         let bytes = self.failure.in_place_of(bytes)?;
         let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: `finish_send` waits before the borrow of `bytes` ends.
-        self.failure.note(unsafe {
-            self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, self.message_mode.get())
-        })
+        self.failure.note(unsafe { self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, mode) })
     }
 
     fn finish_send(&self, request: Request) {
@@ -138,13 +136,13 @@ impl<'a> BlockingTransport<'a> {
     }
 
     /// Sends so much of a message as needs nothing of the receiver. Returns the request if that is not all.
-    fn begin_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
+    fn begin_send(&self, to: usize, bytes: &[u8], mode: Mode) -> Option<Request> {
         // A message to the caller itself is over when it is received.
         if to != self.rank() && self.engine.is_eager(bytes.len()) {
             self.send_now(to, bytes);
             return None;
         }
-        self.start_send(to, bytes)
+        self.start_send(to, bytes, mode)
     }
 
     fn send_now(&self, to: usize, bytes: &[u8]) {
@@ -227,16 +225,18 @@ impl Transport for BlockingTransport<'_> {
     }
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {
         let coming = self.start_recv(from, room);
-        let going = self.begin_send(to, bytes);
+        let going = self.begin_send(to, bytes, Mode::Exchange);
         self.finish_recv(coming);
         going.into_iter().for_each(|request| self.finish_send(request));
         Ok(())
     }
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
+        let mode = if recvs.is_empty() { self.message_mode.get() } else { Mode::Exchange };
         let in_turn = recvs.iter().all(|(_, room)| room.len() <= FEW);
         let post = |(from, room): &mut (usize, &mut [u8])| self.start_recv(*from, room);
         let coming: Vec<_> = if in_turn { vec![] } else { recvs.iter_mut().map(post).collect() };
-        let going: Vec<_> = sends.iter().filter_map(|(to, bytes)| self.begin_send(*to, bytes)).collect();
+        let going: Vec<_> =
+            sends.iter().filter_map(|(to, bytes)| self.begin_send(*to, bytes, mode)).collect();
         for (from, room) in recvs.iter_mut().filter(|_| in_turn) {
             self.recv(*from, room).await?;
         }

@@ -146,7 +146,7 @@ impl<'a> NonblockingTransport<'a> {
     }
 
     /// Starts a send; returns the request if that is not all.
-    fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
+    fn start_send(&self, to: usize, bytes: &[u8], mode: Mode) -> Option<Request> {
         let bytes = self.failure.in_place_of(bytes)?;
         let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: borrowed until the call returns. A message to the caller itself is over when it is received.
@@ -157,9 +157,7 @@ impl<'a> NonblockingTransport<'a> {
         }
         // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked, as `Transport`
         // demands of all that drive it.
-        self.failure.note(unsafe {
-            self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, self.message_mode.get())
-        })
+        self.failure.note(unsafe { self.engine.coll_isend(self.comm, from, len, to as i32, self.tag, mode) })
     }
 
     async fn outcome(&self, request: Request) -> Result<MessageStatus> {
@@ -224,7 +222,7 @@ impl Transport for NonblockingTransport<'_> {
         self.mode
     }
     async fn send(&self, to: usize, bytes: &[u8]) -> Result<()> {
-        self.finish(self.start_send(to, bytes)).await;
+        self.finish(self.start_send(to, bytes, self.message_mode.get())).await;
         Ok(())
     }
     async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()> {
@@ -238,12 +236,14 @@ impl Transport for NonblockingTransport<'_> {
         self.exchange_all(&[(to, bytes)], &mut [(from, room)]).await
     }
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
+        let mode = if recvs.is_empty() { self.message_mode.get() } else { Mode::Exchange };
         let in_turn = recvs.iter().all(|(_, room)| room.len() <= FEW);
         let mut coming = Vec::new();
         if !in_turn {
             coming.extend(recvs.iter_mut().map(|(from, room)| self.start_recv(*from, room)));
         }
-        let going: Vec<_> = sends.iter().filter_map(|(to, bytes)| self.start_send(*to, bytes)).collect();
+        let going: Vec<_> =
+            sends.iter().filter_map(|(to, bytes)| self.start_send(*to, bytes, mode)).collect();
         let mut looks = checks(self.engine);
         for (from, room) in recvs.iter_mut().filter(|_| in_turn) {
             if !self.receive_at_once(*from, room, &mut looks) {
