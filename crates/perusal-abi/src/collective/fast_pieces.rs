@@ -64,22 +64,27 @@ impl Piece {
         unsafe { core::slice::from_raw_parts_mut(self.addr, self.bytes) }
     }
 
-    /// Copies what the caller has for itself, from here to where it has room for it; `None` if that has another length
-    /// or is the same place.
-    fn copy_to(self, to: Self) -> Option<()> {
-        if self.bytes != to.bytes || (self.addr == to.addr && to.bytes > 0) {
-            return None;
-        }
+    /// Returns `to`, where the caller has room for what it has for itself, which is here; `None` if that has another
+    /// length or is the same place.
+    fn for_self(self, to: Self) -> Option<Self> {
+        (self.bytes == to.bytes && (self.addr != to.addr || to.bytes == 0)).then_some(to)
+    }
+
+    /// Copies this to `to`, which [`Self::for_self`] has given.
+    fn copy_to(self, to: Self) {
         if to.bytes > 0 {
             // SAFETY: both have so many bytes (argument rule 3); MPI 5.0 §6 forbids that they overlap.
             unsafe { copy(self.addr, to.addr, to.bytes) };
         }
-        Some(())
     }
 
     /// Copies the caller's own data to its place, unless it is there already.
     fn fill(self, from: Buffer<'_>) -> Option<()> {
-        if in_place(from.addr) { Some(()) } else { Self::of(from)?.copy_to(self) }
+        if !in_place(from.addr) {
+            let from = Self::of(from)?;
+            from.copy_to(from.for_self(self)?);
+        }
+        Some(())
     }
 }
 
@@ -187,13 +192,15 @@ pub fn scatterv<'a, P: Performer<'a>>(
         });
     }
     let pieces = pieces(send, members(comm))?;
-    if !in_place(recv.addr) {
-        pieces[root].copy_to(Piece::of(recv)?)?;
-    }
+    let own = pieces[root];
+    let kept = if in_place(recv.addr) { None } else { Some(own.for_self(Piece::of(recv)?)?) };
     performer.by_messages(Purpose::Scatter, what, async move |transport: &P::Transport| {
         transport.set_message_mode(Mode::FromRoot);
         // SAFETY: argument rule 3: the root has these pieces.
-        unsafe { exchange(transport, others(&pieces, root), core::iter::empty()) }.await
+        let sent = unsafe { exchange(transport, others(&pieces, root), core::iter::empty()) }.await;
+        // The others have waited for what is theirs.
+        kept.into_iter().for_each(|room| own.copy_to(room));
+        sent
     })
 }
 
@@ -207,7 +214,7 @@ pub fn alltoallv<'a, P: Performer<'a>>(
     let rank = comm.rank() as usize;
     let what = |comm: &Comm| arguments::alltoallv(comm, send, recv);
     let (sends, recvs) = (pieces(send, members(comm))?, pieces(recv, members(comm))?);
-    sends[rank].copy_to(recvs[rank])?;
+    sends[rank].copy_to(sends[rank].for_self(recvs[rank])?);
     performer.by_messages(Purpose::Alltoall, what, async move |transport: &P::Transport| {
         // SAFETY: argument rule 3: a piece for each member, and room for one of each.
         unsafe { exchange(transport, others(&sends, rank), others(&recvs, rank)) }.await
