@@ -316,6 +316,20 @@ static long count_ibcast_block(void) { return count_together(ibcast_block); }
 static long count_igather_blocks(void) { return count_together(igather_blocks); }
 static long count_bcast_block_start(void) { return count_together(bcast_block_start); }
 
+/* Started before the partner has come to it. */
+static long count_early(MPI_Request *request, int bytes)
+{
+    begin();
+    MPI_Ibcast(blocks_in, bytes, MPI_CHAR, 1, world, request);
+    end();
+    go();
+    resume();
+    wait_for(*request);
+    return end();
+}
+static long count_ibcast_early(void) { MPI_Request request; return count_early(&request, 8); }
+static long count_ibcast_block_early(void) { MPI_Request request; return count_early(&request, 2048); }
+
 /* One-sided operations at the partner, within an epoch of MPI_Win_lock_all but for the last. */
 static void put(void) { MPI_Put(out, 1, MPI_LONG, 1, 0, 1, MPI_LONG, window); }
 static void get(void) { MPI_Get(in, 1, MPI_LONG, 1, 0, 1, MPI_LONG, window); }
@@ -415,6 +429,8 @@ static const struct {
     {"ibcast-2k", "MPI_Ibcast(2-KiB)+MPI_Wait", count_ibcast_block, 1, 0, 0, ibcast_block},
     {"igather-2k", "MPI_Igather(2-KiB)+MPI_Wait", count_igather_blocks, 1, 0, 0, igather_blocks},
     {"bcast-start-2k", "MPI_Start(bcast,2-KiB)+MPI_Wait", count_bcast_block_start, 1, 0, 0, bcast_block_start},
+    {"ibcast-early", "MPI_Ibcast(early)+MPI_Wait", count_ibcast_early, 1, 0, 0, ibcast},
+    {"ibcast-2k-early", "MPI_Ibcast(2-KiB,early)+MPI_Wait", count_ibcast_block_early, 1, 0, 0, ibcast_block},
     {"put", "MPI_Put", count_put, 1, 0, 0, NULL},
     {"get", "MPI_Get", count_get, 1, 0, 0, NULL},
     {"flush", "MPI_Win_flush", count_flush, 1, 0, 0, NULL},

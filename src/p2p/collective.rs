@@ -109,8 +109,8 @@ impl Engine {
         Ok(self.finish_coll_recv(request)?.bytes as usize)
     }
 
-    /// Receives such a message if it has come, and needs nothing of its sender; `None`, with nothing done, if not, and
-    /// where something else wants progress, as an operation in the background does.
+    /// Receives such a message if it has come or comes within a short moment, and needs nothing of its sender; `None`,
+    /// with nothing done, if not, and where something else wants progress, as an operation in the background does.
     ///
     /// # Safety
     ///

@@ -147,14 +147,14 @@ impl Engine {
         if self.shared {
             // SAFETY: the buffer is valid, as the caller says.
             return apart(move || unsafe {
-                self.receive_in::<Locked, true>(context, comm, addr, room, source, tag)
+                self.receive_in::<Locked, false>(context, comm, addr, room, source, tag)
             });
         }
         // SAFETY: the buffer is valid, as the caller says.
-        unsafe { self.receive_in::<Unlocked, true>(context, comm, addr, room, source, tag) }
+        unsafe { self.receive_in::<Unlocked, false>(context, comm, addr, room, source, tag) }
     }
 
-    /// As [`Self::receive_fast`], from a rank, without waiting.
+    /// As [`Self::receive_fast`], from a rank, for a caller that does not wait: the moment is a short one.
     ///
     /// # Safety
     ///
@@ -171,9 +171,9 @@ impl Engine {
         // SAFETY: the buffer is valid, as the caller says.
         unsafe {
             if self.shared {
-                self.receive_in::<Locked, false>(context, comm, addr, room, source, tag)
+                self.receive_in::<Locked, true>(context, comm, addr, room, source, tag)
             } else {
-                self.receive_in::<Unlocked, false>(context, comm, addr, room, source, tag)
+                self.receive_in::<Unlocked, true>(context, comm, addr, room, source, tag)
             }
         }
     }
@@ -182,7 +182,7 @@ impl Engine {
     ///
     /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
     #[inline(always)]
-    unsafe fn receive_in<L: Locking, const WAITS: bool>(
+    unsafe fn receive_in<L: Locking, const BRIEF: bool>(
         &self,
         context: &MatchContext,
         comm: &Comm,
@@ -211,9 +211,9 @@ impl Engine {
         // SAFETY: the buffer is valid, as the caller says.
         unsafe {
             if source < 0 {
-                self.polled_receive().receive_next::<true>(context, 0, addr, room, source, tag)
-            } else if WAITS {
-                self.polled_receive().receive_next::<false>(
+                self.polled_receive().receive_next::<true, BRIEF>(context, 0, addr, room, source, tag)
+            } else {
+                self.polled_receive().receive_next::<false, BRIEF>(
                     context,
                     comm.world_rank_of(source),
                     addr,
@@ -221,9 +221,6 @@ impl Engine {
                     source,
                     tag,
                 )
-            } else {
-                let world = comm.world_rank_of(source);
-                self.polled_receive().try_next::<false>(context, world, addr, room, source, tag)
             }
         }
         .status()

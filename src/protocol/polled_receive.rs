@@ -17,6 +17,9 @@ use crate::ring::{Header, MAX_LEN, Polled};
 
 const _: () = assert!(MAX_LEN < u32::MAX as usize);
 
+/// Polls of a caller that does not wait, for a sender that runs in step with it.
+const BRIEF_POLLS: u32 = 50;
+
 /// What a receive got out of a ring: two words, so that it is given back in registers.
 #[derive(Clone, Copy)]
 pub(crate) struct TakenMessage {
@@ -111,13 +114,13 @@ impl PolledReceive<'_> {
         }
     }
 
-    /// As [`Self::poll_next`], and waits a moment for a message if none is there.
+    /// As [`Self::poll_next`], and waits a moment for a message if none is there; `BRIEF`: a short one.
     ///
     /// # Safety
     ///
     /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
     #[inline(always)]
-    unsafe fn await_next<const ANY: bool>(
+    unsafe fn await_next<const ANY: bool, const BRIEF: bool>(
         self,
         context: &MatchContext,
         world: u32,
@@ -131,7 +134,7 @@ impl PolledReceive<'_> {
         match unsafe { self.poll_next(wanted, world) } {
             Polled::Taken(got) => got,
             // SAFETY: the buffer is valid, as the caller says.
-            Polled::Empty => unsafe { self.poll_on::<ANY>(context, world, addr, room, source, tag) },
+            Polled::Empty => unsafe { self.poll_on::<ANY, BRIEF>(context, world, addr, room, source, tag) },
             Polled::Unwanted => TakenMessage::NOTHING,
         }
     }
@@ -142,7 +145,7 @@ impl PolledReceive<'_> {
     ///
     /// As [`Self::await_next`].
     #[inline(never)]
-    pub(crate) unsafe fn receive_next<const ANY: bool>(
+    pub(crate) unsafe fn receive_next<const ANY: bool, const BRIEF: bool>(
         self,
         context: &MatchContext,
         world: u32,
@@ -152,7 +155,7 @@ impl PolledReceive<'_> {
         tag: i32,
     ) -> TakenMessage {
         // SAFETY: the buffer is valid, as the caller says.
-        unsafe { self.await_next::<ANY>(context, world, addr, room, source, tag) }
+        unsafe { self.await_next::<ANY, BRIEF>(context, world, addr, room, source, tag) }
     }
 
     /// Waits a moment for what [`Self::poll_next`] has not found.
@@ -161,7 +164,7 @@ impl PolledReceive<'_> {
     ///
     /// As [`Self::await_next`].
     #[inline(never)]
-    unsafe fn poll_on<const ANY: bool>(
+    unsafe fn poll_on<const ANY: bool, const BRIEF: bool>(
         self,
         context: &MatchContext,
         world: u32,
@@ -177,7 +180,7 @@ impl PolledReceive<'_> {
         let got = self.engine.poller.lock(false).spin_take(
             self.engine,
             Wanted::<ANY>::from(world),
-            self.engine.config.ring_polls(),
+            if BRIEF { BRIEF_POLLS } else { self.engine.config.ring_polls() },
             move |header, len| wanted.matches(header, len),
             // SAFETY: the length was wanted, so it is at most the buffer's; the ring is none of the buffer.
             move |data| unsafe { copy_out(data, addr) },
@@ -234,9 +237,9 @@ impl PolledReceive<'_> {
         // SAFETY: the user's buffer stays valid until the request completes.
         let got = unsafe {
             if source < 0 {
-                self.await_next::<true>(context, 0, addr, room, source, tag)
+                self.await_next::<true, false>(context, 0, addr, room, source, tag)
             } else {
-                self.await_next::<false>(context, body.world.get(), addr, room, source, tag)
+                self.await_next::<false, false>(context, body.world.get(), addr, room, source, tag)
             }
         };
         let Some(status) = got.status() else { return false };

@@ -121,6 +121,28 @@ static void duplicates(void) {
     OK(MPI_Comm_free(&other));
 }
 
+/* More than rings hold is begun before the others begin anything: a start never waits. What is sent in turn by the two
+ * ways of a broadcast of a few KiB, at once and later, comes in order. */
+static void far_ahead(void) {
+    enum { CALLS = 600, BYTES = 3000 };
+    MPI_Request *requests = malloc(sizeof *requests * CALLS);
+    char *data = malloc((size_t)CALLS * BYTES);
+    int token = 0;
+    for (int i = 0; i < CALLS; i++) memset(data + (size_t)i * BYTES, rank == 0 ? 1 + i % 100 : 0, BYTES);
+    if (rank != 0) OK(MPI_Recv(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    for (int i = 0; i < CALLS; i++) {
+        OK(MPI_Ibcast(data + (size_t)i * BYTES, BYTES, MPI_CHAR, 0, MPI_COMM_WORLD, &requests[i]));
+        if (rank != 0 && i % 3 == 0) OK(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
+    }
+    if (rank == 0) for (int r = 1; r < size; r++) OK(MPI_Send(&token, 1, MPI_INT, r, 5, MPI_COMM_WORLD));
+    OK(MPI_Waitall(CALLS, requests, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < CALLS; i++) {
+        SAME(data[(size_t)i * BYTES], 1 + i % 100);
+        SAME(data[(size_t)(i + 1) * BYTES - 1], 1 + i % 100);
+    }
+    free(requests), free(data);
+}
+
 int main(void) {
     OK(MPI_Init(NULL, NULL));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -130,6 +152,7 @@ int main(void) {
     late();
     again_and_again();
     duplicates();
+    far_ahead();
     if (size > 1) between();
     OK(MPI_Finalize());
     return verdict();

@@ -59,9 +59,9 @@ pub(super) fn corrupt_word(team: &mut Team, comm: &Comm, what: CorruptWord) -> E
     )
 }
 
-/// How often something is looked for before a caller waits: once, where the CPU may be wanted by the member that has it.
+/// How often a word is checked: once, where the CPU may be wanted by the member that will write it.
 #[inline(always)]
-pub(in crate::coll) fn checks(engine: &Engine) -> u32 {
+fn checks(engine: &Engine) -> u32 {
     if engine.config().shape().is_oversubscribed() { 1 } else { POLLS }
 }
 

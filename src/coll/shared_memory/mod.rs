@@ -29,7 +29,6 @@ mod reduction;
 pub use algorithm_kind::AlgorithmKind;
 pub use capacity::TeamCapacity;
 pub(in crate::coll) use direct::one_run;
-pub(in crate::coll) use hold::checks;
 pub use hold::{Description, Hold, InTurn, Locked};
 pub use operation_key::OperationKey;
 use operation_key::{FAILED, disagreement};

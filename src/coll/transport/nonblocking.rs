@@ -7,7 +7,7 @@ use super::{
 use crate::coll::intercomm::Sides;
 use crate::coll::nonblocking::TeamUse;
 use crate::coll::selection::arrival;
-use crate::coll::shared_memory::{InTurn, TeamCapacity, TeamGuard, checks};
+use crate::coll::shared_memory::{InTurn, TeamCapacity, TeamGuard};
 use crate::comm::Comm;
 use crate::engine::{Engine, Mode};
 use crate::error::Result;
@@ -122,27 +122,17 @@ impl<'a> NonblockingTransport<'a> {
         ReceiveUnderWay { request, room: bytes, from }
     }
 
-    /// Receives a message if it has come, in one of so many looks; returns whether it has.
-    fn receive_at_once(&self, from: usize, room: &mut [u8], looks: &mut u32) -> bool {
+    /// Receives a message if that takes no waiting; returns whether it has come.
+    fn receive_at_once(&self, from: usize, room: &mut [u8]) -> bool {
         let bytes = room.len();
         if !self.engine.is_eager(bytes) {
             return false;
         }
-        loop {
-            // SAFETY: borrowed until the call returns.
-            let came = unsafe {
-                self.engine.coll_recv_at_once(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag)
-            };
-            if let Some(came) = came {
-                self.failure.note_received(Ok(came), bytes, from);
-                return true;
-            }
-            *looks = looks.saturating_sub(1);
-            if *looks == 0 {
-                return false;
-            }
-            core::hint::spin_loop();
-        }
+        // SAFETY: borrowed until the call returns.
+        let came = unsafe {
+            self.engine.coll_recv_at_once(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag)
+        };
+        came.inspect(|&came| self.failure.note_received(Ok(came), bytes, from)).is_some()
     }
 
     /// Starts a send; returns the request if that is not all.
@@ -226,7 +216,7 @@ impl Transport for NonblockingTransport<'_> {
         Ok(())
     }
     async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()> {
-        if !self.receive_at_once(from, room, &mut checks(self.engine)) {
+        if !self.receive_at_once(from, room) {
             let coming = self.start_recv(from, room);
             self.finish_recv(coming).await;
         }
@@ -244,9 +234,9 @@ impl Transport for NonblockingTransport<'_> {
         }
         let going: Vec<_> =
             sends.iter().filter_map(|(to, bytes)| self.start_send(*to, bytes, mode)).collect();
-        let mut looks = checks(self.engine);
         for (from, room) in recvs.iter_mut().filter(|_| in_turn) {
-            if !self.receive_at_once(*from, room, &mut looks) {
+            // Once a message has not come, no more are waited for.
+            if !(coming.is_empty() && self.receive_at_once(*from, room)) {
                 coming.push(self.start_recv(*from, room));
             }
         }
