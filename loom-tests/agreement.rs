@@ -5,11 +5,14 @@
 //!
 //! Time:  a few seconds.
 //!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
-//! Release of the key in `Ballot::vote` and the Acquire of it in `count`; the Release in the exchange of
-//! `Ballot::decide`, and the Acquire in `FailureWords::decision`; that the exchange expects the word from before the
-//! count; the Release of `RevocationCount::add` and the Acquire of `get`; the fence of `begin_copying`, that of
-//! `is_copying`, the Release of `end_copying` and the Acquire in `is_copying`.
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//!
+//! - the Release of the key in `Ballot::vote` and the Acquire of it in `count`;
+//! - the Release in the exchange of `Ballot::decide`, and the Acquire in `FailureWords::decision`;
+//! - that the exchange expects the word from before the count;
+//! - the Release of `RevocationCount::add` and the Acquire of `get`;
+//! - the fence of `begin_copying`, that of `is_copying`, the Release of `end_copying` and the Acquire in
+//!   `is_copying`.
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;

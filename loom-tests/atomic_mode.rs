@@ -6,9 +6,12 @@
 //!
 //! Time:  less than a second.
 //!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
-//! light barrier of `enter` and the heavy one of `announce`; the Release of the drop of `Entered` and the Acquire of
-//! `is_clear`; the Release of `close` and the Acquire of `is_closed`; that `enter` looks at the mode behind the mark.
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//!
+//! - the light barrier of `enter` and the heavy one of `announce`;
+//! - the Release of the drop of `Entered` and the Acquire of `is_clear`;
+//! - the Release of `close` and the Acquire of `is_closed`;
+//! - that `enter` looks at the mode behind the mark.
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;

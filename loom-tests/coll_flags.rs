@@ -6,10 +6,15 @@
 //!        can be under way at once (`DEPTH`), so that slots come again in every model.
 //! Time:  two seconds on two cores, all models together.
 //!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
-//! Release of `publish` and of `finish`; the Acquire of `has_published` and of `is_complete`; the Acquire, and the
-//! Release, of `arrive`; `may_enter` that says yes at once, or looks one round too far back; a published slot that says
-//! that the round after its own is complete; the fence of `wake`; those of `register`.
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//!
+//! - the Release of `publish` and of `finish`;
+//! - the Acquire of `has_published` and of `is_complete`;
+//! - the Acquire, and the Release, of `arrive`;
+//! - `may_enter` that says yes at once, or looks one round too far back;
+//! - a published slot that says that the round after its own is complete;
+//! - the fence of `wake`;
+//! - those of `register`.
 #![cfg(perusal_loom)]
 
 use loom::sync::Arc;

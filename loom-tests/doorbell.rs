@@ -8,15 +8,20 @@
 //! The fences are those of both sides; `membarrier(2)` is promised by the kernel to be at least as strong as the fence
 //! that it replaces on the sender's side, which no model can show.
 //!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
-//! fence of `AsymmetricFence::light_barrier`; that of `AsymmetricFence::heavy_barrier`, where a ring is no longer
-//! polled; that of `Doorbell::sleep`, where the heavy barrier is the kernel's (in a model none); the fence of
-//! `Doorbell::wake`; the look at the ring, and that at the flags, before a sleep; the store of
-//! `Consumer::enable_notification`; Release and Acquire of the flags (edge 6). Where news is counted: Release of the
-//! count, and Acquire in `count_of` and in `changed_counts` (edge 11), a count that says one too many, the look at the
-//! counts before a sleep, the fence between a count and the look whether the owner sleeps, and that look. Release and
-//! Acquire of the exchanges in `Doorbell::wake` and `Doorbell::sleep` (edge 7) are not among them: that both sides
-//! exchange is enough for loom; C11 asks for no more either.
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//!
+//! - the fence of `AsymmetricFence::light_barrier`;
+//! - that of `AsymmetricFence::heavy_barrier`, where a ring is no longer polled;
+//! - that of `Doorbell::sleep`, where the heavy barrier is the kernel's (in a model none);
+//! - the fence of `Doorbell::wake`;
+//! - the look at the ring, and that at the flags, before a sleep;
+//! - the store of `Consumer::enable_notification`;
+//! - Release and Acquire of the flags (edge 6).
+//!
+//! Where news is counted: Release of the count, and Acquire in `count_of` and in `changed_counts` (edge 11), a count
+//! that says one too many, the look at the counts before a sleep, the fence between a count and the look whether the
+//! owner sleeps, and that look. Release and Acquire of the exchanges in `Doorbell::wake` and `Doorbell::sleep` (edge
+//! 7) are not among them: that both sides exchange is enough for loom; C11 asks for no more either.
 #![cfg(perusal_loom)]
 
 use loom::sync::Arc;

@@ -7,9 +7,13 @@
 //! Time:  two seconds on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! Release, and Acquire, of a cell's turn in `BufferProducer::push`; the same in `BufferConsumer::take`; the count of a
-//! drop. Of orders that are not orderings: a turn passed on before the entry is written (4 models); in `BufferChain`
-//! the passes' ends taken from the oldest buffer on (2), a buffer taken away before it is delivered (2), its drops
+//!
+//! - Release, and Acquire, of a cell's turn in `BufferProducer::push`;
+//! - the same in `BufferConsumer::take`;
+//! - the count of a drop.
+//!
+//! Of orders that are not orderings: a turn passed on before the entry is written (4 models); in `BufferChain` the
+//! passes' ends taken from the oldest buffer on (2), a buffer taken away before it is delivered (2), its drops
 //! forgotten (1), a pass that goes on behind an entry that is claimed and not written
 //! (`an_entry_behind_one_that_is_not_yet_written_is_not_overtaken_by_a_later_buffers`). Without Release of the claim
 //! and Acquire in `BufferConsumer::claimed` the entries of a replaced buffer are delivered too late

@@ -5,12 +5,16 @@
 //! Bound: 2 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
 //! Time:  a second.
 //!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
-//! Release and the Acquire of `Words::open` and `is`, `close` and `is_closed`, and the fences there, `publish` (of the
-//! state, and of the count of changes) and `state`, `changes`; of `arm` and `take_armed`; of `free`, `give_up` and
-//! `claim`; the Release of `tell` and the Acquire of `known`; the Release fence of `forget`, the Acquire fence of
-//! `known` and its second look at the generation; the fences of `cancel` and `cancels`; the Release of `Locked::drop`
-//! and the Acquire of `Lock::wait`.
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//!
+//! - the Release and the Acquire of `Words::open` and `is`, `close` and `is_closed`, and the fences there, `publish`
+//!   (of the state, and of the count of changes) and `state`, `changes`;
+//! - of `arm` and `take_armed`;
+//! - of `free`, `give_up` and `claim`;
+//! - the Release of `tell` and the Acquire of `known`;
+//! - the Release fence of `forget`, the Acquire fence of `known` and its second look at the generation;
+//! - the fences of `cancel` and `cancels`;
+//! - the Release of `Locked::drop` and the Acquire of `Lock::wait`.
 #![cfg(perusal_loom)]
 
 use loom::sync::Arc;

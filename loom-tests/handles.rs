@@ -7,9 +7,13 @@
 //! Time:  half a second on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! Acquire of `TableSlot::enter`; Release of `TableSlot::leave` and of `TableSlot::publish`; Acquire of the wait in
-//! `TableSlot::withdraw`, and the wait itself; the generation in `TableSlot::enter`; Release of a chunk in
-//! `HandleTable::claim` and its Acquire in `HandleTable::slot`; Acquire of `HandleTable::peek`.
+//!
+//! - Acquire of `TableSlot::enter`;
+//! - Release of `TableSlot::leave` and of `TableSlot::publish`;
+//! - Acquire of the wait in `TableSlot::withdraw`, and the wait itself;
+//! - the generation in `TableSlot::enter`;
+//! - Release of a chunk in `HandleTable::claim` and its Acquire in `HandleTable::slot`;
+//! - Acquire of `HandleTable::peek`.
 //!
 //! Loom watches a slot's value: it fails a model in which a look and a change meet without an edge between.
 #![cfg(perusal_loom)]

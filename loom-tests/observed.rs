@@ -5,11 +5,12 @@
 //! Bound: 2 or 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).
 //! Time:  15 seconds.
 //!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
-//! Release and the Release fence of `WaitingFor::set`, and the number that it gives a wait; the Acquire and the Acquire
-//! fence of `WaitingFor::sample`, and its second look at the state; the Release and the Release fence of
-//! `DetailWords::set_words`; the Release of `RosterEntry::arrive`, and that it takes the place before it moves the
-//! state.
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//!
+//! - the Release and the Release fence of `WaitingFor::set`, and the number that it gives a wait;
+//! - the Acquire and the Acquire fence of `WaitingFor::sample`, and its second look at the state;
+//! - the Release and the Release fence of `DetailWords::set_words`;
+//! - the Release of `RosterEntry::arrive`, and that it takes the place before it moves the state.
 //!
 //! The writer is the first thread, the reader a spawned one, and not the other way round. loom 0.7 looks for another
 //! order of two accesses only where the later one follows the earlier one directly in the word's history. A writer that

@@ -5,10 +5,13 @@
 //!        (LOOM_MAX_PREEMPTIONS raises that, of three threads to 2).
 //! Time:  six seconds, all models together.
 //!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
-//! wake-up in `PeruseLock::unlock`; the loop around the wait in `PeruseLock::lock`; the mark that `PeruseLock::lock`
-//! leaves on a refused callback; the look at the depth in `PeruseLock::unlock`;
-//! the exemption of the lock's owner in `Registry::release`.
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//!
+//! - the wake-up in `PeruseLock::unlock`;
+//! - the loop around the wait in `PeruseLock::lock`;
+//! - the mark that `PeruseLock::lock` leaves on a refused callback;
+//! - the look at the depth in `PeruseLock::unlock`;
+//! - the exemption of the lock's owner in `Registry::release`.
 //!
 //! A lost wake-up shows as a deadlock, which loom reports; a failed exclusion as two threads in one `Plain`.
 #![cfg(perusal_loom)]

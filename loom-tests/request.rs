@@ -8,9 +8,11 @@
 //! Time:  below a second.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! the Release half in `RequestState::complete`; the Acquire of `RequestState::is_complete` and of
-//! `RequestState::is_over`; the AcqRel of `RequestState::detach`, `complete_shared` and `await_end` (each half); the
-//! look at DETACHED in `RequestState::complete`.
+//!
+//! - the Release half in `RequestState::complete`;
+//! - the Acquire of `RequestState::is_complete` and of `RequestState::is_over`;
+//! - the AcqRel of `RequestState::detach`, `complete_shared` and `await_end` (each half);
+//! - the look at DETACHED in `RequestState::complete`.
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;

@@ -7,10 +7,12 @@
 //! Time:  about a second on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! Release of `Producer::commit`, Acquire of `Consumer::poll_if`, of `Consumer::poll_batch` and of
-//! `Consumer::check_ahead` (edge 1); Release of the heads in `Consumer::return_credit` and Acquire of them in
-//! `Producer::cells_free` and `Producer::bulk_free` (edge 2); Release of `Blocks::put` and Acquire of `Blocks::take`
-//! (edge 12).
+//!
+//! - Release of `Producer::commit`, Acquire of `Consumer::poll_if`, of `Consumer::poll_batch` and of
+//!   `Consumer::check_ahead` (edge 1);
+//! - Release of the heads in `Consumer::return_credit` and Acquire of them in `Producer::cells_free` and
+//!   `Producer::bulk_free` (edge 2);
+//! - Release of `Blocks::put` and Acquire of `Blocks::take` (edge 12).
 #![cfg(perusal_loom)]
 
 use loom::thread;

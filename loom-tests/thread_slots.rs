@@ -9,10 +9,13 @@
 //!        (LOOM_MAX_PREEMPTIONS raises that).
 //! Time:  a second.
 //!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
-//! Acquire of `ThreadSlots::claim`, and the Release of `give_back`; `claim`, and `give_back`, by a load and a store;
-//! `claim` without a look whether all are taken; `give_back` that does nothing; `share` that deals out slots with
-//! owners, too.
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//!
+//! - the Acquire of `ThreadSlots::claim`, and the Release of `give_back`;
+//! - `claim`, and `give_back`, by a load and a store;
+//! - `claim` without a look whether all are taken;
+//! - `give_back` that does nothing;
+//! - `share` that deals out slots with owners, too.
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;

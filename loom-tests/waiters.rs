@@ -10,11 +10,17 @@
 //! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
 //! Time:  six seconds, nearly all for three threads.
 //!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): both
-//! fences of `Waiters::wait`, and those of `wake_all` and `wake_any_event`; the comparison of `wakes` with what it was
-//! before the look; counting a wake-up; `awaited`, and the look at `any_event`, in `wake_after_fence`; AWAITED in
-//! `RequestState::await_end`; the fence of `Waiters::pass_on`; passing on by a thread that leaves, by one that only
-//! polls once, and by one that is woken and need not run progress; the look at the poller lock before a sleep.
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//!
+//! - both fences of `Waiters::wait`, and those of `wake_all` and `wake_any_event`;
+//! - the comparison of `wakes` with what it was before the look;
+//! - counting a wake-up;
+//! - `awaited`, and the look at `any_event`, in `wake_after_fence`;
+//! - AWAITED in `RequestState::await_end`;
+//! - the fence of `Waiters::pass_on`;
+//! - passing on by a thread that leaves, by one that only polls once, and by one that is woken and need not run
+//!   progress;
+//! - the look at the poller lock before a sleep.
 #![cfg(perusal_loom)]
 
 use loom::sync::atomic::{AtomicBool, Ordering, fence};

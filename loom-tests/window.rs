@@ -8,11 +8,16 @@
 //!
 //! Time:  less than a second.
 //!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): each
-//! Release of `release`, for exclusive and for shared locks; the Release of the turn that a shared lock passes on; each
-//! Acquire of `is_granted`; the fences of `SleepMark::set`; the Release of `EpochCount::add` and the Acquire of
-//! `EpochCount::since`; the fence of `StoreFlag::complete`. That a turn is passed on at all, the lock's unit tests
-//! check.
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//!
+//! - each Release of `release`, for exclusive and for shared locks;
+//! - the Release of the turn that a shared lock passes on;
+//! - each Acquire of `is_granted`;
+//! - the fences of `SleepMark::set`;
+//! - the Release of `EpochCount::add` and the Acquire of `EpochCount::since`;
+//! - the fence of `StoreFlag::complete`.
+//!
+//! That a turn is passed on at all, the lock's unit tests check.
 #![cfg(perusal_loom)]
 
 use crate::support::Plain;
