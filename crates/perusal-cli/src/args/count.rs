@@ -5,7 +5,8 @@ use perusal::internals::placement::{MachineTopology, ranks_per_node};
 
 use perusal::internals::variables::VariableId;
 
-use super::{Plan, RunOptions, steered};
+use super::planning::steered;
+use super::{Plan, RunOptions};
 
 /// How many ranks of a program there are to be: -n, or so many on each node or part of the machine, as the options say
 /// that `plan` has taken over, or `default`.

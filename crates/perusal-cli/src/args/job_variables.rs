@@ -1,7 +1,8 @@
 //! Control variables that options set for the ranks: those by which the launcher makes the job, which the ranks alone
 //! could not obey any more, and those that make the ranks check their calls.
 
-use super::{PlanError, RunOptions, variable};
+use super::planning::variable;
+use super::{PlanError, RunOptions};
 use crate::start::environment::VariableChange;
 use perusal::internals::variables::{Settable, VARIABLES, VariableId, VariableScope};
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,8 @@
+use std::ffi::OsStr;
+use std::time::Duration;
+
 use super::*;
+use crate::start::environment::VariableChange;
 use perusal::internals::placement::{Bind, MachineTopology, Region};
 
 fn read(line: &str) -> Result<Plan, PlanError> {
@@ -253,5 +257,5 @@ fn what_holds_for_the_whole_job_is_the_launchers_too_however_it_is_set() {
 
 #[test]
 fn the_definition_of_options_is_sound() {
-    command().debug_assert();
+    definition().debug_assert();
 }
