@@ -2,8 +2,8 @@
 
 use crate::dist::PACKAGES;
 use crate::shell::{
-    Result, attempt, cargo, command, distribution, empty, files, folder, output, read, root, tail, target,
-    write,
+    Result, attempt, cargo, command, distribution, empty, files, folder, has, name, output, read, root, tail,
+    target, write,
 };
 use std::collections::HashMap;
 use std::fs;
@@ -22,6 +22,7 @@ pub fn main(arguments: &[String]) -> Result {
     check.tools();
     check.wrappers();
     check.pages();
+    check.manual();
     let Check { passed, failed, .. } = check;
     let word = if failed == 0 { "ok" } else { "FAILED" };
     println!("test result: {word}. {passed} passed; {failed} failed; 0 ignored");
@@ -395,6 +396,86 @@ impl Check {
                 .concat();
             if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
         });
+    }
+
+    fn manual(&mut self) {
+        self.that(
+            "each program and each command has a man page, of which man and mandb have nothing to say",
+            |it| {
+                let man = it.dist.join("share/man");
+                for program in files(&it.dist.join("bin"))? {
+                    it.formats(&man.join(format!("man1/{}.1", name(&program))))?;
+                }
+                let help = Self::must(it.wrapper("perusal").arg("--help"))?;
+                let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+                // Lines of a long description begin further to the right.
+                let commands = commands.map_while(|line| line.strip_prefix("  "));
+                let commands = commands.filter(|line| !line.starts_with(' '));
+                let commands = commands.filter_map(|line| line.split(' ').next());
+                let commands: Vec<&str> = commands.filter(|word| *word != "help").collect();
+                if commands.len() < 10 {
+                    return Err(format!("the help lists {commands:?}"));
+                }
+                for command in commands {
+                    it.formats(&man.join(format!("man1/perusal-{command}.1")))?;
+                }
+                if !has("mandb") {
+                    return Ok(());
+                }
+                let copy = empty(it.work.join("man"))?;
+                Self::must(it.at(Path::new("cp")).arg("-a").arg(man.join("man1")).arg(&copy))?;
+                let (_, said) = attempt(it.at(Path::new("mandb")).arg("--user-db").arg(&copy));
+                if said.contains("warning") { Err(said) } else { Ok(()) }
+            },
+        );
+        self.that("bash completes commands and options", |it| {
+            for (program, typed, expected) in
+                [("perusal", "to", "top"), ("perusal", "run --bind", "--bind-to"), ("mpiexec", "--map", "--map-by")]
+            {
+                let words = format!("{program} {typed}");
+                let last = words.split(' ').count() - 1;
+                let script = format!(
+                    "source '{}/share/bash-completion/completions/{program}'; COMP_WORDS=({words}); COMP_CWORD={last}; \
+                     _{program} {program} \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; \
+                     echo \"${{COMPREPLY[*]}}\"",
+                    it.dist.display()
+                );
+                expect(&Self::must(it.at(Path::new("bash")).args(["-c", &script]))?, expected)?;
+            }
+            Ok(())
+        });
+        self.that("zsh and fish find their completions", |it| {
+            let share = it.dist.join("share");
+            for program in ["perusal", "mpiexec", "mpirun"] {
+                let zsh = read(share.join(format!("zsh/site-functions/_{program}")))?;
+                let fish = read(share.join(format!("fish/vendor_completions.d/{program}.fish")))?;
+                if !zsh.starts_with(&format!("#compdef {program}\n"))
+                    || !fish.contains(&format!("complete -c {program} "))
+                {
+                    return Err(format!("not for {program}"));
+                }
+            }
+            Ok(())
+        });
+    }
+
+    /// Whether a man page is there, and man formats it without a warning.
+    fn formats(&self, page: &Path) -> CheckResult {
+        if !page.exists() {
+            return Err(format!("{} is not there", page.display()));
+        }
+        if !has("man") {
+            return Ok(());
+        }
+        let mut man = self.at(Path::new("man"));
+        man.args(["--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z"]).arg(page).env("MANWIDTH", "100");
+        let formatted = man.output().map_err(|error| error.to_string())?;
+        let said = String::from_utf8_lossy(&formatted.stderr);
+        if formatted.status.success() && said.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{}: {said}", page.display()))
+        }
     }
 }
 

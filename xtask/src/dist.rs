@@ -1,7 +1,8 @@
 //! A distribution: `dist/{bin,include,lib,share}`.
 
 use crate::shell::{
-    self, Result, cargo, command, copy_folder, files, folder, link, name, put, put_program, read, run, write,
+    self, Result, cargo, command, copy_folder, files, folder, link, name, output, put, put_program, read,
+    run, write,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,6 +47,7 @@ pub fn main(arguments: &[String]) -> Result {
     interposer(&dist, "heap")?;
     interposer(&dist, "yield")?;
     pages(&dist.join("share/doc/perusal"))?;
+    manual(&dist)?;
     say(&format!("{shown}/ is ready: {shown}/bin/mpicc, {shown}/bin/mpiexec, {shown}/lib/libmpi_abi.so.1"));
     Ok(())
 }
@@ -128,6 +130,25 @@ fn compile(compiler: &mut Command, library: &Path) -> Result {
     run(compiler.arg("-o").arg(&new))?;
     put(&new, library)?;
     shell::at(&new, std::fs::remove_file(&new))
+}
+
+/// Writes man pages and shell completions. The page of the compiler wrappers is what they say of themselves.
+fn manual(dist: &Path) -> Result {
+    let share = dist.join("share");
+    run(command(dist.join("bin/perusal")).arg("manual").arg(&share))?;
+    let help = output(command(dist.join("bin/mpicc")).arg("-help"))?;
+    let (usage, rest) = help.split_once('\n').ok_or("mpicc -help says nothing")?;
+    let usage = usage.trim_start_matches("usage: ");
+    let rest = rest.replace('\\', "\\e").replace('-', "\\-").replace("\n.", "\n\\&.");
+    let pages = share.join("man/man1");
+    write(
+        pages.join("mpicc.1"),
+        format!(
+            ".TH mpicc 1 \"\" \"perusal {VERSION}\" perusal\n.SH NAME\nmpicc, mpicxx, mpic++ \\- compile and link MPI programs\n\
+             .SH SYNOPSIS\n\\fB{usage}\\fR\n.SH DESCRIPTION\n.nf\n{rest}.fi\n.SH SEE ALSO\nperusal(1)\n"
+        ),
+    )?;
+    ["mpicxx.1", "mpic++.1"].iter().try_for_each(|page| link("mpicc.1", &pages.join(page)))
 }
 
 fn pages(to: &Path) -> Result {

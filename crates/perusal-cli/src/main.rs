@@ -11,6 +11,7 @@
 //! | `jobs` | commands that look at running jobs |
 //! | `trace` | traces, and the commands for them |
 //! | `info`, `bench`, `tune` | what this machine and this build offer, and measurements |
+//! | `manual` | man pages and shell completions |
 //! | `mpi` | MPI for the ranks of `bench` and `tune` |
 //! | `sys` | system calls |
 
@@ -20,6 +21,7 @@ mod hang;
 mod hosts;
 mod info;
 mod jobs;
+mod manual;
 mod mpi;
 mod run;
 mod start;
@@ -65,6 +67,8 @@ enum Cli {
     /// Look at a trace that `perusal run --trace FILE` has written, or turn it into another format.
     #[command(subcommand)]
     Trace(trace::TraceCommand),
+    /// Write man pages and shell completions to a folder; an installation has them already.
+    Manual(manual::ManualOptions),
 }
 
 /// Bytes of stack that the command needs at most.
@@ -107,5 +111,6 @@ fn command() -> ExitCode {
         Cli::Why(options) => jobs::why::main(&options),
         Cli::Report(options) => trace::report::main(&options),
         Cli::Trace(command) => trace::main(&command),
+        Cli::Manual(options) => manual::main(&options),
     }
 }

@@ -2,13 +2,21 @@
 
 use super::{VERSION, binaries, builds_and_runs, find_beside, made, strip};
 use crate::shell::{
-    Result, attempt, command, copy_folder, distribution, empty, files, folder, link, need, output,
+    Result, attempt, command, copy_folder, distribution, empty, files, folder, link, name, need, output, put,
     put_program, read, run, write,
 };
 use std::path::{Path, PathBuf};
 
 /// Whom a package names. Nobody answers there: the tree has no address.
 const MAINTAINER: &str = "perusal developers <perusal@localhost>";
+
+/// Where Debian's man pages of commands lie.
+const MAN: &str = "/usr/share/man/man1";
+
+/// The name of a man page in the package: the alternatives choose among pages as they do among commands.
+fn package_page(page: &str) -> String {
+    if page.starts_with("perusal") { format!("{page}.gz") } else { page.replace(".1", ".perusal.1.gz") }
+}
 
 /// `deb [DIST]`: writes `build/deb/perusal_*.deb`.
 pub fn main(arguments: &[String]) -> Result {
@@ -21,6 +29,7 @@ pub fn main(arguments: &[String]) -> Result {
     let tree = DebianTree { dist, root: folder(work.join("tree"))?, triplet, prefix };
     tree.put_distribution()?;
     tree.put_pages()?;
+    tree.put_manual()?;
     tree.put_commands()?;
     tree.strip()?;
     run(command("chmod").args(["-R", "u+rwX,go+rX,go-w"]).arg(&tree.root))?;
@@ -121,6 +130,32 @@ impl DebianTree {
         run(command("gzip").args(["-9n"]).arg(pages.join("changelog")))
     }
 
+    /// Puts man pages and shell completions where Debian looks for them.
+    fn put_manual(&self) -> Result {
+        let share = self.dist.join("share");
+        let man = folder(self.inside(MAN))?;
+        for page in files(&share.join("man/man1"))? {
+            let at = man.join(package_page(&name(&page)));
+            if let Ok(other) = std::fs::read_link(&page) {
+                link(&package_page(&name(&other)), &at)?;
+            } else {
+                let text = at.with_extension("");
+                put(&page, &text)?;
+                run(command("gzip").arg("-9n").arg(text))?;
+            }
+        }
+        for (completions, folders) in [
+            ("bash-completion/completions/perusal", "bash-completion/completions"),
+            ("zsh/site-functions/_perusal", "zsh/vendor-completions"),
+            ("fish/vendor_completions.d/perusal.fish", "fish/vendor_completions.d"),
+        ] {
+            let completions = share.join(completions);
+            let to = folder(self.inside(&format!("/usr/share/{folders}")))?;
+            put(&completions, &to.join(name(&completions)))?;
+        }
+        Ok(())
+    }
+
     fn put_commands(&self) -> Result {
         let bin = folder(self.inside("/usr/bin"))?;
         let to = format!("../lib/{}/perusal/bin", self.triplet);
@@ -158,6 +193,8 @@ impl DebianTree {
     fn postinst(&self) -> String {
         let Self { triplet, prefix, .. } = self;
         let lib = format!("/usr/lib/{triplet}");
+        let page =
+            |of: &str, to: &str| format!("    --slave {MAN}/{of}.1.gz {of}.1.gz {MAN}/{to}.perusal.1.gz");
         let config =
             |to: &str| format!("    --slave {lib}/pkgconfig/{to} {to}-{triplet} {prefix}/lib/pkgconfig/{to}");
         format!(
@@ -165,13 +202,19 @@ impl DebianTree {
              update-alternatives --install /usr/bin/mpicc mpi /usr/bin/mpicc.perusal 30 \\\n    \
              --slave /usr/bin/mpic++ mpic++ /usr/bin/mpicxx.perusal \\\n    \
              --slave /usr/bin/mpicxx mpicxx /usr/bin/mpicxx.perusal \\\n    \
-             --slave /usr/bin/mpiCC mpiCC /usr/bin/mpicxx.perusal\n\
+             --slave /usr/bin/mpiCC mpiCC /usr/bin/mpicxx.perusal \\\n{} \\\n{} \\\n{} \\\n{}\n\
              update-alternatives --install /usr/bin/mpirun mpirun /usr/bin/mpirun.perusal 30 \\\n    \
-             --slave /usr/bin/mpiexec mpiexec /usr/bin/mpiexec.perusal\n\
+             --slave /usr/bin/mpiexec mpiexec /usr/bin/mpiexec.perusal \\\n{} \\\n{}\n\
              update-alternatives --install /usr/include/{triplet}/mpi mpi-{triplet} {prefix}/include 30 \\\n    \
              --slave {lib}/libmpi.so libmpi.so-{triplet} {prefix}/lib/libmpi_abi.so \\\n\
              {} \\\n{} \\\n{}\n\
              update-alternatives --install {lib}/libmpi_abi.so.1 libmpi_abi.so.1-{triplet} {prefix}/lib/libmpi_abi.so.1 30\nfi\n",
+            page("mpicc", "mpicc"),
+            page("mpic++", "mpicxx"),
+            page("mpicxx", "mpicxx"),
+            page("mpiCC", "mpicxx"),
+            page("mpirun", "mpirun"),
+            page("mpiexec", "mpiexec"),
             config("mpi.pc"),
             config("mpi-c.pc"),
             config("mpi-cxx.pc"),
@@ -239,6 +282,8 @@ impl DebianRoot {
             "/usr/bin/mpiCC".into(),
             "/usr/bin/mpiexec".into(),
             "/usr/bin/mpirun".into(),
+            format!("{MAN}/mpicc.1.gz"),
+            format!("{MAN}/mpiexec.1.gz"),
             format!("/usr/include/{triplet}/mpi"),
             format!("{lib}/libmpi.so"),
             format!("{lib}/libmpi_abi.so.1"),
