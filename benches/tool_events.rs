@@ -2,14 +2,17 @@
 //!
 //!     cargo bench --bench tool_events [-- ROUNDS]
 //!
-//! An event site of the engine's own is passed over and over: with nobody who listens, with a global subscriber of
-//! Rust's that does nothing (what is below MPI_T), with an empty callback, with that on a second thread, with four of
-//! them, with one that reads an element, with a handle whose buffer is full, and with one whose buffer is emptied. In a
-//! round all of these run one after the other, so that what the machine does meets all alike. That is why the loop is
+//! An event site of the engine's own is passed over and over, in these cases:
+//!
+//! - nobody listens;
+//! - a global subscriber of Rust's that does nothing: what is below MPI_T;
+//! - an empty callback; the same on a second thread; four of them; one that reads an element;
+//! - a handle whose buffer is full; one whose buffer is emptied.
+//!
+//! In a round all cases run one after the other, so that what the machine does meets all alike. That is why the loop is
 //! this file's own: divan runs one case to its end before the next, and a virtual processor that changes its speed
-//! every few seconds would then decide which is quicker. Printed is the median over the rounds in nanoseconds an event,
-//! all in, the site included; without what the site costs when nobody listens, as it was in the same round; and the
-//! least of both.
+//! every few seconds would then decide which is quicker. Printed are the medians over the rounds, in nanoseconds an
+//! event: with the site; without what the site costs in the same round when nobody listens; and the least of both.
 
 use perusal::events::{Event, EventPayload, EventRecord};
 use perusal::internals::abi::{MPI_INFO_NULL, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_THREAD_MULTIPLE};

@@ -20,9 +20,9 @@
 //! | Doorbell rule 3 | ringer: a flag, `state` | sleeper: `state` = ASLEEP, flags (and what else it waits for) |
 //! | Doorbell rule 6 | sender: its count, `state` | sleeper: `state` = ASLEEP, all counts |
 //!
-//! Rules 1, 2 and 6 are on every message's way, so their side A has [`AsymmetricFence::light_barrier`], which costs
-//! nothing where the kernel has `membarrier`, and side B, which is about to sleep or to drop a ring from those it
-//! polls, pays with [`AsymmetricFence::heavy_barrier`]. Rule 3 is entered only by a rank that must ring:
+//! Rules 1, 2 and 6 are on every message's way. So their side A has [`AsymmetricFence::light_barrier`], which costs
+//! nothing where the kernel has `membarrier`. Side B, which is about to sleep or to drop a ring from those it polls,
+//! pays with [`AsymmetricFence::heavy_barrier`]. Rule 3 is entered only by a rank that must ring:
 //! both sides use a processor fence.
 //!
 //! - **Doorbell rule 4.** A flag is set by the peer it names and taken by the doorbell's owner, who then looks at that

@@ -247,9 +247,9 @@ pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
     Ok(())
 }
 
-/// Puts the best of the ways to write `rest` as `free` factors that do not grow, after those in `chosen`, into `best`:
-/// that whose largest and smallest factor differ least; among those, with the largest smallest one;
-/// then the first in the dictionary.
+/// Writes `rest` as `free` factors that do not grow, behind those in `chosen`, and keeps in `best` the best way to do
+/// so: its largest and smallest factor differ least; of several such ways the one with the largest smallest factor, and
+/// of these the first in the order of a dictionary.
 fn factor(rest: i32, free: usize, most: i32, chosen: &mut Vec<i32>, best: &mut Vec<i32>) {
     // The smallest factor to come is at most the rest's root (one more, for rounding); so the spread is at least this.
     let root = f64::from(rest).powf(1.0 / free as f64) as i32 + 1;

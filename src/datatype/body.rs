@@ -1,8 +1,8 @@
 //! Where the data lies: a type map compiled to a small program of loops over contiguous runs.
 //!
 //! A [`TypeMap`] yields bytes in type map order. It never grows with a repeat count, only with the number of distinct
-//! displacements that the constructor was given, and every node knows its size, so that any position of the packed
-//! stream is found by one division or one binary search a level.
+//! displacements that the constructor was given. Every node knows its size, so one division or one binary search a
+//! level finds any position of the packed stream.
 //!
 //! Normal form, kept by the constructors here: no empty child, no loop of one, no two runs that touch in order,
 //! no loop whose inner loop goes on with the same step.

@@ -4,8 +4,8 @@
 //! have their CPU. The kernel does not know which ranks talk, and leaves ranks that never sleep where they are. So a
 //! rank that waits in vain publishes where it runs and for which rank it waits
 //! ([`LastYield`](crate::shm::telemetry::LastYield)). When two ranks wait for each other on one CPU, again and again
-//! and for no other rank, the higher one moves to another CPU that it may use, and is free again at once: it is put
-//! there, not bound there, so that its threads and children inherit nothing and the kernel balances on.
+//! and for no other rank, the higher one moves to another CPU that it may use. It is put there, and not bound there, so
+//! its threads and children inherit nothing, and the kernel goes on balancing.
 //!
 //! Ranks that wait for several others in turn stay: wherever they run, all of them need their turn on a CPU anyway.
 

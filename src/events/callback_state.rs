@@ -87,9 +87,9 @@ pub fn fast_path_is_open() -> bool {
     SLOW_PATH.fast_path_is_open()
 }
 
-/// Makes the bindings take their slow path, until it is called with false as often as with true: for each gate that is
-/// open, or was until a callback that has not ended yet;
-/// and for event buffers, which are delivered at the beginning of calls.
+/// Makes the bindings take their slow path, until it is called with false as often as with true. That is done for each
+/// gate that is open, or that a callback which has not ended yet has passed, and for event buffers, which are delivered
+/// at the beginning of calls.
 pub fn hold_fast_path(on: bool) {
     SLOW_PATH.count(on);
 }

@@ -1,8 +1,8 @@
 //! The gate: what an event site costs when nobody listens — one relaxed load and one branch.
 //!
 //! A gate is a mask of several words, one bit for each event type. The first word has the bits of the first event
-//! types, which are those of the message path, and a bit that says whether any of the other words has one: so to ask
-//! whether anybody listens to anything is one load as well.
+//! types, which are those of the message path. It also has a bit that says whether any of the other words has one, so
+//! one load says whether anybody listens to anything.
 //! A site knows its event type when it is compiled, and so the word that it loads.
 
 use super::Event;

@@ -395,9 +395,9 @@ impl Registry {
     /// Frees the handle (PERUSE 2.0 §5.2.10), also when its communicator is freed already.
     ///
     /// When this has returned, no callback of the handle runs or will run, and what the callback owned is dropped.
-    /// OwnedCallback from inside a callback, or by the owner of the PERUSE lock, it does not wait for callbacks on
-    /// other threads (they might be waiting for the caller): then no callback *begins* any more, and the last one to
-    /// end frees the handle.
+    /// A call from inside a callback, or by the owner of the PERUSE lock, does not wait for callbacks on other threads:
+    /// they might be waiting for the caller. After it no callback *begins* any more, and the last one to end frees the
+    /// handle.
     ///
     /// # Errors
     /// `Handle` for a stale handle. `Object` if the communicator is freed; the handle is released all the same.

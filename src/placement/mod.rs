@@ -5,11 +5,10 @@
 //! neither. What to do with it is pure arithmetic ([`place`]):
 //! a list of CPUs for each rank, or none where a rank floats.
 //!
-//! By default each rank of a job that fits gets an equal share of the cores, neighbours beside each other: one core
-//! each when they are as many as cores, several when there are more, so that a program with threads in its ranks keeps
-//! them. Nothing is bound when ranks outnumber cores or the cgroup's quota (the scheduler then knows better), when
-//! there is one rank, or when another perusal job on this machine has bound its ranks already: two jobs that both start
-//! at core 0 are worse than none that is bound.
+//! By default each rank of a job that fits gets an equal share of the cores, neighbours next to each other. A rank gets
+//! all cores of its share, not one of them, so that its threads keep them. Nothing is bound when ranks outnumber cores
+//! or the cgroup's quota (the scheduler then knows better), or when there is one rank. Nor is it when another perusal
+//! job on this machine has bound its ranks: two jobs that both start at core 0 are worse than none that is bound.
 
 mod policy;
 mod report;

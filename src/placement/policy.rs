@@ -227,8 +227,8 @@ const fn title(bind: Bind) -> &'static str {
     }
 }
 
-/// The first ranks to the first of the parts that are to have so many each, and so on; of `all` that ranks may be bound
-/// to, `width` to each rank in its part, or, if a part lies within one, that.
+/// Places `each` many ranks on each part of the machine, the first ranks on the first part. A rank gets `width` of the
+/// places in its part, out of `all` that ranks may be bound to; if the part lies within one place, it gets that one.
 fn on_each(
     topology: &MachineTopology,
     ranks: u32,

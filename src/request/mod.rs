@@ -5,9 +5,9 @@
 //!
 //! - **Request rule 1 (one word).** What state a request is in, and what its user has let go of, is one atomic word,
 //!   [`RequestState`]; only its named transitions change it.
-//! - **Request rule 2 (who has the body).** The body belongs to the thread that took the slot until it activates the
-//!   request; then to the engine: whoever holds the context's queues while the request is in one, and whoever runs
-//!   progress afterwards; from completion on (edge 3) to the thread that saw it complete.
+//! - **Request rule 2 (who has the body).** Until the request is activated, the body belongs to the thread that took
+//!   the slot. While the request is in a queue it belongs to the thread that holds the context's queues, afterwards to
+//!   the thread that runs progress, and from completion on (edge 3) to the thread that saw it complete.
 //! - **Request rule 3 (edge 3).** [`RequestState::complete`] is the engine's last access to the body. A thread that
 //!   sees it through [`RequestState::is_complete`] sees the status and the user's buffer filled.
 //! - **Request rule 4 (let go once).** `complete` and `detach` race for a request that its user has freed; exactly

@@ -108,11 +108,11 @@ impl<S: Storage> Consumer<S> {
 
     /// Whether to take records now. `awaited` is how many of them the caller waits for, 0 if it does not wait.
     ///
-    /// A consumer that takes each record of a stream as soon as it is committed takes the line, and those behind it
-    /// that the processor guesses to be next, away from a producer that is about to write there: with the processors
+    /// A consumer that takes each record of a stream as soon as it is committed takes its line, and those that the
+    /// processor guesses to be next, away from the producer, who is about to write there. Between processors that are
     /// far from each other each message then costs a line's way there and back. So in a stream the consumer checks the
-    /// last of the awaited records, some way ahead, and leaves the lines before it to the producer: until that record
-    /// is there, or for some checks at most, after which a stream must show itself anew.
+    /// last of the awaited records only, some way ahead, and leaves the lines before it to the producer. It does so
+    /// until that record is there, or for some checks at most; after these a stream must show itself anew.
     #[inline(always)]
     pub fn should_take(&mut self, awaited: usize) -> bool {
         let from_distance = self.checks_left > 0 && awaited > 1 && !self.has_known();

@@ -319,8 +319,8 @@ impl JobHeader {
         self.usable_cpus.load(Ordering::Relaxed)
     }
 
-    /// Returns whether senders must execute a fence before they check for a sleeper: where the kernel has no
-    /// `membarrier`, and in some oversubscribed jobs, whose ranks sleep so often that a system call for each sleep
+    /// Returns whether senders must execute a fence before they check for a sleeper. They must where the kernel has no
+    /// `membarrier`, and in some oversubscribed jobs: their ranks sleep so often that a system call for each sleep
     /// costs more than a fence for each send.
     #[inline]
     #[must_use]

@@ -11,8 +11,8 @@
 //! - **Trace rule 3.** A window's records are written in order, the word with the event's number last. So a record is
 //!   there or it is not, whoever is killed when, and behind the first that is not there is none.
 //! - **Trace rule 4.** A stream writes into its first window, its *stage*. When that is full it is copied, header and
-//!   all, to a place of its own, and written again from the start: first [`window::AFTER`] is set to the time of its
-//!   last record, which makes all that it holds count as not there, then its sequence is set to the next. So the stage
+//!   all, to a place of its own, and written again from the start. Before that [`window::AFTER`] is set to the time of
+//!   its last record, so that none of its records counts any more; then its sequence is set to the next. So the stage
 //!   and its copy may both be there, with the same sequence; the one that has more records counts.
 //! - **Trace rule 5.** The moment of a window that is written again is read on two clocks, which are two words. Its
 //!   ticks are 0 before the nanoseconds change, and are written after them; no two rounds have the same. So ticks that

@@ -28,9 +28,9 @@ const SOURCES: [(&str, &str); 1] = [("trixie", "2.1.0")];
 const DIRS: &str = "pt2pt coll rma";
 /// Ranks that mpi4py's tests are run with.
 const RANKS: [u32; 2] = [2, 4];
-/// A module of mpi4py's tests that stock MPICH fails, or waits in for ever, over any provider, shm and tcp included: a
-/// probe from any source looks at the provider first, the receive after it at messages to itself, and
-/// MPI_Dist_graph_create takes what it has received for what it has probed. How often depends on time.
+/// A module of mpi4py's tests that stock MPICH sometimes fails, or waits in for ever, over any provider, shm and tcp
+/// included. A probe from any source looks at the provider first, but the receive after it looks at messages to itself
+/// first; MPI_Dist_graph_create takes what it has received for what it has probed.
 const FAILS_ON_MPICH: &str = "test_comm_topo";
 /// The part that is run between two nodes.
 const NODES: &str = "nodes";

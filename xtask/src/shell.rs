@@ -296,9 +296,9 @@ impl Effort {
     }
 
     fn spent() -> (f64, f64) {
-        // Both files count in hundredths of a second. Field 16 and 17 of the first are what processes had that have
-        // been waited for, and the command's name before them may have spaces; the second has first what programs had,
-        // then, after the idle time and that of waiting for disks, interrupts and other machines.
+        // Both files count in hundredths of a second. Fields 16 and 17 of the first are the time of processes that have
+        // been waited for; the command's name before them may have spaces. The second has the time of programs first,
+        // then idle time and that of waiting for disks, then that of interrupts and of other machines.
         let own = read("/proc/self/stat").unwrap_or_default();
         let own = own.rsplit(')').next().unwrap_or_default().split_whitespace();
         let own: f64 = own.skip(13).take(2).filter_map(|word| word.parse::<f64>().ok()).sum();

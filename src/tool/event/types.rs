@@ -1,8 +1,10 @@
 //! The event types: what MPI_T_event_get_num counts and MPI_T_event_get_info describes.
 //!
-//! Made from the catalogue (`events::CATALOG`), each event once for the whole process (index = the event's number - 1,
-//! so that the first index needs no object), then once more bound to a communicator or window where the event has one;
-//! then the types of the paper on MPI_T events under its names, with its elements.
+//! Made from the catalogue (`events::CATALOG`), in this order:
+//!
+//! 1. each event for the whole process: the index is the event's number - 1, so that the first index needs no object;
+//! 2. each event of a communicator, window or file once more, bound to one;
+//! 3. the types of the paper on MPI_T events under its names, with its elements.
 
 use crate::abi;
 use crate::events::{

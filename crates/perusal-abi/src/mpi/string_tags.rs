@@ -53,9 +53,9 @@ pub fn fresh(world: &Comm) -> c_int {
     (CALLS | ((world.rank() << COUNT_BITS | count) & (CALLS - 1))) as c_int
 }
 
-/// A tag for a call with string `text` among processes of several worlds, whose ranks there say nothing to the others:
-/// it differs from those of other calls that have a member in common with this one, unless one chance in half a
-/// thousand million happens.
+/// A tag for a call with string `text` among processes of several worlds, who do not know each other's ranks there. It
+/// differs from the tags of other calls that have a member in common with this one, but for one chance in half a
+/// thousand million.
 pub fn fresh_among_worlds(text: &[u8]) -> c_int {
     // Relaxed: a counter, as above.
     let count = TAKEN.fetch_add(1, Ordering::Relaxed);

@@ -166,8 +166,8 @@ const SAME_GROUP_TAGS: &str = "all members of the group must give this call the 
 const SAME_COLLECTIVES: &str =
     "every rank of a communicator must call the same collective operations in the same order";
 
-/// All members of a communicator in the same operation, some of them further on: those have made a call that the others
-/// have left out, and that waited for nobody (a root that broadcasts, a rank that gives its part to a root).
+/// All members of a communicator are in the same operation, but some count more calls: these have made a call that
+/// waited for nobody (a root that broadcasts, a rank that gives its part to a root), and that the others left out.
 fn different_numbers(ranks: &[RankView]) -> Option<Cause> {
     collectives(ranks).values().find_map(|members| {
         let first = members[0].1;
