@@ -58,7 +58,7 @@ pub struct CopiesFromPeer {
 
 /// What a rank has learned about copies from and to one peer.
 #[derive(Debug, Default)]
-pub(crate) struct CopyRates {
+pub struct CopyRates {
     messages: Relaxed<u32>,
     ring: LastTwo,
     kernel: LastTwo,

@@ -43,6 +43,27 @@ fn both(a: &Node, b: &Node) -> (Said, Said) {
     (sent.expect("checked"), received.expect("checked"))
 }
 
+/// By the kernel, by both sides, or through the ring: which way is the faster is found out, and each is tried at times.
+#[test]
+fn long_messages_arrive_whichever_way_they_are_copied() {
+    let (a, b, to_b, to_a) = two();
+    let (from_a, from_b) = (pattern(100_001, 1), pattern(100_001, 2));
+    for round in 0..200 {
+        let (mut at_a, mut at_b) = (vec![0; from_b.len()], vec![0; from_a.len()]);
+        b.receive(&mut at_b, to_a, round, 0, 2);
+        assert_eq!(a.send(&from_a, to_b, round, 0, 1), 0);
+        let both_at_once = round % 2 == 0;
+        if both_at_once {
+            a.receive(&mut at_a, to_b, round, 0, 3);
+            assert_eq!(b.send(&from_b, to_a, round, 0, 4), 0);
+        }
+        for _ in 0..=u32::from(both_at_once) {
+            assert!(matches!(both(&a, &b), (Said::Done(1 | 3, ..), Said::Done(2 | 4, ..))));
+        }
+        assert!(at_b == from_a && (!both_at_once || at_a == from_b), "round {round}");
+    }
+}
+
 #[test]
 fn an_endpoint_does_nothing_before_it_is_enabled() {
     const REFUSED: isize = -(FI_EOPBADSTATE as isize);

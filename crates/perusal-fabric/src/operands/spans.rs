@@ -2,6 +2,7 @@
 
 use libc::{c_void, iovec};
 use perusal::internals::arch::copy_run;
+use perusal::internals::ring::{INLINE, Room};
 
 /// A list of pieces of memory, most often one.
 #[derive(Debug, Clone)]
@@ -93,6 +94,20 @@ impl Spans {
             return;
         }
         self.read_pieces(offset, to);
+    }
+
+    /// Fills a place in a ring with the bytes from `offset` on, which lie within the length: past the cache, if the
+    /// ring's writer has learned that this is faster.
+    #[inline(always)]
+    pub fn fill(&self, offset: usize, room: &mut Room<'_>) {
+        let len = room.len();
+        if len <= INLINE || !self.rest.is_empty() {
+            return self.read(offset, room);
+        }
+        assert!(offset <= self.first.1 && len <= self.first.1 - offset);
+        // SAFETY: within the piece, which is valid until the operation completes (promised to the constructors), and
+        // the caller's memory is none of the ring's.
+        unsafe { room.fill_run(self.first.0.add(offset)) };
     }
 
     #[inline(never)]

@@ -16,7 +16,8 @@ use crate::names::name::Name;
 use crate::operands::region::Remote;
 use crate::remote::{Network, Watched};
 use perusal::internals::doorbell::Doorbell;
-use perusal::internals::ring::{Header, MappedRing, Producer};
+use perusal::internals::engine::{CopyRates, CopyRoute};
+use perusal::internals::ring::{Header, MappedRing, Producer, Room};
 use perusal::internals::shm::peer_memory::{read_peer, write_peer};
 use perusal::internals::sync::AsymmetricFence;
 use std::cell::RefCell;
@@ -68,8 +69,8 @@ impl Ring {
 
     /// Pushes a record, and notifies the owner if it does not poll. False: there is no room.
     #[inline(always)]
-    pub fn push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        if !self.producer.try_push(header, len, |room| fill(room)) {
+    pub fn push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut Room<'_>)) -> bool {
+        if !self.producer.try_push(header, len, fill) {
             return false;
         }
         self.fence.light_barrier();
@@ -96,10 +97,12 @@ impl Ring {
 impl Outgoing {
     /// Pushes a record. False: there is no room.
     #[inline(always)]
-    pub fn push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+    pub fn push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut Room<'_>)) -> bool {
         match self {
             Outgoing::Ring(ring) => ring.push(header, len, fill),
-            Outgoing::Network(network, to) => network.borrow_mut().push(*to, header, len, fill),
+            Outgoing::Network(network, to) => {
+                network.borrow_mut().push(*to, header, len, |to| fill(&mut Room::from(to)))
+            }
         }
     }
 
@@ -180,6 +183,8 @@ pub struct Peer {
     pub incoming: Option<MappedRing>,
     /// The kernel has refused the peer to copy into this process's memory.
     pub no_parts: bool,
+    /// What copies of its messages took, by the kernel and out of the ring.
+    pub rates: CopyRates,
     /// Which file its memory is, once that was asked.
     memory: Option<Memory>,
     pub dead: bool,
@@ -223,6 +228,7 @@ impl Peer {
             waiting: VecDeque::new(),
             incoming: None,
             no_parts: false,
+            rates: CopyRates::default(),
             memory: None,
             dead: false,
             no_copies: false,
@@ -305,7 +311,8 @@ impl Peer {
             return false;
         }
         // SAFETY: what the caller says of `to`.
-        let copied = unsafe { read_peer(self.address.pid.cast_signed(), from, to, len) }.is_ok();
+        let read = || unsafe { read_peer(self.address.pid.cast_signed(), from, to, len) };
+        let copied = self.rates.time(CopyRoute::Kernel, len, read).is_ok();
         self.no_copies = !copied;
         // An endpoint that is open now was open all the time, and its caller has left the bytes alone.
         copied && !self.outgoing.as_ref().is_some_and(Outgoing::is_closed)
@@ -324,8 +331,12 @@ impl Peer {
     ///
     /// `from` is valid for reads of `len` bytes, and the peer has asked for bytes at `to`.
     pub unsafe fn fill(&mut self, from: *const u8, to: u64, len: usize) -> bool {
+        if !self.is_reachable() {
+            return false;
+        }
         // SAFETY: what the caller says.
-        self.is_reachable() && unsafe { write_peer(self.address.pid.cast_signed(), from, to, len) }.is_ok()
+        let write = || unsafe { write_peer(self.address.pid.cast_signed(), from, to, len) };
+        self.rates.time(CopyRoute::Kernel, len, write).is_ok()
     }
 
     /// Whether the endpoint is closed, or its process has ended.

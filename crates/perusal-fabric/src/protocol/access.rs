@@ -84,7 +84,7 @@ impl Core {
                 access.spans.read(0, rest);
             }
         };
-        if !self.peers.outgoing(peer)?.push(&header, bytes, fill) {
+        if !self.peers.outgoing(peer)?.push(&header, bytes, |to| fill(to)) {
             self.sends.remove(number);
             return Err(self.peers.refuse(peer));
         }
@@ -125,7 +125,7 @@ impl Core {
             access.spans.read(0, first);
             atomic.compare.read(0, second);
         };
-        if !self.peers.outgoing(peer)?.push(&header, bytes, fill) {
+        if !self.peers.outgoing(peer)?.push(&header, bytes, |to| fill(to)) {
             let _ = if fetches {
                 self.arriving.remove(number).is_some()
             } else {

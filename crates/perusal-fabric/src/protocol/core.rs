@@ -15,6 +15,7 @@ use crate::protocol::operation::{
 use crate::protocol::slab::{Numbered, Slab};
 use crate::protocol::wire;
 use libc::c_void;
+use perusal::internals::engine::CopyRoute;
 use perusal::internals::matching::{PostedQueue, UnexpectedQueue};
 use perusal::internals::ring::Header;
 use std::collections::{BTreeSet, VecDeque};
@@ -299,7 +300,7 @@ impl Core {
                 let len = FRAGMENT.min(send.wanted - send.sent);
                 let (spans, sent) = (&send.spans, send.sent);
                 let header = wire::control(wire::DATA, send.number);
-                if !outgoing.push(&header, len, |to| spans.read(sent, to)) {
+                if !outgoing.push(&header, len, |to| spans.fill(sent, to)) {
                     return Some(false);
                 }
                 send.sent += len;
@@ -408,7 +409,8 @@ impl Core {
             self.arriving.get(number).filter(|one| one.peer == peer && one.part.is_none() && !one.held);
         let Some(arriving) = known else { return };
         let here = payload.len().min(arriving.wanted - arriving.filled);
-        arriving.spans.write(arriving.filled, &payload[..here]);
+        let rates = &self.peers.all[peer as usize].rates;
+        rates.time(CopyRoute::Ring, here, || arriving.spans.write(arriving.filled, &payload[..here]));
         arriving.filled += here;
         if arriving.filled == arriving.wanted {
             self.arrived(number, 0);

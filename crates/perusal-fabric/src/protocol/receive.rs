@@ -123,10 +123,11 @@ impl Core {
             && there.at != 0
             && (1..=room).contains(&wanted)
             && self.peers.all[peer as usize].still_announces(there.cancels);
-        let shared = plain && self.is_shared(peer, wanted);
+        let by_kernel = plain && !self.goes_by_ring(peer, wanted);
+        let shared = by_kernel && self.is_shared(peer, wanted);
         let entry = &mut self.peers.all[peer as usize];
         // SAFETY: the receive's buffer, which is ours until it completes; it has room for what is wanted.
-        let copied = plain && !shared && unsafe { entry.copy(there.at, to, wanted) };
+        let copied = by_kernel && !shared && unsafe { entry.copy(there.at, to, wanted) };
         if copied && entry.still_announces(there.cancels) {
             self.peers.control(peer, wire::control(wire::FIN, send), [0; 3]);
             self.received(&spans, receive, message, 0);

@@ -8,9 +8,11 @@
 
 use crate::api::FI_EIO;
 use crate::peers::{Outgoing, Ring};
-use crate::protocol::core::Core;
+use crate::protocol::core::{Core, EAGER_LIMIT};
 use crate::protocol::operation::{Part, There};
 use crate::protocol::wire;
+use perusal::internals::arch::streams;
+use perusal::internals::engine::CopyRoute;
 use perusal::internals::protocol::rendezvous::{Claims, Split};
 use perusal::internals::ring::{Header, Storage};
 
@@ -29,7 +31,22 @@ impl Core {
     /// Whether a message of `wanted` bytes from this peer, in one piece at both ends, is copied by both.
     pub(crate) fn is_shared(&self, peer: u32, wanted: usize) -> bool {
         let entry = &self.peers.all[peer as usize];
-        self.shares && wanted >= SHARE_FROM && entry.incoming.is_some() && !entry.no_parts
+        // Whoever sends long messages itself has peers that copy those meanwhile: each copies what it receives.
+        let helps = self.sends.is_empty() && entry.incoming.is_some() && !entry.no_parts;
+        self.shares && wanted >= SHARE_FROM && helps
+    }
+
+    /// Whether a message of `wanted` bytes from this peer comes through the ring, though the kernel could copy it:
+    /// because two copies have taken less time so far than one by the kernel (decision 49). One of many goes the other
+    /// way. What is short is announced only if its sender waits for its receipt, and need make no progress then.
+    pub(crate) fn goes_by_ring(&self, peer: u32, wanted: usize) -> bool {
+        if !self.shares || wanted <= EAGER_LIMIT || !streams() {
+            return false;
+        }
+        let rates = &self.peers.all[peer as usize].rates;
+        let route = rates.choose();
+        rates.count();
+        route == CopyRoute::Ring
     }
 
     /// Copies a message to `to`, a receive's buffer, together with the sender.
@@ -125,9 +142,12 @@ impl Core {
 mod tests {
     use super::*;
     use crate::api::FI_ADDR_NOTAVAIL;
+    use crate::memory::segment::Segment;
     use crate::names::address::Address;
+    use crate::names::service::Service;
     use crate::operands::spans::Spans;
-    use crate::protocol::operation::{Arriving, Message, Taken};
+    use crate::protocol::direct::Direct;
+    use crate::protocol::operation::{Arriving, Message, Sending, Taken};
     use crate::protocol::queue::Queue;
     use std::rc::Rc;
 
@@ -189,6 +209,46 @@ mod tests {
         core.end_with(peer);
         assert!(!core.awaits_part());
         assert_eq!(completions(&core), [(crate::api::FI_ESHUTDOWN, FI_ADDR_NOTAVAIL)]);
+    }
+
+    #[test]
+    fn who_sends_long_messages_itself_copies_alone() {
+        let (mut core, peer, _) = waiting(0, false);
+        let (segment, _) = Segment::new(&Service::default()).expect("memory");
+        core.peers.all[peer as usize].incoming = Some(segment.ring(0));
+        assert!(core.is_shared(peer, SHARE_FROM) && !core.is_shared(peer, SHARE_FROM - 1));
+        let number = core.sends.insert(Sending {
+            peer,
+            spans: Spans::none(),
+            len: 0,
+            sent: 0,
+            wanted: usize::MAX,
+            number: 0,
+            confirmed: false,
+            context: std::ptr::null_mut(),
+            flags: 0,
+            completion: true,
+            own: None,
+            regions: Vec::new(),
+            direct: Direct::default(),
+        });
+        assert!(!core.is_shared(peer, SHARE_FROM));
+        core.sends.remove(number);
+        assert!(core.is_shared(peer, SHARE_FROM));
+    }
+
+    /// What is announced because its sender waits for the receipt needs no progress of the sender's.
+    #[test]
+    fn only_long_messages_come_through_the_ring_for_speed() {
+        let (core, peer, _) = waiting(0, false);
+        let rates = &core.peers.all[peer as usize].rates;
+        assert!(!core.goes_by_ring(peer, EAGER_LIMIT));
+        assert_eq!(core.goes_by_ring(peer, EAGER_LIMIT + 1), streams(), "the ring is tried first");
+        rates.time(CopyRoute::Ring, 1 << 20, || std::thread::sleep(std::time::Duration::from_millis(40)));
+        rates.time(CopyRoute::Ring, 1 << 20, || std::thread::sleep(std::time::Duration::from_millis(40)));
+        rates.time(CopyRoute::Kernel, 1 << 20, || ());
+        rates.time(CopyRoute::Kernel, 1 << 20, || ());
+        assert!(!core.goes_by_ring(peer, EAGER_LIMIT + 1));
     }
 
     #[test]

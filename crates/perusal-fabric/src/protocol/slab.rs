@@ -70,6 +70,10 @@ impl<T> Numbered<T> {
         u64::from(self.serial) << 32 | u64::from(at)
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.values.entries.len() == self.values.free.len()
+    }
+
     pub fn get(&mut self, number: u64) -> Option<&mut T> {
         let (serial, value) = self.values.get(number as u32)?;
         (u64::from(*serial) == number >> 32).then_some(value)
