@@ -3,6 +3,7 @@
 mod automatic;
 mod counters;
 mod faults;
+mod forks;
 mod hints;
 mod node;
 mod objects;
@@ -415,6 +416,7 @@ fn the_other_process() {
     match role.as_str() {
         "poor" => return faults::what_the_kernel_refuses_is_an_error(),
         "host" => return faults::peers_leave_no_descriptors(),
+        "parent" => return forks::children_are_refused(),
         _ => {}
     }
     let node = match role.strip_prefix(NAMED) {

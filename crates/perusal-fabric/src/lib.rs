@@ -7,7 +7,7 @@
 //! | `api` | structures, constants and tables of libfabric's interface |
 //! | `names` | what names an endpoint: here, on another node, as a service |
 //! | `memory` | the memory of an endpoint, and whether its process is still there |
-//! | `lock` | a domain's lock |
+//! | `lock`, `forks` | a domain's lock; what a child of fork finds |
 //! | `operands` | match keys, callers' buffers, registered memory, atomic operations |
 //! | `remote`, `peers` | peers on other nodes; all peers |
 //! | `protocol` | records, operations under way, completion queues and counters |
@@ -16,6 +16,7 @@
 //! | `objects` | the objects that libfabric calls |
 
 pub mod api;
+mod forks;
 mod lock;
 mod memory;
 mod names;

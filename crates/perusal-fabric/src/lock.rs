@@ -1,31 +1,54 @@
 //! The lock of a domain.
 
-use perusal::internals::sync::{AtomicU32, Ordering, yield_now};
+use perusal::internals::error::report;
+use perusal::internals::sync::{AtomicBool, AtomicU32, Ordering, yield_now};
 
 /// The lock of a domain and all that belongs to it. It is taken only if the caller did not promise to use one thread at
 /// a time for each domain (FI_THREAD_DOMAIN): what FI_THREAD_COMPLETION lets threads do at once shares the domain's
 /// regions.
+///
+/// In a child of fork it is taken for good ([`Lock::inherit`]): the domain's rings are the parent's, and its thread is
+/// not there.
 #[derive(Debug, Default)]
 pub struct Lock {
-    needed: bool,
-    taken: AtomicU32,
+    needed: AtomicBool,
+    state: AtomicU32,
 }
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+/// The domain is of the process from which this one was forked.
+const INHERITED: u32 = 2;
 
 impl Lock {
     /// A lock that is taken if threads may call at once.
     pub fn new(needed: bool) -> Self {
-        Self { needed, taken: AtomicU32::new(0) }
+        Self { needed: AtomicBool::new(needed), state: AtomicU32::new(FREE) }
     }
 
     /// Whether threads may call at once.
     pub fn is_needed(&self) -> bool {
-        self.needed
+        // Relaxed, here and below: it is changed only where there is one thread.
+        self.needed.load(Ordering::Relaxed)
+    }
+
+    /// Takes the lock for good: this process is a child of fork, and has only just begun.
+    pub fn inherit(&self) {
+        // Relaxed, both: this process has one thread.
+        self.state.store(INHERITED, Ordering::Relaxed);
+        self.needed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the domain is of the process from which this one was forked: nothing of it may be used, or closed.
+    pub fn is_inherited(&self) -> bool {
+        // Relaxed: set before this process's only thread could come here.
+        self.state.load(Ordering::Relaxed) == INHERITED
     }
 
     /// Takes the lock until the result is dropped.
     #[inline(always)]
     pub fn lock(&self) -> Locked<'_> {
-        if self.needed {
+        if self.needed.load(Ordering::Relaxed) {
             self.wait();
         }
         Locked(self)
@@ -34,7 +57,10 @@ impl Lock {
     #[inline(never)]
     fn wait(&self) {
         // Acquire: domain edge, pairs with Release in `Locked::drop`: what the other thread did is there.
-        while self.taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        while self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            if self.is_inherited() {
+                end_child();
+            }
             yield_now();
         }
     }
@@ -46,9 +72,21 @@ pub struct Locked<'a>(&'a Lock);
 impl Drop for Locked<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.0.needed {
+        if self.0.needed.load(Ordering::Relaxed) {
             // Release: domain edge, pairs with Acquire in `wait`.
-            self.0.taken.store(0, Ordering::Release);
+            self.0.state.store(FREE, Ordering::Release);
         }
     }
+}
+
+/// Ends a child of fork that uses its parent's domain.
+#[cold]
+fn end_child() -> ! {
+    report(format_args!(
+        "process {}: the libfabric provider was called for a domain of the process that this one was forked from: only \
+         that process may use it. Fork before the domain is opened, open another one, or start programs by exec.",
+        std::process::id()
+    ));
+    // SAFETY: ends the process without exit handlers, which would use the domain, too.
+    unsafe { libc::_exit(1) }
 }

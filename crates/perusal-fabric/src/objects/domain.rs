@@ -1,6 +1,7 @@
 //! Fabric and domain: what stands above endpoints.
 
 use crate::api::*;
+use crate::forks;
 use crate::lock::Lock;
 use crate::objects::eq::{self, Eq};
 use crate::objects::object::{Object, Tables, Ties, close, give, table, with};
@@ -142,6 +143,7 @@ unsafe extern "C" fn domain(
     // SAFETY: caller rule 3: a place for the object, which is there then.
     unsafe {
         give(FI_CLASS_DOMAIN, &DOMAIN_FID, head, ties, shared, context, out);
+        forks::watch(&(*(*out).cast::<Domain>()).lock);
         Opened::tell_domain(number, *out, fabric, version, modes);
         match start(*out) {
             Ok(()) => 0,
@@ -189,6 +191,10 @@ unsafe extern "C" fn close_domain(domain: *mut Fid) -> c_int {
         if domain.is_used() { Err(FI_EBUSY) } else { Ok(automatic.and_then(Automatic::stop)) }
     };
     // SAFETY: caller rule 1: a domain of ours.
+    if unsafe { (*domain.cast::<Domain>()).lock.is_inherited() } {
+        return 0;
+    }
+    // SAFETY: the same.
     match unsafe { with(domain, stop) } {
         Err(error) => return -error,
         // It has no panic to tell of.

@@ -155,6 +155,10 @@ pub unsafe extern "C" fn close<H, T>(fid: *mut Fid) -> c_int {
     // SAFETY: the caller promises that it came from `give`.
     let object = unsafe { &*fid.cast::<Object<H, T>>() };
     let lock = Arc::clone(&object.lock);
+    // What it has is its parent's, and stays so.
+    if lock.is_inherited() {
+        return 0;
+    }
     let _locked = lock.lock();
     if object.is_used() {
         return -FI_EBUSY;

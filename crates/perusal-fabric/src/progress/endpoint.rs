@@ -255,6 +255,12 @@ impl Endpoint {
     /// Sends what the caller takes for sent, as far as the peers take it within [`LINGER`], and lets peers that copy
     /// into buffers here come to an end; then takes nothing any more.
     pub(crate) fn close(&mut self) {
+        // In a child of fork the rings are its parent's, and the network, too.
+        if self.address.pid != std::process::id() {
+            self.core.peers.all.iter_mut().for_each(|peer| std::mem::forget(peer.outgoing.take()));
+            std::mem::forget(self.core.peers.network.take());
+            return;
+        }
         let start = Instant::now();
         while ((self.core.has_unfinished() || self.is_sending_elsewhere()) && start.elapsed() < LINGER)
             || (self.core.awaits_part() && start.elapsed() < COPYING)
