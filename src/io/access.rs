@@ -123,8 +123,8 @@ impl File {
         elements: &Elements,
     ) -> Result<Access> {
         // Without a function for this direction a representation is the native one (MPI 5.0 §14.5.3).
-        let bytes = match view.representation.converts(direction) {
-            true => view.representation.file_bytes(&elements.datatype, elements.count)?,
+        let bytes = match view.parts.representation.converts(direction) {
+            true => view.parts.representation.file_bytes(&elements.datatype, elements.count)?,
             false => elements.datatype.bytes_of(elements.count)?,
         } as u64;
         view.etypes(bytes)?;
@@ -148,7 +148,7 @@ impl File {
 
 /// Performs an access without any lock.
 pub(super) fn move_elements(file: &Descriptor, access: &Access, elements: &Elements) -> Transfer {
-    let representation = &access.view.representation;
+    let representation = &access.view.parts.representation;
     if !representation.converts(access.direction) {
         return move_native(file, access, elements);
     }

@@ -159,7 +159,7 @@ impl File {
     ) -> Arc<BackgroundAccess> {
         let comm = self.comm.clone();
         let observer = |access| BackgroundObserver { access, comm };
-        if access.bytes == 0 || access.view.representation.is_users() || self.is_quick(&access) {
+        if access.bytes == 0 || access.view.parts.representation.is_users() || self.is_quick(&access) {
             let (outcome, observed) = self.perform_observed(&access, &elements, observed);
             return BackgroundAccess::done(outcome, observed.map(observer));
         }

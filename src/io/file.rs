@@ -7,10 +7,11 @@ use super::hints;
 use super::mode::Mode;
 use super::pointer::SharedPointer;
 use super::shared_buffer::SharedBuffer;
+use super::split::Split;
 use super::stream::Members;
 use super::system::{Descriptor, errno_of, number_of};
 use super::two_phase::Filled;
-use super::view::View;
+use super::view::{CurrentView, View, ViewParts};
 use crate::abi;
 use crate::coll::{BlockingTransport, Purpose, allgather, blocking_barrier};
 use crate::comm::{Comm, ErrhandlerSlot, Group, Link, lock};
@@ -44,13 +45,6 @@ pub enum Whence {
     End,
 }
 
-/// An access that was begun and not ended (MPI 5.0 §14.4.5).
-#[derive(Debug)]
-struct Split {
-    name: &'static str,
-    outcome: Transfer,
-}
-
 /// A file that the members of a communicator have opened, as one of them has it.
 #[derive(Debug)]
 pub struct File {
@@ -60,7 +54,7 @@ pub struct File {
     pub(super) link: Link,
     pub(super) descriptor: Descriptor,
     pub(super) mode: Mode,
-    pub(super) view: Mutex<Arc<View>>,
+    pub(super) view: Mutex<CurrentView>,
     /// The individual file pointer, in etypes.
     pub(super) position: Mutex<i64>,
     pub(super) shared: Option<SharedPointer>,
@@ -76,7 +70,7 @@ pub struct File {
     /// What collective accesses of many short runs go through, from the first one on.
     pub(super) buffer: Mutex<Option<SharedBuffer>>,
     pub(super) filled: Mutex<Filled>,
-    split: Mutex<Option<Split>>,
+    pub(super) split: Mutex<Option<Split>>,
     /// What happens to errors of functions on it.
     pub errhandler: ErrhandlerSlot,
 }
@@ -97,7 +91,7 @@ impl File {
             link,
             descriptor,
             mode,
-            view: Mutex::new(Arc::new(View::of_bytes(name))),
+            view: Mutex::new(CurrentView::LaidOut(Arc::new(View::of_bytes(name)))),
             position: Mutex::new(0),
             shared,
             entry: None,
@@ -143,8 +137,24 @@ impl File {
 
     /// The view in force.
     #[must_use]
-    pub fn view(&self) -> Arc<View> {
+    pub fn current_view(&self) -> CurrentView {
         lock(&self.view).clone()
+    }
+
+    /// The view in force, laid out.
+    ///
+    /// # Errors
+    /// As for [`View::new`], where the representation is a program's own.
+    pub(super) fn view(&self) -> Result<Arc<View>> {
+        let parts = match self.current_view() {
+            CurrentView::LaidOut(view) => return Ok(view),
+            CurrentView::Asked(parts) => parts,
+        };
+        // Without the lock: the program's functions may ask about the file.
+        let view = Arc::new(View::new(parts)?);
+        self.check_view(&view)?;
+        *lock(&self.view) = CurrentView::LaidOut(view.clone());
+        Ok(view)
     }
 
     /// The hints in force, and the file's name as it was opened (MPI 5.0 §14.2.8).
@@ -232,8 +242,13 @@ impl File {
             return Err(self.read_only());
         }
         self.check_offsets("the size of a file that was opened with MPI_MODE_SEQUENTIAL cannot be changed")?;
-        let all = self.exchange(engine, [value])?;
-        if all.iter().any(|[other]| *other != value) {
+        let free = self.check_not_split();
+        let all = self.exchange(engine, [value, free.is_ok().into()])?;
+        free?;
+        if all.iter().any(|[_, free]| *free == 0) {
+            return Err(self.impossible("another rank has begun a split collective access and not ended it"));
+        }
+        if all.iter().any(|[other, _]| *other != value) {
             return Err(self.differ(differs));
         }
         if value < 0 {
@@ -270,11 +285,11 @@ impl File {
     ///
     /// # Errors
     /// That of `view`, at every member if any has one; [`Error::File`] for etypes or representations that differ.
-    pub fn set_view(&self, engine: &Engine, view: Result<View>, asked: &Info) -> Result<()> {
+    pub fn set_view(&self, engine: &Engine, view: Result<CurrentView>, asked: &Info) -> Result<()> {
         let own = view.as_ref().map_or([0, 0, 0], |view| {
-            let name = view.representation.name().bytes();
+            let name = view.parts().representation.name().bytes();
             let hash = name.fold(0_i64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-            [1, view.etype_extent, hash]
+            [1, view.etype_extent(), hash]
         });
         let all = self.exchange(engine, own)?;
         let mut view = view?;
@@ -286,9 +301,9 @@ impl File {
             return Err(self.differ("the extents of the etypes or the data representations of a view"));
         }
         if self.mode.is_sequential() {
-            view.disp = self.current_displacement(engine)?;
+            view = view.moved_to(self.current_displacement(engine)?);
         }
-        *lock(&self.view) = Arc::new(view);
+        *lock(&self.view) = view;
         *lock(&self.position) = 0;
         self.set_info(asked);
         if let Some(shared) = self.shared.as_ref().filter(|_| self.comm.rank() == 0) {
@@ -299,7 +314,7 @@ impl File {
 
     /// Where the shared file pointer stands, in bytes of the file. All members call it, each after its accesses.
     fn current_displacement(&self, engine: &Engine) -> Result<u64> {
-        let own = self.shared().and_then(|shared| self.view().offset_of_etype(shared.get()));
+        let own = self.shared().and_then(|shared| self.view()?.offset_of_etype(shared.get()));
         // All take what the member of rank 0 has found, so that all go on or none.
         let disp = self.exchange(engine, [*own.as_ref().unwrap_or(&-1)])?[0][0];
         u64::try_from(disp).map_err(|_| own.err().unwrap_or_else(|| self.pointer_too_far()))
@@ -309,14 +324,15 @@ impl File {
     /// (MPI_DISPLACEMENT_CURRENT).
     ///
     /// # Errors
-    /// As for [`View::new`]; [`Error::Disp`] where the mode asks for the other kind of displacement.
+    /// [`Error::File`] for a negative displacement; [`Error::Disp`] where the mode asks for the other kind of
+    /// displacement; as for [`View::new`], unless the representation is a program's own.
     pub fn make_view(
         &self,
         disp: Option<i64>,
         etype: Datatype,
         filetype: Datatype,
         representation: &[u8],
-    ) -> Result<View> {
+    ) -> Result<CurrentView> {
         let disp = match disp {
             Some(disp) if !self.mode.is_sequential() => disp,
             // All members must be there before the pointer is looked at: `set_view` does that.
@@ -327,9 +343,16 @@ impl File {
             None => return Err(Error::Disp("MPI_DISPLACEMENT_CURRENT is for MPI_MODE_SEQUENTIAL")),
         };
         let representation = super::Representation::named(representation)?;
-        let file = self.descriptor.name().to_string().into();
-        let view = View::new(file, disp, etype, filetype, representation, self.mode.writes())?;
-        self.check_view(&view).map(|()| view)
+        let disp = u64::try_from(disp).map_err(|_| {
+            let what = format!("the displacement of a view is {disp}; it must not be negative");
+            self.refused(abi::MPI_ERR_ARG, what)
+        })?;
+        let (file, writes) = (self.descriptor.name().to_string().into(), self.mode.writes());
+        let view = CurrentView::new(ViewParts { file, writes, disp, etype, filetype, representation })?;
+        if let CurrentView::LaidOut(view) = &view {
+            self.check_view(view)?;
+        }
+        Ok(view)
     }
 
     pub(super) fn shared(&self) -> Result<&SharedPointer> {
@@ -361,7 +384,7 @@ impl File {
     pub(super) fn prepare(&self, direction: Direction, start: Start, elements: &Elements) -> Result<Access> {
         self.check_direction(direction)?;
         self.check_start(start)?;
-        let view = self.view();
+        let view = self.view()?;
         let etypes = |access: &Access| access.view.etypes(access.bytes);
         match start {
             Start::At(offset) => {
@@ -388,7 +411,7 @@ impl File {
     /// Checks an access at a place that is not known yet; gives its etypes too.
     pub(super) fn check_access(&self, direction: Direction, elements: &Elements) -> Result<(Access, i64)> {
         self.check_direction(direction)?;
-        let access = self.access(direction, self.view(), 0, elements)?;
+        let access = self.access(direction, self.view()?, 0, elements)?;
         let etypes = access.view.etypes(access.bytes)?;
         Ok((access, etypes))
     }
@@ -431,59 +454,22 @@ impl File {
         Ok(self.clone().start(access, elements, observed, over))
     }
 
-    /// Keeps the outcome of a split collective access until it is ended.
-    ///
-    /// # Errors
-    /// [`Error::File`] if another one has not been ended.
-    pub fn begin_split(&self, name: &'static str, perform: impl FnOnce() -> Transfer) -> Result<()> {
-        let mut split = lock(&self.split);
-        if let Some(begun) = &*split {
-            return Err(self.unended(begun.name));
-        }
-        *split = Some(Split { name, outcome: perform() });
-        Ok(())
-    }
-
-    /// Ends the split collective access of that name.
-    ///
-    /// # Errors
-    /// [`Error::File`] if none has been begun, or another one.
-    pub fn end_split(&self, name: &'static str) -> Result<Transfer> {
-        let mut split = lock(&self.split);
-        match split.take() {
-            Some(begun) if begun.name == name => Ok(begun.outcome),
-            other => {
-                let begun = other.as_ref().map_or("none is under way".to_owned(), |other| {
-                    format!("the one under way ends with MPI_File_{}_end", other.name)
-                });
-                *split = other;
-                Err(self.impossible(&format!(
-                    "no split collective access that MPI_File_{name}_end ends has been begun; {begun}"
-                )))
-            }
-        }
-    }
-
-    /// Checks that no split collective access is under way.
-    ///
-    /// # Errors
-    /// [`Error::File`] if one has been begun and not been ended.
-    pub fn check_not_split(&self) -> Result<()> {
-        lock(&self.split).as_ref().map_or(Ok(()), |begun| Err(self.unended(begun.name)))
-    }
-
     fn target(&self, offset: i64, whence: Whence, current: i64) -> Result<i64> {
         let from = match whence {
             Whence::Set => 0,
             Whence::Current => current,
-            Whence::End => self.view().end_of_file(self.size()?)?,
+            Whence::End => self.view()?.end_of_file(self.size()?)?,
         };
         let at = from.checked_add(offset).filter(|at| *at >= 0).ok_or_else(|| {
             let what =
                 format!("the file pointer would stand at etype {from} and {offset} more, which is no offset");
             self.refused(abi::MPI_ERR_ARG, what)
         })?;
-        self.view().position(at).map(|_| at)
+        match self.current_view() {
+            CurrentView::LaidOut(view) => view.position(at).map(|_| at),
+            // The access says whether it is too far.
+            CurrentView::Asked(_) => Ok(at),
+        }
     }
 
     /// Moves the individual file pointer (MPI_File_seek).
@@ -551,7 +537,7 @@ impl File {
         if !self.mode.is_sequential() {
             self.check_start(Start::Individual)?;
         }
-        self.view().offset_of_etype(offset)
+        self.view()?.offset_of_etype(offset)
     }
 }
 

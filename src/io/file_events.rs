@@ -170,10 +170,10 @@ impl File {
             tag: self.comm.rank() as i32,
             ..spec_of(&self.comm)
         };
-        let view = self.view();
+        let offset_of = |etype| self.view().ok()?.offset_of_etype(etype).ok();
         let at = match start {
-            Start::At(offset) => view.offset_of_etype(offset).ok(),
-            Start::Individual => self.position().ok().and_then(|at| view.offset_of_etype(at).ok()),
+            Start::At(offset) => offset_of(offset),
+            Start::Individual => self.position().ok().and_then(offset_of),
             Start::Shared => None,
         };
         let access = ObservedAccess {

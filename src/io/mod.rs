@@ -17,6 +17,7 @@
 //! | `access` | accesses of one rank |
 //! | `mapped` | accesses of many short runs, through a mapping |
 //! | `collective` | accesses of all members |
+//! | `split` | those that begin in one call and end in another |
 //! | `two_phase`, `shared_buffer` | those of many short runs; the buffer in shared memory through which they go |
 //! | `file_events` | where events are emitted |
 //! | `background` | accesses that go on while their caller does something else |
@@ -40,6 +41,7 @@ mod range_lock;
 mod refusals;
 mod representation;
 mod shared_buffer;
+mod split;
 mod stream;
 mod system;
 mod two_phase;
@@ -53,4 +55,4 @@ pub use open::delete;
 pub use representation::{
     Conversion, ConversionFn, ConversionFnC, Conversions, ExtentFn, Representation, register,
 };
-pub use view::View;
+pub use view::{CurrentView, View, ViewParts};

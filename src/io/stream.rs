@@ -104,7 +104,7 @@ impl File {
 
     /// Checks that the file can have a view.
     pub(super) fn check_view(&self, view: &View) -> Result<()> {
-        if self.is_stream() && (view.disp > 0 || view.has_gaps()) {
+        if self.is_stream() && (view.parts.disp > 0 || view.has_gaps()) {
             return Err(self.impossible(
                 "it has no offsets, as pipes and terminals have none; give a view without displacement and without gaps",
             ));

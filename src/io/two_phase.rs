@@ -127,7 +127,8 @@ impl File {
             let view = &access.view;
             let first = view.runs(access.at, access.bytes).next().map_or((0, 1), |run| run);
             let last = view.offset_of(access.at + access.bytes - 1)?;
-            let fits = view.ascends() && !view.representation.converts(direction) && elements.bytes() > 0;
+            let fits =
+                view.ascends() && !view.parts.representation.converts(direction) && elements.bytes() > 0;
             let agreed = fits && !self.is_atomic() && hints::buffers(&lock(&self.info), direction);
             let runs = access.bytes.div_ceil(first.1.max(1)) as i64;
             let wanted = if agreed { wanted } else { 0 };

@@ -10,19 +10,77 @@ use crate::datatype::{Datatype, LayoutOrder};
 use crate::error::{Error, Result};
 use crate::sync::Arc;
 
-/// A view of a file.
+/// What a program says of a view.
 #[derive(Debug, Clone)]
-pub struct View {
+pub struct ViewParts {
     /// The file's name, for errors.
-    file: Arc<str>,
+    pub(super) file: Arc<str>,
+    /// Whether the file may be written.
+    pub(super) writes: bool,
     /// Where the first tile begins, in bytes.
     pub disp: u64,
-    /// The elementary type, as the program gave it.
+    /// The elementary type.
     pub etype: Datatype,
-    /// The filetype, as the program gave it.
+    /// The filetype.
     pub filetype: Datatype,
     /// How data is represented in the file.
     pub representation: Representation,
+}
+
+/// The view in force. What it takes to find bytes in a program's own representation is asked of the program's extent
+/// function as the first access needs it: MPI_File_set_view must not call the function (MPI 5.0 §14.5.3).
+#[derive(Debug, Clone)]
+pub enum CurrentView {
+    /// No access has needed it yet.
+    Asked(ViewParts),
+    /// Bytes can be found.
+    LaidOut(Arc<View>),
+}
+
+impl CurrentView {
+    /// A view of these parts.
+    ///
+    /// # Errors
+    /// As for [`View::new`], unless the representation is a program's own.
+    pub(super) fn new(parts: ViewParts) -> Result<Self> {
+        if parts.representation.is_users() {
+            return Ok(Self::Asked(parts));
+        }
+        Ok(Self::LaidOut(Arc::new(View::new(parts)?)))
+    }
+
+    /// What the program has said.
+    #[must_use]
+    pub fn parts(&self) -> &ViewParts {
+        match self {
+            Self::Asked(parts) => parts,
+            Self::LaidOut(view) => &view.parts,
+        }
+    }
+
+    /// The extent of an etype in the file; 0 if that is not known yet.
+    pub(super) fn etype_extent(&self) -> i64 {
+        match self {
+            Self::Asked(_) => 0,
+            Self::LaidOut(view) => view.etype_extent,
+        }
+    }
+
+    /// The same view from byte `disp` on.
+    pub(super) fn moved_to(mut self, disp: u64) -> Self {
+        match &mut self {
+            Self::Asked(parts) => parts.disp = disp,
+            Self::LaidOut(view) => Arc::make_mut(view).parts.disp = disp,
+        }
+        self
+    }
+}
+
+/// A view of a file.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// What the program has said of it.
+    pub parts: ViewParts,
     /// Bytes of an etype's data in the file.
     pub unit: u64,
     /// The extent of an etype in the file.
@@ -37,39 +95,21 @@ impl View {
     pub fn of_bytes(file: Arc<str>) -> Self {
         let byte = Datatype::predefined_ref(abi::MPI_BYTE).cloned();
         let byte = byte.unwrap_or_else(|| unreachable!("MPI_BYTE is predefined"));
-        Self {
-            file,
-            disp: 0,
-            etype: byte.clone(),
-            filetype: byte.clone(),
-            representation: Representation::Native,
-            unit: 1,
-            etype_extent: 1,
-            layout: byte,
-        }
+        let (etype, filetype, representation) = (byte.clone(), byte.clone(), Representation::Native);
+        let parts = ViewParts { file, writes: true, disp: 0, etype, filetype, representation };
+        Self { parts, unit: 1, etype_extent: 1, layout: byte }
     }
 
-    /// Checks the parts of a view of `file`. `writes`: whether the file may be written.
+    /// Lays the parts of a view out.
     ///
     /// # Errors
-    /// [`Error::File`] for a negative displacement, and for types that cannot be those of a view;
-    /// those of a program's representation.
-    pub fn new(
-        file: Arc<str>,
-        disp: i64,
-        etype: Datatype,
-        filetype: Datatype,
-        representation: Representation,
-        writes: bool,
-    ) -> Result<Self> {
-        let wrong = |class, what| refused(&file, class, what);
-        let negative = |_| {
-            wrong(abi::MPI_ERR_ARG, format!("the displacement of a view is {disp}; it must not be negative"))
-        };
-        let disp = u64::try_from(disp).map_err(negative)?;
-        let (unit, layout) = (representation.file_layout(&etype)?, representation.file_layout(&filetype)?);
+    /// [`Error::File`] for types that cannot be those of a view; those of a program's representation.
+    pub fn new(parts: ViewParts) -> Result<Self> {
+        let ViewParts { file, etype, filetype, representation, writes, .. } = &parts;
+        let wrong = |class, what| refused(file, class, what);
+        let (unit, layout) = (representation.file_layout(etype)?, representation.file_layout(filetype)?);
         for (datatype, is_etype) in [(&unit, true), (&layout, false)] {
-            check_layout(&file, datatype, is_etype, writes)?;
+            check_layout(file, datatype, is_etype, *writes)?;
         }
         if unit.size() == 0 {
             let what = "the etype of a view has no data; give one with at least one byte";
@@ -84,7 +124,7 @@ impl View {
             return Err(wrong(abi::MPI_ERR_TYPE, what));
         }
         let (unit, etype_extent) = (unit.size() as u64, unit.extent() as i64);
-        Ok(Self { file, disp, etype, filetype, representation, unit, etype_extent, layout })
+        Ok(Self { parts, unit, etype_extent, layout })
     }
 
     /// The position in the stream that is `offset` etypes behind its beginning.
@@ -105,7 +145,7 @@ impl View {
 
     #[cold]
     fn refused(&self, class: i32, what: String) -> Error {
-        refused(&self.file, class, what)
+        refused(&self.parts.file, class, what)
     }
 
     /// The error of an access of `bytes` bytes from position `at` on that offsets cannot tell.
@@ -148,7 +188,7 @@ impl View {
         let last = at.checked_add(bytes - 1).ok_or_else(|| self.too_far(at, bytes))?;
         let end = self.layout.true_lb().saturating_add(self.layout.true_extent()) as u64;
         let tile = (last / size).checked_mul(self.layout.extent() as u64);
-        let end = tile.and_then(|tile| tile.checked_add(end)?.checked_add(self.disp));
+        let end = tile.and_then(|tile| tile.checked_add(end)?.checked_add(self.parts.disp));
         end.filter(|end| i64::try_from(*end).is_ok()).map(drop).ok_or_else(|| self.too_far(at, bytes))
     }
 
@@ -169,7 +209,7 @@ impl View {
     fn locate(&self, at: u64) -> (u64, u64) {
         let size = self.layout.size() as u64;
         let (disp, len) = self.layout.run_at((at % size) as usize);
-        (self.disp + (at / size) * self.layout.extent() as u64 + disp as u64, len as u64)
+        (self.parts.disp + (at / size) * self.layout.extent() as u64 + disp as u64, len as u64)
     }
 
     /// Whether the offsets of the stream ascend from tile to tile too.
@@ -194,7 +234,7 @@ impl View {
     /// As for [`position`](Self::position) and [`check`](Self::check).
     pub fn offset_of_etype(&self, offset: i64) -> Result<i64> {
         if offset == 0 && self.layout.size() == 0 {
-            return Ok(self.disp as i64);
+            return Ok(self.parts.disp as i64);
         }
         self.offset_of(self.position(offset)?).map(|offset| offset as i64)
     }
@@ -211,13 +251,14 @@ impl View {
         }
         // Tiles that interleave: neither the first byte nor the last one need be at an end.
         let size = self.layout.size() as u64;
-        let tile =
-            |at: u64| self.disp + at / size * self.layout.extent() as u64 + self.layout.true_lb() as u64;
+        let tile = |at: u64| {
+            self.parts.disp + at / size * self.layout.extent() as u64 + self.layout.true_lb() as u64
+        };
         Ok((tile(at), tile(last) + self.layout.true_extent() as u64))
     }
 
     fn contiguous(&self, at: u64) -> u64 {
-        self.disp + self.layout.true_lb() as u64 + at
+        self.parts.disp + self.layout.true_lb() as u64 + at
     }
 
     /// The runs, as offset and bytes, of `bytes` bytes from position `at` on,
@@ -227,7 +268,7 @@ impl View {
     pub fn runs(&self, at: u64, bytes: u64) -> Runs<'_> {
         // The stream of a layout without data has no positions but 0.
         let size = (self.layout.size() as u64).max(1);
-        let tile = self.disp + at / size * self.layout.extent() as u64;
+        let tile = self.parts.disp + at / size * self.layout.extent() as u64;
         Runs { view: self, start: at, tile, within: (at % size) as usize, left: bytes, pending: None }
     }
 
@@ -238,7 +279,7 @@ impl View {
     /// [`Error::File`] if no etype does, or its offset is too large.
     pub fn end_of_file(&self, size: u64) -> Result<i64> {
         let data = self.layout.size() as u64;
-        let Some(beyond) = size.checked_sub(self.disp).filter(|beyond| *beyond > 0 && data > 0) else {
+        let Some(beyond) = size.checked_sub(self.parts.disp).filter(|beyond| *beyond > 0 && data > 0) else {
             return Ok(0);
         };
         let no_end = || {
@@ -357,6 +398,18 @@ impl Iterator for Runs<'_> {
 mod tests {
     use super::*;
 
+    fn native(disp: u64, etype: &Datatype, filetype: &Datatype) -> View {
+        View::new(ViewParts {
+            file: "a file".into(),
+            writes: false,
+            disp,
+            etype: etype.clone(),
+            filetype: filetype.clone(),
+            representation: Representation::Native,
+        })
+        .unwrap()
+    }
+
     #[test]
     fn the_end_of_a_file_is_the_first_etype_of_the_view_that_starts_behind_its_last_byte() {
         let byte = Datatype::predefined(abi::MPI_BYTE).unwrap();
@@ -379,15 +432,7 @@ mod tests {
         ];
         for (etype, filetype) in views {
             for disp in [0, 7] {
-                let view = View::new(
-                    "a file".into(),
-                    disp,
-                    etype.clone(),
-                    filetype.clone(),
-                    Representation::Native,
-                    false,
-                )
-                .unwrap();
+                let view = native(disp, &etype, &filetype);
                 for size in 0..300 {
                     let wanted = (0..).find(|etype| view.offset_of_etype(*etype).unwrap() as u64 >= size);
                     assert_eq!(view.end_of_file(size).ok(), wanted, "{filetype:?}, {disp}: {size}");
@@ -395,7 +440,7 @@ mod tests {
             }
         }
         let (etype, filetype) = types(&[3], &byte, 0);
-        let view = View::new("a file".into(), 0, etype, filetype, Representation::Native, false).unwrap();
+        let view = native(0, &etype, &filetype);
         assert!(view.end_of_file(3).unwrap() == 0 && view.end_of_file(4).is_err());
     }
 
@@ -405,8 +450,7 @@ mod tests {
         let scattered = Datatype::hindexed_block(1, &[1, 9], &byte).unwrap();
         for extent in [1, 10, 12] {
             let filetype = Datatype::resized(&scattered, 0, extent).unwrap();
-            let view =
-                View::new("a file".into(), 5, byte.clone(), filetype, Representation::Native, false).unwrap();
+            let view = native(5, &byte, &filetype);
             for (at, bytes) in (0..6).flat_map(|at| (1..6).map(move |bytes| (at, bytes))) {
                 let (start, end) = view.span(at, bytes).unwrap();
                 let runs: Vec<_> = view.runs(at, bytes).collect();

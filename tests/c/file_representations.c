@@ -40,6 +40,12 @@ static int read_ints_c(void *user, MPI_Datatype type, MPI_Count count, void *fil
     return read_ints(user, type, (int)count, file, position, state);
 }
 
+static int extent_of_none(MPI_Datatype type, MPI_Aint *bytes, void *state)
+{
+    (void)type, (void)bytes;
+    return *(int *)state == rank ? MPI_ERR_OTHER : extent(type, bytes, &(int){0});
+}
+
 static int fail(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state)
 {
     (void)user, (void)type, (void)count, (void)file, (void)position, (void)state;
@@ -280,13 +286,20 @@ static void own(void)
     MPI_Datatype tiled;
     OK(MPI_Type_create_subarray(1, (int[]){4 * size}, (int[]){4}, (int[]){4 * rank}, MPI_ORDER_C, MPI_INT, &tiled));
     OK(MPI_Type_commit(&tiled));
+    /* Reads, writes and MPI_File_get_type_extent alone may call the functions (MPI 5.0 section 14.5.3). */
     OK(MPI_File_set_view(file, 0, MPI_INT, tiled, "digits", MPI_INFO_NULL));
-    CHECK(asked > 0);
+    OK(MPI_File_seek(file, 3, MPI_SEEK_SET));
+    OK(MPI_File_seek(file, 0, MPI_SEEK_SET));
     MPI_Offset disp;
     MPI_Datatype etype, filetype;
     OK(MPI_File_get_view(file, &disp, &etype, &filetype, shown));
     CHECK(strcmp(shown, "digits") == 0);
     OK(MPI_Type_free(&filetype));
+    SAME(asked, 0);
+    MPI_Aint each;
+    OK(MPI_File_get_type_extent(file, MPI_INT, &each));
+    SAME(each, 6);
+    CHECK(asked > 0);
     OK(MPI_File_write_at_all(file, 0, words, 8, MPI_INT, &status));
     OK(MPI_Get_count(&status, MPI_INT, &count));
     SAME(count, 8);
@@ -306,6 +319,13 @@ static void own(void)
     OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "failing", MPI_INFO_NULL));
     CLASS(MPI_File_write_at(file, 0, words, 8, MPI_INT, &status), MPI_ERR_CONVERSION);
     CLASS(MPI_File_read_at(file, 0, words, 8, MPI_INT, &status), MPI_ERR_CONVERSION);
+    /* An extent function that fails at the last rank: its accesses do, those of others succeed. */
+    int last = size - 1;
+    OK(MPI_Register_datarep("endless", read_ints, MPI_CONVERSION_FN_NULL, extent_of_none, &last));
+    OK(MPI_File_set_view(file, 0, MPI_INT, tiled, "endless", MPI_INFO_NULL));
+    CLASS(MPI_File_read_at_all(file, 0, words, 4, MPI_INT, &status), rank == last ? MPI_ERR_CONVERSION : MPI_SUCCESS);
+    OK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    OK(MPI_File_read_at(file, 24 * rank, bytes, 6, MPI_BYTE, &status));
     OK(MPI_Type_free(&apart));
     OK(MPI_Type_free(&tiled));
     OK(MPI_File_close(&file));

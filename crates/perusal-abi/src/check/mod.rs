@@ -224,12 +224,6 @@ fn function() -> &'static str {
     function.strip_suffix("_c").unwrap_or(function)
 }
 
-/// Whether the access to a file that this thread has called is one of all members (MPI_File_iread_all and its kind).
-#[must_use]
-pub fn is_collective_access() -> bool {
-    function().ends_with("_all")
-}
-
 /// Says what the program has left undone, in MPI_Finalize: all ranks of `world` do. Calls are checked no more.
 pub fn finish_world(engine: &'static Engine, world: &Comm) {
     if is_on() {

@@ -123,7 +123,8 @@ pub fn set_view(
     compare(fh, "data representations", || String::from_utf8_lossy(representation).into_owned());
     let disp = (disp != MPI_DISPLACEMENT_CURRENT).then_some(disp);
     let types = || Ok((datatypes::datatype(etype)?, datatypes::datatype(filetype)?));
-    let view = types().and_then(|(etype, filetype)| file.make_view(disp, etype, filetype, representation));
+    let types = file.check_not_split().and_then(|()| types());
+    let view = types.and_then(|(etype, filetype)| file.make_view(disp, etype, filetype, representation));
     file.set_view(engine()?, view, &hints)
 }
 
@@ -135,7 +136,8 @@ pub fn view(
     filetype: Out<'_, MPI_Datatype>,
     representation: Letters<'_>,
 ) -> Result<()> {
-    let view = fh.file().view();
+    let view = fh.file().current_view();
+    let view = view.parts();
     disp.set(view.disp as i64);
     etype.set(datatypes::insert(view.etype.clone(), true)?);
     filetype.set(datatypes::insert(view.filetype.clone(), true)?);
@@ -180,7 +182,7 @@ pub fn byte_offset(fh: &FileObject, offset: i64) -> Result<i64> {
 
 /// MPI_File_get_type_extent.
 pub fn type_extent(fh: &FileObject, datatype: Datatype) -> Result<Extent> {
-    Ok(Extent(fh.file().view().representation.file_layout(&datatype)?.extent()))
+    Ok(Extent(fh.file().current_view().parts().representation.file_layout(&datatype)?.extent()))
 }
 
 /// The extent of a type: an address or a count.
@@ -256,5 +258,6 @@ pub fn is_atomic(fh: &FileObject) -> Result<bool> {
 /// MPI_File_sync.
 pub fn sync(fh: &FileObject) -> Result<()> {
     compare_function(fh);
+    fh.file().check_not_split()?;
     fh.file().sync()
 }

@@ -92,12 +92,12 @@ fn alone(
     ended(fh.file().transfer(direction, start, &elements), status)
 }
 
-/// Performs a collective access. A member whose buffer is wrong takes part without any elements,
-/// so that the others do not wait for it.
+/// Performs a collective access. A member whose buffer is wrong, or which has not ended a split collective access,
+/// takes part without any elements, so that the others do not wait for it.
 fn together(direction: Direction, fh: &FileObject, start: Start, buf: &Buffer<'_>) -> Result<Transfer> {
     let engine = engine()?;
     super::file::compare_function(fh);
-    let given = elements(buf);
+    let given = fh.file().check_not_split().and_then(|()| elements(buf));
     let none = || elements(&buf.without_elements());
     let outcome = match &given {
         Ok(given) => perform_together(engine, direction, fh, start, given),
@@ -175,19 +175,12 @@ pub fn ordered(direction: Direction, fh: &FileObject, buf: Buffer<'_>, status: S
 }
 
 fn split(direction: Direction, kind: Split, fh: &FileObject, start: Start, buf: &Buffer<'_>) -> Result<()> {
-    let name = kind.name(direction);
-    let wrong = elements(buf).err();
-    fh.file().begin_split(name, || together(direction, fh, start, buf).unwrap_or_else(Transfer::failed))?;
-    match wrong {
-        None => {
-            if check::is_on() {
-                check::began_split(fh, buf, access(direction));
-            }
-            Ok(())
-        }
-        // Nothing has begun here that could end.
-        Some(error) => fh.file().end_split(name).and(Err(error)),
+    let outcome = together(direction, fh, start, buf)?;
+    fh.file().begin_split(kind.name(direction), outcome)?;
+    if check::is_on() {
+        check::began_split(fh, buf, access(direction));
     }
+    Ok(())
 }
 
 /// MPI_File_read_at_all_begin, MPI_File_write_at_all_begin. The access is performed here; its end tells the outcome.
@@ -242,9 +235,6 @@ fn begin(direction: Direction, fh: MPI_File, start: Start, buf: &Buffer<'_>) -> 
     let engine = engine()?;
     let over = || engine.progress().work_has_ended();
     let elements = elements(buf)?;
-    if check::is_on() && check::is_collective_access() {
-        super::file::compare_function(&object);
-    }
     let begun = object.file().begin(direction, start, elements, over)?;
     let handle = insert_task(Box::new(AccessTask { access: begun, file: fh }))?;
     if check::is_on() {
@@ -253,14 +243,32 @@ fn begin(direction: Direction, fh: MPI_File, start: Start, buf: &Buffer<'_>) -> 
     Ok(handle)
 }
 
-/// MPI_File_iread_at, MPI_File_iwrite_at, MPI_File_iread_at_all, MPI_File_iwrite_at_all.
+/// Begins an access in which all members take part, each by itself: none waits for another.
+fn begin_all(direction: Direction, fh: MPI_File, start: Start, buf: &Buffer<'_>) -> Result<MPI_Request> {
+    let object = files::get(fh)?;
+    super::file::compare_function(&object);
+    object.file().check_not_split()?;
+    begin(direction, fh, start, buf)
+}
+
+/// MPI_File_iread_at, MPI_File_iwrite_at.
 pub fn begin_at(direction: Direction, fh: MPI_File, offset: i64, buf: Buffer<'_>) -> Result<MPI_Request> {
     begin(direction, fh, Start::At(offset), &buf)
 }
 
-/// MPI_File_iread, MPI_File_iwrite, MPI_File_iread_all, MPI_File_iwrite_all.
+/// MPI_File_iread_at_all, MPI_File_iwrite_at_all.
+pub fn begin_at_all(direction: Direction, fh: MPI_File, offset: i64, buf: Buffer<'_>) -> Result<MPI_Request> {
+    begin_all(direction, fh, Start::At(offset), &buf)
+}
+
+/// MPI_File_iread, MPI_File_iwrite.
 pub fn begin_next(direction: Direction, fh: MPI_File, buf: Buffer<'_>) -> Result<MPI_Request> {
     begin(direction, fh, Start::Individual, &buf)
+}
+
+/// MPI_File_iread_all, MPI_File_iwrite_all.
+pub fn begin_next_all(direction: Direction, fh: MPI_File, buf: Buffer<'_>) -> Result<MPI_Request> {
+    begin_all(direction, fh, Start::Individual, &buf)
 }
 
 /// MPI_File_iread_shared, MPI_File_iwrite_shared.
