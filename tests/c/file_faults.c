@@ -1,9 +1,11 @@
 /* What was reported is there, and what went wrong is an error with its class: a full device, in independent,
- * nonblocking and collective accesses; signals during long writes; a file that is no file of bytes.
+ * nonblocking and collective accesses; a file-size limit within many short runs; signals during long writes; a file that
+ * is no file of bytes.
  * RANKS: 1 2 3
  */
 #include "file.h"
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 
@@ -45,6 +47,54 @@ static void full_device(void)
     MPI_Offset at;
     OK(MPI_File_get_position(file, &at));
     SAME(at, 0);
+    OK(MPI_Type_free(&strided));
+    OK(MPI_File_close(&file));
+}
+
+/* The limit was the error, and the first bytes of the view are so many of what was written as the status says. */
+static void limited(MPI_File file, int code, MPI_Status *status)
+{
+    int got;
+    CLASS(code, MPI_ERR_NO_SPACE);
+    OK(MPI_Get_count(status, MPI_BYTE, &count));
+    CHECK(count >= 0 && count < BLOCKS * BLOCK);
+    MPI_Barrier(MPI_COMM_WORLD);
+    memset(back, 0, (size_t)count);
+    OK(MPI_File_read_at(file, 0, back, count, MPI_BYTE, status));
+    OK(MPI_Get_count(status, MPI_BYTE, &got));
+    SAME(got, count);
+    SAME(memcmp(back, buffer, (size_t)count), 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_set_size(file, 0));
+}
+
+/* Every rank has short runs of its own, and the limit lies in the middle of them. */
+static void size_limit(void)
+{
+    MPI_File file;
+    MPI_Status status;
+    MPI_Datatype strided;
+    MPI_Request request;
+    struct rlimit before, limit;
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit = before;
+    limit.rlim_cur = (rlim_t)size * BLOCK * BLOCKS / 2 + 7;
+    for (int i = 0; i < BLOCKS * BLOCK; i++) buffer[i] = (char)(i * 29 + i / 1000 + rank + 1);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    OK(MPI_Type_vector(BLOCKS, BLOCK, BLOCK * size, MPI_BYTE, &strided));
+    OK(MPI_Type_commit(&strided));
+    OK(MPI_File_set_view(file, rank * BLOCK, MPI_BYTE, strided, "native", MPI_INFO_NULL));
+    for (int turn = 0; turn < 2; turn++) {
+        limited(file, MPI_File_write_at(file, 0, buffer, BLOCKS * BLOCK, MPI_BYTE, &status), &status);
+        limited(file, MPI_File_write_at_all(file, 0, buffer, BLOCKS * BLOCK, MPI_BYTE, &status), &status);
+        OK(MPI_File_iwrite_at(file, 0, buffer, BLOCKS * BLOCK, MPI_BYTE, &request));
+        limited(file, MPI_Wait(&request, &status), &status);
+    }
+    setrlimit(RLIMIT_FSIZE, &before);
+    OK(MPI_File_write_at_all(file, 0, buffer, BLOCKS * BLOCK, MPI_BYTE, &status));
+    OK(MPI_Get_count(&status, MPI_BYTE, &count));
+    SAME(count, BLOCKS * BLOCK);
     OK(MPI_Type_free(&strided));
     OK(MPI_File_close(&file));
 }
@@ -102,6 +152,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     name_file("file_faults");
     full_device();
+    size_limit();
     signals();
     MPI_Finalize();
     return verdict();

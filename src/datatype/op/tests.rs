@@ -299,3 +299,31 @@ fn derived_types_are_refused_by_predefined_operations() {
     assert_eq!(op(abi::MPI_SUM).check(&Datatype::f90_real(Some(10), None).unwrap()), Ok(()));
     assert!(Op::predefined(abi::MPI_OP_NULL).is_none());
 }
+
+/// Long arrays go through loops that are compiled for wider registers, in whose steps a rest remains.
+#[test]
+fn long_arrays_at_any_alignment_are_combined_as_single_elements_are() {
+    let (lengths, pad) = if cfg!(miri) { (&[131][..], 3) } else { (&[63, 64, 131, 517][..], 7) };
+    for basic in Basic::all().filter(|basic| !cfg!(miri) || basic.handle() == abi::MPI_INT) {
+        let datatype = ty(basic.handle());
+        let size = basic.machine_type().size();
+        for (operation, allowed) in OPERATIONS.into_iter().zip(allowed(basic.class())) {
+            for n in lengths.iter().copied().filter(|_| allowed == 1) {
+                let value = |i: usize, by: usize| (i * by % 11) as u8;
+                let packed = |by| (0..n).flat_map(move |i| encode(basic.machine_type(), value(i, by)));
+                let left: Vec<u8> = core::iter::repeat_n(1, pad).chain(packed(7)).collect();
+                let mut right: Vec<u8> = core::iter::once(2).chain(packed(5)).chain([3]).collect();
+                // SAFETY: behind the paddings are `n` elements of the type each.
+                unsafe {
+                    let (from, to) = (left.as_ptr().add(pad), right.as_mut_ptr().add(1));
+                    op(operation).apply(from, to, n, &datatype, basic.handle()).unwrap();
+                }
+                let want = (0..n).flat_map(|i| {
+                    encode(basic.machine_type(), expected(operation, value(i, 7), value(i, 5)))
+                });
+                let want: Vec<u8> = core::iter::once(2).chain(want).chain([3]).collect();
+                assert_eq!(right, want, "{} {operation}: {n} of {size} bytes", basic.name());
+            }
+        }
+    }
+}
