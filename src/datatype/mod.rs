@@ -328,6 +328,9 @@ impl Datatype {
             // SAFETY: all elements are one run that starts at the body's offset,
             // and `position + left` is not beyond its end.
             unsafe { mover.run(body.offset + position as isize, len) };
+        } else if count == 1 {
+            // SAFETY: walk rule 1: the buffer holds the element; walk rule 2: `left` is not beyond the end of its stream.
+            unsafe { walk::walk(body, 0, position, mover) };
         } else {
             // SAFETY: walk rule 1: the buffer holds `count` elements;
             // walk rule 2: `left` is not beyond the end of their stream.

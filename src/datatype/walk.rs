@@ -301,15 +301,20 @@ pub(super) unsafe fn walk_loop<M: Mover>(
     if child.size == 0 {
         return;
     }
-    let mut i = skip / child.size;
-    let rest = skip % child.size;
-    if rest > 0 && i < count {
-        // SAFETY: copy `i` is one of the loop's (rule 1).
-        unsafe { walk(child, base + i as isize * stride, rest, mover) };
-        i += 1;
+    let mut i = 0;
+    // Most walks are of the whole stream. A division takes longer than a short one does without.
+    if skip > 0 {
+        i = skip / child.size;
+        let rest = skip % child.size;
+        if rest > 0 && i < count {
+            // SAFETY: copy `i` is one of the loop's (rule 1).
+            unsafe { walk(child, base + i as isize * stride, rest, mover) };
+            i += 1;
+        }
     }
     if i < count {
-        let whole = (count - i).min(mover.left() / child.size);
+        let fit = mover.left() >= (count - i).saturating_mul(child.size);
+        let whole = if fit { count - i } else { mover.left() / child.size };
         // SAFETY: copies i..i + whole are the loop's (rule 1) and fit into `left` (rule 2).
         if unsafe { walk_columns(child, whole, stride, base + i as isize * stride, mover) } {
             i += whole;
