@@ -15,7 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("atomics, cells, futexes", &["sync"]),
     ("constants, capacities, errors, handles", &["abi", "limits", "error", "errhandler", "info", "handles"]),
     ("control variables", &["variables"]),
-    ("leaves", &["datatype", "doorbell", "ring", "matching", "events", "scratch"]),
+    ("leaves", &["scratch", "datatype", "doorbell", "ring", "matching", "events"]),
     ("the job's memory, requests", &["shm", "heap", "placement", "request", "team"]),
     ("one rank", &["engine", "protocol"]),
     ("communicators", &["comm"]),

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use super::{Basic, BasicClass, Datatype};
 use crate::abi;
+use crate::scratch::Scratch;
 use crate::{Error, Result};
 use kernels::{Builtin, Pairs};
 
@@ -185,6 +186,9 @@ impl Op {
         }
         let count = left.len() / size;
         if datatype.is_contiguous() {
+            // The operands may be other members' contributions, which others read, too.
+            let copy = self.may_change_left().then(|| Scratch::copy_of(left)).transpose()?;
+            let left = copy.as_deref().unwrap_or(left);
             let shift = datatype.true_lb();
             let (from, to) =
                 (left.as_ptr().wrapping_offset(-shift), right.as_mut_ptr().wrapping_offset(-shift));
@@ -201,6 +205,12 @@ impl Op {
             (OpKind::User(user), _) => user.apply_unpacked(left, right, count, datatype, handle),
             _ => self.check(datatype).map(|()| replace_packed(self, left, right)),
         }
+    }
+
+    /// Whether it may store into its left operands, too: MPI says of a user's C function what it returns in the right
+    /// ones (MPI 5.0 §6.9.5), and not that it leaves the left ones as they are.
+    fn may_change_left(&self) -> bool {
+        matches!(&self.0, OpKind::User(user) if !matches!(user.call, UserCall::Rust(_)))
     }
 
     /// Whether it is predefined and combines values of this basic type.
