@@ -302,7 +302,7 @@ pub(super) unsafe fn walk_loop<M: Mover>(
         return;
     }
     let mut i = 0;
-    // Most walks are of the whole stream. A division takes longer than a short one does without.
+    // Most walks begin at the beginning, and in a short one a division takes longer than all else.
     if skip > 0 {
         i = skip / child.size;
         let rest = skip % child.size;
