@@ -40,6 +40,12 @@ fn a_program_that_is_not_there_gives_127_and_one_that_is_none_126() {
     let ended = run(&["-n", "2", "no-such-program"]);
     assert_eq!(ended.code(), 127);
     assert!(ended.err.contains("no-such-program cannot be run: No such file"), "{ended:?}");
+    assert!(ended.err.contains("it is in no directory of -path and PATH"), "{ended:?}");
+    let dir = Directory::new("interpreter");
+    executable(&dir.path().join("script"), b"#!/no/such/interpreter\n");
+    let ended = run(&["-wdir", dir.path().to_str().unwrap(), "-n", "1", "./script"]);
+    assert_eq!(ended.code(), 127);
+    assert!(ended.err.contains("the file is there, but not what its first line"), "{ended:?}");
     let ended = run(&["-n", "2", "/etc/passwd"]);
     assert_eq!(ended.code(), 126);
     let ended = run(&["-n", "1", "sleep", "1000", ":", "-n", "1", "no-such-program"]);

@@ -274,8 +274,23 @@ fn cannot_start(app: &App, failed: &SpawnError) -> Failure {
             text: format!("{program} cannot be run: it is neither a script nor a program for this processor"),
         },
         SpawnStep::Exec => {
-            Failure { status, text: format!("{program} cannot be run: {}", machine::why(error)) }
+            let advice = if status == 127 { what_is_not_there(app) } else { "" };
+            Failure { status, text: format!("{program} cannot be run: {}{advice}", machine::why(error)) }
         }
+    }
+}
+
+/// Says which file it is that the kernel has not found.
+fn what_is_not_there(app: &App) -> &'static str {
+    let mut program = std::env::current_dir().unwrap_or_default();
+    program.extend(&app.wdir);
+    program.push(&app.command[0]);
+    if program.is_file() {
+        "; the file is there, but not what its first line, or its linker, has named to run it"
+    } else if app.command[0].as_bytes().contains(&b'/') {
+        ""
+    } else {
+        "; it is in no directory of -path and PATH, and not in the working directory"
     }
 }
 
