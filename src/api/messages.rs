@@ -5,7 +5,7 @@ use super::communicator::Communicator;
 use super::element::{Element, datatype, zeroed};
 use super::threading::Threading;
 use crate::error::{Error, Result};
-use crate::p2p::{self, Mode, RecvBuf, SendBuf};
+use crate::p2p::{self, Mode, RecvBuf, RecvMemory, SendBuf};
 
 /// Returns the outcome of a receive that is over, where only its status matters.
 pub(super) fn outcome((status, error): (p2p::MessageStatus, Option<Error>)) -> Result<Status> {
@@ -87,7 +87,8 @@ impl<T: Threading> Communicator<T> {
             // SAFETY: `room` is borrowed until `perform` returns, and then its request is over or the member settled
             // (API rule 3); elements may have any bytes.
             unsafe {
-                match engine.receive_unless_observed(&self.comm, buf.addr(), buf.bytes(), source, tag) {
+                let room = RecvMemory::new(buf.addr(), buf.bytes());
+                match engine.receive_unless_observed(&self.comm, room, source, tag) {
                     Some(status) => Ok(status.into()),
                     None => engine.receive(&self.comm, &buf, source, tag).and_then(outcome),
                 }

@@ -1,8 +1,10 @@
 //! The user's buffer, as the engine sees it.
 
 use super::operation::Layout;
+use super::payload::copy_out;
 use crate::abi;
 use crate::datatype::Datatype;
+use core::marker::PhantomData;
 
 /// A buffer that is one run of bytes from its address on, in either direction.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +17,48 @@ pub struct Run {
     pub count: usize,
     /// Their type's handle, for events.
     pub handle: usize,
+}
+
+/// Memory that a receive writes before its call returns: two words, which are passed in registers.
+///
+/// **Receive memory rule.** Its bytes are valid for writes, and nobody else uses them, while it lives: whoever makes
+/// one says so.
+#[derive(Debug, Clone, Copy)]
+pub struct RecvMemory<'a> {
+    addr: *mut u8,
+    len: usize,
+    buffer: PhantomData<&'a mut [u8]>,
+}
+
+impl RecvMemory<'_> {
+    /// The `len` bytes at `addr`.
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for writes of `len` bytes, untouched by others, until no copy of what is returned is used.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn new(addr: *mut u8, len: usize) -> Self {
+        Self { addr, len, buffer: PhantomData }
+    }
+
+    /// Whether a message of `bytes` bytes fits.
+    #[inline(always)]
+    pub(crate) fn fits(self, bytes: usize) -> bool {
+        bytes <= self.len
+    }
+
+    /// Copies the payload of a message into it.
+    ///
+    /// # Safety
+    ///
+    /// The payload fits, and lies elsewhere.
+    #[inline(always)]
+    pub(crate) unsafe fn fill(self, payload: &[u8]) {
+        debug_assert!(self.fits(payload.len()));
+        // SAFETY: receive memory rule; the payload fits and does not overlap it, as the caller has checked.
+        unsafe { copy_out(payload, self.addr) };
+    }
 }
 
 /// A buffer of any layout, in either direction, flattened where it is one run of bytes.

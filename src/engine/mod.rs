@@ -71,7 +71,7 @@ pub use attached_buffer::{Buffers, Reservation};
 use background::BackgroundOperations;
 pub use background::{BackgroundOperation, PutAside};
 pub(crate) use buffer::Data;
-pub use buffer::Run;
+pub use buffer::{RecvMemory, Run};
 pub use context::{MatchContext, MatchContexts, RaisingComm};
 pub(crate) use context::{Payload, Queues, Rts, UnexpectedMessage};
 pub use copy_rates::{CopiesFromPeer, CopyRates, CopyRoute};
@@ -229,9 +229,10 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Has `made` say how many collective calls the program has made, for reports of hangs: asked of a thread that has
-    /// slept in vain, waits for messages of the program's or is in MPI_Finalize, and is in no collective call but on
-    /// the context that it gives. The first call wins.
+    /// Has `made` say how many collective calls the program has made, for reports of hangs. The first call wins.
+    ///
+    /// A thread asks when it has slept in vain and waits for messages of the program's or is in MPI_Finalize. It is in
+    /// no collective call, but for one on the context that it gives.
     pub fn set_calls_made(&self, made: CallsMadeBut) {
         let _ = self.calls_made.set(made);
     }

@@ -2,7 +2,7 @@
 
 use crate::arch::clock::now;
 use crate::comm::Comm;
-use crate::engine::{Data, Engine, Mode, Ref};
+use crate::engine::{Data, Engine, Mode, RecvMemory, Ref};
 use crate::error::{Error, Result};
 use crate::p2p::MessageStatus;
 use crate::shm::telemetry::{Wait, Waiting};
@@ -99,8 +99,8 @@ impl Engine {
         let context = comm.collective();
         if !context.observed() {
             // SAFETY: the bytes are valid until the call returns.
-            let got = unsafe { self.receive_fast(context, comm, addr, room, source, tag) };
-            if let Some(status) = got {
+            let room = unsafe { RecvMemory::new(addr, room) };
+            if let Some(status) = self.receive_fast(context, comm, room, source, tag) {
                 return Ok(status.bytes as usize);
             }
         }
@@ -128,8 +128,8 @@ impl Engine {
             return None;
         }
         // SAFETY: the bytes are valid until the call returns.
-        let got = unsafe { self.receive_at_once(context, comm, (addr, room), source, tag) };
-        got.map(|status| status.bytes as usize)
+        let room = unsafe { RecvMemory::new(addr, room) };
+        self.receive_at_once(context, comm, room, source, tag).map(|status| status.bytes as usize)
     }
 
     /// Waits for such a receive. Where waiting has become pointless it is cancelled: it must not outlive its room.

@@ -32,5 +32,5 @@ mod run_tests;
 #[cfg(all(test, not(perusal_loom)))]
 pub(crate) mod tests;
 
-pub use crate::engine::{Buffers, Mode, Ref as Request, Run};
+pub use crate::engine::{Buffers, Mode, RecvMemory, Ref as Request, Run};
 pub use crate::request::MessageStatus;

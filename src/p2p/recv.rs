@@ -6,7 +6,7 @@ use super::args::RecvBuf;
 use crate::abi;
 use crate::comm::Comm;
 use crate::engine::specialization::{Locked, Locking, Unlocked, Unobserved, apart};
-use crate::engine::{Data, Engine, MatchContext, Queues, Ref, RequestOperation, Run, Stage};
+use crate::engine::{Data, Engine, MatchContext, Queues, RecvMemory, Ref, RequestOperation, Run, Stage};
 use crate::error::Result;
 use crate::protocol::{Claim, pattern};
 use crate::request::MessageStatus;
@@ -107,97 +107,68 @@ impl Engine {
     }
 
     /// As [`Self::receive_fast`] if nobody observes the communicator, and `source` is a rank.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::receive_fast`].
     #[inline]
-    pub unsafe fn receive_unless_observed(
+    pub fn receive_unless_observed(
         &self,
         comm: &Comm,
-        addr: *mut u8,
-        room: usize,
+        room: RecvMemory<'_>,
         source: i32,
         tag: i32,
     ) -> Option<MessageStatus> {
         if source < 0 || comm.p2p().observed() {
             return None;
         }
-        // SAFETY: the buffer is valid, as the caller says.
-        unsafe { self.receive_fast(comm.p2p(), comm, addr, room, source, tag) }
+        self.receive_fast(comm.p2p(), comm, room, source, tag)
     }
 
     /// A blocking receive of plain bytes, from a rank or from any, on a match context that nobody observes, without a
     /// request. The message is unexpected already, or it is the next one in its sender's ring, for which this waits a
     /// moment. `None`, with nothing done, in all other cases, and where something else wants progress.
-    ///
-    /// # Safety
-    ///
-    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
     #[inline(always)]
-    pub unsafe fn receive_fast(
+    pub fn receive_fast(
         &self,
         context: &MatchContext,
         comm: &Comm,
-        addr: *mut u8,
-        room: usize,
+        room: RecvMemory<'_>,
         source: i32,
         tag: i32,
     ) -> Option<MessageStatus> {
         if self.shared {
-            // SAFETY: the buffer is valid, as the caller says.
-            return apart(move || unsafe {
-                self.receive_in::<Locked, false>(context, comm, addr, room, source, tag)
-            });
+            return apart(move || self.receive_in::<Locked, false>(context, comm, room, source, tag));
         }
-        // SAFETY: the buffer is valid, as the caller says.
-        unsafe { self.receive_in::<Unlocked, false>(context, comm, addr, room, source, tag) }
+        self.receive_in::<Unlocked, false>(context, comm, room, source, tag)
     }
 
     /// As [`Self::receive_fast`], from a rank, for a caller that does not wait: the moment is a short one.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::receive_fast`].
     #[inline(always)]
-    pub(in crate::p2p) unsafe fn receive_at_once(
+    pub(in crate::p2p) fn receive_at_once(
         &self,
         context: &MatchContext,
         comm: &Comm,
-        (addr, room): (*mut u8, usize),
+        room: RecvMemory<'_>,
         source: i32,
         tag: i32,
     ) -> Option<MessageStatus> {
-        // SAFETY: the buffer is valid, as the caller says.
-        unsafe {
-            if self.shared {
-                self.receive_in::<Locked, true>(context, comm, addr, room, source, tag)
-            } else {
-                self.receive_in::<Unlocked, true>(context, comm, addr, room, source, tag)
-            }
+        if self.shared {
+            self.receive_in::<Locked, true>(context, comm, room, source, tag)
+        } else {
+            self.receive_in::<Unlocked, true>(context, comm, room, source, tag)
         }
     }
 
-    /// # Safety
-    ///
-    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
     #[inline(always)]
-    unsafe fn receive_in<L: Locking, const BRIEF: bool>(
+    fn receive_in<L: Locking, const BRIEF: bool>(
         &self,
         context: &MatchContext,
         comm: &Comm,
-        addr: *mut u8,
-        room: usize,
+        room: RecvMemory<'_>,
         source: i32,
         tag: i32,
     ) -> Option<MessageStatus> {
         let mut queues = context.queues.lock(L::shared(self));
         if !queues.unexpected.is_empty() {
-            let (buffer, pattern) = (Some((addr, room)), pattern(source, tag));
-            // SAFETY: the buffer is valid, as the caller says.
-            match unsafe {
-                self.delivery().claim::<L, Unobserved>(context, &mut queues, buffer, &pattern, None)
-            } {
+            let pattern = pattern(source, tag);
+            match self.delivery().claim::<L, Unobserved>(context, &mut queues, Some(room), &pattern, None) {
                 Claim::Given(status, _) => return Some(status),
                 Claim::Unfit(_) => return None,
                 Claim::Nothing => {}
@@ -208,22 +179,13 @@ impl Engine {
             return None;
         }
         drop(queues);
-        // SAFETY: the buffer is valid, as the caller says.
-        unsafe {
-            if source < 0 {
-                self.polled_receive().receive_next::<true, BRIEF>(context, 0, addr, room, source, tag)
-            } else {
-                self.polled_receive().receive_next::<false, BRIEF>(
-                    context,
-                    comm.world_rank_of(source),
-                    addr,
-                    room,
-                    source,
-                    tag,
-                )
-            }
-        }
-        .status()
+        let polled = self.polled_receive();
+        let got = if source < 0 {
+            polled.receive_next::<true, BRIEF>(context, 0, room, source, tag)
+        } else {
+            polled.receive_next::<false, BRIEF>(context, comm.world_rank_of(source), room, source, tag)
+        };
+        got.status()
     }
 
     /// As [`Self::irecv`], of plain bytes on a match context that nobody observes: its request's id. `None`, with
@@ -258,9 +220,10 @@ impl Engine {
         let mut queues = context.queues.lock(L::shared(self));
         let world = world_of(comm, source);
         let mut got = None;
+        // SAFETY: the run is valid for writes until the request is complete, which nobody has before this returns.
+        let room = unsafe { RecvMemory::new(run.addr, run.bytes) };
         if !queues.unexpected.is_empty() {
-            // SAFETY: the buffer is valid, as the caller says.
-            match unsafe { self.claim_apart::<L>(context, &mut queues, (run.addr, run.bytes), source, tag) } {
+            match self.claim_apart::<L>(context, &mut queues, room, source, tag) {
                 Claim::Given(status, world) => got = Some((status, world)),
                 Claim::Nothing => {}
                 Claim::Unfit(_) => {
@@ -274,13 +237,11 @@ impl Engine {
             && queues.posted.is_empty()
             && !self.polled_receive().wants_progress()
         {
-            // SAFETY: the buffer is valid, as the caller says.
-            let next = unsafe {
-                if source < 0 {
-                    self.polled_receive().try_next::<true>(context, world, run.addr, run.bytes, source, tag)
-                } else {
-                    self.polled_receive().try_next::<false>(context, world, run.addr, run.bytes, source, tag)
-                }
+            let polled = self.polled_receive();
+            let next = if source < 0 {
+                polled.try_next::<true>(context, world, room, source, tag)
+            } else {
+                polled.try_next::<false>(context, world, room, source, tag)
             };
             got = next.status().map(|status| (status, next.world()));
         }
@@ -304,23 +265,16 @@ impl Engine {
     }
 
     /// [`crate::protocol::Delivery::claim`], apart from a receive that mostly finds nothing.
-    ///
-    /// # Safety
-    ///
-    /// As [`crate::protocol::Delivery::claim`].
     #[inline(never)]
-    unsafe fn claim_apart<L: Locking>(
+    fn claim_apart<L: Locking>(
         &self,
         context: &MatchContext,
         queues: &mut Queues,
-        buffer: (*mut u8, usize),
+        room: RecvMemory<'_>,
         source: i32,
         tag: i32,
     ) -> Claim {
-        // SAFETY: the buffer is valid, as the caller says.
-        unsafe {
-            self.delivery().claim::<L, Unobserved>(context, queues, Some(buffer), &pattern(source, tag), None)
-        }
+        self.delivery().claim::<L, Unobserved>(context, queues, Some(room), &pattern(source, tag), None)
     }
 }
 

@@ -11,9 +11,10 @@ use crate::abi;
 use crate::engine::message_events::{
     arrival_event, match_event, message_event, request_event, search_event, searched, searched_event,
 };
-use crate::engine::payload::copy_out;
 use crate::engine::specialization::{AsStarted, Locking, Observation, Observed};
-use crate::engine::{Engine, MatchContext, Payload, Queues, Ref, Stage, UnexpectedMessage, corrupt};
+use crate::engine::{
+    Engine, MatchContext, Payload, Queues, RecvMemory, Ref, Stage, UnexpectedMessage, corrupt,
+};
 use crate::error::Result;
 use crate::events::{Event, EventPayload};
 use crate::matching::{Envelope, FoundMessage, Pattern};
@@ -258,17 +259,13 @@ impl Delivery<'_> {
     }
 
     /// Looks for an unexpected message for a receive, and copies the message from where it lies if it is here as a
-    /// whole and fits `buffer`. Observed, a message that is found is the receive's (`request`) whether it fits or not.
-    ///
-    /// # Safety
-    ///
-    /// `buffer`'s address is valid for writes of as many bytes as it says.
+    /// whole and fits `room`. Observed, a message that is found is the receive's (`request`) whether it fits or not.
     #[inline(always)]
-    pub(crate) unsafe fn claim<L: Locking, O: Observation>(
+    pub(crate) fn claim<L: Locking, O: Observation>(
         self,
         context: &MatchContext,
         queues: &mut Queues,
-        buffer: Option<(*mut u8, usize)>,
+        room: Option<RecvMemory<'_>>,
         pattern: &Pattern,
         request: Option<Ref>,
     ) -> Claim {
@@ -285,21 +282,20 @@ impl Delivery<'_> {
         }
         let Some(found) = found else { return Claim::Nothing };
         let (envelope, message) = queue.at(found);
-        let fits = message.whole().zip(buffer).filter(|(data, (_, room))| data.len() <= *room);
+        let fits = message.whole().zip(room).filter(|(data, room)| room.fits(data.len()));
         if let Some(request) = observer {
             self.count_unexpected(context, -1, message.held(), L::shared(self.engine));
             self.give_envelope(request, envelope, message);
             request_event(context, request, Event::ReqMatchUnex);
             self.engine.removal_event(context, envelope, message);
         }
-        let Some((data, (addr, _))) = fits else { return Claim::Unfit(found) };
+        let Some((data, room)) = fits else { return Claim::Unfit(found) };
         let bytes = data.len();
         if let Some(request) = observer {
             request_event(context, request, Event::ReqXferBegin);
         }
-        // SAFETY: the address is valid for the room that the message fits;
-        // the engine's memory is none of a user's buffer.
-        unsafe { copy_out(data, addr) };
+        // SAFETY: the message fits, and lies in memory of the engine's, which is no user's.
+        unsafe { room.fill(data) };
         if let Some(request) = observer {
             request_event(context, request, Event::ReqXferEnd);
         }

@@ -9,8 +9,7 @@
 use super::content::protocol_of;
 use super::deliver::status_of;
 use crate::abi;
-use crate::engine::payload::copy_out;
-use crate::engine::{Engine, MatchContext, Ref, RingOf, Stage};
+use crate::engine::{Engine, MatchContext, RecvMemory, Ref, RingOf, Stage};
 use crate::protocol::Kind;
 use crate::request::MessageStatus;
 use crate::ring::{Header, MAX_LEN, Polled};
@@ -55,22 +54,21 @@ impl TakenMessage {
 
 /// Which message is wanted, by its context, and where it goes.
 #[derive(Clone, Copy)]
-struct Wanted<const ANY: bool> {
+struct Wanted<'a, const ANY: bool> {
     context: u32,
     source: u32,
     tag: i32,
-    addr: *mut u8,
-    room: usize,
+    room: RecvMemory<'a>,
 }
 
-impl<const ANY: bool> Wanted<ANY> {
+impl<const ANY: bool> Wanted<'_, ANY> {
     #[inline(always)]
     fn matches(&self, header: &Header, len: usize) -> bool {
         header.kind == Kind::Eager as u8
             && header.context == self.context
             && (ANY || header.source == self.source)
             && (header.tag == self.tag || (self.tag == abi::MPI_ANY_TAG && header.tag >= 0))
-            && len <= self.room
+            && self.room.fits(len)
     }
 
     #[inline(always)]
@@ -89,20 +87,15 @@ impl PolledReceive<'_> {
     /// Gives a receive its message if it is the next one in the ring of `world`, or, if it is from `ANY`, in the first
     /// ring that has one: one look. The caller has seen that no receive is posted that could want it, that none is
     /// unexpected, and that nothing wants progress.
-    ///
-    /// # Safety
-    ///
-    /// The address that `wanted` has is valid for writes of `room` bytes, untouched by others until the call returns.
     #[inline(always)]
-    unsafe fn poll_next<const ANY: bool>(self, wanted: Wanted<ANY>, world: u32) -> Polled<TakenMessage> {
+    fn poll_next<const ANY: bool>(self, wanted: Wanted<'_, ANY>, world: u32) -> Polled<TakenMessage> {
         let mut incoming = self.engine.poller.lock(false);
         let polled = incoming.try_take(
             self.engine,
             Wanted::<ANY>::from(world),
             move |header, len| wanted.matches(header, len),
-            // SAFETY: the buffer is valid, as the caller says; the length was wanted, so it is at most `room`; the ring
-            // is none of the buffer.
-            move |data| unsafe { copy_out(data, wanted.addr) },
+            // SAFETY: the length was wanted, so the payload fits; the ring is no user's memory.
+            move |payload| unsafe { wanted.room.fill(payload) },
         );
         match polled {
             Polled::Taken(taken) => {
@@ -115,75 +108,57 @@ impl PolledReceive<'_> {
     }
 
     /// As [`Self::poll_next`], and waits a moment for a message if none is there; `BRIEF`: a short one.
-    ///
-    /// # Safety
-    ///
-    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
     #[inline(always)]
-    unsafe fn await_next<const ANY: bool, const BRIEF: bool>(
+    fn await_next<const ANY: bool, const BRIEF: bool>(
         self,
         context: &MatchContext,
         world: u32,
-        addr: *mut u8,
-        room: usize,
+        room: RecvMemory<'_>,
         source: i32,
         tag: i32,
     ) -> TakenMessage {
-        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
-        // SAFETY: the buffer is valid, as the caller says.
-        match unsafe { self.poll_next(wanted, world) } {
+        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, room };
+        match self.poll_next(wanted, world) {
             Polled::Taken(got) => got,
-            // SAFETY: the buffer is valid, as the caller says.
-            Polled::Empty => unsafe { self.poll_on::<ANY, BRIEF>(context, world, addr, room, source, tag) },
+            Polled::Empty => self.poll_on::<ANY, BRIEF>(context, world, room, source, tag),
             Polled::Unwanted => TakenMessage::NOTHING,
         }
     }
 
     /// [`Self::await_next`] for a receive that has no request.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::await_next`].
     #[inline(never)]
-    pub(crate) unsafe fn receive_next<const ANY: bool, const BRIEF: bool>(
+    pub(crate) fn receive_next<const ANY: bool, const BRIEF: bool>(
         self,
         context: &MatchContext,
         world: u32,
-        addr: *mut u8,
-        room: usize,
+        room: RecvMemory<'_>,
         source: i32,
         tag: i32,
     ) -> TakenMessage {
-        // SAFETY: the buffer is valid, as the caller says.
-        unsafe { self.await_next::<ANY, BRIEF>(context, world, addr, room, source, tag) }
+        self.await_next::<ANY, BRIEF>(context, world, room, source, tag)
     }
 
     /// Waits a moment for what [`Self::poll_next`] has not found.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::await_next`].
     #[inline(never)]
-    unsafe fn poll_on<const ANY: bool, const BRIEF: bool>(
+    fn poll_on<const ANY: bool, const BRIEF: bool>(
         self,
         context: &MatchContext,
         world: u32,
-        addr: *mut u8,
-        room: usize,
+        room: RecvMemory<'_>,
         source: i32,
         tag: i32,
     ) -> TakenMessage {
         if !self.engine.oversubscription.spinning_pays() {
             return TakenMessage::NOTHING;
         }
-        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
+        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, room };
         let got = self.engine.poller.lock(false).spin_take(
             self.engine,
             Wanted::<ANY>::from(world),
             if BRIEF { BRIEF_POLLS } else { self.engine.config.ring_polls() },
             move |header, len| wanted.matches(header, len),
-            // SAFETY: the length was wanted, so it is at most the buffer's; the ring is none of the buffer.
-            move |data| unsafe { copy_out(data, addr) },
+            // SAFETY: the length was wanted, so the payload fits; the ring is no user's memory.
+            move |payload| unsafe { room.fill(payload) },
         );
         match got {
             Some(taken) => {
@@ -195,23 +170,17 @@ impl PolledReceive<'_> {
     }
 
     /// [`Self::poll_next`] for a caller that does not wait.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::await_next`].
     #[inline(never)]
-    pub(crate) unsafe fn try_next<const ANY: bool>(
+    pub(crate) fn try_next<const ANY: bool>(
         self,
         context: &MatchContext,
         world: u32,
-        addr: *mut u8,
-        room: usize,
+        room: RecvMemory<'_>,
         source: i32,
         tag: i32,
     ) -> TakenMessage {
-        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
-        // SAFETY: the buffer is valid, as the caller says.
-        match unsafe { self.poll_next(wanted, world) } {
+        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, room };
+        match self.poll_next(wanted, world) {
             Polled::Taken(got) => got,
             Polled::Empty | Polled::Unwanted => TakenMessage::NOTHING,
         }
@@ -233,14 +202,13 @@ impl PolledReceive<'_> {
         if context.observed() || !queues.posted.is_alone(request) {
             return false;
         }
-        let (addr, room, source, tag) = (body.addr.get(), body.bytes.get(), body.peer.get(), body.tag.get());
+        let (source, tag) = (body.peer.get(), body.tag.get());
         // SAFETY: the user's buffer stays valid until the request completes.
-        let got = unsafe {
-            if source < 0 {
-                self.await_next::<true, false>(context, 0, addr, room, source, tag)
-            } else {
-                self.await_next::<false, false>(context, body.world.get(), addr, room, source, tag)
-            }
+        let room = unsafe { RecvMemory::new(body.addr.get(), body.bytes.get()) };
+        let got = if source < 0 {
+            self.await_next::<true, false>(context, 0, room, source, tag)
+        } else {
+            self.await_next::<false, false>(context, body.world.get(), room, source, tag)
         };
         let Some(status) = got.status() else { return false };
         queues.posted.take_alone();

@@ -6,7 +6,7 @@ use crate::abi;
 use crate::engine::message_events::{message_event, request_event, searched, searched_event};
 use crate::engine::specialization::{AsStarted, Observed};
 use crate::engine::{
-    Data, Engine, Layout, MatchContext, Mode, Ref, RequestOperation, Trouble, UnexpectedMessage,
+    Data, Engine, Layout, MatchContext, Mode, RecvMemory, Ref, RequestOperation, Trouble, UnexpectedMessage,
 };
 use crate::error::{Error, Result};
 use crate::events::Event;
@@ -139,18 +139,12 @@ impl Engine {
         let pattern = pattern(body.peer.get(), body.tag.get());
         // Where other threads wait for the queues a message is taken out of them before its bytes are copied.
         let in_place = !self.shared && body.is_bytes();
-        let buffer = in_place.then_some((body.addr.get(), body.bytes.get()));
-        let mut queues = context.queues.lock(self.shared);
         // SAFETY: the user's buffer is valid until the request completes.
-        let claim = unsafe {
-            self.delivery().claim::<AsStarted, Observed>(
-                context,
-                &mut queues,
-                buffer,
-                &pattern,
-                Some(request),
-            )
-        };
+        let room = in_place.then(|| unsafe { RecvMemory::new(body.addr.get(), body.bytes.get()) });
+        let mut queues = context.queues.lock(self.shared);
+        let delivery = self.delivery();
+        let claim =
+            delivery.claim::<AsStarted, Observed>(context, &mut queues, room, &pattern, Some(request));
         match claim {
             Claim::Given(status, _) => {
                 drop(queues);

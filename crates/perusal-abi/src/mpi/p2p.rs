@@ -1,6 +1,8 @@
-//! Point-to-point communication (MPI 5.0 §3): each function is tried on the fast path, which reports no error and
-//! does nothing if it does not serve the case; a type of the program's own on the one for these ([`typed`]);
-//! then on the path for calls with listeners ([`observed`]); then on the slow path.
+//! Point-to-point communication (MPI 5.0 §3).
+//!
+//! Each function tries the fast path first, which does nothing and reports no error if it does not serve the case.
+//! Then it tries the fast path for types of the program's own ([`typed`]), the path for calls with listeners
+//! ([`observed`]), and the slow path.
 
 use super::typed;
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
@@ -13,7 +15,7 @@ use crate::error::Result;
 use crate::events::fast_path_is_open;
 use crate::messages::{recv_buf, recv_peer, run, run_of_bytes, send_buf, send_peer};
 use crate::observed;
-use crate::p2p::Mode;
+use crate::p2p::{Mode, RecvMemory};
 use crate::process::{engine, running};
 use crate::requests::handle_of;
 use crate::types::{MPI_Datatype, MPI_Request};
@@ -191,14 +193,14 @@ fn recv_fast(
     if !fast_path_is_open() || (tag < 0 && tag != MPI_ANY_TAG) {
         return false;
     }
-    let Some(room) = run_of_bytes(buf) else { return false };
+    let Some(bytes) = run_of_bytes(buf) else { return false };
     let (Some(comm), Some(engine)) = (comm.peek(), running()) else { return false };
     if !is_plain(source, tag, comm) {
         return false;
     }
     // SAFETY: argument rule 3: the buffer has room for the bytes of its elements, whose type has no gaps.
-    let got = unsafe { engine.receive_fast(comm.p2p(), comm, buf.addr.cast(), room, source, tag) };
-    let Some(got) = got else { return false };
+    let room = unsafe { RecvMemory::new(buf.addr.cast(), bytes) };
+    let Some(got) = engine.receive_fast(comm.p2p(), comm, room, source, tag) else { return false };
     status.set(&got);
     true
 }

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::events::fast_path_is_open;
 use crate::messages::{contents, is_memory};
 use crate::mpi::p2p::is_plain;
-use crate::p2p::Run;
+use crate::p2p::{RecvMemory, Run};
 use crate::process::running;
 use crate::types::MPI_Request;
 use core::ffi::c_int;
@@ -107,7 +107,8 @@ pub fn recv(buf: Buffer<'_>, source: c_int, tag: c_int, comm: CommHandle<'_>, st
         let mut packed = [0_u8; PACKED];
         let to = run.unwrap_or(packed.as_mut_ptr());
         // SAFETY: argument rule 3: the buffer has room for the bytes of its elements, or there is as much room here.
-        let got = unsafe { engine.receive_fast(comm.p2p(), comm, to, elements.bytes, source, tag) }?;
+        let room = unsafe { RecvMemory::new(to, elements.bytes) };
+        let got = engine.receive_fast(comm.p2p(), comm, room, source, tag)?;
         if run.is_none() {
             let came = &packed[..got.bytes as usize];
             // SAFETY: argument rule 3: the buffer has room for its elements, and `packed` is none of it.
