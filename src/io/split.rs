@@ -17,7 +17,7 @@ impl File {
     /// Keeps the outcome of a split collective access until it is ended.
     ///
     /// # Errors
-    /// [`Error::File`] if another one has not been ended.
+    /// [`crate::Error::File`] if another one has not been ended.
     pub fn begin_split(&self, name: &'static str, outcome: Transfer) -> Result<()> {
         let mut split = lock(&self.split);
         if let Some(begun) = &*split {
@@ -30,7 +30,7 @@ impl File {
     /// Ends the split collective access of that name.
     ///
     /// # Errors
-    /// [`Error::File`] if none has been begun, or another one.
+    /// [`crate::Error::File`] if none has been begun, or another one.
     pub fn end_split(&self, name: &'static str) -> Result<Transfer> {
         let mut split = lock(&self.split);
         match split.take() {
@@ -50,7 +50,7 @@ impl File {
     /// Checks that no split collective access is under way.
     ///
     /// # Errors
-    /// [`Error::File`] if one has been begun and not been ended.
+    /// [`crate::Error::File`] if one has been begun and not been ended.
     pub fn check_not_split(&self) -> Result<()> {
         lock(&self.split).as_ref().map_or(Ok(()), |begun| Err(self.unended(begun.name)))
     }

@@ -1,6 +1,6 @@
 /* What was reported is there, and what went wrong is an error with its class: a full device, in independent,
- * nonblocking and collective accesses; a file-size limit within many short runs; signals during long writes;
- * a file that is no file of bytes.
+ * nonblocking and collective accesses; a file-size limit within many short runs; signals during long writes; a file
+ * that is no file of bytes.
  * RANKS: 1 2 3
  */
 #include "file.h"
