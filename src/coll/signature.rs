@@ -5,7 +5,7 @@ use super::call::{CallRoot, CollectiveOp, Elements, Form, Pieces, TypedOp};
 use super::intercomm::IntercommRoot;
 use super::outline::Amount;
 use crate::abi;
-use crate::comm::Comm;
+use crate::comm::{Comm, Group};
 use crate::datatype::Datatype;
 use crate::shm::telemetry::RootAbout;
 use core::iter::Sum;
@@ -33,6 +33,8 @@ pub struct Balance {
     pub types: u64,
     /// Whether there is a type that may stand for others: then nobody knows what types should add up to.
     pub has_any: bool,
+    /// Of the root between two groups: those who name it less those who are it.
+    pub roots: u64,
 }
 
 impl Add for Balance {
@@ -42,6 +44,7 @@ impl Add for Balance {
             lengths: self.lengths.wrapping_add(other.lengths),
             types: self.types.wrapping_add(other.types),
             has_any: self.has_any || other.has_any,
+            roots: self.roots.wrapping_add(other.roots),
         }
     }
 }
@@ -49,7 +52,12 @@ impl Add for Balance {
 impl Sub for Balance {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        let less = Self { lengths: other.lengths.wrapping_neg(), types: other.types.wrapping_neg(), ..other };
+        let less = Self {
+            lengths: other.lengths.wrapping_neg(),
+            types: other.types.wrapping_neg(),
+            roots: other.roots.wrapping_neg(),
+            ..other
+        };
         self.add(less)
     }
 }
@@ -110,6 +118,19 @@ fn group_of_root(comm: &Comm, root: RootAbout) -> u64 {
     group.iter().min().map_or(0, |lowest| u64::from(lowest) + 1)
 }
 
+/// Who names the root between two groups, less who is it: nothing over all members if one rank says that it is the root
+/// and every member of the other group names it.
+fn named_roots(comm: &Comm, root: RootAbout) -> u64 {
+    let number = |group: &Group, rank: u32| mix(u64::from(group.world_rank(rank)) + 1);
+    match root {
+        RootAbout::Rank(root) => number(comm.peers(), root),
+        RootAbout::Caller => {
+            number(comm.group(), comm.rank()).wrapping_mul(u64::from(comm.peers().size())).wrapping_neg()
+        }
+        RootAbout::Sibling => 0,
+    }
+}
+
 /// Predefined operations of reductions, and their names.
 const OPS: [(usize, &str); 12] = [
     (abi::MPI_SUM, "MPI_SUM"),
@@ -160,6 +181,7 @@ fn transfer(from: u32, to: u32, (bytes, datatype): Data<'_>) -> Balance {
         lengths: mix(pair ^ bytes as u64),
         types: if number == 0 { 0 } else { mix(pair ^ number) },
         has_any: number == 0,
+        roots: 0,
     }
 }
 
@@ -265,13 +287,15 @@ impl CollectiveOp {
     }
 
     /// Returns the signature of a call of `function` on `comm`. Of intercommunicators, whose sides give different
-    /// arguments, it has the function alone, and in which group the root is.
+    /// arguments, it has the function alone, in which group the root is, and who is it.
     #[must_use]
     pub fn signature(&self, function: &str, comm: &Comm) -> Signature {
         let function = text_number(function);
         if comm.is_inter() {
-            let root = self.root().map_or(0, |root| group_of_root(comm, root));
-            return Signature { fields: [function, root, 0, 0, 0, 0, 0], balance: Balance::default() };
+            let group = self.root().map_or(0, |root| group_of_root(comm, root));
+            let roots = self.root().map_or(0, |root| named_roots(comm, root));
+            let balance = Balance { roots, ..Balance::default() };
+            return Signature { fields: [function, group, 0, 0, 0, 0, 0], balance };
         }
         let root = RootAbout::to_word(self.root());
         let op = self.reduction().map_or(0, |typed| op(typed).0);

@@ -31,13 +31,13 @@ const MESSAGE_TEXT: usize = 3;
 /// Bytes of the text of a message that an entry has room for.
 pub const MESSAGE_TEXT_BYTES: usize = (MESSAGE_WORDS - MESSAGE_TEXT) * 8;
 /// Words of an entry of a call: its key, members that have come and all members, the rank that came first, the fields,
-/// the three of the balance, whether a member has differed, and a text.
+/// the four of the balance, whether a member has differed, and a text.
 const WORDS: usize = 32;
 const ARRIVED: usize = 1;
 const FIRST: usize = 2;
 const FIELDS_AT: usize = 3;
 const BALANCE: usize = FIELDS_AT + FIELDS;
-const DIFFERED: usize = BALANCE + 3;
+const DIFFERED: usize = BALANCE + 4;
 const TEXT: usize = DIFFERED + 1;
 /// Bytes of a text that an entry has room for.
 pub const TEXT_BYTES: usize = (WORDS - TEXT) * 8;
@@ -109,6 +109,8 @@ pub enum Comparison {
     LengthsUnbalanced,
     /// All members have come, and what they send has other types than what they expect of each other.
     TypesUnbalanced,
+    /// All members have come, and not one rank is the root between two groups, or not all of the other group name it.
+    RootsUnbalanced,
     /// There was no room to compare it.
     Unknown,
 }
@@ -255,13 +257,13 @@ fn begin(entry: &[AtomicU64], key: u64, call: &TableCall, text: impl FnOnce() ->
 }
 
 fn set_balance(entry: &[AtomicU64], balance: Balance) {
-    let words = [balance.lengths, balance.types, u64::from(balance.has_any)];
+    let words = [balance.lengths, balance.types, u64::from(balance.has_any), balance.roots];
     entry[BALANCE..DIFFERED].iter().zip(words).for_each(|(word, number)| set(word, number));
 }
 
 fn balance_of(entry: &[AtomicU64]) -> Balance {
     let word = |at: usize| get(&entry[BALANCE + at]);
-    Balance { lengths: word(0), types: word(1), has_any: word(2) != 0 }
+    Balance { lengths: word(0), types: word(1), has_any: word(2) != 0, roots: word(3) }
 }
 
 /// Compares a call with the one that made the entry.
@@ -282,6 +284,7 @@ fn join(entry: &[AtomicU64], call: &TableCall) -> Comparison {
             Comparison::Differs(get(&entry[FIRST]) as u32, other, text_of(entry[TEXT..].iter().map(get)))
         }
         None if !is_weighed => Comparison::Agrees,
+        None if balance.roots != 0 => Comparison::RootsUnbalanced,
         None if balance.lengths != 0 => Comparison::LengthsUnbalanced,
         None if balance.types != 0 && !balance.has_any => Comparison::TypesUnbalanced,
         None => Comparison::Agrees,
@@ -353,7 +356,7 @@ mod tests {
     #[test]
     fn lengths_and_types_must_add_up_once_all_have_come() {
         let (_job, table) = table();
-        let sent = |lengths, types, has_any| Balance { lengths, types, has_any };
+        let sent = |lengths, types, has_any| Balance { lengths, types, has_any, roots: 0 };
         let less = |number: u64| number.wrapping_neg();
         for (last, expected) in [
             (sent(7, 3, false), Comparison::LengthsUnbalanced),
@@ -369,6 +372,25 @@ mod tests {
                 let expected = if rank == 2 { expected.clone() } else { Comparison::Agrees };
                 assert_eq!(table.compare(&call, said), expected);
             }
+        }
+    }
+
+    #[test]
+    fn one_rank_is_the_root_that_all_of_the_other_group_name() {
+        let (_job, table) = table();
+        // One rank is it, two name it.
+        for (roots, expected) in [
+            ([4_u64.wrapping_neg(), 2, 2], Comparison::Agrees),
+            ([0, 2, 2], Comparison::RootsUnbalanced),
+            ([4_u64.wrapping_neg(), 2, 3], Comparison::RootsUnbalanced),
+        ] {
+            let mut last = Comparison::Unknown;
+            for rank in 0..3_u32 {
+                let mut call = call(rank, 1, [0; FIELDS]);
+                call.signature.balance.roots = roots[rank as usize];
+                last = table.compare(&call, said);
+            }
+            assert_eq!(last, expected);
         }
     }
 

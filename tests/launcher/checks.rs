@@ -407,6 +407,20 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "root-of-nobody",
+        true,
+        &[
+            "MPI_Gather no. 1 on 'bridge': the root that one group names is not the one rank of the other group that gives MPI_ROOT",
+        ],
+    ),
+    (
+        "partitions-in-use",
+        true,
+        &[
+            "rank 1: MPI_Isend (to rank 0, tag 6, on 'halo', 4 bytes) uses 4 bytes of the buffer that MPI_Precv_init (from rank 0, tag 5, on 'halo', 4 bytes) receives into, which is not complete; wait for it before, or use another buffer",
+        ],
+    ),
+    (
         "making-functions-differ",
         false,
         &[

@@ -356,6 +356,7 @@ static void clean(void) {
     types_of_pieces_fit();
     edges_of_grids_fit();
     groups_fit();
+    roots_between_groups_fit();
     starts_fit();
     accesses_fit();
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -489,6 +490,8 @@ struct mistake {
     {"split-types-differ", split_types_differ},
     {"grids-differ", grids_differ},
     {"groups-of-roots-differ", groups_of_roots_differ},
+    {"root-of-nobody", root_of_nobody},
+    {"partitions-in-use", partitions_in_use},
     {"making-functions-differ", making_functions_differ},
     {"groups-differ", groups_differ},
     {"starts-differ", starts_differ},

@@ -48,7 +48,10 @@ void awaited_by_two(void);
 /* unchecked_comms.c */
 void split_types_differ(void);
 void grids_differ(void);
+void partitions_in_use(void);
 void groups_of_roots_differ(void);
+void root_of_nobody(void);
+void roots_between_groups_fit(void);
 void making_functions_differ(void);
 void groups_differ(void);
 void groups_fit(void);

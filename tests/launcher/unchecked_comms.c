@@ -21,16 +21,44 @@ void making_functions_differ(void) {
     MPI_Comm_free(&comm);
 }
 
-/* Each group says that the root is in itself. */
-void groups_of_roots_differ(void) {
+/* A communicator between the ranks of even and of odd numbers. */
+static MPI_Comm bridge_of_halves(void) {
     MPI_Comm half, bridge;
     MPI_Comm_split(halo, rank % 2, rank, &half);
     MPI_Intercomm_create(half, 0, halo, 1 - rank % 2, 5, &bridge);
     MPI_Comm_set_name(bridge, "bridge");
+    MPI_Comm_free(&half);
+    return bridge;
+}
+
+/* Each group says that the root is in itself. */
+void groups_of_roots_differ(void) {
+    MPI_Comm bridge = bridge_of_halves();
     int value = 0;
     MPI_Bcast(&value, 1, MPI_INT, MPI_ROOT, bridge);
     MPI_Comm_free(&bridge);
-    MPI_Comm_free(&half);
+}
+
+/* One group sends to a root, and all of the other one say that they are not it. */
+void root_of_nobody(void) {
+    MPI_Comm bridge = bridge_of_halves();
+    int value = 0, values[2];
+    MPI_Gather(&value, 1, MPI_INT, values, 1, MPI_INT, rank % 2 ? 0 : MPI_PROC_NULL, bridge);
+    MPI_Comm_free(&bridge);
+}
+
+/* Each rank in turn is the root, in operations that go to it and from it. */
+void roots_between_groups_fit(void) {
+    if (size < 2) return;
+    MPI_Comm bridge = bridge_of_halves();
+    int value = 0, sum, values[8];
+    for (int root = 0; root < size; root++) {
+        int place = rank % 2 != root % 2 ? root / 2 : rank == root ? MPI_ROOT : MPI_PROC_NULL;
+        MPI_Bcast(&value, 1, MPI_INT, place, bridge);
+        MPI_Gather(&value, 1, MPI_INT, values, 1, MPI_INT, place, bridge);
+        MPI_Reduce(&value, &sum, 1, MPI_INT, MPI_SUM, place, bridge);
+    }
+    MPI_Comm_free(&bridge);
 }
 
 static MPI_Group group_of(int first, int members) {

@@ -268,3 +268,24 @@ void packed_in_use(void) {
     MPI_Send(&value, 1, MPI_INT, rank, 7, halo);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
+
+/* Into the memory of partitions that have not come. Of one that has come the program may do what it likes. */
+void partitions_in_use(void) {
+    static int parts[4], other;
+    MPI_Request request, sent;
+    if (rank == 0) MPI_Psend_init(parts, 4, 1, MPI_INT, 1, 5, halo, MPI_INFO_NULL, &request);
+    else MPI_Precv_init(parts, 4, 1, MPI_INT, 0, 5, halo, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    if (rank == 0) {
+        MPI_Pready(3, request);
+        for (int i = 0; i < 2; i++) MPI_Recv(&other, 1, MPI_INT, 1, 6, halo, MPI_STATUS_IGNORE);
+        MPI_Pready_range(0, 2, request);
+    } else {
+        for (int there = 0; !there;) MPI_Parrived(request, 3, &there);
+        MPI_Send(&parts[3], 1, MPI_INT, 0, 6, halo);
+        MPI_Isend(&parts[1], 1, MPI_INT, 0, 6, halo, &sent);
+        MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+}

@@ -130,6 +130,11 @@ fn compare_signatures(
                 function(),
                 place()
             )),
+            Comparison::RootsUnbalanced => state.findings.say_for_all(format!(
+                "{} {}: the root that one group names is not the one rank of the other group that gives MPI_ROOT",
+                function(),
+                place()
+            )),
             Comparison::Differs(first, other, text) => {
                 let (name, said) = text.split_once('|').unwrap_or((&text, ""));
                 let about = about();

@@ -36,9 +36,9 @@ pub use collectives::{compare, compare_call, compare_groups, compare_on_comm};
 pub use objects::{ObjectKind, made, port_closed, port_opened};
 pub use report::{comm_freed, context_freed};
 pub use requests::{
-    Half, asked, began_exchange, began_file, began_message, began_operation, began_partitioned,
-    began_persistent, blocking_exchange, blocking_message, blocking_operation, ended, freed, noted, ready,
-    received, seen, started,
+    Half, arrived, asked, began_exchange, began_file, began_message, began_operation, began_partitioned,
+    began_partitioned_receive, began_persistent, blocking_exchange, blocking_message, blocking_operation,
+    ended, freed, noted, ready, received, seen, started,
 };
 pub use targets::{ended as ended_at_target, fence};
 pub use threads::{began as call_began, ended as call_ended};

@@ -115,7 +115,7 @@ struct LiveRequest {
     asked_by: Option<(ThreadId, &'static str)>,
     /// How often it has been started, if it is for a collective operation.
     starts: Option<Starts>,
-    /// Its partitions, if it sends some: its areas are those that are ready.
+    /// Its partitions, if it sends some: its areas are those that are ready. Those of a receive are its areas.
     partitions: Option<Partitions>,
 }
 
@@ -492,6 +492,30 @@ pub fn began_partitioned(
         let partitions = Partitions { first, number, ready: vec![] };
         with(|state| state.requests.0.get_mut(&handle).map(|live| live.partitions = Some(partitions)));
     }
+}
+
+/// A call has made a request for a receive in so many partitions, the first of which goes to `buffer`.
+pub fn began_partitioned_receive(
+    handle: usize,
+    comm: &Comm,
+    peer: c_int,
+    tag: c_int,
+    buffer: &Buffer<'_>,
+    number: usize,
+) {
+    let text = message_text(comm, peer, tag, buffer, Access::Write);
+    let first = if peer == MPI_PROC_NULL { None } else { Area::of(buffer, Access::Write) };
+    let areas = (0..number).map_while(|partition| first.as_ref()?.behind(partition)).collect();
+    keep(handle, (text, Kind::Message), areas, (false, None), false);
+}
+
+/// A partition of a receive has arrived: the program may use it from now on.
+pub fn arrived(handle: usize, partition: usize) {
+    with(|state| {
+        let live = state.requests.0.get(&handle).filter(|live| live.active)?;
+        state.buffers.remove(handle, core::slice::from_ref(live.areas.get(partition)?));
+        Some(())
+    });
 }
 
 /// A partition is about to be ready, and the program leaves it alone from now on.

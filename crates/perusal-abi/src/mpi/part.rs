@@ -139,7 +139,12 @@ pub fn recv_init(
     }
     send_peer(&comm, source, tag)?;
     let receive = PartitionedReceive::new(engine()?, comm.clone(), partitions(number, each)?, source, tag)?;
-    insert_task(Box::new(PartitionedTask(Half::Receive(receive), comm)))
+    let request = insert_task(Box::new(PartitionedTask(Half::Receive(receive), comm.clone())))?;
+    if check::is_on() {
+        let number = usize::try_from(number).unwrap_or(0);
+        check::began_partitioned_receive(request, &comm, source, tag, &each, number);
+    }
+    Ok(request)
 }
 
 fn with<R>(request: MPI_Request, what: impl FnOnce(&'static Engine, &Half) -> Result<R>) -> Result<R> {
@@ -209,7 +214,13 @@ pub fn arrived(request: MPI_Request, partition: c_int) -> Result<bool> {
         return Ok(true);
     }
     with(request, |engine, half| match half {
-        Half::Receive(receive) => receive.arrived(engine, place(partition)),
+        Half::Receive(receive) => {
+            let there = receive.arrived(engine, place(partition))?;
+            if there && check::is_on() {
+                check::arrived(request, place(partition));
+            }
+            Ok(there)
+        }
         Half::Send(_) => Err(Error::Request("it is a send, whose partitions do not arrive here")),
     })
 }
