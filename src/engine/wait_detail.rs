@@ -12,6 +12,20 @@ use crate::shm::telemetry::{CallsMade, MessageAbout, Wait, WaitDetail, Waiting};
 /// Unexpected messages of a context that are looked at.
 const EXAMINED: usize = 10_000;
 
+/// Bytes of a message of the library's own that are looked at.
+const SHORT: usize = 1024;
+
+/// A message of the library's own that nobody has taken.
+#[derive(Debug)]
+pub struct LibraryMessage {
+    /// The rank in the job that has sent it.
+    pub rank: u32,
+    /// Its tag.
+    pub tag: i32,
+    /// Its bytes, if they are here and few.
+    pub bytes: Option<Vec<u8>>,
+}
+
 impl Engine {
     /// Publishes the detail of the wait that the rank has published, unless it has done so. The caller runs progress.
     #[cold]
@@ -113,15 +127,19 @@ impl Engine {
         all
     }
 
-    /// What has come on a context of the library's own and has been taken by nobody: the rank in the job, and the tag.
+    /// What has come on a context of the library's own and has been taken by nobody.
     #[must_use]
-    pub fn unexpected_of_library(&self, context: &MatchContext) -> Vec<(u32, i32)> {
+    pub fn unexpected_of_library(&self, context: &MatchContext) -> Vec<LibraryMessage> {
         let queues = context.queues.lock(self.shared);
         queues
             .unexpected
             .iter()
             .take(EXAMINED)
-            .map(|(envelope, message)| (message.world, envelope.tag))
+            .map(|(envelope, message)| LibraryMessage {
+                rank: message.world,
+                tag: envelope.tag,
+                bytes: message.whole().filter(|bytes| bytes.len() <= SHORT).map(<[u8]>::to_vec),
+            })
             .collect()
     }
 

@@ -314,7 +314,7 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "intercomm-root",
         "4",
-        "ranks 1 and 2 wait for each other: rank 1 in MPI_Bcast no. 1 on 'bridge' for rank 2, rank 2 in MPI_Barrier no. 2 on 'MPI_COMM_WORLD' for rank 1",
+        "rank 1 waits in MPI_Bcast no. 1 on 'bridge' (root 1, 4 × MPI_INT) for rank 2, which has made its call no. 1 there: it gave another root, or called another function",
     ),
     ("mprobe", "2", "rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; from rank 1 there is tag 8"),
     (
@@ -466,5 +466,45 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
         "agree-and-finalize",
         "2",
         "rank 0 waits in MPIX_Comm_agree on 'MPI_COMM_WORLD' for rank 1, which is in MPI_Finalize already",
+    ),
+    (
+        "intercomm-of-no-root",
+        "4",
+        "rank 1 waits in MPI_Bcast no. 1 on 'bridge' (root 0, 1 × MPI_INT) for rank 0, which has made its call no. 1 there: it gave another root, or called another function",
+    ),
+    (
+        "bcast-of-another-root",
+        "3",
+        "rank 1 waits in MPI_Bcast no. 1 on 'MPI_COMM_WORLD' (root 2, 1 × MPI_INT) for rank 2, which has made its call no. 1 there: it gave another root, or called another function",
+    ),
+    (
+        "intercomm-leader",
+        "4",
+        "rank 0 waits in MPI_Intercomm_create on 'MPI_COMM_WORLD' for rank 3 as the leader of the other group, which is in that call, and not the leader of its group",
+    ),
+    (
+        "group-strings",
+        "3",
+        "the tags of MPI_Comm_create_from_group on 'MPI_COMM_WORLD' differ: rank 2 waits in it with string tag 'solver', rank 0 gave tag 'mesh'",
+    ),
+    (
+        "strings-of-two-groups",
+        "4",
+        "the tags of MPI_Intercomm_create_from_groups on 'MPI_COMM_WORLD' differ: rank 1 waits in it with string tag 'odd', rank 0 gave tag 'even'",
+    ),
+    (
+        "strings-of-one-group",
+        "4",
+        "the tags of MPI_Intercomm_create_from_groups on 'MPI_COMM_WORLD' differ: rank 3 waits in it with string tag 'odd', rank 1 gave tag 'even'",
+    ),
+    (
+        "spawned-and-wrong-communicator",
+        "1",
+        "rank 2 waits for tag 4 from rank 1 on 'MPI_COMM_WORLD'; rank 0 has sent it on 'MPI_COMM_PARENT'",
+    ),
+    (
+        "partitions-of-another-tag",
+        "2",
+        "rank 1 waits for tag 8 from rank 0 on 'MPI_COMM_WORLD', in partitions; rank 0 sends tag 7",
     ),
 ];

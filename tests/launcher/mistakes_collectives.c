@@ -269,7 +269,14 @@ static void gather_without_two(void)
     MPI_Gather(&rank, 1, MPI_INT, parts, 1, MPI_INT, 0, world);
 }
 
+static void bcast_of_another_root(void)
+{
+    /* Rank 1 waits for rank 2, which has its data of rank 0. */
+    MPI_Bcast(&value, 1, MPI_INT, rank == 1 ? 2 : 0, world);
+}
+
 const struct mistake mistakes_collectives[] = {
+    {"bcast-of-another-root", bcast_of_another_root},
     {"missing-in-barrier", missing_in_barrier},
     {"different-collectives", different_collectives},
     {"two-communicators", two_communicators},

@@ -43,6 +43,20 @@ static void spawned_and_left(void)
     }
 }
 
+/* The child waits for its parent's message among its own kind. */
+static void spawned_and_wrong_communicator(void)
+{
+    MPI_Comm parent, children;
+    char *arguments[] = {"spawned-and-wrong-communicator", NULL};
+    MPI_Comm_get_parent(&parent);
+    if (parent == MPI_COMM_NULL) {
+        MPI_Comm_spawn(program, arguments, 2, MPI_INFO_NULL, 0, world, &children, MPI_ERRCODES_IGNORE);
+        send(1, 4, children);
+    } else if (rank == 1) {
+        receive(0, 4, world);
+    }
+}
+
 /* A communicator between the ranks of even and of odd numbers. */
 static MPI_Comm bridge_of_halves(void)
 {
@@ -62,6 +76,12 @@ static void intercomm_root(void)
 }
 
 static void intercomm_without_root(void) { MPI_Bcast(&value, 1, MPI_INT, 0, bridge_of_halves()); }
+
+/* The group that has the root says that it is another one's: it goes on. */
+static void intercomm_of_no_root(void)
+{
+    MPI_Bcast(&value, 1, MPI_INT, rank % 2 ? 0 : MPI_PROC_NULL, bridge_of_halves());
+}
 
 static void intercomm_of_two_roots(void)
 {
@@ -96,6 +116,44 @@ static void numbers_after_creation(void)
     MPI_Comm_dup(halo, &made[0]);
 }
 
+static void intercomm_leader(void)
+{
+    /* Rank 1 is the leader of the odd ones. */
+    MPI_Comm half, bridge;
+    MPI_Comm_split(world, rank % 2, rank, &half);
+    MPI_Comm_set_name(half, "half");
+    MPI_Intercomm_create(half, 0, world, rank % 2 ? 0 : 3, 5, &bridge);
+}
+
+static MPI_Group group_of(const int *members, int count)
+{
+    MPI_Group all, group;
+    MPI_Comm_group(world, &all);
+    MPI_Group_incl(all, count, members, &group);
+    return group;
+}
+
+/* The first member introduces the call, and goes on. */
+static void group_strings(void)
+{
+    MPI_Group all;
+    MPI_Comm made;
+    MPI_Comm_group(world, &all);
+    MPI_Comm_create_from_group(all, rank == 2 ? "solver" : "mesh", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &made);
+    MPI_Barrier(world);
+}
+
+static void create_between_halves(const char *string)
+{
+    int half = rank % 2, own[] = {half, half + 2}, others[] = {1 - half, 3 - half};
+    MPI_Comm made;
+    MPI_Intercomm_create_from_groups(group_of(own, 2), 0, group_of(others, 2), 0, string, MPI_INFO_NULL,
+                                     MPI_ERRORS_ARE_FATAL, &made);
+}
+
+static void strings_of_two_groups(void) { create_between_halves(rank % 2 ? "odd" : "even"); }
+static void strings_of_one_group(void) { create_between_halves(rank == 3 ? "odd" : "even"); }
+
 static void intercomm_tags(void)
 {
     MPI_Comm half, bridge;
@@ -107,11 +165,8 @@ static void intercomm_tags(void)
 /* A communicator of `count` members of world. */
 static void make_group(const int *members, int count, int tag)
 {
-    MPI_Group all, group;
     MPI_Comm made;
-    MPI_Comm_group(world, &all);
-    MPI_Group_incl(all, count, members, &group);
-    MPI_Comm_create_group(world, group, tag, &made);
+    MPI_Comm_create_group(world, group_of(members, count), tag, &made);
 }
 
 static void group_tags(void)
@@ -162,6 +217,12 @@ const struct mistake mistakes_comms[] = {
     {"spawned-and-left", spawned_and_left},
     {"intercomm-root", intercomm_root},
     {"intercomm-without-root", intercomm_without_root},
+    {"spawned-and-wrong-communicator", spawned_and_wrong_communicator},
+    {"intercomm-of-no-root", intercomm_of_no_root},
+    {"intercomm-leader", intercomm_leader},
+    {"group-strings", group_strings},
+    {"strings-of-two-groups", strings_of_two_groups},
+    {"strings-of-one-group", strings_of_one_group},
     {"intercomm-of-two-roots", intercomm_of_two_roots},
     {"split-by-some", split_by_some},
     {"numbers-after-creation", numbers_after_creation},

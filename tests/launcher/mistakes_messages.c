@@ -363,7 +363,19 @@ static void isendrecv_tags(void)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+static void partitions_of_another_tag(void)
+{
+    static char data[64];
+    MPI_Request request;
+    if (rank == 0) MPI_Psend_init(data, 4, 16, MPI_CHAR, 1, 7, world, MPI_INFO_NULL, &request);
+    else MPI_Precv_init(data, 4, 16, MPI_CHAR, 0, 8, world, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    if (rank == 0) MPI_Pready_range(0, 3, request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 const struct mistake mistakes_messages[] = {
+    {"partitions-of-another-tag", partitions_of_another_tag},
     {"cyclic-receive", cyclic_receive},
     {"cyclic-send", cyclic_send},
     {"cyclic-ssend", cyclic_ssend},

@@ -23,7 +23,6 @@ use crate::error::{Error, Result};
 use crate::events::{CommEvents, hold_fast_path};
 use crate::info::Info;
 use crate::process::{self, engine};
-use crate::shm::roster::names;
 use crate::shm::telemetry::CollectiveAbout;
 use crate::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Request};
 use core::ffi::c_int;
@@ -463,19 +462,15 @@ pub fn create_group(parent: Arc<Comm>, group: MPI_Group, tag: c_int) -> Result<M
 /// member of its group has given, whose message has come; else the group.
 fn about_group_call(parent: &Comm, group: &Group, tag: c_int) -> CollectiveAbout {
     let come = engine().map(|engine| engine.unexpected_of_library(parent.collective())).unwrap_or_default();
-    let other = come.into_iter().find_map(|(rank, given)| {
-        group.rank_of(rank)?;
-        Some((rank, tag_of_group_call(given).filter(|given| *given != tag)?))
+    let other = come.into_iter().find_map(|message| {
+        group.rank_of(message.rank)?;
+        Some((message.rank, tag_of_group_call(message.tag).filter(|given| *given != tag)?))
     });
     let op = match other {
         Some((rank, given)) => format!("rank {rank} gave tag {given}"),
-        None => among_members(group),
+        None => string_tags::among_members(group),
     };
     CollectiveAbout { data: format!("tag {tag}"), op, ..CollectiveAbout::default() }
-}
-
-fn among_members(group: &Group) -> String {
-    format!("among {}", names(&group.iter().collect::<Vec<_>>()))
 }
 
 /// MPI_Comm_create_from_group.
@@ -490,11 +485,7 @@ pub fn create_from_group(
     let world = comms::world()?;
     let of_all = group.compare(world.group()) != Similarity::Unequal;
     let engine = engine()?;
-    let about = || CollectiveAbout {
-        data: format!("string tag '{}'", String::from_utf8_lossy(tag)),
-        op: among_members(&group),
-        ..CollectiveAbout::default()
-    };
+    let about = || string_tags::about_call(engine, world, &group, tag);
     let agreed = describing(&about, || {
         let call = NamedCall::of(engine, &group, 0, tag)?;
         let make = |call: NamedCall<'_>| {
@@ -543,8 +534,14 @@ pub fn intercomm_from_groups(
     if local.size() == 0 || remote == MPI_GROUP_EMPTY {
         return Ok(MPI_COMM_NULL);
     }
-    let agreed = connected_groups(&local, leader, (remote, remote_leader), tag)?;
-    let handle = admit(agreed, None, comms::world()?)?;
+    let (engine, world) = (engine()?, comms::world()?);
+    // The leader hears of the other one.
+    let other =
+        group::find(remote).ok().and_then(|group| Some(group.world_rank(group.checked(remote_leader).ok()?)));
+    let from = Group::from_world_ranks(local.iter().chain(other).collect());
+    let about = || string_tags::about_call(engine, world, &from, tag);
+    let agreed = describing(&about, || connected_groups(&local, leader, (remote, remote_leader), tag))?;
+    let handle = admit(agreed, None, world)?;
     let new = comms::get(handle)?;
     new.set_info(&hints);
     new.errhandler.replace(handler);

@@ -12,6 +12,8 @@ use crate::comm::{Comm, Group, lock};
 use crate::comms;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::shm::roster::names as job_ranks;
+use crate::shm::telemetry::CollectiveAbout;
 use crate::sync::{AtomicU32, Mutex, Ordering};
 use core::ffi::c_int;
 
@@ -107,6 +109,34 @@ pub fn introduced(engine: &Engine, world: &Comm, text: &[u8], from: usize) -> Re
         lock(&STRAYS).push(Introduction { context: world.context, from, text: came.to_vec(), tag });
         engine.progress().something_happened();
     }
+}
+
+/// The string of another call that one of `group` has introduced, and which rank of the job that is, while this one
+/// waits in a call with string `text`.
+fn given_instead(engine: &Engine, world: &Comm, group: &Group, text: &[u8]) -> Option<(u32, String)> {
+    let come = engine.unexpected_of_library(world.collective());
+    come.into_iter().find_map(|message| {
+        group.rank_of(message.rank)?;
+        let (_, given) = message.bytes.as_deref()?.split_first_chunk::<{ size_of::<c_int>() }>()?;
+        let is_other = message.tag == of_introduction(given) && given != text;
+        is_other.then(|| (message.rank, String::from_utf8_lossy(given).into_owned()))
+    })
+}
+
+/// What distinguishes a call with a string for a tag, for the report of a deadlock: the string, and which other one has
+/// come from one of `from`; else who they are.
+pub fn about_call(engine: &Engine, world: &Comm, from: &Group, text: &[u8]) -> CollectiveAbout {
+    let op = match given_instead(engine, world, from, text) {
+        Some((rank, given)) => format!("rank {rank} gave tag '{given}'"),
+        None => among_members(from),
+    };
+    let data = format!("string tag '{}'", String::from_utf8_lossy(text));
+    CollectiveAbout { data, op, ..CollectiveAbout::default() }
+}
+
+/// A group, for the report of a deadlock.
+pub fn among_members(group: &Group) -> String {
+    format!("among {}", job_ranks(&group.iter().collect::<Vec<_>>()))
 }
 
 /// The tag of a call with string `text` among the ranks `ranks` of `world`, of which the caller is one and the one at

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use perusal::internals::shm::roster::names;
-use perusal::internals::shm::telemetry::{
-    CollectiveAbout, MessageAbout, RootAbout, UnreadyPartitions, Waiting,
-};
+use perusal::internals::shm::telemetry::{CollectiveAbout, MessageAbout, RootAbout, Waiting};
 
-use super::circle::{self, awaited};
-use super::{LongWait, RankView, Stage, message_text, near_miss, operation_text};
+use super::circle::awaited;
+use super::{LongWait, RankView, Stage, message_text, near_miss, operation_text, partitions};
 
 /// The mistake by which ranks wait for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,10 +33,13 @@ pub fn cause(ranks: &[RankView]) -> Cause {
         .or_else(|| different_collectives(ranks))
         .or_else(|| different_agreements(ranks))
         .or_else(|| different_group_tags(ranks))
-        .or_else(|| unready_partitions(ranks))
+        .or_else(|| partitions::never_ready(ranks))
         .or_else(|| different_neighbours(ranks))
+        .or_else(|| another_root(ranks))
+        .or_else(|| no_leader(ranks))
+        .or_else(|| partitions::of_another_tag(ranks))
         .or_else(|| near_miss::likely(ranks))
-        .or_else(|| missing_partitions(ranks))
+        .or_else(|| partitions::missing(ranks))
         .or_else(|| left_out_a_collective(ranks))
         .or_else(|| awaits_the_absent(ranks))
         .or_else(|| near_miss::cycle(ranks))
@@ -347,43 +348,6 @@ fn completed_calls(rank: &RankView, context: u32) -> Option<u64> {
     made.checked_sub(under_way as u64)
 }
 
-/// A partitioned send that its own rank holds up.
-fn unready_partitions(ranks: &[RankView]) -> Option<Cause> {
-    let (rank, wait) = waits(ranks).find(|(_, wait)| wait.wait.kind == Waiting::Partitions)?;
-    Cause::new(
-        "partitions-not-ready",
-        format!("rank {} waits in {}, {}", rank.rank, wait.text(), never_ready(&wait.detail.partitions)),
-        "call MPI_Pready for each partition before the wait",
-    )
-}
-
-/// A partitioned receive whose sender waits for something else than messages that belong to it.
-fn missing_partitions(ranks: &[RankView]) -> Option<Cause> {
-    let (rank, wait) = waits(ranks).find(|(rank, wait)| {
-        wait.is_for_partitions() && !wait.finalizing && circle::behind(ranks, rank.rank).is_none()
-    })?;
-    let peer = ranks.get(wait.wait.peer? as usize)?;
-    let missing = &wait.detail.partitions;
-    let verb = if missing.count == 1 { "has" } else { "have" };
-    Cause::new(
-        "partitions-not-ready",
-        format!(
-            "rank {} waits in {}, of which {missing} {verb} not come; rank {} {}",
-            rank.rank,
-            wait.text(),
-            peer.rank,
-            peer.doing()
-        ),
-        "the sender must call MPI_Start, and MPI_Pready for each partition, for a send with the same tag and communicator",
-    )
-}
-
-/// Which partitions of a send hold it up.
-fn never_ready(unready: &UnreadyPartitions) -> String {
-    let verb = if unready.count == 1 { "was" } else { "were" };
-    format!("of which {unready} {verb} never ready")
-}
-
 /// Whether a wait is in a collective operation among neighbours.
 pub fn is_among_neighbours(wait: &LongWait) -> bool {
     wait.is_collective() && wait.function().starts_with("MPI_Neighbor_")
@@ -410,6 +374,55 @@ fn different_neighbours(ranks: &[RankView]) -> Option<Cause> {
             ),
             "a rank that receives from another one must be among those that the other one sends to: compare the arguments of MPI_Dist_graph_create_adjacent",
         )
+    })
+}
+
+/// A rank that waits in a collective operation with a root for one that has made its call of this number.
+fn another_root(ranks: &[RankView]) -> Option<Cause> {
+    // A persistent operation has its number before it is started.
+    let is_one = |wait: &LongWait| wait.is_collective() && !wait.function().ends_with("_init");
+    waits(ranks).filter(|(_, wait)| is_one(wait)).find_map(|(rank, wait)| {
+        let about = &wait.detail.collective;
+        let root = about.root?;
+        // In a team's memory a rank awaits what the root shows there, and no message.
+        let shown = || match root {
+            RootAbout::Rank(root) if wait.function().contains("cast") || wait.function().contains("catter") => {
+                wait.detail.comm.members.get(root as usize).copied()
+            }
+            _ => None,
+        };
+        let peer = wait.wait.peer.or_else(shown).filter(|peer| *peer != rank.rank)?;
+        let made = completed_calls(ranks.get(peer as usize)?, wait.wait.context & !1)?;
+        if about.number == 0 || made < about.number {
+            return None;
+        }
+        let text = format!(
+            "rank {} waits in {} {} for rank {peer}, which has made its call no. {} there: it gave another root, or called another function",
+            rank.rank,
+            said(wait),
+            wait.arguments(),
+            about.number
+        );
+        let advice = "all ranks must give the same root; of an intercommunicator the root itself gives MPI_ROOT";
+        Cause::new("different-roots", text, advice)
+    })
+}
+
+/// A leader of MPI_Intercomm_create that waits for a rank of the other group that is not its leader.
+fn no_leader(ranks: &[RankView]) -> Option<Cause> {
+    let is_leader = |wait: &LongWait| wait.detail.collective.data.starts_with("tag ");
+    let in_it =
+        || waits(ranks).filter(|(_, wait)| !wait.finalizing && wait.function() == "MPI_Intercomm_create");
+    in_it().filter(|(_, wait)| is_leader(wait)).find_map(|(rank, wait)| {
+        let peer = wait.wait.peer?;
+        in_it().find(|(other, wait)| other.rank == peer && !is_leader(wait))?;
+        let text = format!(
+            "rank {} waits in {} for rank {peer} as the leader of the other group, which is in that call, and not the leader of its group",
+            rank.rank,
+            said(wait)
+        );
+        let advice = "give MPI_Intercomm_create the rank that the other group's leader has in the peer communicator";
+        Cause::new("different-leaders", text, advice)
     })
 }
 

@@ -9,6 +9,7 @@
 //! | `cause` | [`Cause`]: which mistake it is, in a sentence |
 //! | `circle` | ranks that wait for each other |
 //! | `near_miss` | messages that are nearly what a rank waits for |
+//! | `partitions` | mistakes with partitioned messages |
 //! | `action` | what the launcher does about it |
 //! | `report` | the report, for people and as JSON |
 //!
@@ -19,6 +20,7 @@ mod action;
 mod cause;
 mod circle;
 mod near_miss;
+mod partitions;
 mod process;
 mod proof;
 mod report;

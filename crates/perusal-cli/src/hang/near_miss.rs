@@ -25,16 +25,18 @@ enum Mismatch {
     Tag,
     Communicator,
     SourceOfTheAbsent,
+    CommunicatorOfTheAbsent,
     Destination,
     Source,
 }
 
 /// Those that are likely mistakes whatever else the ranks wait for.
-const LIKELY: [Mismatch; 5] = [
+const LIKELY: [Mismatch; 6] = [
     Mismatch::Start,
     Mismatch::Tag,
     Mismatch::Communicator,
     Mismatch::SourceOfTheAbsent,
+    Mismatch::CommunicatorOfTheAbsent,
     Mismatch::Destination,
 ];
 
@@ -174,11 +176,14 @@ fn unlike<'a>(ranks: &[RankView], rank: u32, wait: &'a LongWait, what: Mismatch)
         let source = wanted.peer.is_none() || message.peer == wanted.peer;
         let tag = wanted.tag.is_none() || message.tag == wanted.tag;
         let comm = message.context == wanted.context;
+        let is_of_absent = || wanted.peer.is_some_and(|peer| is_absent(ranks, peer));
         match what {
             Mismatch::Tag => source && !tag && comm,
             Mismatch::Communicator => source && tag && !comm,
-            Mismatch::SourceOfTheAbsent => {
-                !source && tag && comm && wanted.peer.is_some_and(|peer| is_absent(ranks, peer))
+            Mismatch::SourceOfTheAbsent => !source && tag && comm && is_of_absent(),
+            // Ranks of two communicators have the same number.
+            Mismatch::CommunicatorOfTheAbsent => {
+                !source && wanted.tag.is_some() && tag && !comm && is_of_absent()
             }
             Mismatch::Source => !source && tag && comm,
             Mismatch::Start | Mismatch::Destination => false,
@@ -196,7 +201,7 @@ fn unlike<'a>(ranks: &[RankView], rank: u32, wait: &'a LongWait, what: Mismatch)
             format!("{waits}; from rank {source} there is tag {}", message.tag?),
             "give the send and its receive the same tag",
         ),
-        Mismatch::Communicator => Cause::new(
+        Mismatch::Communicator | Mismatch::CommunicatorOfTheAbsent => Cause::new(
             "wrong-communicator",
             format!("{waits}; rank {source} has sent it on {there}"),
             "give the send and its receive the same communicator",
