@@ -139,10 +139,10 @@ impl<'a> NonblockingTransport<'a> {
     fn start_send(&self, to: usize, bytes: &[u8], mode: Mode) -> Option<Request> {
         let bytes = self.failure.in_place_of(bytes)?;
         let (from, len) = (bytes.as_ptr(), bytes.len());
-        // SAFETY: borrowed until the call returns. A message to the caller itself is over when it is received.
-        if to != self.rank()
-            && unsafe { self.engine.coll_send_at_once(self.comm, from, len, to as i32, self.tag) }
-        {
+        // SAFETY: borrowed until the call returns.
+        let at_once = || unsafe { self.engine.coll_send_at_once(self.comm, from, len, to as i32, self.tag) };
+        // A message to the caller itself is over when it is received.
+        if to != self.rank() && at_once() {
             return None;
         }
         // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked, as `Transport`
