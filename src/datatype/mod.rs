@@ -329,7 +329,8 @@ impl Datatype {
             // and `position + left` is not beyond its end.
             unsafe { mover.run(body.offset + position as isize, len) };
         } else if count == 1 {
-            // SAFETY: walk rule 1: the buffer holds the element; walk rule 2: `left` is not beyond the end of its stream.
+            // SAFETY: walk rule 1: the buffer holds the element;
+            // walk rule 2: `left` is not beyond the end of its stream.
             unsafe { walk::walk(body, 0, position, mover) };
         } else {
             // SAFETY: walk rule 1: the buffer holds `count` elements;
