@@ -535,9 +535,10 @@ pub fn intercomm_from_groups(
         return Ok(MPI_COMM_NULL);
     }
     let (engine, world) = (engine()?, comms::world()?);
-    // The leader hears of the other one.
+    // The leader hears of the other one. Groups that overlap are an error that the call finds.
     let other =
         group::find(remote).ok().and_then(|group| Some(group.world_rank(group.checked(remote_leader).ok()?)));
+    let other = other.filter(|&other| !local.contains(other));
     let from = Group::from_world_ranks(local.iter().chain(other).collect());
     let about = || string_tags::about_call(engine, world, &from, tag);
     let agreed = describing(&about, || connected_groups(&local, leader, (remote, remote_leader), tag))?;
