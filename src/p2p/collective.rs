@@ -129,7 +129,7 @@ impl Engine {
         }
         // SAFETY: the bytes are valid until the call returns.
         let room = unsafe { RecvMemory::new(addr, room) };
-        self.receive_at_once(context, comm, room, source, tag).map(|status| status.bytes as usize)
+        self.receive_soon::<true>(context, comm, room, source, tag).map(|status| status.bytes as usize)
     }
 
     /// Waits for such a receive. Where waiting has become pointless it is cancelled: it must not outlive its room.

@@ -133,15 +133,12 @@ impl Engine {
         source: i32,
         tag: i32,
     ) -> Option<MessageStatus> {
-        if self.shared {
-            return apart(move || self.receive_in::<Locked, false>(context, comm, room, source, tag));
-        }
-        self.receive_in::<Unlocked, false>(context, comm, room, source, tag)
+        self.receive_soon::<false>(context, comm, room, source, tag)
     }
 
-    /// As [`Self::receive_fast`], from a rank, for a caller that does not wait: the moment is a short one.
+    /// [`Self::receive_fast`]; `BRIEF`: the moment is a short one, for a caller that does not wait.
     #[inline(always)]
-    pub(in crate::p2p) fn receive_at_once(
+    pub(in crate::p2p) fn receive_soon<const BRIEF: bool>(
         &self,
         context: &MatchContext,
         comm: &Comm,
@@ -150,10 +147,9 @@ impl Engine {
         tag: i32,
     ) -> Option<MessageStatus> {
         if self.shared {
-            self.receive_in::<Locked, true>(context, comm, room, source, tag)
-        } else {
-            self.receive_in::<Unlocked, true>(context, comm, room, source, tag)
+            return apart(move || self.receive_in::<Locked, BRIEF>(context, comm, room, source, tag));
         }
+        self.receive_in::<Unlocked, BRIEF>(context, comm, room, source, tag)
     }
 
     #[inline(always)]
