@@ -87,13 +87,17 @@ impl Window {
         })
     }
 
-    /// The ranks in the window of a group's members.
-    fn ranks_of<'a>(&'a self, group: &'a Group) -> Result<impl Iterator<Item = u32> + 'a> {
-        let ranks = || group.iter().map(|world| self.group().rank_of(world));
-        if ranks().any(|rank| rank.is_none()) {
-            return Err(Error::Group("a member of the group is not in the window's"));
-        }
-        Ok(ranks().flatten())
+    /// Calls `with` with the rank in the window of each member of a group.
+    ///
+    /// # Errors
+    /// [`Error::Group`] at the first member that the window does not have.
+    #[inline]
+    fn each_rank_of(&self, group: &Group, mut with: impl FnMut(u32)) -> Result<()> {
+        group.iter().try_for_each(|world| {
+            let rank = self.group().rank_of(world);
+            with(rank.ok_or(Error::Group("a member of the group is not in the window's"))?);
+            Ok(())
+        })
     }
 
     /// MPI_Win_post: lets the members of `origins` access this member's memory.
@@ -101,13 +105,12 @@ impl Window {
     /// # Errors
     /// [`Error::RmaSync`] if an exposure epoch is open; [`Error::Group`] for a member that the window does not have.
     pub fn post(&self, engine: &Engine, origins: &Group) -> Result<()> {
-        let mut ranks = self.ranks_of(origins)?.peekable();
-        let sole = ranks.peek().copied().filter(|_| origins.size() == 1);
-        self.epochs.post(origins.size() as usize, sole)?;
+        let mut last = None;
+        self.each_rank_of(origins, |origin| last = Some(origin))?;
+        self.epochs.post(origins.size() as usize, last.filter(|_| origins.size() == 1))?;
         self.synchronize(WindowSync::Post, None, Hold::None, |_| {
             self.epoch_event(Event::WinExposeBegin, None);
-            ranks.for_each(|origin| self.post_to(engine, origin));
-            Ok(())
+            self.each_rank_of(origins, |origin| self.post_to(engine, origin))
         })
     }
 
@@ -123,12 +126,11 @@ impl Window {
     /// [`Error::RmaSync`] if an access epoch is open; [`Error::Group`] for a member that the window does not have;
     /// [`Error::RankFailed`].
     pub fn start(&self, engine: &Engine, targets: &Group) -> Result<()> {
-        let ranks = self.ranks_of(targets)?;
-        let mut targets = self.epochs.check_start()?;
-        targets.extend(ranks);
+        let mut ranks = self.epochs.check_start()?;
+        self.each_rank_of(targets, |target| ranks.push(target))?;
         self.synchronize(WindowSync::Start, None, Hold::None, |_| {
-            targets.iter().try_for_each(|target| self.start_at(engine, *target))?;
-            self.epochs.started(targets);
+            ranks.iter().try_for_each(|target| self.start_at(engine, *target))?;
+            self.epochs.started(ranks);
             Ok(())
         })
     }
