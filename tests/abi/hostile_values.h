@@ -359,9 +359,14 @@ static int values_of(const struct function *f, int argument, struct value *value
         break;
     case K_DATAREP:
         add((intptr_t) "external32", "\"external32\"", RIGHT);
-        if (has(f, "Register")) into[-1].wrong = BIT(MPI_ERR_DUP_DATAREP);
-        add((intptr_t) "nonsense", "\"nonsense\"",
-            has(f, "Register") ? EVERY : BIT(MPI_ERR_ARG) | BIT(MPI_ERR_UNSUPPORTED_DATAREP) | BIT(MPI_ERR_TYPE));
+        if (has(f, "Register")) {
+            into[-1].wrong = BIT(MPI_ERR_DUP_DATAREP);
+            /* Once it is registered, views may have it. */
+            add((intptr_t) "registered", "\"registered\"", EVERY);
+        } else {
+            add((intptr_t) "nonsense", "\"nonsense\"",
+                BIT(MPI_ERR_ARG) | BIT(MPI_ERR_UNSUPPORTED_DATAREP) | BIT(MPI_ERR_TYPE));
+        }
         add((intptr_t) "", "\"\"", BIT(MPI_ERR_ARG) | BIT(MPI_ERR_UNSUPPORTED_DATAREP) | BIT(MPI_ERR_TYPE));
         add((intptr_t)long_text, "a long text", BIT(MPI_ERR_ARG) | BIT(MPI_ERR_UNSUPPORTED_DATAREP) | BIT(MPI_ERR_TYPE));
         ADD(NULL, BIT(MPI_ERR_ARG));
