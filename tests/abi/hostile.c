@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 /* A child makes AT_ONCE calls by chance: so many that no handle comes back that was freed. */
-enum { AT_ONCE = 20000, MOST_ARGUMENTS = 16, MOST_VALUES = 24, SLOT = 1 << 17, SECONDS = 20, MOST_SHOWN = 400 };
+enum { AT_ONCE = 5000, MOST_ARGUMENTS = 16, MOST_VALUES = 24, SLOT = 1 << 17, SECONDS = 20, MOST_SHOWN = 400 };
 
 #define KINDS(X)                                                                                                        \
     X(COMM) X(DATATYPE) X(ANY_DATATYPE) X(OP) X(GROUP) X(REQUEST) X(INFO) X(FILE) X(WIN) X(ERRHANDLER) X(SESSION)        \

@@ -62,7 +62,7 @@ static void values(void) {
 static void misuse(void) {
     MPI_Info info, stale;
     char text[2 * MPI_MAX_INFO_VAL];
-    int flag, count;
+    int flag, count, three = 3;
     OK(MPI_Info_create(&info));
     memset(text, 'k', sizeof text);
     text[MPI_MAX_INFO_KEY] = 0;
@@ -76,6 +76,9 @@ static void misuse(void) {
     CLASS(MPI_Info_delete(info, "none"), MPI_ERR_INFO_NOKEY);
     CLASS(MPI_Info_get_nthkey(info, 0, text), MPI_ERR_ARG);
     CLASS(MPI_Info_get_nthkey(info, -1, text), MPI_ERR_ARG);
+    /* Whether there is such a key or not. */
+    CLASS(MPI_Info_get(info, "none", 3, NULL, &flag), MPI_ERR_ARG);
+    CLASS(MPI_Info_get_string(info, "none", &three, NULL, &flag), MPI_ERR_ARG);
     CLASS(MPI_Info_get_nkeys(info, NULL), MPI_ERR_ARG);
     CLASS(MPI_Info_get_nkeys(MPI_INFO_NULL, &count), MPI_ERR_INFO);
     stale = info;

@@ -76,6 +76,14 @@ impl<'a> Argument<'a, *mut c_char> for Letters<'a> {
 }
 
 impl Letters<'_> {
+    /// Checks that there is a place.
+    ///
+    /// # Errors
+    /// [`Error::Arg`] if it is NULL.
+    pub fn check(&self) -> Result<()> {
+        if self.to.is_null() { Err(Error::Arg("the place of a string is NULL")) } else { Ok(()) }
+    }
+
     /// Writes as much of `text` as there is room for, and a zero.
     ///
     /// # Safety
@@ -84,9 +92,7 @@ impl Letters<'_> {
     /// # Errors
     /// [`Error::Arg`] if it is NULL.
     pub unsafe fn write(&self, room: usize, text: &[u8]) -> Result<()> {
-        if self.to.is_null() {
-            return Err(Error::Arg("the place of a string is NULL"));
-        }
+        self.check()?;
         // SAFETY: argument rule 1: the pointer is not NULL,
         // and the standard asks the program for this much room (`Safety`).
         unsafe { strings::write(self.to, room, text) };

@@ -173,6 +173,7 @@ pub fn get(
     flag: Out<'_, c_int>,
 ) -> Result<()> {
     let room = usize::try_from(room).map_err(|_| Error::Arg("valuelen is negative"))? + 1;
+    to.check()?;
     let found = value(info, &key)?;
     if let Some(found) = &found {
         // SAFETY: MPI 4.1 §9: the program gives room for `valuelen + 1` bytes.
@@ -190,6 +191,9 @@ pub fn get_string(
     flag: Out<'_, c_int>,
 ) -> Result<()> {
     let room = usize::try_from(length.get()).map_err(|_| Error::Arg("buflen is negative"))?;
+    if room > 0 {
+        to.check()?;
+    }
     let found = value(info, &key)?;
     if let Some(found) = &found {
         if room > 0 {
