@@ -215,7 +215,8 @@ impl Run<'_> {
             unsafe { command.pre_exec(move || limit(what, to)) };
         };
         match self.fault {
-            Fault::AddressSpace => set(libc::RLIMIT_AS, 16 << 20, 200),
+            // With half of the least, the dynamic linker may have no room for the launcher's libraries.
+            Fault::AddressSpace => set(libc::RLIMIT_AS, 32 << 20, 100),
             Fault::FileSize => set(libc::RLIMIT_FSIZE, 1 << 20, 3000),
             // With fewer than three, the dynamic linker finds no library.
             Fault::Descriptors => set(libc::RLIMIT_NOFILE, 4, 20),
