@@ -21,7 +21,7 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use perusal::internals::shm::roster::Exit;
+use perusal::internals::shm::Exit;
 use perusal::internals::shm::telemetry::{DetailWords, Wait, Waiting, WaitingFor};
 use perusal::internals::shm::{RankState, RosterEntry};
 

@@ -333,7 +333,7 @@ fn own_pid() -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::roster::Exit;
+    use super::super::exit::Exit;
     use super::*;
 
     #[test]

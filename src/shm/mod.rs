@@ -10,6 +10,7 @@
 //! | [`job`] | [`Job`]: the memory as one rank has it |
 //! | [`inherited`] | the memory that this process has inherited from a launcher (process-wide) |
 //! | [`header`], [`roster`], [`telemetry`] | the first page; who has arrived and who has died; what a rank does right now |
+//! | [`exit`] | how a process has ended |
 //! | [`hold`] | what a spawned process waits for before it takes its place |
 //! | [`contexts`], [`collective_segments`] | two tables of reference counts: context ids, and memory for the collectives of a communicator |
 //! | [`shared_lock`], [`shared_count`] | a lock for short work on shared memory; a count of its users |
@@ -31,6 +32,7 @@
 pub mod collective_segments;
 pub mod contexts;
 pub mod cpus;
+pub mod exit;
 pub mod failures;
 pub mod free_runs;
 #[cfg(not(perusal_loom))]
@@ -58,6 +60,7 @@ pub mod telemetry;
 pub use collective_segments::CollectiveSegments;
 use collective_segments::{IdleMemory, SegmentMemory};
 pub use contexts::ContextIds;
+pub use exit::Exit;
 pub use failures::Failures;
 pub use free_runs::{FreeRun, FreeRuns};
 pub use header::{Abort, JobHeader};
@@ -71,7 +74,7 @@ pub use inherited::{
 pub use job::{Job, is_gone};
 pub use layout::{Geometry, JobLayout, RingOffsets};
 pub use memory::{Memory, RingArea, Universe};
-pub use roster::{Exit, RankState, Roster, RosterEntry};
+pub use roster::{RankState, Roster, RosterEntry};
 pub use segment::Segment;
 pub use shared_count::{Leaving, SharedCount};
 pub use shared_lock::{SharedLock, SharedLockGuard};

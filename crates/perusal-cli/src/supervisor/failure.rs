@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use crate::hang::{RankView, Scene};
-use perusal::internals::shm::{Abort, Exit, Memory, RankState, is_gone, machine, roster::signal_name};
+use perusal::internals::shm::{Abort, Exit, Memory, RankState, exit::signal_name, is_gone, machine};
 
 /// The failure that ends a job.
 #[derive(Debug, Clone, PartialEq, Eq)]

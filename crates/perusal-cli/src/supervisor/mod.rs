@@ -376,7 +376,7 @@ impl<'a> Supervisor<'a> {
     fn forward(&mut self, signal: i32) {
         let ends = |signal: &i32| matches!(*signal, libc::SIGINT | libc::SIGTERM);
         if ends(&signal) && (self.failure.is_some() || self.forwarded.iter().any(ends)) {
-            let text = format!("{} again", perusal::internals::shm::roster::signal_name(signal));
+            let text = format!("{} again", perusal::internals::shm::exit::signal_name(signal));
             self.fail(Failure { status: 128 + signal as u8, text });
             self.signal_running(libc::SIGKILL);
             return;
