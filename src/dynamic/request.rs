@@ -18,7 +18,9 @@ pub const MAX_REQUEST: usize = 64 << 20;
 pub struct Program {
     /// The program and its arguments.
     pub command: Vec<Vec<u8>>,
-    /// Of how many processes it may be, the number wished for first; at least one number.
+    /// How many processes were asked for.
+    pub most: u32,
+    /// Of how many processes it may be, the largest number first; at least one number.
     pub counts: Vec<u32>,
     /// Working directory; empty for that of the process that asks.
     pub wdir: Vec<u8>,
@@ -109,8 +111,8 @@ impl Request {
         to.word(place);
         if let Self::Spawn(spawn) = self {
             to.word(0).string(&spawn.wdir).strings(&spawn.env).word(spawn.programs.len() as u32);
-            for Program { command, counts, wdir, path, env } in &spawn.programs {
-                to.strings(command).words(counts).string(wdir).string(path).strings(env);
+            for Program { command, most, counts, wdir, path, env } in &spawn.programs {
+                to.strings(command).word(*most).words(counts).string(wdir).string(path).strings(env);
             }
             return to.0;
         }
@@ -167,6 +169,7 @@ fn spawn(from: &mut Reader<'_>) -> Result<SpawnRequest> {
 fn program(from: &mut Reader<'_>) -> Result<Program> {
     let program = Program {
         command: from.strings()?,
+        most: from.word()?,
         counts: from.words()?,
         wdir: from.string()?.to_vec(),
         path: from.string()?.to_vec(),
@@ -275,6 +278,7 @@ mod tests {
     fn requests() -> Vec<Request> {
         let program = Program {
             command: vec![b"a".to_vec(), b"".to_vec(), b"\xff".to_vec()],
+            most: 5,
             counts: vec![4, 2],
             wdir: b"/tmp".to_vec(),
             path: b"/bin:.".to_vec(),

@@ -4,7 +4,9 @@ use super::request::{Program, SpawnRequest};
 use crate::abi::MPI_ERR_SPAWN;
 use crate::error::{Error, Result};
 use crate::info::Info;
-use crate::shm::{ERRHANDLER_VARIABLE, GIVEN_APPNUM_VARIABLE, KINDS_VARIABLE, initial_errhandler};
+use crate::shm::{
+    ERRHANDLER_VARIABLE, GIVEN_APPNUM_VARIABLE, KINDS_VARIABLE, SOFT_VARIABLE, initial_errhandler,
+};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
@@ -49,11 +51,14 @@ pub fn program(
         let number = number.ok_or(Error::InfoValue("appnum is not an integer"))?;
         env.push(format!("{GIVEN_APPNUM_VARIABLE}={number}").into_bytes());
     }
+    if let Some(soft) = hints.get("soft")? {
+        env.push([SOFT_VARIABLE.as_bytes(), b"=", soft].concat());
+    }
     if let Some(kinds) = hints.get("mpi_memory_alloc_kinds")? {
         env.push([KINDS_VARIABLE.as_bytes(), b"=", kinds].concat());
     }
     let command = std::iter::once(command).chain(arguments.iter().copied()).map(<[u8]>::to_vec).collect();
-    Ok(Program { command, counts, wdir: text("wdir")?, path: text("path")?, env })
+    Ok(Program { command, most, counts, wdir: text("wdir")?, path: text("path")?, env })
 }
 
 /// What this process asks for: its working directory and environment are what the programs start with.
@@ -214,6 +219,10 @@ mod tests {
         assert_eq!(made.command, [b"a".to_vec(), b"-x".to_vec()]);
         assert_eq!((made.counts, made.wdir, made.path), (vec![3], b"/tmp".to_vec(), b"/bin".to_vec()));
         assert_eq!(made.env, [b"A=1".to_vec(), b"B=".to_vec()]);
+        hints.set("soft", "1:2").unwrap();
+        let made = program(b"a", &[], 3, 64, &hints, "node").unwrap();
+        assert_eq!((made.most, made.counts), (3, vec![2, 1]));
+        assert_eq!(made.env.last().unwrap(), b"PERUSAL_SOFT=1:2");
         hints.set("env", "A").unwrap();
         assert!(program(b"a", &[], 3, 64, &hints, "node").is_err());
     }

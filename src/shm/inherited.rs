@@ -54,6 +54,9 @@ pub const APPNUM_VARIABLE: &str = "PERUSAL_APPNUM";
 pub const GIVEN_APPNUM_VARIABLE: &str = "PERUSAL_APPNUM_GIVEN";
 /// Environment variable with the number of processes that were asked for of that program (`maxprocs` in MPI_INFO_ENV).
 pub const PROCESSES_VARIABLE: &str = "PERUSAL_MAXPROCS";
+/// Environment variable with the numbers of processes that would do, if a process was started so (`soft` in
+/// MPI_INFO_ENV).
+pub const SOFT_VARIABLE: &str = "PERUSAL_SOFT";
 
 /// Environment variable with the memory allocation kinds that a process was started to use: a value of the info key
 /// `mpi_memory_alloc_kinds`.

@@ -68,7 +68,7 @@ pub use heap_region::HeapRegion;
 pub use inherited::{
     APPNUM_VARIABLE, Contact, DOOR_VARIABLE, ERRHANDLER_VARIABLE, FD_VARIABLE, GIVEN_APPNUM_VARIABLE,
     INITIAL_ERRHANDLERS, JOB_ID_VARIABLE, JobWorld, KINDS_VARIABLE, LAUNCHER_VARIABLE, PARENT_VARIABLE,
-    PROCESSES_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, WORLD_VARIABLE, door, expected_shape,
+    PROCESSES_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, SOFT_VARIABLE, WORLD_VARIABLE, door, expected_shape,
     initial_errhandler, parent, usual_shape,
 };
 pub use job::{Job, is_gone};

@@ -71,6 +71,22 @@ static void numbered(char *command, const char *key, const char *value, int most
     MPI_Info_free(&info);
 }
 
+/* Where there is not room for all, the first program leaves some for the second one. */
+static void shared_room(char *self) {
+    char *commands[] = {self, self}, *words[] = {"c", NULL}, **argvs[] = {words, words};
+    int counts[] = {62, 60}, codes[122], size;
+    MPI_Info infos[] = {keys("soft", "1,62"), keys("soft", "60")};
+    MPI_Comm inter;
+    OK(MPI_Comm_spawn_multiple(2, commands, argvs, counts, infos, 0, MPI_COMM_SELF, &inter, codes));
+    OK(MPI_Comm_remote_size(inter, &size));
+    SAME(size, 61);
+    for (int i = 0; i < 122; i++) SAME(codes[i] == MPI_SUCCESS, i < 1 || i >= 62);
+    for (int i = 0; i < size; i++) hear(inter, i, i > 0, size, 'c', NULL, "");
+    OK(MPI_Comm_disconnect(&inter));
+    MPI_Info_free(&infos[0]);
+    MPI_Info_free(&infos[1]);
+}
+
 static void one(char *command, const char *key, const char *value, int most, int expected) {
     numbered(command, key, value, most, expected, 0);
 }
@@ -124,6 +140,7 @@ int main(int argc, char **argv) {
         one(self, "soft", "1,3:9:2", 4, 3);
         one(self, "host", "localhost", 1, 1);
         numbered(self, "appnum", " +7 ", 2, 2, 7);
+        shared_room(self);
         after_killed_ones(self);
         fails("/no/such/program", "wdir", "/", 2, MPI_ERR_SPAWN);
         fails("no_such_program", "wdir", "/", 2, MPI_ERR_SPAWN);

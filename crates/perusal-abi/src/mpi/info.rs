@@ -6,7 +6,7 @@ use crate::arguments::{Argument, Arguments, Given, InOut, Letters, Out};
 use crate::error::{Error, Result};
 use crate::handles::{HandleKind, HandleTable};
 use crate::info::Info;
-use crate::shm::{ERRHANDLER_VARIABLE, PROCESSES_VARIABLE};
+use crate::shm::{ERRHANDLER_VARIABLE, PROCESSES_VARIABLE, SOFT_VARIABLE};
 use crate::types::MPI_Info;
 use core::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -40,8 +40,8 @@ pub fn note_environment() {
     STARTED.get_or_init(environment);
 }
 
-/// How this process was started, as far as the system and the launcher tell: `command`, `argv`, `maxprocs`, `wdir`,
-/// `host`, `arch`; and the kinds of memory and the error handler that were asked for.
+/// How this process was started, as far as the system and the launcher tell: `command`, `argv`, `maxprocs`, `soft`,
+/// `wdir`, `host`, `arch`; and the kinds of memory and the error handler that were asked for.
 #[must_use]
 pub fn environment() -> Info {
     let mut info = Info::new();
@@ -50,6 +50,7 @@ pub fn environment() -> Info {
         ("command", arguments.next()),
         ("argv", Some(arguments.collect::<Vec<_>>().join(" "))),
         ("maxprocs", std::env::var(PROCESSES_VARIABLE).ok()),
+        ("soft", std::env::var(SOFT_VARIABLE).ok()),
         ("wdir", std::env::current_dir().ok().map(|d| d.to_string_lossy().into_owned())),
         ("host", Some(super::env::host_name())),
         ("arch", Some(std::env::consts::ARCH.to_owned())),

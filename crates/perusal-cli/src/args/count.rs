@@ -8,9 +8,9 @@ use perusal::internals::variables::VariableId;
 use super::planning::steered;
 use super::{Plan, RunOptions};
 
-/// How many ranks of a program there are to be: -n, or so many on each node or part of the machine, as the options say
-/// that `plan` has taken over, or `default`.
-pub(super) fn of(block: &RunOptions, plan: &Plan, default: u32) -> Result<u32, String> {
+/// How many ranks of a program there are to be, and how many were asked for, which are more where --soft allows fewer:
+/// -n, or so many on each node or part of the machine, as the options say that `plan` has taken over, or `default`.
+pub(super) fn of(block: &RunOptions, plan: &Plan, default: u32) -> Result<(u32, u32), String> {
     let mapped = || ranks_per_node(&block.map_by.clone().or_else(|| steered(VariableId::MapBy))?);
     let per_node = block.per_node.or(block.one_per_node.then_some(1));
     let on_all_nodes = || match &plan.hosts {
@@ -29,7 +29,7 @@ pub(super) fn of(block: &RunOptions, plan: &Plan, default: u32) -> Result<u32, S
     if count == 0 {
         return Err("-n 0: a job has at least one rank".into());
     }
-    Ok(count)
+    Ok((count, most))
 }
 
 /// What `--universe` asks for; `None` for what is usual.

@@ -17,6 +17,8 @@ use crate::trace::Request;
 pub struct App {
     /// Ranks, at least 1.
     pub count: u32,
+    /// Ranks that were asked for: more, where a smaller number would do.
+    pub most: u32,
     /// Working directory, if another than the launcher's.
     pub wdir: Option<OsString>,
     /// How its environment differs from the launcher's.

@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 use perusal::internals::placement::Policy;
-use perusal::internals::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS, KINDS_VARIABLE, initial_errhandler};
+use perusal::internals::shm::{
+    ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS, KINDS_VARIABLE, SOFT_VARIABLE, initial_errhandler,
+};
 use perusal::internals::variables::VariableId;
 
 use super::job_variables::{CommandLine, checking};
@@ -89,9 +91,10 @@ pub fn plan(line: CommandLine, usable: u32) -> Result<Plan, PlanError> {
     let share_heap = plan.hosts.is_none() && blocks.iter().any(|block| block.share_heap);
     for block in blocks {
         take_globals(&mut plan, &block, usable)?;
-        let count = count::of(&block, &plan, default_count)?;
+        let (count, most) = count::of(&block, &plan, default_count)?;
         plan.apps.push(App {
             count,
+            most,
             changes: changes(&block, &for_all, (&logging, share_heap))?,
             wdir: block.wdir,
             path: block.path,
@@ -268,6 +271,9 @@ fn changes(
             return Err(format!("--initial-errhandler {handler}: it must be one of {known}"));
         };
         set.push(VariableChange::Set(ERRHANDLER_VARIABLE.into(), handler.into()));
+    }
+    if let Some(soft) = &block.soft {
+        set.push(VariableChange::Set(SOFT_VARIABLE.into(), soft.into()));
     }
     if let Some(kinds) = &block.memory_alloc_kinds {
         set.push(VariableChange::Set(KINDS_VARIABLE.into(), kinds.into()));

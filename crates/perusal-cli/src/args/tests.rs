@@ -24,7 +24,10 @@ fn the_spellings_of_the_number_of_ranks() {
         assert_eq!(read(line).unwrap().ranks(), 3, "{line}");
     }
     assert_eq!(read("a").unwrap().ranks(), 6);
-    assert_eq!(read("-n 7 -soft 2:6:2 a").unwrap().ranks(), 6);
+    let soft = read("-n 7 -soft 2:6:2 a").unwrap();
+    assert_eq!((soft.ranks(), soft.apps[0].most), (6, 7));
+    let in_env_info = VariableChange::Set("PERUSAL_SOFT".into(), "2:6:2".into());
+    assert!(soft.apps[0].changes.set.contains(&in_env_info));
     assert_eq!(read("a : b").unwrap().ranks(), 2);
     // So many on each node, and there is one.
     assert_eq!(read("--pernode a : a").unwrap().ranks(), 2);

@@ -214,7 +214,7 @@ impl Starter<'_> {
                     size: supervisor.memory().size(),
                     spawned: None,
                     app: number,
-                    processes: app.count,
+                    processes: app.most,
                     trace: self.plan.trace.as_ref().map(|trace| trace.path.as_path()),
                 };
                 let started = supervisor.start(&NewProcess {

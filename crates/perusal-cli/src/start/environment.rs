@@ -85,6 +85,7 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(O
         JOB_ID_VARIABLE,
         shm::APPNUM_VARIABLE,
         shm::PROCESSES_VARIABLE,
+        shm::SOFT_VARIABLE,
         LOCAL_RANK_VARIABLE,
         LOCAL_SIZE_VARIABLE,
         PATH_VARIABLE,

@@ -218,7 +218,7 @@ impl Supervisor<'_> {
                     size: count,
                     spawned: Some(spawned),
                     app,
-                    processes: program.counts[0],
+                    processes: program.most,
                     trace: None,
                 };
                 let wdir = (!wdir.is_empty()).then_some(wdir);
@@ -241,11 +241,8 @@ fn most_wished(spawn: &SpawnRequest) -> usize {
 /// How many processes each program gets of `free` places, and what it is started with.
 /// No text where places are too few.
 fn choose(spawn: &SpawnRequest, free: u32) -> Result<Vec<Chosen<'_>>, Option<String>> {
-    let mut left = free;
     let mut chosen = vec![];
-    for program in &spawn.programs {
-        let count = program.counts.iter().copied().find(|count| *count <= left).ok_or(None)?;
-        left -= count;
+    for (program, count) in spawn.programs.iter().zip(shares(&spawn.programs, free).ok_or(None)?) {
         let wdir = joined(&spawn.wdir, &program.wdir);
         let mut command = program.command.clone();
         if let Some(found) = find(program, &wdir, spawn) {
@@ -265,6 +262,36 @@ fn choose(spawn: &SpawnRequest, free: u32) -> Result<Vec<Chosen<'_>>, Option<Str
     }
     debug_assert!(chosen.iter().all(|chosen| chosen.program.counts.contains(&chosen.count)));
     Ok(chosen)
+}
+
+/// How many processes each program gets of `free` places: one of the numbers that it allows, and as many as can be in
+/// all. Where there is a choice, the earlier programs get more. `None` if places are too few.
+fn shares(programs: &[Program], free: u32) -> Option<Vec<u32>> {
+    let free = free as usize;
+    // Mostly each gets what it wishes for.
+    let wished: usize = programs.iter().map(|program| program.counts[0] as usize).sum();
+    if wished <= free {
+        return Some(programs.iter().map(|program| program.counts[0]).collect());
+    }
+    // `reachable[at][total]`: the programs from `at` on can have `total` processes together.
+    let mut reachable = vec![vec![false; free + 1]; programs.len() + 1];
+    reachable[programs.len()][0] = true;
+    for (at, program) in programs.iter().enumerate().rev() {
+        let (before, after) = reachable.split_at_mut(at + 1);
+        for count in program.counts.iter().map(|count| *count as usize).filter(|count| *count <= free) {
+            for total in (0..=free - count).filter(|total| after[0][*total]) {
+                before[at][total + count] = true;
+            }
+        }
+    }
+    let mut left = (0..=free).rev().find(|total| reachable[0][*total])?;
+    let share = |(program, after): (&Program, &Vec<bool>)| {
+        let does = |count: &u32| left.checked_sub(*count as usize).is_some_and(|rest| after[rest]);
+        let count = program.counts.iter().copied().find(does)?;
+        left -= count as usize;
+        Some(count)
+    };
+    programs.iter().zip(&reachable[1..]).map(share).collect()
 }
 
 /// `path`, seen from the directory `from`.
@@ -321,7 +348,12 @@ mod tests {
     use super::*;
 
     fn program(name: &str, counts: &[u32]) -> Program {
-        Program { command: vec![name.as_bytes().to_vec()], counts: counts.to_vec(), ..Program::default() }
+        Program {
+            command: vec![name.as_bytes().to_vec()],
+            most: counts[0],
+            counts: counts.to_vec(),
+            ..Program::default()
+        }
     }
 
     fn counts(programs: Vec<Program>, free: u32) -> Option<Vec<u32>> {
@@ -335,6 +367,10 @@ mod tests {
         assert_eq!(counts(vec![program("a", &[4])], 3), None);
         assert_eq!(counts(vec![program("a", &[8, 4, 2]), program("b", &[2, 0])], 5), Some(vec![4, 0]));
         assert_eq!(counts(vec![program("a", &[0])], 5), None);
+        // The first program makes room for the second one, and the most in all are started.
+        assert_eq!(counts(vec![program("a", &[62, 1]), program("b", &[60])], 62), Some(vec![1, 60]));
+        assert_eq!(counts(vec![program("a", &[4, 3]), program("b", &[4, 0])], 7), Some(vec![3, 4]));
+        assert_eq!(counts(vec![program("a", &[4, 3]), program("b", &[4])], 6), None);
     }
 
     #[test]
