@@ -162,14 +162,22 @@ impl RosterEntry {
 
     /// Declares the rank dead for the launcher, unless it has finalized (roster rules 1 and 2); its death is number
     /// `number` of the job's. Returns whether it is dead now.
+    ///
+    /// One that was spawned, has had sessions alone and so met nobody counts as one that has never come: those that
+    /// wait for it learn of its death, and its place is free.
     pub fn declare_dead(&self, number: u32) -> bool {
         // Relaxed: published by the state.
         self.death.store(number, Ordering::Relaxed);
         let mut seen = self.state.load(Ordering::Relaxed);
         loop {
             if seen == RankState::Finalized as u32 {
-                self.death.store(0, Ordering::Relaxed);
-                return false;
+                if self.meets().is_none() {
+                    self.death.store(0, Ordering::Relaxed);
+                    return false;
+                }
+                // Relaxed, both: published by the state; the process has ended.
+                self.pid.store(0, Ordering::Relaxed);
+                self.sessions.store(0, Ordering::Relaxed);
             }
             // Release: "roster" edge, pairs with Acquire in `state`; publishes the exit word written before.
             match self.state.compare_exchange_weak(
@@ -412,14 +420,20 @@ impl<'a> Roster<'a> {
         (0..self.memory.places_in_use()).find(|rank| self.is_dead(*rank) && self.concerns(*rank, own))
     }
 
-    /// Returns the first of them that had arrived.
+    /// Returns the first of them that had arrived, or that rank `own` has spawned and waits for.
     #[must_use]
     pub fn first_dead_that_had_arrived(self, own: u32) -> Option<u32> {
         if !self.memory.header().any_deaths() {
             return None;
         }
         (0..self.memory.places_in_use())
-            .find(|rank| self.is_dead(*rank) && self.entry(*rank).pid() != 0 && self.concerns(*rank, own))
+            .find(|rank| self.is_dead(*rank) && self.is_missed(*rank, own) && self.concerns(*rank, own))
+    }
+
+    /// Returns whether `rank` has arrived, or was spawned by rank `own`, which waits for it.
+    fn is_missed(self, rank: u32, own: u32) -> bool {
+        let entry = self.entry(rank);
+        entry.pid() != 0 || entry.meets() == Some(own)
     }
 
     /// Returns the place that the process at `place` of the job `job` has here, as a guest.
@@ -516,5 +530,22 @@ mod tests {
         assert!(!entry.declare_dead(1));
         assert_eq!(entry.death(), None);
         assert_eq!(entry.state(), RankState::Finalized);
+    }
+
+    #[test]
+    fn who_was_spawned_and_has_met_nobody_dies_though_it_has_finalized() {
+        let memory =
+            Memory::create_universe(1, Universe { places: 2, size: 2 }, 0, &Overrides::default()).unwrap();
+        memory.reserve_places(1, 1).unwrap();
+        let roster = memory.roster();
+        roster.entry(1).prepare(1, 0);
+        roster.entry(1).arrive(1, 100).unwrap();
+        roster.entry(1).set_sessions_alone(true);
+        roster.entry(1).advance(RankState::Finalized);
+        roster.entry(1).set_exit(Exit(0));
+        assert!(roster.declare_dead(1));
+        assert_eq!((roster.first_dead(0), roster.first_dead_that_had_arrived(0)), (Some(1), Some(1)));
+        assert_eq!(roster.entry(1).pid(), 0);
+        assert_eq!(roster.how(1), "exited with status 0 before MPI_Finalize");
     }
 }

@@ -162,6 +162,14 @@ pub fn world() -> Result<&'static Comm> {
     JOB.get().map(|(world, _)| &**world).ok_or(Error::Comm("MPI is not initialised"))
 }
 
+/// The communicator of this process alone, also where its handle names nothing.
+///
+/// # Errors
+/// [`Error::Comm`] before [`install`].
+pub fn itself() -> Result<&'static Comm> {
+    JOB.get().map(|(_, itself)| &**itself).ok_or(Error::Comm("MPI is not initialised"))
+}
+
 /// Gives a new communicator its handle.
 ///
 /// # Errors

@@ -402,7 +402,8 @@ pub fn look_up(service: &[u8], _: Info, port: Letters<'_>) -> Result<()> {
 /// MPI_Comm_join: MPI_COMM_NULL if the process at the other end of the socket belongs to a job that this one cannot
 /// meet.
 pub fn join(socket: c_int) -> Result<MPI_Comm> {
-    let (engine, itself) = (engine()?, comms::get(MPI_COMM_SELF)?);
+    // The process itself is there with sessions alone, too, where MPI_COMM_SELF is not.
+    let (engine, itself) = (engine()?, comms::itself()?);
     let Some(contact) = joining::meet_over(engine, socket)? else { return Ok(MPI_COMM_NULL) };
-    connected(&itself, 0, Some(Ok(contact)), true)
+    connected(itself, 0, Some(Ok(contact)), true)
 }
