@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::shm::Contact;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
-use rustix::net::{SendFlags, send};
+use rustix::net::sockopt::socket_type;
+use rustix::net::{SendFlags, SocketType, send};
 use std::os::fd::{BorrowedFd, RawFd};
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ const MAGIC: &[u8; 8] = b"perusalj";
 /// other process; `None` if it belongs to a job that this one cannot meet.
 ///
 /// # Errors
-/// [`Error::Arg`] if the descriptor is not an open socket, [`Error::Other`] if the other end is closed, or sends
+/// [`Error::Arg`] if the descriptor is not an open stream socket, [`Error::Other`] if the other end is closed, or sends
 /// something else; those of progress.
 pub fn meet_over(engine: &Engine, socket: RawFd) -> Result<Option<Contact>> {
     if socket < 0 {
@@ -31,6 +32,10 @@ pub fn meet_over(engine: &Engine, socket: RawFd) -> Result<Option<Contact>> {
     // SAFETY: the program keeps the socket open while the call runs (MPI 5.0 §11.10.5); a number that is not open is an
     // error of the system.
     let socket = Socket { engine, fd: unsafe { BorrowedFd::borrow_raw(socket) } };
+    // Some other descriptors never become ready for what follows.
+    if socket_type(socket.fd).map_err(failed)? != SocketType::STREAM {
+        return Err(Error::Arg("the socket is no stream (SOCK_STREAM)"));
+    }
     let (job, place) = (engine.job().header().job_id(), engine.rank());
     let hello = [&MAGIC[..], &job.to_le_bytes(), &place.to_le_bytes(), &[0; 4]].concat();
     socket.send(&hello)?;

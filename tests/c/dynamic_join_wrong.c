@@ -1,5 +1,5 @@
 /* MPI_Comm_join gives an error, and leaves nothing behind,
- * where the other end of the socket is closed or names what there is not.
+ * where the descriptor is no stream, the other end is closed or names what there is not.
  * RANKS: 1
  */
 #include "check.h"
@@ -40,6 +40,15 @@ int main(int argc, char **argv) {
     if ((null = open("/dev/null", O_RDWR)) < 0) abort();
     CLASS(MPI_Comm_join(null, &made), MPI_ERR_ARG);
     close(null);
+    /* What is no stream: it would never be ready for writing, or keep no order. */
+    if (pipe(ends) != 0) abort();
+    CLASS(MPI_Comm_join(ends[0], &made), MPI_ERR_ARG);
+    close(ends[0]);
+    close(ends[1]);
+    if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) != 0) abort();
+    CLASS(MPI_Comm_join(ends[0], &made), MPI_ERR_ARG);
+    close(ends[0]);
+    close(ends[1]);
 
     /* No process of this library. */
     joined(theirs, MPI_ERR_OTHER, said, HELLO);
