@@ -215,8 +215,17 @@ impl Meetings {
 
     fn publish(&mut self, service: Vec<u8>, port: Vec<u8>, place: u32) -> Answer {
         let shown = shown(&service);
-        if service.is_empty() || port.len() >= MPI_MAX_PORT_NAME as usize || self.names.len() >= MOST {
-            return Answer::error(MPI_ERR_SERVICE, &format!("{shown} cannot be published"));
+        let why = if service.is_empty() {
+            Some("a service needs a name".into())
+        } else if port.len() >= MPI_MAX_PORT_NAME as usize {
+            Some(format!("its port's name is longer than MPI_MAX_PORT_NAME ({MPI_MAX_PORT_NAME}) allows"))
+        } else if self.names.len() >= MOST {
+            Some(format!("{MOST} names are published; take those back that are not needed"))
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            return Answer::error(MPI_ERR_SERVICE, &format!("{shown} cannot be published: {why}"));
         }
         if self.names.contains_key(&service) {
             return Answer::error(MPI_ERR_SERVICE, &format!("{shown} is published already"));
@@ -252,13 +261,19 @@ fn shown(name: &[u8]) -> String {
 }
 
 /// Tells two processes each other's place, and a context id to meet in: one of this job, and one of this or another
-/// job. From now on the death of one is an error for the other. Returns false, with an error sent to the other one, if
+/// job; if they are one process, two of its threads, that they cannot meet. From now on the death of one is an error
+/// for the other. Returns false, with an error sent to the other one, if
 /// in its job the first has no place.
 fn introduce(
     (memory, job): (&Memory, u64),
     (place, answer): (u32, &OwnedFd),
     (other, outsider, to): (u32, Option<&Outsider>, &OwnedFd),
 ) -> bool {
+    if outsider.is_none() && place == other {
+        let what = "one process accepts and connects here; two groups that meet have no process in common";
+        [answer, to].into_iter().for_each(|to| reply(to.as_fd(), &Answer::error(MPI_ERR_PORT, what)));
+        return true;
+    }
     let there = outsider.map(|outsider| outsider.memory.roster().place_of_guest(job, place));
     if there == Some(None) {
         let what = "the process that accepts was spawned after the two jobs had met";
@@ -328,6 +343,24 @@ mod tests {
             assert_eq!((to[0], back[0], to[1]), (place, 0, back[1]));
             assert!(memory.roster().entry(place).is_linked());
         }
+    }
+
+    #[test]
+    fn a_process_does_not_meet_itself() {
+        let (memory, mut meetings) = (Memory::create(2, 0).unwrap(), Meetings::new(7));
+        let port = answered(&mut meetings, &memory, Request::OpenPort).text;
+        let (connects, _) = ask(&mut meetings, &memory, 0, Request::Connect(port.clone()));
+        let (accepts, _) = ask(&mut meetings, &memory, 0, Request::Accept(port.clone()));
+        for asked in [connects, accepts] {
+            let answer = asked.answer().unwrap();
+            assert_eq!(answer.class, MPI_ERR_PORT);
+            assert!(String::from_utf8(answer.text).unwrap().contains("no process in common"));
+        }
+        assert!(!memory.roster().entry(0).is_linked());
+        // The port serves others as before.
+        let (connects, _) = ask(&mut meetings, &memory, 1, Request::Connect(port.clone()));
+        assert_eq!(answered(&mut meetings, &memory, Request::Accept(port)).numbers[0], 1);
+        assert_eq!(connects.answer().unwrap().numbers[0], 0);
     }
 
     #[test]
