@@ -5,7 +5,7 @@
 //! | `wire` | numbers and strings as bytes |
 //! | [`request`] | what a rank asks the launcher for, and what the launcher answers |
 //! | [`launcher`] | the way of a request to the launcher and of the answer back |
-//! | [`spawn`] | what a spawn asks for, from arguments and info keys |
+//! | [`spawn`] | what a spawn asks for, from arguments and info keys; the keys of ports and names |
 //! | [`elsewhere`] | jobs of other launchers: how they are found, and how this process gets to know their memory |
 //! | [`join`] | two processes with a socket between them learn each other's places |
 //! | `own_launcher` | a launcher for a program that was started without one |
@@ -34,4 +34,4 @@ mod wire;
 pub use elsewhere::Introductions;
 pub use launcher::Launcher;
 pub use meeting::{Bridge, OtherEnd};
-pub use request::{Answer, Program, Request, SpawnRequest};
+pub use request::{Answer, Program, Request, Scope, SpawnRequest};

@@ -41,6 +41,16 @@ pub struct SpawnRequest {
     pub env: Vec<Vec<u8>>,
 }
 
+/// Who finds a published name, or where one is looked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All programs of the user.
+    #[default]
+    User,
+    /// The processes of the job.
+    Job,
+}
+
 /// A request of the process at `place` ([`Request::encode`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
@@ -57,7 +67,7 @@ pub enum Request {
     /// Wait for a process that accepts at the port of this name. The answer is as for `Accept`.
     Connect(Vec<u8>),
     /// Publish, for a service of the first name, the port of the second.
-    Publish(Vec<u8>, Vec<u8>),
+    Publish(Vec<u8>, Vec<u8>, Scope),
     /// Take that back.
     Unpublish(Vec<u8>, Vec<u8>),
     /// Look a service up. The answer has its port's name.
@@ -134,7 +144,8 @@ impl Request {
             Self::ClosePort(port) => (2, port, b""),
             Self::Accept(port) => (3, port, b""),
             Self::Connect(port) => (4, port, b""),
-            Self::Publish(service, port) => (5, service, port),
+            Self::Publish(service, port, Scope::User) => (5, service, port),
+            Self::Publish(service, port, Scope::Job) => (13, service, port),
             Self::Unpublish(service, port) => (6, service, port),
             Self::LookUp(service) => (7, service, b""),
             Self::Host => (8, b"", b""),
@@ -188,7 +199,7 @@ fn named(kind: u32, from: &mut Reader<'_>) -> Result<Request> {
         2 => Request::ClosePort(first),
         3 => Request::Accept(first),
         4 => Request::Connect(first),
-        5 => Request::Publish(first, second),
+        5 => Request::Publish(first, second, Scope::User),
         6 => Request::Unpublish(first, second),
         7 => Request::LookUp(first),
         8 => Request::Host,
@@ -200,6 +211,7 @@ fn named(kind: u32, from: &mut Reader<'_>) -> Result<Request> {
         10 => Request::Greet,
         11 => Request::ConnectFrom(first),
         12 => Request::Watch,
+        13 => Request::Publish(first, second, Scope::Job),
         _ => return Err(Error::Other(format!("{kind} is no request to the launcher"))),
     })
 }
@@ -291,7 +303,8 @@ mod tests {
             Request::ClosePort(b"p".to_vec()),
             Request::Accept(b"p".to_vec()),
             Request::Connect(b"".to_vec()),
-            Request::Publish(b"s".to_vec(), b"p".to_vec()),
+            Request::Publish(b"s".to_vec(), b"p".to_vec(), Scope::User),
+            Request::Publish(b"s".to_vec(), b"p".to_vec(), Scope::Job),
             Request::Unpublish(b"s".to_vec(), b"p".to_vec()),
             Request::LookUp(b"s".to_vec()),
             Request::Host,

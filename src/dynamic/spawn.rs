@@ -1,6 +1,6 @@
 //! What a spawn asks for, from the arguments and info keys of MPI_Comm_spawn (MPI 5.0 §11.8.4).
 
-use super::request::{Program, SpawnRequest};
+use super::request::{Program, Scope, SpawnRequest};
 use crate::abi::MPI_ERR_SPAWN;
 use crate::error::{Error, Result};
 use crate::info::Info;
@@ -80,6 +80,19 @@ pub fn limit(hints: &Info) -> Result<Option<Duration>> {
     let seconds = core::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<f64>().ok());
     let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     limit.map(Some).ok_or(Error::InfoValue("timeout is not a number of seconds"))
+}
+
+/// Who is to find a published name, or where to look for one, as the info key `scope` says: all programs of the user,
+/// or this job.
+///
+/// # Errors
+/// [`Error::InfoValue`] for another value than `user` and `job`.
+pub fn scope(hints: &Info) -> Result<Scope> {
+    match hints.get("scope")?.map(<[u8]>::trim_ascii) {
+        None | Some(b"user") => Ok(Scope::User),
+        Some(b"job") => Ok(Scope::Job),
+        Some(_) => Err(Error::InfoValue("scope is neither \"user\" nor \"job\"")),
+    }
 }
 
 fn check_hosts(hosts: &[u8], here: &str) -> Result<()> {
@@ -225,6 +238,18 @@ mod tests {
         assert_eq!(made.env.last().unwrap(), b"PERUSAL_SOFT=1:2");
         hints.set("env", "A").unwrap();
         assert!(program(b"a", &[], 3, 64, &hints, "node").is_err());
+    }
+
+    #[test]
+    fn a_scope_is_the_user_or_the_job() {
+        let of = |value: &str| {
+            let mut hints = Info::new();
+            hints.set("scope", value).unwrap();
+            scope(&hints)
+        };
+        assert_eq!(scope(&Info::new()).unwrap(), Scope::User);
+        assert_eq!((of("user").unwrap(), of(" job").unwrap()), (Scope::User, Scope::Job));
+        assert!(of("world").is_err());
     }
 
     #[test]

@@ -77,6 +77,25 @@ static void names(int rank, char *port) {
     }
 }
 
+/* A name for this job alone: found here, and by nobody else (meeting.c looks for it from another job). */
+static void narrow(int rank, char *port) {
+    char found[MPI_MAX_PORT_NAME] = "";
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "scope", "job"));
+    if (rank == 0) OK(MPI_Publish_name("only here", info, port));
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_Lookup_name("only here", rank % 2 ? info : MPI_INFO_NULL, found));
+    CHECK(!strcmp(found, port));
+    CLASS(MPI_Lookup_name("nobody's", info, found), MPI_ERR_NAME);
+    OK(MPI_Info_set(info, "scope", "world"));
+    CLASS(MPI_Lookup_name("only here", info, found), MPI_ERR_INFO_VALUE);
+    CLASS(MPI_Publish_name("another", info, port), MPI_ERR_INFO_VALUE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) OK(MPI_Unpublish_name("only here", MPI_INFO_NULL, port));
+    OK(MPI_Info_free(&info));
+}
+
 static void errors(int rank) {
     MPI_Comm inter = 0;
     MPI_Info info;
@@ -153,6 +172,7 @@ int main(int argc, char **argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     many(rank, port);
     names(rank, port);
+    narrow(rank, port);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) OK(MPI_Close_port(port));
     errors(rank);

@@ -237,9 +237,22 @@ static void grow(MPI_Comm all, int have, int count, const char *port) {
     OK(MPI_Comm_disconnect(&all));
 }
 
+/* The name of a service for the job's own processes, and the key that says so. */
+static MPI_Info narrow(const char *name, char *own, size_t room) {
+    MPI_Info info;
+    snprintf(own, room, "%s, here", name);
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "scope", "job"));
+    return info;
+}
+
 static void publish(const char *name, char *port) {
     if (rank == 0) {
+        char own[200];
+        MPI_Info info = narrow(name, own, sizeof own);
         OK(MPI_Open_port(MPI_INFO_NULL, port));
+        OK(MPI_Publish_name(own, info, port));
+        OK(MPI_Info_free(&info));
         OK(MPI_Publish_name(name, MPI_INFO_NULL, port));
     }
 }
@@ -249,6 +262,13 @@ static void find(const char *name, char *port) {
     while (rank == 0 && class == MPI_ERR_NAME) {
         OK(MPI_Error_class(MPI_Lookup_name(name, MPI_INFO_NULL, port), &class));
         usleep(5000);
+    }
+    if (rank == 0) {
+        char own[200], none[MPI_MAX_PORT_NAME];
+        MPI_Info info = narrow(name, own, sizeof own);
+        CLASS(MPI_Lookup_name(own, MPI_INFO_NULL, none), MPI_ERR_NAME);
+        CLASS(MPI_Lookup_name(name, info, none), MPI_ERR_NAME);
+        OK(MPI_Info_free(&info));
     }
     SAME(rank == 0 ? class : MPI_SUCCESS, MPI_SUCCESS);
 }

@@ -10,7 +10,7 @@ use crate::comm::Comm;
 use crate::comms;
 use crate::dynamic::meeting::meet;
 use crate::dynamic::{
-    Answer, Bridge, Launcher, OtherEnd, Request, elsewhere, join as joining, spawn as programs,
+    Answer, Bridge, Launcher, OtherEnd, Request, Scope, elsewhere, join as joining, spawn as programs,
 };
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -379,9 +379,11 @@ pub fn connect(port: Text<'_>, hints: MPI_Info, root: c_int, comm: Arc<Comm>) ->
     at_port(port, hints, (root, &comm), Request::Connect, Some(usual))
 }
 
-/// MPI_Publish_name. A name is known to all programs of this user on this machine, and ends with this process.
-pub fn publish(service: &[u8], _: Info, port: &[u8]) -> Result<()> {
-    name(&Request::Publish(service.to_vec(), port.to_vec())).map(drop)
+/// MPI_Publish_name. A name is known to all programs of this user on this machine, or to this job's alone if the info
+/// key `scope` says so, and ends with this process.
+pub fn publish(service: &[u8], hints: Info, port: &[u8]) -> Result<()> {
+    let scope = programs::scope(&hints)?;
+    name(&Request::Publish(service.to_vec(), port.to_vec(), scope)).map(drop)
 }
 
 /// MPI_Unpublish_name.
@@ -389,10 +391,13 @@ pub fn unpublish(service: &[u8], _: Info, port: &[u8]) -> Result<()> {
     name(&Request::Unpublish(service.to_vec(), port.to_vec())).map(drop)
 }
 
-/// MPI_Lookup_name.
-pub fn look_up(service: &[u8], _: Info, port: Letters<'_>) -> Result<()> {
+/// MPI_Lookup_name: in this job first, and in it alone if the info key `scope` says so.
+pub fn look_up(service: &[u8], hints: Info, port: Letters<'_>) -> Result<()> {
+    let scope = programs::scope(&hints)?;
     let name = match name(&Request::LookUp(service.to_vec())) {
-        Err(Error::Dynamic { class: MPI_ERR_NAME, .. }) => elsewhere::look_up(engine()?, service)?,
+        Err(Error::Dynamic { class: MPI_ERR_NAME, .. }) if scope == Scope::User => {
+            elsewhere::look_up(engine()?, service)?
+        }
         known => known?,
     };
     // SAFETY: the standard asks for MPI_MAX_PORT_NAME bytes.

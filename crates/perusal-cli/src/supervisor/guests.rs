@@ -181,8 +181,8 @@ impl Supervisor<'_> {
                 }
                 Err(what) => refuse(MPI_ERR_PORT, &what),
             },
-            Ok((_, request @ Request::LookUp(_))) => {
-                let _ = self.universe.meetings.take(&self.memory, 0, request, answer);
+            Ok((_, Request::LookUp(service))) => {
+                reply(answer.as_fd(), &self.universe.meetings.look_up_from_elsewhere(&service));
             }
             Ok((_, Request::Watch)) => {
                 if let Err(answer) = self.universe.guests.watch(answer) {

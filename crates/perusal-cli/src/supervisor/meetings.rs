@@ -8,7 +8,7 @@ use perusal::internals::abi::{
     MPI_ERR_NAME, MPI_ERR_OTHER, MPI_ERR_PORT, MPI_ERR_SERVICE, MPI_MAX_PORT_NAME,
 };
 use perusal::internals::dynamic::launcher::{has_given_up, reply};
-use perusal::internals::dynamic::{Answer, Request};
+use perusal::internals::dynamic::{Answer, Request, Scope};
 use perusal::internals::shm::Memory;
 
 /// Most ports, names and waiting processes of a job.
@@ -45,6 +45,7 @@ struct Port {
 struct Name {
     port: Vec<u8>,
     owner: u32,
+    scope: Scope,
 }
 
 /// All ports and names of a job.
@@ -79,7 +80,9 @@ impl Meetings {
             Request::Connect(port) => return self.wait(memory, &port, false, (place, None), answer),
             Request::OpenPort => self.open(place),
             Request::ClosePort(port) => self.close(&port),
-            Request::Publish(service, port) => self.publish(service, port, place),
+            Request::Publish(service, port, scope) => {
+                self.publish(service, Name { port, owner: place, scope })
+            }
             Request::Unpublish(service, port) => self.unpublish(&service, &port),
             Request::LookUp(service) => self.look_up(&service),
             _ => Answer::error(MPI_ERR_OTHER, "this is no meeting"),
@@ -213,11 +216,11 @@ impl Meetings {
         Outcome::Waits(self.waited)
     }
 
-    fn publish(&mut self, service: Vec<u8>, port: Vec<u8>, place: u32) -> Answer {
+    fn publish(&mut self, service: Vec<u8>, name: Name) -> Answer {
         let shown = shown(&service);
         let why = if service.is_empty() {
             Some("a service needs a name".into())
-        } else if port.len() >= MPI_MAX_PORT_NAME as usize {
+        } else if name.port.len() >= MPI_MAX_PORT_NAME as usize {
             Some(format!("its port's name is longer than MPI_MAX_PORT_NAME ({MPI_MAX_PORT_NAME}) allows"))
         } else if self.names.len() >= MOST {
             Some(format!("{MOST} names are published; take those back that are not needed"))
@@ -230,7 +233,7 @@ impl Meetings {
         if self.names.contains_key(&service) {
             return Answer::error(MPI_ERR_SERVICE, &format!("{shown} is published already"));
         }
-        self.names.insert(service, Name { port, owner: place });
+        self.names.insert(service, name);
         Answer::good(b"", &[])
     }
 
@@ -244,6 +247,14 @@ impl Meetings {
                 Answer::error(MPI_ERR_SERVICE, &format!("{} is published with another port", shown(service)))
             }
             None => Answer::error(MPI_ERR_SERVICE, &format!("{} is not published", shown(service))),
+        }
+    }
+
+    /// Looks a service up for a process of another job.
+    pub fn look_up_from_elsewhere(&self, service: &[u8]) -> Answer {
+        match self.names.get(service) {
+            Some(Name { scope: Scope::Job, .. }) => Answer::error(MPI_ERR_NAME, "it is for its own job"),
+            _ => self.look_up(service),
         }
     }
 
@@ -413,14 +424,26 @@ mod tests {
         let name = || b"service".to_vec();
         let mut class = |request| answered(&mut meetings, &memory, request).class;
         assert_eq!(class(Request::LookUp(name())), MPI_ERR_NAME);
-        assert_eq!(class(Request::Publish(name(), b"p".to_vec())), 0);
-        assert_eq!(class(Request::Publish(name(), b"q".to_vec())), MPI_ERR_SERVICE);
+        let publish = |port: &[u8]| Request::Publish(name(), port.to_vec(), Scope::User);
+        assert_eq!(class(publish(b"p")), 0);
+        assert_eq!(class(publish(b"q")), MPI_ERR_SERVICE);
         assert_eq!(class(Request::LookUp(name())), 0);
         assert_eq!(class(Request::Unpublish(name(), b"q".to_vec())), MPI_ERR_SERVICE);
         assert_eq!(class(Request::Unpublish(name(), b"p".to_vec())), 0);
         assert_eq!(class(Request::Unpublish(name(), b"p".to_vec())), MPI_ERR_SERVICE);
-        assert_eq!(class(Request::Publish(name(), b"p".to_vec())), 0);
+        assert_eq!(class(publish(b"p")), 0);
+        assert_eq!(meetings.look_up_from_elsewhere(&name()).class, 0);
         meetings.ended(0);
         assert_eq!(answered(&mut meetings, &memory, Request::LookUp(name())).class, MPI_ERR_NAME);
+    }
+
+    #[test]
+    fn a_name_of_a_job_is_known_there_alone() {
+        let (memory, mut meetings) = (Memory::create(2, 0).unwrap(), Meetings::new(7));
+        let publish = Request::Publish(b"service".to_vec(), b"p".to_vec(), Scope::Job);
+        assert_eq!(answered(&mut meetings, &memory, publish).class, 0);
+        let here = answered(&mut meetings, &memory, Request::LookUp(b"service".to_vec()));
+        assert_eq!((here.class, here.text), (0, b"p".to_vec()));
+        assert_eq!(meetings.look_up_from_elsewhere(b"service").class, MPI_ERR_NAME);
     }
 }

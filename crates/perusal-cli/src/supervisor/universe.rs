@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use perusal::internals::abi::{MPI_ERR_OTHER, MPI_ERR_SPAWN};
 use perusal::internals::dynamic::launcher::{IncomingRequest, has_given_up, next_request, reply};
-use perusal::internals::dynamic::{Answer, Program, Request, SpawnRequest};
+use perusal::internals::dynamic::{Answer, Program, Request, Scope, SpawnRequest};
 use perusal::internals::shm::{JobWorld, machine};
 use rustix::event::epoll::EventFlags;
 use std::ffi::OsStr;
@@ -94,7 +94,7 @@ impl Supervisor<'_> {
                     self.serve_own(&request, along, &answer);
                 }
                 Ok((place, request)) => {
-                    if matches!(request, Request::OpenPort | Request::Publish(..)) {
+                    if matches!(request, Request::OpenPort | Request::Publish(.., Scope::User)) {
                         // Without a socket the job's own processes meet all the same.
                         let _ = self.listen();
                     }
