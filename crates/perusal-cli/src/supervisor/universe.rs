@@ -278,8 +278,9 @@ fn shares(programs: &[Program], free: u32) -> Option<Vec<u32>> {
     reachable[programs.len()][0] = true;
     for (at, program) in programs.iter().enumerate().rev() {
         let (before, after) = reachable.split_at_mut(at + 1);
-        for count in program.counts.iter().map(|count| *count as usize).filter(|count| *count <= free) {
-            for total in (0..=free - count).filter(|total| after[0][*total]) {
+        let counts = || program.counts.iter().map(|count| *count as usize);
+        for total in (0..=free).filter(|total| after[0][*total]) {
+            for count in counts().filter(|count| total + count <= free) {
                 before[at][total + count] = true;
             }
         }
