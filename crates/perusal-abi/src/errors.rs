@@ -187,7 +187,7 @@ const TEXTS: &[(i32, &str)] = &[
     (MPI_ERR_RMA_RANGE, "target memory is outside the window"),
     (MPI_ERR_RMA_SHARED, "memory cannot be shared"),
     (MPI_ERR_RMA_SYNC, "wrong synchronisation of one-sided calls"),
-    (MPI_ERR_SERVICE, "service cannot be unpublished"),
+    (MPI_ERR_SERVICE, "invalid service name"),
     (MPI_ERR_SIZE, "invalid size"),
     (MPI_ERR_SPAWN, "processes cannot be spawned"),
     (MPI_ERR_UNSUPPORTED_DATAREP, "data representation is not supported"),
