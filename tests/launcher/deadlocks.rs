@@ -152,6 +152,29 @@ fn threads_that_only_their_own_process_could_wake_hide_no_deadlock() {
 }
 
 #[test]
+fn threads_that_wait_for_a_mutex_or_the_end_of_one_in_mpi_are_named() {
+    let dir = Directory::new("threads-asleep");
+    let file = dir.file("report.json");
+    let line = |ended: &Ended, awaits: &str| {
+        let line = format!("perusal:     another thread waits for {awaits}");
+        ended.err.lines().filter(|said| *said == line).count()
+    };
+    let ended = run(&["-n", "2", "--timeout", "20", "--deadlock-report", &file], "thread-behind-a-mutex");
+    assert_eq!(ended.code(), 125, "{ended:?}");
+    assert_eq!(line(&ended, "a mutex that the thread in MPI_Recv holds"), 1, "{ended:?}");
+    let advice = "perusal:   unlock the mutex before the call of MPI, if the other thread is to do what is waited for; or let one rank send first";
+    assert!(ended.err.lines().any(|said| said.starts_with(advice)), "{ended:?}");
+    let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let asleep = &report["ranks"][0]["asleep"][0];
+    assert_eq!((&asleep["awaits"], &asleep["of"]), (&"mutex".into(), &report["ranks"][0]["pid"]), "{report}");
+    assert_eq!(asleep["of_waits_in_mpi"], true, "{report}");
+
+    let ended = run(&["-n", "2", "--timeout", "20"], "thread-that-is-joined");
+    assert_eq!(ended.code(), 125, "{ended:?}");
+    assert_eq!(line(&ended, "the end of the thread in MPI_Recv"), 2, "{ended:?}");
+}
+
+#[test]
 fn several_threads_of_a_rank_that_wait_in_mpi_are_deadlocked_together() {
     let dir = Directory::new("threads-that-wait");
     let file = dir.file("report.json");

@@ -50,6 +50,26 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
         "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier no. 2 on 'a' for rank 1, rank 1 in MPI_Barrier no. 2 on 'b' for rank 0",
     ),
     (
+        "two-communicators-of-one-name",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier no. 1 on 'halo' for rank 1, rank 1 in MPI_Barrier no. 1 on 'halo' for rank 0; several communicators have the name 'halo'",
+    ),
+    (
+        "name-of-two",
+        "2",
+        "rank 0 waits for tag 7 from rank 1 on 'halo'; rank 1 has sent it on 'halo'; several communicators have the name 'halo'",
+    ),
+    (
+        "sent-to-itself",
+        "2",
+        "rank 0 waits for tag 7 from rank 1 on 'MPI_COMM_WORLD'; rank 1 has sent one to itself",
+    ),
+    (
+        "thread-behind-a-mutex",
+        "2",
+        "ranks 0 and 1 wait for each other: each waits for a message, and none has sent it yet; a thread of rank 0 waits for a mutex that the thread in MPI_Recv holds",
+    ),
+    (
         "early-finalize",
         "3",
         "rank 0 waits in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 1, which is in MPI_Finalize already",

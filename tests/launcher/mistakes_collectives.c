@@ -275,7 +275,14 @@ static void bcast_of_another_root(void)
     MPI_Bcast(&value, 1, MPI_INT, rank == 1 ? 2 : 0, world);
 }
 
+static void two_communicators_of_one_name(void)
+{
+    MPI_Comm one = named_dup("halo"), other = named_dup("halo");
+    MPI_Barrier(rank ? other : one);
+}
+
 const struct mistake mistakes_collectives[] = {
+    {"two-communicators-of-one-name", two_communicators_of_one_name},
     {"bcast-of-another-root", bcast_of_another_root},
     {"missing-in-barrier", missing_in_barrier},
     {"different-collectives", different_collectives},

@@ -374,7 +374,23 @@ static void partitions_of_another_tag(void)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+static void sent_to_itself(void)
+{
+    /* Rank and destination are mixed up. */
+    if (rank == 0) receive(1, 7, world);
+    if (rank == 1) send(rank, 7, world);
+}
+
+static void name_of_two(void)
+{
+    MPI_Comm one = named_dup("halo"), other = named_dup("halo");
+    if (rank == 0) receive(1, 7, other);
+    if (rank == 1) send(0, 7, one);
+}
+
 const struct mistake mistakes_messages[] = {
+    {"sent-to-itself", sent_to_itself},
+    {"name-of-two", name_of_two},
     {"partitions-of-another-tag", partitions_of_another_tag},
     {"cyclic-receive", cyclic_receive},
     {"cyclic-send", cyclic_send},

@@ -137,7 +137,32 @@ static void thread_in_a_barrier(void)
     pthread_join(helper, NULL);
 }
 
+static void *send_behind_the_mutex(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    send(1, 7, MPI_COMM_WORLD);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+static void thread_behind_a_mutex(void)
+{
+    /* Rank 0 receives the answer to what another thread of it would send, had it the mutex. */
+    pthread_t helper;
+    if (rank == 0) {
+        pthread_mutex_lock(&mutex);
+        pthread_create(&helper, NULL, send_behind_the_mutex, NULL);
+        receive(1, 9, MPI_COMM_WORLD);
+        pthread_mutex_unlock(&mutex);
+        pthread_join(helper, NULL);
+    } else {
+        receive(0, 7, MPI_COMM_WORLD);
+        send(0, 9, MPI_COMM_WORLD);
+    }
+}
+
 const struct mistake mistakes_threads[] = {
+    {"thread-behind-a-mutex", thread_behind_a_mutex},
     {"thread", thread},
     {"thread-chain", thread_chain},
     {"thread-that-is-joined", thread_that_is_joined},

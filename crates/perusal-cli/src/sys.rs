@@ -289,6 +289,15 @@ pub fn siblings_may_read() -> bool {
     }
 }
 
+/// Three words of 32 bits in the memory of the process `pid`, from `addr` on, where the kernel lets this one see them.
+pub fn words_of(pid: i32, addr: u64) -> Option<[u32; 3]> {
+    let mut words = [0_u32; 3];
+    let bytes = size_of_val(&words);
+    // SAFETY: `words` has room for as many bytes as are read, and is this function's own.
+    unsafe { peer_memory::read_peer(pid, addr, words.as_mut_ptr().cast(), bytes) }.ok()?;
+    Some(words)
+}
+
 /// Whether this process is in the foreground of the terminal `fd`, so that reading from it does not stop it.
 pub fn is_foreground(fd: BorrowedFd<'_>) -> bool {
     rustix::termios::tcgetpgrp(fd).is_ok_and(|group| group == rustix::process::getpgrp())

@@ -6,6 +6,7 @@ use perusal::internals::shm::roster::names;
 use perusal::internals::shm::telemetry::{CollectiveAbout, MessageAbout, RootAbout, Waiting};
 
 use super::circle::awaited;
+use super::remarks::with_remarks;
 use super::{LongWait, RankView, Stage, message_text, near_miss, operation_text, partitions};
 
 /// The mistake by which ranks wait for ever.
@@ -28,6 +29,10 @@ impl Cause {
 
 /// The mistake behind what the ranks of a job that stands still do; the likeliest one, where there are several.
 pub fn cause(ranks: &[RankView]) -> Cause {
+    with_remarks(likeliest(ranks), ranks)
+}
+
+fn likeliest(ranks: &[RankView]) -> Cause {
     roots_of_two_groups(ranks)
         .or_else(|| different_arguments(ranks))
         .or_else(|| different_collectives(ranks))

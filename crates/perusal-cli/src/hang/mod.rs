@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `mod` | [`RankView`]: what one rank does right now |
 //! | `process` | what the kernel says of a rank's process |
+//! | `asleep` | threads that wait for a mutex, or for a thread's end |
 //! | `scene` | [`Scene`]: the job, and those whose processes are guests in it |
 //! | `proof` | [`Watch`]: whether the job is deadlocked |
 //! | `cause` | [`Cause`]: which mistake it is, in a sentence |
 //! | `circle` | ranks that wait for each other |
 //! | `near_miss` | messages that are nearly what a rank waits for |
 //! | `partitions` | mistakes with partitioned messages |
+//! | `remarks` | what is said behind a cause |
 //! | `action` | what the launcher does about it |
 //! | `report` | the report, for people and as JSON |
 //!
@@ -17,12 +19,14 @@
 //! nothing else follows from it.
 
 mod action;
+mod asleep;
 mod cause;
 mod circle;
 mod near_miss;
 mod partitions;
 mod process;
 mod proof;
+mod remarks;
 mod report;
 mod scene;
 #[cfg(test)]
@@ -34,6 +38,7 @@ pub use proof::{CHECK, Watch};
 pub use report::{home, json, report};
 pub use scene::{Scene, number};
 
+use asleep::Sleeper;
 use perusal::internals::arch::clock::now;
 use perusal::internals::shm::roster::names;
 use perusal::internals::shm::telemetry::detail::UNKNOWN_CONTEXT;
@@ -60,6 +65,8 @@ pub struct RankView {
     pub process: ProcessView,
     /// What other threads of a rank that waits wait for, in MPI.
     pub others: Vec<LongWait>,
+    /// Threads that are not in MPI and wait for one of its process.
+    pub asleep: Vec<Sleeper>,
 }
 
 /// Where a rank is between its start and its end.
@@ -130,7 +137,14 @@ impl RankView {
             };
             others = waits.filter_map(translated).map(|wait| *wait).collect();
         }
-        Self { rank, home, pid, stage, queues: [page.posted_now(), page.unexpected_now()], process, others }
+        let mut asleep = vec![];
+        if process.threads > 1 {
+            let other_threads = page.waiting_threads().map(|thread| u64::from(thread.thread));
+            let in_mpi: Vec<u64> = other_threads.chain([page.poller.get()]).collect();
+            asleep = Sleeper::all(pid, &in_mpi, matches!(stage, Stage::Waits(_)));
+        }
+        let queues = [page.posted_now(), page.unexpected_now()];
+        Self { rank, home, pid, stage, queues, process, others, asleep }
     }
 
     /// What the process of this job at `place` does.

@@ -150,7 +150,7 @@ fn sent_to_another<'a>(ranks: &'a [RankView], rank: u32, wait: &LongWait) -> Opt
         (message.peer, message.tag, message.context) == (Some(peer), Some(tag), context)
     };
     let is_done = |other: &RankView, there: &LongWait| {
-        other.rank != rank && other.rank != peer && (there.finalizing || there.is_collective())
+        other.rank != rank && (there.finalizing || there.is_collective())
     };
     let mut there = waits(ranks).filter(|(other, wait)| is_done(other, wait));
     let (other, message) =
@@ -158,8 +158,9 @@ fn sent_to_another<'a>(ranks: &'a [RankView], rank: u32, wait: &LongWait) -> Opt
     let cause = Cause::new(
         "wrong-destination",
         format!(
-            "rank {rank} waits for tag {tag} from rank {peer} on {}; rank {peer} has sent one to rank {other}",
-            wait.comm()
+            "rank {rank} waits for tag {tag} from rank {peer} on {}; rank {peer} has sent one to {}",
+            wait.comm(),
+            if other == peer { "itself".to_owned() } else { format!("rank {other}") }
         ),
         "name the rank that receives as the destination of the send",
     )?;

@@ -136,19 +136,37 @@ impl Sleepers {
     }
 }
 
+/// The threads of the process `pid`, by the kernel's numbers.
+pub fn threads_of(pid: i32) -> Vec<u64> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The address of the word on which a thread of the process `pid` sleeps until another one of the process wakes it.
+pub fn sleeping_on(pid: i32, thread: u64) -> Option<u64> {
+    let syscall = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/syscall")).ok()?;
+    awaited_word(pid, &syscall)
+}
+
 /// Whether a thread of the process `pid` sleeps, by the text of its system call,
 /// until another thread of the process wakes it.
 fn waits_for_its_process(pid: i32, syscall: &str) -> bool {
+    awaited_word(pid, syscall).is_some()
+}
+
+/// The address of the word on which a thread sleeps so.
+fn awaited_word(pid: i32, syscall: &str) -> Option<u64> {
     const COMMAND: u64 = 0x7f;
     let word = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
     let mut fields = syscall.split_whitespace();
     let is_futex = fields.next().and_then(|number| number.parse().ok()) == Some(libc::SYS_futex);
     let arguments: Vec<u64> = fields.map_while(word).collect();
-    let [addr, operation, _, limit, ..] = arguments[..] else { return false };
+    let [addr, operation, _, limit, ..] = arguments[..] else { return None };
     let command = operation & COMMAND;
     let waits = command == libc::FUTEX_WAIT as u64 || command == libc::FUTEX_WAIT_BITSET as u64;
     let is_private = operation & libc::FUTEX_PRIVATE_FLAG as u64 != 0;
-    is_futex && waits && limit == 0 && (is_private || is_private_memory(pid, addr))
+    let is_it = is_futex && waits && limit == 0 && (is_private || is_private_memory(pid, addr));
+    is_it.then_some(addr)
 }
 
 /// Whether no other process can have the memory of `pid` at `addr`.

@@ -7,11 +7,14 @@ use perusal::internals::shm::telemetry::{
 };
 use serde_json::{Value, json};
 
+use super::asleep::{self, Awaits, Sleeper};
 use super::{Cause, LongWait, RankView, Stage, message_text, operation_text};
 use perusal::internals::shm::roster::names;
 
 /// Groups of ranks that are written out.
 const MOST_LINES: usize = 32;
+/// Things of a rank for which threads wait that are not in MPI, that are written out.
+const MOST_SLEEPERS: usize = 4;
 
 /// What each rank does: a line for all ranks that do the same, and below it what the first of them has in its queues.
 pub fn report(ranks: &[RankView]) -> String {
@@ -70,10 +73,26 @@ pub fn plural(doing: &str) -> String {
     format!("{all}{}", rest.replace(" and runs on", " and run on"))
 }
 
-/// What lies in the queues of a rank that waits.
+/// What lies in the queues of a rank that waits, and what its other threads wait for.
 fn details(rank: &RankView) -> String {
+    let mut text = rank.wait().map_or_else(String::new, |wait| queues(rank, wait));
+    let others = asleep::said_of(rank);
+    let (one, other) = if rank.wait().is_some() { ("another", "other ") } else { ("a", "") };
+    for (awaits, threads) in others.iter().take(MOST_SLEEPERS) {
+        let _ = match threads {
+            1 => writeln!(text, "perusal:     {one} thread waits for {awaits}"),
+            threads => writeln!(text, "perusal:     {threads} {other}threads wait for {awaits}"),
+        };
+    }
+    if rank.process.threads > 1 && (rank.wait().is_some() || !others.is_empty()) {
+        let _ = writeln!(text, "perusal:     has {} threads", rank.process.threads);
+    }
+    text
+}
+
+/// What lies in the queues of a rank that waits, and what other threads wait for in MPI.
+fn queues(rank: &RankView, wait: &LongWait) -> String {
     let mut text = String::new();
-    let Some(wait) = rank.wait() else { return text };
     for message in &wait.detail.unexpected {
         let _ = writeln!(text, "perusal:     has an unexpected message {}", message_text(message, true));
     }
@@ -112,9 +131,6 @@ fn details(rank: &RankView) -> String {
     for other in &rank.others {
         let _ = writeln!(text, "perusal:     another thread waits in {}", other.text());
     }
-    if rank.process.threads > 1 {
-        let _ = writeln!(text, "perusal:     has {} threads", rank.process.threads);
-    }
     text
 }
 
@@ -149,6 +165,19 @@ fn rank_json(rank: &RankView) -> Value {
         "unexpected": rank.queues[1],
         "wait": rank.wait().map(wait_json),
         "other_waits": rank.others.iter().map(wait_json).collect::<Vec<_>>(),
+        "asleep": rank.asleep.iter().map(sleeper_json).collect::<Vec<_>>(),
+    })
+}
+
+fn sleeper_json(sleeper: &Sleeper) -> Value {
+    json!({
+        "thread": sleeper.thread,
+        "awaits": match sleeper.awaits {
+            Awaits::Mutex(_) => "mutex",
+            Awaits::End(_) => "end",
+        },
+        "of": sleeper.awaits.thread(),
+        "of_waits_in_mpi": sleeper.on_mpi,
     })
 }
 
