@@ -68,6 +68,37 @@ fn why_tells_a_deadlock_from_a_job_that_works() {
 }
 
 #[test]
+fn why_says_which_ranks_are_stopped_where_the_launcher_is_stopped_too() {
+    let job = start(&["-n", "2"], "long-sleep");
+    let number = job.pid().to_string();
+    let says = |rank: usize, wanted: &str| {
+        why(&number)["ranks"][rank]["text"].as_str().is_some_and(|text| text.contains(wanted))
+    };
+    eventually("the job in the list", || listed(&number).is_some());
+    eventually("a rank that waits", || says(0, "waits in MPI_Barrier no. 1 on 'MPI_COMM_WORLD'"));
+    let signal = |signal: i32| {
+        for pid in job.processes() {
+            // SAFETY: sends a signal to a process of the test's own job; no memory is involved.
+            unsafe { libc::kill(pid, signal) };
+        }
+    };
+    signal(libc::SIGSTOP);
+    eventually("a rank that is stopped while it waits", || {
+        says(0, "is stopped (a signal or a debugger), in MPI_Barrier no. 1 on 'MPI_COMM_WORLD'")
+    });
+    eventually("one that is stopped while it does not", || {
+        says(1, "does not wait in MPI: it is stopped (a signal or a debugger)")
+    });
+    let lines = perusal(&["why", &number]).out;
+    assert!(lines.starts_with("perusal: no deadlock is proved; what the ranks do:"), "{lines}");
+    let top = perusal(&["top", &number, "--once", "--interval", "0.1"]).out;
+    assert_eq!(top.matches("is stopped (a signal or a debugger)").count(), 2, "{top}");
+    signal(libc::SIGCONT);
+    job.signal(libc::SIGTERM);
+    job.end();
+}
+
+#[test]
 fn top_shows_rates_and_waits_as_text_and_as_json() {
     let busy = start(&["-n", "2"], "traffic");
     let number = busy.pid().to_string();
