@@ -332,6 +332,31 @@ fn an_abort_is_named_with_its_rank_and_code() {
     assert!(ended.err.contains("rank 2 called MPI_Abort with code 5"), "{ended:?}");
 }
 
+#[test]
+fn what_a_rank_says_of_its_end_comes_before_what_the_launcher_says() {
+    // Each rank ends with a sentence of its own; the launcher sleeps until all of that has happened.
+    let dir = Directory::new("order");
+    for _ in 0..10 {
+        let up = dir.file("up");
+        let script = format!(
+            "touch {up}$PERUSAL_RANK; until test -e {up}; do sleep 0.01; done; echo reason >&2; exec {RANK} init abort 5"
+        );
+        let job = start(&["-n", "3", "sh", "-c", &script], Stdio::null());
+        eventually("start", || (0..3).all(|rank| Path::new(&format!("{up}{rank}")).exists()));
+        job.signal(libc::SIGSTOP);
+        std::fs::write(&up, "").unwrap();
+        // Launcher and reaper are left.
+        eventually("the end of the ranks", || job.processes().len() <= 2);
+        job.signal(libc::SIGCONT);
+        let ended = job.end();
+        assert_eq!(ended.code(), 5, "{ended:?}");
+        assert_eq!(ended.err.lines().next(), Some("reason"), "{ended:?}");
+        std::fs::read_dir(dir.path())
+            .unwrap()
+            .for_each(|file| std::fs::remove_file(file.unwrap().path()).unwrap());
+    }
+}
+
 /// What the command writes to standard error, a text for each write.
 fn writes_of(command: &mut Command) -> Vec<String> {
     let mut ends = [0; 2];

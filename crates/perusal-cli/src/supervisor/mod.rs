@@ -420,6 +420,12 @@ impl<'a> Supervisor<'a> {
         if self.failure.is_some() {
             return;
         }
+        // What ranks have written before comes first: it may be the reason.
+        for index in 0..self.streams.len() {
+            if self.streams[index].watched {
+                self.take_output(index);
+            }
+        }
         // A report of several lines has its own last word.
         let alone = !self.is_running() || failure.text.contains('\n');
         let others = if alone { "" } else { "; the other ranks are ended" };
