@@ -105,6 +105,13 @@ impl Buffers {
         lock(&self.0).attached.is_some()
     }
 
+    /// Where the attached buffer begins; `None` where the program has attached none of its own.
+    #[must_use]
+    pub fn start(&self) -> Option<usize> {
+        let start = lock(&self.0).attached.as_ref()?.start;
+        (start != crate::abi::MPI_BUFFER_AUTOMATIC).then_some(start)
+    }
+
     /// Returns how many pieces have been reserved so far, for [`Self::is_free_before`].
     #[must_use]
     pub fn reserved(&self) -> u64 {

@@ -97,6 +97,7 @@ pub use requests::Requests;
 pub(crate) use tx::{CONTROL_BYTES, ControlPayload, Deferred, Transmit, TxQueue};
 pub use wait::Awaited;
 pub(crate) use wait_counts::WaitCounts;
+pub use wait_detail::LibraryMessage;
 pub use waiters::Waiters;
 
 use crate::doorbell::Doorbell;

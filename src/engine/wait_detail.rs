@@ -143,6 +143,27 @@ impl Engine {
             .collect()
     }
 
+    /// Messages of the library's own that have come on any context and that nobody has taken, each with the context of
+    /// the communicator's messages and its name, which is empty if it has gone.
+    ///
+    /// # Safety
+    ///
+    /// No other thread is inside this engine.
+    #[must_use]
+    pub unsafe fn unexpected_of_library_anywhere(&self) -> Vec<(u32, String, LibraryMessage)> {
+        // SAFETY: contexts are taken away by threads inside the engine, of which there is no other.
+        let all = self.contexts.all().map(|context| unsafe { context.as_ref() });
+        let messages = |context: &MatchContext| {
+            let own = context.id() & !1;
+            // SAFETY: no other thread takes it away, as above.
+            let there = self.contexts.get(own).map(|context| unsafe { context.as_ref() });
+            let name = there.map(|context| about(context).name).unwrap_or_default();
+            let messages = self.unexpected_of_library(context);
+            messages.into_iter().map(move |message| (own, name.clone(), message))
+        };
+        all.filter(|context| !context.id().is_multiple_of(2)).flat_map(messages).collect()
+    }
+
     fn add_unexpected(&self, context: &MatchContext, to: &mut Vec<MessageAbout>) {
         // Messages of the library's own have odd contexts, or tags below zero.
         if !context.id().is_multiple_of(2) {

@@ -421,6 +421,23 @@ const MISTAKES: &[(&str, bool, &[&str])] = &[
         ],
     ),
     (
+        "attached-in-use",
+        true,
+        &[
+            "rank 0: MPI_Recv (from rank 0, tag 7, on 'halo', 4 bytes) uses 4 bytes of the buffer that MPI_Buffer_attach (4000 bytes) keeps for buffered sends; detach it before, or use another buffer",
+            "rank 0: MPI_Bsend (to rank 0, tag 8, on 'halo', 4 bytes) uses 4 bytes of the buffer that MPI_Buffer_attach (4000 bytes) keeps for buffered sends; detach it before, or use another buffer",
+            "rank 0: MPI_Comm_attach_buffer (4000 bytes) uses 4 bytes of the buffer that MPI_Irecv (from rank 0, tag 9, on 'halo', 4 bytes) receives into, which is not complete; wait for it before, or use another buffer",
+        ],
+    ),
+    (
+        "group-call-left-out",
+        true,
+        &[
+            "rank 1: rank 0 has called MPI_Comm_create_group on 'halo' with tag 3, and this rank, which is in the group, has not; all members of the group must make the call",
+            "rank 1: rank 0 has called MPI_Comm_create_from_group, or its like, with string tag 'mesh', and this rank, which is in the group, has not; all members of the group must make the call",
+        ],
+    ),
+    (
         "making-functions-differ",
         false,
         &[

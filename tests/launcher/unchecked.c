@@ -353,9 +353,11 @@ static void clean(void) {
     sent_in_types_that_fit();
     ready_with_receive();
     partitions_fit();
+    attached_buffers_fit();
     types_of_pieces_fit();
     edges_of_grids_fit();
     groups_fit();
+    group_calls_fit();
     roots_between_groups_fit();
     starts_fit();
     accesses_fit();
@@ -492,8 +494,10 @@ struct mistake {
     {"groups-of-roots-differ", groups_of_roots_differ},
     {"root-of-nobody", root_of_nobody},
     {"partitions-in-use", partitions_in_use},
+    {"attached-in-use", attached_in_use},
     {"making-functions-differ", making_functions_differ},
     {"groups-differ", groups_differ},
+    {"group-call-left-out", group_call_left_out},
     {"starts-differ", starts_differ},
     {"hints-differ", hints_differ},
     {"left-after-death", left_after_death},

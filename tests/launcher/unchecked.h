@@ -21,6 +21,8 @@ void freed_while_active(void);
 void partition_changed(void);
 void packed_in_use(void);
 void partitions_fit(void);
+void attached_in_use(void);
+void attached_buffers_fit(void);
 
 /* unchecked_pieces.c */
 void long_lengths_differ(void);
@@ -55,6 +57,8 @@ void roots_between_groups_fit(void);
 void making_functions_differ(void);
 void groups_differ(void);
 void groups_fit(void);
+void group_call_left_out(void);
+void group_calls_fit(void);
 void starts_differ(void);
 void starts_fit(void);
 

@@ -119,3 +119,33 @@ void starts_fit(void) {
     MPI_Comm_free(&comm);
     for (int i = 0; i < 2; i++) MPI_Request_free(&requests[i]);
 }
+
+/* Rank 1 leaves out two calls that rank 0 makes with it, and that need not wait for it. */
+void group_call_left_out(void) {
+    MPI_Group all = group_of(0, 2);
+    MPI_Comm comm;
+    if (rank == 0) {
+        MPI_Comm_create_group(halo, all, 3, &comm);
+        MPI_Comm_free(&comm);
+        MPI_Comm_create_from_group(all, "mesh", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+        MPI_Comm_free(&comm);
+    }
+    MPI_Barrier(halo);
+    MPI_Group_free(&all);
+}
+
+/* Each rank with each other one, and all. */
+void group_calls_fit(void) {
+    MPI_Comm comm;
+    for (int first = 0; first < size; first++) {
+        MPI_Group group = group_of(first, first + 1 < size ? 2 : 1), all = group_of(0, size);
+        if (rank == first || rank == first + 1) {
+            MPI_Comm_create_group(halo, group, first, &comm);
+            MPI_Comm_free(&comm);
+        }
+        MPI_Comm_create_from_group(all, "all", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+        MPI_Comm_free(&comm);
+        MPI_Group_free(&group);
+        MPI_Group_free(&all);
+    }
+}

@@ -289,3 +289,53 @@ void partitions_in_use(void) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Request_free(&request);
 }
+
+/* A receive and a buffered send of what is attached; and an attachment of what is received into. */
+void attached_in_use(void) {
+    static int buffer[1000];
+    int value = 0;
+    MPI_Request request;
+    MPI_Buffer_attach(buffer, sizeof buffer);
+    if (rank == 0) {
+        MPI_Bsend(&value, 1, MPI_INT, rank, 7, halo);
+        MPI_Recv(&buffer[900], 1, MPI_INT, rank, 7, halo, MPI_STATUS_IGNORE);
+        MPI_Bsend(&buffer[900], 1, MPI_INT, rank, 8, halo);
+        MPI_Recv(&value, 1, MPI_INT, rank, 8, halo, MPI_STATUS_IGNORE);
+    }
+    MPI_Buffer_detach(&(void *){0}, &(int){0});
+    if (rank == 0) {
+        MPI_Irecv(&buffer[1], 1, MPI_INT, rank, 9, halo, &request);
+        MPI_Comm_attach_buffer(halo, buffer, sizeof buffer);
+        MPI_Send(&value, 1, MPI_INT, rank, 9, halo);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Comm_detach_buffer(halo, &(void *){0}, &(int){0});
+    }
+}
+
+/* What has been detached, in each way, is the program's again. */
+void attached_buffers_fit(void) {
+    static int buffer[1000];
+    int value = 0;
+    void *place;
+    MPI_Comm comm;
+    MPI_Session session;
+    for (int way = 0; way < 5; way++) {
+        if (way == 0) {
+            MPI_Buffer_attach(buffer, sizeof buffer);
+            MPI_Bsend(&value, 1, MPI_INT, rank, 7, halo);
+            MPI_Recv(&value, 1, MPI_INT, rank, 7, halo, MPI_STATUS_IGNORE);
+            MPI_Buffer_detach(&place, &(int){0});
+        } else if (way < 4) {
+            MPI_Comm_dup(halo, &comm);
+            MPI_Comm_attach_buffer(comm, buffer, sizeof buffer);
+            if (way == 1) MPI_Comm_detach_buffer(comm, &place, &(int){0});
+            if (way == 2) MPI_Comm_disconnect(&comm);
+            else MPI_Comm_free(&comm);
+        } else {
+            MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+            MPI_Session_attach_buffer(session, buffer, sizeof buffer);
+            MPI_Session_finalize(&session);
+        }
+        MPI_Sendrecv(&value, 1, MPI_INT, rank, 7, &buffer[way], 1, MPI_INT, rank, 7, halo, MPI_STATUS_IGNORE);
+    }
+}

@@ -1,5 +1,6 @@
 //! Operations without a request, or whose request is not all that ends them: one-sided operations use their buffers
-//! until they are flushed or their epoch ends, split collective accesses to files until they are ended.
+//! until they are flushed or their epoch ends, split collective accesses to files until they are ended, buffered sends
+//! the attached buffer until it is detached.
 
 use super::buffers::{Access, Area};
 use super::{Kind, State, conflicts, function, report, targets, with};
@@ -19,6 +20,8 @@ pub enum Until {
     Flush(u32, c_int),
     /// The end of the split collective access to the file with that context.
     End(u32),
+    /// The detachment of the buffer that begins there.
+    Detach(usize),
 }
 
 struct LiveAccess {
@@ -53,6 +56,7 @@ impl Accesses {
         let kind = match access.until {
             Until::Flush(..) => Kind::OneSided,
             Until::End(_) => Kind::SplitFile,
+            Until::Detach(_) => Kind::Attached,
         };
         Some((access.text.clone(), kind))
     }
@@ -95,6 +99,7 @@ fn end(state: &mut State, is_over: impl Fn(usize, Until) -> bool) {
                 match access.until {
                     Until::Flush(..) => "flush it or end its epoch before",
                     Until::End(_) => "end the access before",
+                    Until::Detach(_) => "detach it before",
                 }
             ));
         }
@@ -175,7 +180,7 @@ pub fn flushed(win: &WindowObject, target: Option<c_int>) {
     with(|state| {
         end(state, |_, until| match until {
             Until::Flush(of, rank) => of == context && target.is_none_or(|target| target == rank),
-            Until::End(_) => false,
+            Until::End(_) | Until::Detach(_) => false,
         });
     });
 }
@@ -204,6 +209,18 @@ pub fn began_split(file: &FileObject, buffer: &Buffer<'_>, access: Access) {
 pub fn ended_split(file: &FileObject) {
     let context = file.file().context();
     with(|state| end(state, |_, until| until == Until::End(context)));
+}
+
+/// The program has attached a buffer of so many bytes: it is the library's until it is detached (MPI 5.0 §3.6).
+pub fn attached(addr: *const u8, bytes: usize) {
+    let areas: Vec<Area> = Area::of_bytes(addr, bytes, Access::Write).into_iter().collect();
+    let text = format!("{} ({})", function(), report::bytes(bytes as u64));
+    let _ = begin(Until::Detach(addr.addr()), &text, areas);
+}
+
+/// The buffer that begins there is the program's again.
+pub fn detached(start: usize) {
+    with(|state| end(state, |_, until| until == Until::Detach(start)));
 }
 
 /// An access to a file that is over when its call returns.

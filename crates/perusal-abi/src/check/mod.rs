@@ -28,8 +28,8 @@ mod threads;
 mod types;
 
 pub use accesses::{
-    began_one_sided, began_split, blocking_file, ended_split, file_name, flushed, one_sided_request, packing,
-    window_freed, window_name,
+    attached, began_one_sided, began_split, blocking_file, detached, ended_split, file_name, flushed,
+    one_sided_request, packing, window_freed, window_name,
 };
 pub use buffers::Access;
 pub use collectives::{compare, compare_call, compare_groups, compare_on_comm};
@@ -92,6 +92,8 @@ enum Kind {
     SplitFile,
     /// It accesses a window; a flush or the end of an epoch ends it.
     OneSided,
+    /// It is an attached buffer: buffered sends use it until it is detached.
+    Attached,
 }
 
 impl Kind {
@@ -100,6 +102,7 @@ impl Kind {
         match (self, access) {
             (Self::Message, Access::Read) => "sends",
             (Self::Message, Access::Write) => "receives into",
+            (Self::Attached, _) => "keeps for buffered sends",
             (_, Access::Read) => "reads",
             (_, Access::Write) => "writes",
         }
@@ -110,6 +113,15 @@ impl Kind {
             Self::Message | Self::File => "wait for it before",
             Self::SplitFile => "end the access before",
             Self::OneSided => "flush it or end its epoch before",
+            Self::Attached => "detach it before",
+        }
+    }
+
+    /// What it is until then.
+    const fn state(self) -> &'static str {
+        match self {
+            Self::Attached => "",
+            _ => ", which is not complete",
         }
     }
 }
@@ -133,10 +145,11 @@ fn conflicts<T: fmt::Display>(areas: &[buffers::Area], text: impl Fn() -> T) {
             let Some((other, access, bytes)) = state.buffers.conflict(area) else { continue };
             let (other, kind) = state.accesses.text(other).unwrap_or_else(|| state.requests.text(other));
             let finding = format!(
-                "{} uses {} of the buffer that {other} {}, which is not complete; {}, or use another buffer",
+                "{} uses {} of the buffer that {other} {}{}; {}, or use another buffer",
                 text(),
                 report::bytes(bytes as u64),
                 kind.does(access),
+                kind.state(),
                 kind.advice()
             );
             state.findings.say(finding);

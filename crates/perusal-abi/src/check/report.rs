@@ -3,12 +3,13 @@
 
 use super::{ON, STATE, State, WATCH, with};
 use crate::coll::call::{CallRoot, CollectiveOp, Elements, Form, Pieces, Transports};
-use crate::coll::{self, BlockingTransport, Purpose};
+use crate::coll::{self, BlockingTransport, Purpose, tag_of_group_call};
 use crate::collective;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
-use crate::engine::Engine;
+use crate::engine::{Engine, LibraryMessage};
 use crate::error::{self, Error, Result};
+use crate::mpi::string_tags::introduced_by;
 use crate::process::engine;
 use crate::shm::roster::names;
 use crate::shm::telemetry::MessageAbout;
@@ -61,15 +62,24 @@ pub struct FreedComms {
     /// Their names, by context id.
     names: HashMap<u32, String>,
     messages: Vec<MessageAbout>,
+    /// Calls of some of their members that this rank has left out, in sentences.
+    calls: Vec<String>,
 }
 
 /// A communicator is about to be freed, with whatever has come on it.
 pub fn comm_freed(comm: &Comm) {
     let messages = engine().map(|engine| engine.unexpected_messages_of(comm.p2p())).unwrap_or_default();
+    let of_library =
+        engine().map(|engine| engine.unexpected_of_library(comm.collective())).unwrap_or_default();
+    if let Some(start) = comm.buffers().start() {
+        super::detached(start);
+    }
     with(|state| {
         state.collectives.forget(comm.context);
         state.messages.forget(comm.context);
         let name = String::from_utf8_lossy(&comm.name()).into_owned();
+        let calls = of_library.iter().filter_map(|message| group_call_left_out(&name, message));
+        state.freed.calls.extend(calls);
         state.freed.names.insert(comm.context, name);
         state.freed.messages.extend(messages);
     });
@@ -148,12 +158,42 @@ fn shortened(mut left: Vec<String>) -> Vec<String> {
     left
 }
 
+/// The call of some members of a communicator that this message of the library's begins, if it does; its sender has
+/// made the call with this rank.
+fn group_call_left_out(name: &str, message: &LibraryMessage) -> Option<String> {
+    let of_group = tag_of_group_call(message.tag)
+        .map(|tag| format!("MPI_Comm_create_group on {} with tag {tag}", in_quotation_marks(name)));
+    let call = of_group.or_else(|| {
+        let text = introduced_by(message)?;
+        Some(format!("MPI_Comm_create_from_group, or its like, with string tag '{text}'"))
+    })?;
+    let rank = message.rank;
+    Some(format!(
+        "rank {rank} has called {call}, and this rank, which is in the group, has not; all members of the group must make the call"
+    ))
+}
+
+/// Such calls that this rank has left out.
+fn group_calls_left_out(engine: &Engine, freed: &mut FreedComms) -> Vec<String> {
+    // SAFETY: MPI_Finalize: no other thread calls MPI any more (MPI 5.0 §11.2.2).
+    let there = unsafe { engine.unexpected_of_library_anywhere() };
+    let mut left = core::mem::take(&mut freed.calls);
+    left.extend(there.iter().filter_map(|(context, name, message)| {
+        // It may have come after the communicator had gone.
+        let name = if name.is_empty() { freed.names.get(context).unwrap_or(name) } else { name };
+        group_call_left_out(name, message)
+    }));
+    left.dedup();
+    left
+}
+
 /// What the program has left undone, each in a sentence.
 fn left(engine: &Engine) -> Vec<String> {
     let mut left = left_by_calls();
+    let mut freed = with(|state: &mut State| core::mem::take(&mut state.freed)).unwrap_or_default();
+    left.extend(group_calls_left_out(engine, &mut freed));
     // SAFETY: MPI_Finalize: no other thread calls MPI any more (MPI 5.0 §11.2.2).
     let there = unsafe { engine.unexpected_messages() };
-    let freed = with(|state: &mut State| core::mem::take(&mut state.freed)).unwrap_or_default();
     for message in freed.with(there) {
         let peer = message.peer.map_or_else(|| "a rank".to_owned(), |peer| format!("rank {peer}"));
         let name = in_quotation_marks(&message.comm);

@@ -4,6 +4,7 @@ use super::session::Session;
 use crate::abi::{MPI_BUFFER_AUTOMATIC, MPI_SUCCESS};
 use crate::arguments::OrUndefined;
 use crate::boundary::{ErrorSource, RaisedOn};
+use crate::check;
 use crate::comm::Comm;
 use crate::engine::{Buffers, Engine};
 use crate::error::{Error, Result};
@@ -22,7 +23,11 @@ fn attach_to(buffers: &Buffers, addr: *mut c_void, size: i64) -> Result<()> {
     }
     let size = usize::try_from(size).map_err(|_| Error::Arg("the size of the buffer is negative"))?;
     if is_memory(addr.addr()) {
-        return buffers.attach(addr.cast(), size);
+        buffers.attach(addr.cast(), size)?;
+        if check::is_on() {
+            check::attached(addr.cast(), size);
+        }
+        return Ok(());
     }
     if size > 0 {
         return Err(Error::Buffer("it is NULL or MPI_IN_PLACE, and its size is not 0"));
@@ -36,6 +41,9 @@ fn attach_to(buffers: &Buffers, addr: *mut c_void, size: i64) -> Result<()> {
 /// for the buffer is the program's again.
 fn detach_from(buffers: &Buffers) -> Result<(usize, OrUndefined)> {
     let (start, bytes) = engine()?.detach_buffer(buffers)?;
+    if check::is_on() {
+        check::detached(start.addr());
+    }
     Ok((start as usize, OrUndefined(i64::try_from(bytes).ok())))
 }
 

@@ -573,7 +573,10 @@ pub fn disconnect(comm: InOut<'_, MPI_Comm>) -> Result<()> {
         Transports::Intercomm(sides) => run(crate::coll::intercomm::barrier(sides)),
     };
     check(&ports).and(met)?;
-    engine()?.detach_buffer(found.buffers())?;
+    let (start, _) = engine()?.detach_buffer(found.buffers())?;
+    if check_calls::is_on() {
+        check_calls::detached(start.addr());
+    }
     free(comm.get())?;
     comm.set(MPI_COMM_NULL);
     Ok(())

@@ -49,7 +49,7 @@ pub mod session;
 mod spawn_events;
 pub mod split_type;
 pub mod status;
-mod string_tags;
+pub mod string_tags;
 pub mod topo;
 pub mod type_contents;
 pub mod type_create;

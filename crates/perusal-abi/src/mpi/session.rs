@@ -8,6 +8,7 @@ use super::{errhandler, group, info, memory_kinds};
 use crate::abi::*;
 use crate::arguments::{InOut, Letters};
 use crate::boundary::ErrorSource;
+use crate::check;
 use crate::comm::{Comm, Group, OfSession};
 use crate::engine::Buffers;
 use crate::errhandler::{ErrhandlerKind, ErrhandlerSlot};
@@ -139,7 +140,10 @@ pub fn finalize(session: InOut<'_, MPI_Session>) -> Result<()> {
     }
     // Where that fails the session stays, for its error handler; it may be finalized again.
     let detached = process::engine().and_then(|engine| engine.detach_buffer(found.buffers()));
-    detached.inspect_err(|_| found.is_over.store(false, Ordering::Relaxed))?;
+    let (start, _) = detached.inspect_err(|_| found.is_over.store(false, Ordering::Relaxed))?;
+    if check::is_on() {
+        check::detached(start.addr());
+    }
     process::close_session()?;
     SESSIONS.remove(handle);
     delivery::deliver();

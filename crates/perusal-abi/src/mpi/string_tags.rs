@@ -10,7 +10,7 @@ use crate::coll::connect::names;
 use crate::coll::{BlockingTransport, NAMED_CALLS, Subset, Transport, run};
 use crate::comm::{Comm, Group, lock};
 use crate::comms;
-use crate::engine::Engine;
+use crate::engine::{Engine, LibraryMessage};
 use crate::error::{Error, Result};
 use crate::shm::roster::names as job_ranks;
 use crate::shm::telemetry::CollectiveAbout;
@@ -121,6 +121,12 @@ fn given_instead(engine: &Engine, world: &Comm, group: &Group, text: &[u8]) -> O
         let is_other = message.tag == of_introduction(given) && given != text;
         is_other.then(|| (message.rank, String::from_utf8_lossy(given).into_owned()))
     })
+}
+
+/// The string of the call that a message introduces, if it is an introduction.
+pub fn introduced_by(message: &LibraryMessage) -> Option<String> {
+    let (_, given) = message.bytes.as_deref()?.split_first_chunk::<{ size_of::<c_int>() }>()?;
+    (message.tag == of_introduction(given)).then(|| String::from_utf8_lossy(given).into_owned())
 }
 
 /// What distinguishes a call with a string for a tag, for the report of a deadlock: the string, and which other one has
