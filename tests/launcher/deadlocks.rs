@@ -94,6 +94,13 @@ fn the_lines_below_say_what_each_rank_does_and_what_lies_in_its_queues() {
 }
 
 #[test]
+fn where_a_rank_that_waits_for_a_window_is_alone_the_advice_names_the_checks() {
+    let ended = run(&["-n", "3"], "window-freed-by-some");
+    let advice = "also at the collective calls on the file or window: mpiexec --check compares them; the ranks are ended";
+    assert!(ended.err.trim_end().ends_with(advice), "{ended:?}");
+}
+
+#[test]
 fn of_a_collective_call_the_report_has_number_root_count_type_and_operation() {
     let dir = Directory::new("collective-report");
     let file = dir.file("report.json");

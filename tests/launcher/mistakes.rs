@@ -70,6 +70,16 @@ pub const MISTAKES: &[(&str, &str, &str)] = &[
         "ranks 0 and 1 wait for each other: each waits for a message, and none has sent it yet; a thread of rank 0 waits for a mutex that the thread in MPI_Recv holds",
     ),
     (
+        "bcast-as-receive-from-any",
+        "2",
+        "rank 1 waits in MPI_Recv on 'MPI_COMM_WORLD' for any rank; rank 0 has made a collective call (no. 1) there that rank 1 has not",
+    ),
+    (
+        "neighbours-turned-round",
+        "3",
+        "rank 0 waits in MPI_Neighbor_allgather no. 1 on 'graph' for rank 1, which is in this call, too, and does not have rank 0 as a neighbour",
+    ),
+    (
         "early-finalize",
         "3",
         "rank 0 waits in MPI_Barrier no. 1 on 'MPI_COMM_WORLD' for rank 1, which is in MPI_Finalize already",

@@ -281,7 +281,25 @@ static void two_communicators_of_one_name(void)
     MPI_Barrier(rank ? other : one);
 }
 
+static void bcast_as_receive_from_any(void)
+{
+    if (rank == 0) MPI_Bcast(&value, 1, MPI_INT, 0, world);
+    else MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, world, MPI_STATUS_IGNORE);
+}
+
+/* Each rank receives from the one that it sends to. */
+static void neighbours_turned_round(void)
+{
+    MPI_Comm graph;
+    int values[1];
+    MPI_Dist_graph_create_adjacent(world, 1, &next, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+    MPI_Comm_set_name(graph, "graph");
+    MPI_Neighbor_allgather(&value, 1, MPI_INT, values, 1, MPI_INT, graph);
+}
+
 const struct mistake mistakes_collectives[] = {
+    {"bcast-as-receive-from-any", bcast_as_receive_from_any},
+    {"neighbours-turned-round", neighbours_turned_round},
     {"two-communicators-of-one-name", two_communicators_of_one_name},
     {"bcast-of-another-root", bcast_of_another_root},
     {"missing-in-barrier", missing_in_barrier},

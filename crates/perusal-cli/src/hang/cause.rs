@@ -7,7 +7,7 @@ use perusal::internals::shm::telemetry::{CollectiveAbout, MessageAbout, RootAbou
 
 use super::circle::awaited;
 use super::remarks::with_remarks;
-use super::{LongWait, RankView, Stage, message_text, near_miss, operation_text, partitions};
+use super::{LongWait, RankView, Stage, left_out, message_text, near_miss, operation_text, partitions};
 
 /// The mistake by which ranks wait for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,12 +45,13 @@ fn likeliest(ranks: &[RankView]) -> Cause {
         .or_else(|| partitions::of_another_tag(ranks))
         .or_else(|| near_miss::likely(ranks))
         .or_else(|| partitions::missing(ranks))
-        .or_else(|| left_out_a_collective(ranks))
+        .or_else(|| left_out::before_a_message(ranks))
         .or_else(|| awaits_the_absent(ranks))
         .or_else(|| near_miss::cycle(ranks))
         .or_else(|| different_numbers(ranks))
         .or_else(|| missing_in_collective(ranks))
         .or_else(|| near_miss::wrong_source(ranks))
+        .or_else(|| left_out::before_any_message(ranks))
         .or_else(|| nobody_sends(ranks))
         .or_else(|| single(ranks))
         .or_else(|| nobody_receives(ranks))
@@ -343,7 +344,7 @@ pub fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
 }
 
 /// How many collective calls a rank has completed on the communicator of a context, if it says so.
-fn completed_calls(rank: &RankView, context: u32) -> Option<u64> {
+pub fn completed_calls(rank: &RankView, context: u32) -> Option<u64> {
     let wait = rank.wait()?;
     if wait.is_collective() && wait.wait.context & !1 == context {
         return wait.detail.collective.number.checked_sub(1);
@@ -364,15 +365,20 @@ fn different_neighbours(ranks: &[RankView]) -> Option<Cause> {
     waits(ranks).filter(|(_, wait)| is_among_neighbours(wait)).find_map(|(rank, wait)| {
         let peer = wait.wait.peer?;
         let (number, context) = (wait.detail.collective.number, wait.wait.context & !1);
-        let made = &ranks.get(peer as usize)?.wait()?.detail.made;
-        let has_made = made.iter().any(|made| made.context == context && made.calls >= number);
-        if number == 0 || !has_made {
+        let theirs = ranks.get(peer as usize)?.wait()?;
+        let is_made = theirs.detail.made.iter().any(|made| made.context == context && made.calls >= number);
+        // A rank sends to all its neighbours before it waits for one.
+        let is_in_it = is_among_neighbours(theirs)
+            && (theirs.detail.collective.number, theirs.wait.context & !1) == (number, context)
+            && theirs.function() == wait.function();
+        if number == 0 || !is_made && !is_in_it {
             return None;
         }
+        let how = if is_in_it { "is in this call, too," } else { "has made this call" };
         Cause::new(
             "different-neighbours",
             format!(
-                "rank {} waits in {} for rank {peer}, which has made this call and does not have rank {} as a neighbour",
+                "rank {} waits in {} for rank {peer}, which {how} and does not have rank {} as a neighbour",
                 rank.rank,
                 said(wait),
                 rank.rank
@@ -428,30 +434,6 @@ fn no_leader(ranks: &[RankView]) -> Option<Cause> {
         );
         let advice = "give MPI_Intercomm_create the rank that the other group's leader has in the peer communicator";
         Cause::new("different-leaders", text, advice)
-    })
-}
-
-/// A rank that waits for a message from one that is further on in the collective calls on the same communicator: a root
-/// that broadcasts to ranks that receive.
-fn left_out_a_collective(ranks: &[RankView]) -> Option<Cause> {
-    waits(ranks).filter(|(_, wait)| wait.is_for_message()).find_map(|(rank, wait)| {
-        let peer = ranks.get(wait.wait.peer? as usize).filter(|peer| peer.rank != rank.rank)?;
-        let (own, theirs) =
-            (completed_calls(rank, wait.wait.context)?, completed_calls(peer, wait.wait.context)?);
-        let more = theirs.checked_sub(own).filter(|more| *more > 0)?;
-        let calls = match more {
-            1 => format!("a collective call (no. {theirs})"),
-            more => format!("{more} collective calls (the last is no. {theirs})"),
-        };
-        let text = format!(
-            "rank {} waits in {} for rank {}, which has made {calls} there that rank {} has not",
-            rank.rank,
-            said(wait),
-            peer.rank,
-            rank.rank
-        );
-        let advice = "a collective operation is called alike by all ranks: what MPI_Bcast sends, MPI_Bcast receives, not MPI_Recv";
-        Cause::new("collective-left-out", text, advice)
     })
 }
 

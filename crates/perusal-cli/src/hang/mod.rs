@@ -10,6 +10,7 @@
 //! | `cause` | [`Cause`]: which mistake it is, in a sentence |
 //! | `circle` | ranks that wait for each other |
 //! | `near_miss` | messages that are nearly what a rank waits for |
+//! | `left_out` | collective calls that a rank has left out |
 //! | `partitions` | mistakes with partitioned messages |
 //! | `remarks` | what is said behind a cause |
 //! | `action` | what the launcher does about it |
@@ -22,6 +23,7 @@ mod action;
 mod asleep;
 mod cause;
 mod circle;
+mod left_out;
 mod near_miss;
 mod partitions;
 mod process;
