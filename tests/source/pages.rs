@@ -222,3 +222,27 @@ fn every_test_that_a_promise_names_exists() {
     assert!(missing.is_empty(), "docs/guarantees.md names what there is not: {missing:?}");
     assert!(named > 30, "only {named} found: the test does not read the page");
 }
+
+/// The tables of mistakes in `docs/deadlocks.md` say of each what the tests of the launcher make sure of.
+#[test]
+fn what_the_page_of_hangs_says_of_a_mistake_is_tested() {
+    let page = fs::read_to_string(root().join("docs/deadlocks.md")).expect("docs/deadlocks.md");
+    let tests = fs::read_to_string(root().join("tests/launcher/mistakes.rs")).expect("the tests' table");
+    let rows = |heading: &str| -> Vec<Vec<String>> {
+        let section =
+            page.split(heading).nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
+        let rows = section.lines().filter(|line| line.starts_with("| ") && line.contains('`'));
+        rows.map(|row| row.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect())
+            .collect()
+    };
+    let quoted = |text: &str| tests.contains(&format!("\"{text}\""));
+    let lines = rows("\n## The most common\n");
+    assert!(lines.len() > 20, "only {} found: the test does not read the page", lines.len());
+    let unknown: Vec<&str> = lines.iter().map(|row| row[2].as_str()).filter(|line| !quoted(line)).collect();
+    assert!(unknown.is_empty(), "no mistake has these first lines: {unknown:#?}");
+    let of_others = rows("\n## What others print\n");
+    assert_eq!(of_others.len(), 10);
+    let unknown: Vec<&str> =
+        of_others.iter().map(|row| row[2].as_str()).filter(|name| !quoted(name)).collect();
+    assert!(unknown.is_empty(), "there are no such mistakes: {unknown:#?}");
+}

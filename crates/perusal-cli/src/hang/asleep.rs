@@ -2,8 +2,8 @@
 //! they wait for a mutex that it holds, or for its end.
 //!
 //! Which mutex a thread waits for, and who holds it, stands in the memory of the process, as glibc lays a mutex out
-//! (`pthread_mutex_t`): the word that threads sleep on, a count, the holder by the kernel's number. A join sleeps on the
-//! word that has the number of the thread which is joined. What is found is said and decides nothing.
+//! (`pthread_mutex_t`): the word that threads sleep on, a count, the holder by the kernel's number. A join sleeps on
+//! the word that has the number of the thread which is joined. What is found is said and decides nothing.
 
 use super::process::{sleeping_on, threads_of};
 use super::{LongWait, RankView};
