@@ -90,6 +90,7 @@ pub use peer_memory::{PEER_ADDRESS, PeerAddress, probe_address};
 use poller::Poller;
 pub(crate) use poller::RingOf;
 pub use progress::Progress;
+pub use progress_thread::PROGRESS_THREAD;
 use progress_thread::ProgressThread;
 pub(crate) use protocols::Protocols;
 use recent_waits::RecentWaits;

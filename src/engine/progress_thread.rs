@@ -19,6 +19,8 @@ use std::time::Instant;
 const SHORT_SLEEP: Duration = Duration::from_micros(50);
 /// A sleep while nothing is.
 const LONG_SLEEP: Duration = Duration::from_micros(200);
+/// Its name: as much as the kernel keeps of one (pthread_setname_np(3)).
+pub const PROGRESS_THREAD: &str = "perusal-advance";
 /// Polls in vain between two looks at the clock.
 const POLLS: u32 = 16;
 
@@ -49,7 +51,7 @@ impl Engine {
         assert!(self.shared, "the progress thread is a second one");
         // Signals are for the program's threads: the new one inherits that all are blocked.
         let blocked = BlockedSignals::new();
-        let made = thread::Builder::new().name("perusal progress".into()).spawn(move || run(self));
+        let made = thread::Builder::new().name(PROGRESS_THREAD.into()).spawn(move || run(self));
         drop(blocked);
         let made = made.map_err(|error| {
             Error::Other(format!(

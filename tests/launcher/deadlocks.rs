@@ -159,6 +159,20 @@ fn threads_that_only_their_own_process_could_wake_hide_no_deadlock() {
 }
 
 #[test]
+fn the_thread_that_makes_progress_hides_no_deadlock_and_makes_none() {
+    let with_it =
+        |ranks, program| run(&["-n", ranks, "-x", "PERUSAL_PROGRESS_THREAD=on", "--timeout", "100"], program);
+    for (program, ranks) in [("cyclic-receive", "2"), ("cyclic-send", "2"), ("nonblocking-missing", "3")] {
+        let ended = with_it(ranks, program);
+        assert_eq!(ended.code(), 125, "{program}: {ended:?}");
+    }
+    for (program, ranks) in [("sleeps", "3"), ("relay", "3"), ("stress", "4")] {
+        let ended = with_it(ranks, program);
+        assert_eq!((ended.code(), ended.err.as_str()), (0, ""), "{program}");
+    }
+}
+
+#[test]
 fn threads_that_wait_for_a_mutex_or_the_end_of_one_in_mpi_are_named() {
     let dir = Directory::new("threads-asleep");
     let file = dir.file("report.json");

@@ -1,5 +1,6 @@
 //! What the kernel says of a process: whether it runs, sleeps, or is stopped, and in which system call it is.
 
+use perusal::internals::engine::PROGRESS_THREAD;
 use perusal::internals::io::FILE_THREAD;
 
 /// A process as `/proc` has it.
@@ -43,7 +44,8 @@ impl ProcessView {
     }
 
     /// Whether all threads of the process `pid` but those with the numbers `in_mpi` sleep and only a thread of the
-    /// process could wake them: one of those, or nobody.
+    /// process could wake them: one of those, or nobody. The library's thread that makes progress counts for none: it
+    /// does nothing while a thread that waits has the lock of progress.
     ///
     /// They wait for a futex without a limit (a mutex, a condition, the end of a thread). All must do so at one moment:
     /// each is seen twice, and all are seen once before any is seen again; one that has not slept all the time between
@@ -123,6 +125,9 @@ impl Sleepers {
                 let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
                 line.trim().parse().ok()
             };
+            if read("comm").is_some_and(|name| name.trim_end() == PROGRESS_THREAD) {
+                continue;
+            }
             let count = read("status").and_then(switches)?;
             if waits_for_its_process(pid, &read("syscall")?) {
                 asleep.push((number, count));

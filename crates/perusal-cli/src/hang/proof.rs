@@ -14,6 +14,9 @@
 //! - a thread of the library's that accesses files;
 //! - something outside of the job.
 //!
+//! The library's thread that makes progress (`progress_thread`) is none of these: a thread that waits keeps the lock of
+//! progress from before it publishes its wait to the end of it, and that thread does nothing without the lock.
+//!
 //! A job with any of these is never called deadlocked. A thread that only another thread of its process could wake is
 //! not counted as one that acts, if all threads but those that wait in MPI are such. Guests count as ranks where their
 //! job's memory is known, and where every process that has met them is a guest, too.
