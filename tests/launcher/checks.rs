@@ -547,6 +547,12 @@ fn nothing_is_said_of_a_program_without_mistakes_or_where_nobody_asks() {
         let ended = run(&["-n", "2", "--check"], &compiled(&[example]), &[]);
         assert_eq!((ended.code(), said(&ended)), (0, vec![]), "{example}: {ended:?}");
     }
+    // Some ranks begin their next session while others end theirs.
+    let sessions = compiled(&["tests/c/sessions.c"]);
+    for _ in 0..3 {
+        let ended = run(&["-n", "4", "--check"], &sessions, &[]);
+        assert_eq!((ended.code(), said(&ended)), (0, vec![]), "{ended:?}");
+    }
     let ended = run(&["-n", "2"], program(), &["objects-never-freed"]);
     assert_eq!((ended.code(), ended.err.as_str()), (0, ""));
 }

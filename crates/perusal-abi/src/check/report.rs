@@ -173,12 +173,15 @@ fn group_call_left_out(name: &str, message: &LibraryMessage) -> Option<String> {
     ))
 }
 
-/// Such calls that this rank has left out.
-fn group_calls_left_out(engine: &Engine, freed: &mut FreedComms) -> Vec<String> {
+/// Such calls that this rank has left out. `met`: all ranks are in MPI_Finalize. Where they are not, a call with a
+/// string may be one that this rank makes with its next session.
+fn group_calls_left_out(engine: &Engine, freed: &mut FreedComms, met: bool) -> Vec<String> {
     // SAFETY: MPI_Finalize: no other thread calls MPI any more (MPI 5.0 §11.2.2).
     let there = unsafe { engine.unexpected_of_library_anywhere() };
     let mut left = core::mem::take(&mut freed.calls);
-    left.extend(there.iter().filter_map(|(context, name, message)| {
+    let counts = |message: &LibraryMessage| met || introduced_by(message).is_none();
+    let there = there.iter().filter(|(_, _, message)| counts(message));
+    left.extend(there.filter_map(|(context, name, message)| {
         // It may have come after the communicator had gone.
         let name = if name.is_empty() { freed.names.get(context).unwrap_or(name) } else { name };
         group_call_left_out(name, message)
@@ -187,11 +190,11 @@ fn group_calls_left_out(engine: &Engine, freed: &mut FreedComms) -> Vec<String> 
     left
 }
 
-/// What the program has left undone, each in a sentence.
-fn left(engine: &Engine) -> Vec<String> {
+/// What the program has left undone, each in a sentence. `met`: all ranks are in MPI_Finalize.
+fn left(engine: &Engine, met: bool) -> Vec<String> {
     let mut left = left_by_calls();
     let mut freed = with(|state: &mut State| core::mem::take(&mut state.freed)).unwrap_or_default();
-    left.extend(group_calls_left_out(engine, &mut freed));
+    left.extend(group_calls_left_out(engine, &mut freed, met));
     // SAFETY: MPI_Finalize: no other thread calls MPI any more (MPI 5.0 §11.2.2).
     let there = unsafe { engine.unexpected_messages() };
     for message in freed.with(there) {
@@ -222,7 +225,7 @@ fn close() {
 /// Says what this rank has left undone.
 pub fn finish_alone(engine: &'static Engine) {
     super::requests::compare_starts();
-    let left = engine.take_what_has_come().map(|()| left(engine)).unwrap_or_default();
+    let left = engine.take_what_has_come().map(|()| left(engine, false)).unwrap_or_default();
     close();
     print(vec![(engine.rank(), left)]);
 }
@@ -239,7 +242,7 @@ pub fn finish_together(engine: &'static Engine, world: &Comm) {
         perform(engine, world, &CollectiveOp::Barrier)
     });
     let own = match met.and_then(|()| engine.take_what_has_come()) {
-        Ok(()) => left(engine),
+        Ok(()) => left(engine, true),
         // Of those whom a death keeps from meeting, each speaks for itself.
         Err(_) if engine.has_failures() => {
             let left = left_by_calls();
