@@ -38,8 +38,12 @@ impl fmt::Display for OperationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, root, bytes) = self.parts();
         let Some(name) = kind.checked_sub(1).and_then(|at| Collective::NAMES.get(at)) else {
-            // The members of a longer one agree first how its data move.
-            let what = if kind == 0 { "no collective of the program's" } else { "one of more bytes" };
+            // A member that gives no data writes no slot. The members of a longer one agree first how its data move.
+            let what = if kind == 0 {
+                "one to which it gives no data (a barrier, or data of another root)"
+            } else {
+                "one of more bytes"
+            };
             return f.write_str(what);
         };
         write!(f, "{} of {bytes} bytes", name.to_string_lossy())?;
@@ -66,7 +70,10 @@ mod tests {
             (OperationKey::new(Collective::Bcast, 0, 40), "rank 2 is in bcast of 40 bytes, root 0"),
             (OperationKey::new(Collective::Allreduce, 0, 8), "rank 2 is in allreduce of 8 bytes,"),
             (OperationKey::numbered(0xff, 0, 1), "rank 2 is in one of more bytes,"),
-            (OperationKey(0), "rank 2 is in no collective of the program's"),
+            (
+                OperationKey(0),
+                "rank 2 is in one to which it gives no data (a barrier, or data of another root), this",
+            ),
         ] {
             let error = disagreement(2, theirs, own).to_string();
             assert!(
