@@ -152,7 +152,12 @@ pub fn exchange(arguments: &[String]) -> Result {
         for ranks in ranks(source, &stem, &head) {
             let run = |binary: &Path, of: &Path| {
                 let mut job = command("timeout");
-                job.arg("600").arg(of.join("bin/mpiexec")).args(["-n", &ranks]).arg(binary);
+                job.arg("600");
+                // The tests of `tests/c` start one rank without the launcher, and some see that.
+                if ranks != "1" || of != dist {
+                    job.arg(of.join("bin/mpiexec")).args(["-n", &ranks]);
+                }
+                job.arg(binary);
                 attempt(job.env("LD_LIBRARY_PATH", of.join("lib")))
             };
             let (good, log) = run(&theirs, &dist);
