@@ -118,8 +118,11 @@ pub fn why(error: &io::Error) -> String {
 #[must_use]
 pub fn resource_limit(resource: Resource) -> Rlimit {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: `limit` is a live rlimit that the call fills; its failure leaves it as it is.
-    unsafe { libc::getrlimit(resource as _, &raw mut limit) };
+    // Miri has no such call.
+    if !cfg!(miri) {
+        // SAFETY: `limit` is a live rlimit that the call fills; its failure leaves it as it is.
+        unsafe { libc::getrlimit(resource as _, &raw mut limit) };
+    }
     let finite = |value| (value != libc::RLIM_INFINITY).then_some(value);
     Rlimit { current: finite(limit.rlim_cur), maximum: finite(limit.rlim_max) }
 }
