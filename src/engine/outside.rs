@@ -348,6 +348,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri maps no files")]
     fn threads_that_meet_a_job_at_once_take_one_place_there() {
         const THREADS: usize = 4;
         let engine = engine(Job::threads(1).expect("memory"), true);
