@@ -24,6 +24,16 @@ pub enum Until {
     Detach(usize),
 }
 
+impl Until {
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Flush(..) => Kind::OneSided,
+            Self::End(_) => Kind::SplitFile,
+            Self::Detach(_) => Kind::Attached,
+        }
+    }
+}
+
 struct LiveAccess {
     until: Until,
     text: String,
@@ -53,12 +63,7 @@ impl Accesses {
     /// The call that made the access, and what ends it, if that number is one's.
     pub fn text(&self, number: usize) -> Option<(String, Kind)> {
         let access = self.live.get(&number)?;
-        let kind = match access.until {
-            Until::Flush(..) => Kind::OneSided,
-            Until::End(_) => Kind::SplitFile,
-            Until::Detach(_) => Kind::Attached,
-        };
-        Some((access.text.clone(), kind))
+        Some((access.text.clone(), access.until.kind()))
     }
 
     /// The one-sided operations on the window of that context that use buffers here.
@@ -96,11 +101,7 @@ fn end(state: &mut State, is_over: impl Fn(usize, Until) -> bool) {
             state.findings.say(format!(
                 "the buffer of {} was changed before it was complete; {}",
                 access.text,
-                match access.until {
-                    Until::Flush(..) => "flush it or end its epoch before",
-                    Until::End(_) => "end the access before",
-                    Until::Detach(_) => "detach it before",
-                }
+                access.until.kind().advice()
             ));
         }
     }

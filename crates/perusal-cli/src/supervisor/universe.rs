@@ -273,6 +273,11 @@ fn shares(programs: &[Program], free: u32) -> Option<Vec<u32>> {
     if wished <= free {
         return Some(programs.iter().map(|program| program.counts[0]).collect());
     }
+    // Too few for the least numbers. What is left has no more programs than places, but for those that may have none.
+    let least = |program: &Program| program.counts.iter().copied().min().map_or(0, |count| count as usize);
+    if programs.iter().map(least).sum::<usize>() > free {
+        return None;
+    }
     // `reachable[at][total]`: the programs from `at` on can have `total` processes together.
     let mut reachable = vec![vec![false; free + 1]; programs.len() + 1];
     reachable[programs.len()][0] = true;
