@@ -17,7 +17,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::variables::VariableId;
 
 /// Waits in vain from one check of the partner's CPU to the next.
-pub(super) const WAITS_PER_CHECK: u32 = 8;
+const WAITS_PER_CHECK: u32 = 8;
 /// Checks in a row that must find the same partner on our CPU:
 /// a quarter of a millisecond at least, at a context switch for each wait.
 const EVIDENCE: u32 = 16;
@@ -38,6 +38,16 @@ pub(crate) struct CoreMigration {
     not_before: AtomicU64,
     /// The gap that led to it.
     gap: AtomicU64,
+}
+
+impl Engine {
+    /// A wait gives the CPU away for the first time, because spinning has not ended it. Of some of these, one looks
+    /// whether the awaited rank shares the CPU.
+    pub(crate) fn note_vain_spin(&self, why: &dyn Fn() -> Option<Wait>) {
+        if self.oversubscription.spun_in_vain().is_multiple_of(WAITS_PER_CHECK) {
+            self.core_migration.consider(self, why);
+        }
+    }
 }
 
 impl CoreMigration {

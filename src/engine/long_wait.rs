@@ -2,7 +2,6 @@
 
 use super::Progress;
 use super::call_name::mpi_call_name;
-use super::core_migration::WAITS_PER_CHECK;
 use super::poller::Poller;
 use super::wait_strategy::{WaitStep, WaitStrategy};
 use crate::arch::clock::now;
@@ -165,11 +164,8 @@ impl<'a> LongWait<'a> {
         let engine = self.engine;
         let has_yielded = self.strategy.has_yielded();
         let step = self.strategy.next(&engine.config, engine.oversubscription.spinning_pays());
-        if !has_yielded
-            && step == WaitStep::Yield
-            && engine.oversubscription.spun_in_vain().is_multiple_of(WAITS_PER_CHECK)
-        {
-            engine.core_migration.consider(engine, self.why);
+        if !has_yielded && step == WaitStep::Yield {
+            engine.note_vain_spin(self.why);
         }
         step
     }

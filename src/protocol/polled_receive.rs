@@ -9,15 +9,19 @@
 use super::content::protocol_of;
 use super::deliver::status_of;
 use crate::abi;
+use crate::arch::clock::now;
 use crate::engine::{Engine, MatchContext, RecvMemory, Ref, RingOf, Stage};
 use crate::protocol::Kind;
 use crate::request::MessageStatus;
 use crate::ring::{Header, MAX_LEN, Polled};
+use crate::shm::telemetry::{Wait, Waiting};
 
 const _: () = assert!(MAX_LEN < u32::MAX as usize);
 
 /// Polls of a caller that does not wait, for a sender that runs in step with it.
 const BRIEF_POLLS: u32 = 50;
+/// Most yields of a receive that is not posted yet: by then the sender has had its turn, if it does not compute.
+const MOST_YIELDS: u32 = 32;
 
 /// What a receive got out of a ring: two words, so that it is given back in registers.
 #[derive(Clone, Copy)]
@@ -138,7 +142,8 @@ impl PolledReceive<'_> {
         self.await_next::<ANY, BRIEF>(context, world, room, source, tag)
     }
 
-    /// Waits a moment for what [`Self::poll_next`] has not found.
+    /// Waits a moment for what [`Self::poll_next`] has not found. Where ranks outnumber CPUs, a caller that waits also
+    /// gives the CPU away some times: mostly the sender comes by one of them.
     #[inline(never)]
     fn poll_on<const ANY: bool, const BRIEF: bool>(
         self,
@@ -148,25 +153,62 @@ impl PolledReceive<'_> {
         source: i32,
         tag: i32,
     ) -> TakenMessage {
-        if !self.engine.oversubscription.spinning_pays() {
-            return TakenMessage::NOTHING;
-        }
+        let engine = self.engine;
         let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, room };
-        let got = self.engine.poller.lock(false).spin_take(
-            self.engine,
-            Wanted::<ANY>::from(world),
-            if BRIEF { BRIEF_POLLS } else { self.engine.config.ring_polls() },
-            move |header, len| wanted.matches(header, len),
-            // SAFETY: the length was wanted, so the payload fits; the ring is no user's memory.
-            move |payload| unsafe { room.fill(payload) },
-        );
+        let from = Wanted::<ANY>::from(world);
+        let matches = move |header: &Header, len| wanted.matches(header, len);
+        // SAFETY: the length was wanted, so the payload fits; the ring is no user's memory.
+        let take = move |payload: &[u8]| unsafe { room.fill(payload) };
+        let mut got = None;
+        if engine.oversubscription.spinning_pays() {
+            let polls = if BRIEF { BRIEF_POLLS } else { engine.config.ring_polls() };
+            got = engine.poller.lock(false).spin_take(engine, from, polls, matches, take);
+        }
+        if got.is_none() && !BRIEF && engine.config.shape().is_oversubscribed() {
+            let kind = if context.id() % 2 == 1 { Waiting::Collective } else { Waiting::Receive };
+            let peer = (!ANY).then_some(world);
+            let why = || {
+                Some(Wait { kind, peer, tag: (tag >= 0).then_some(tag), context: context.id(), since: now() })
+            };
+            got = self.yield_for(from, matches, take, &why);
+        }
         match got {
             Some(taken) => {
-                self.engine.delivery().count_received(protocol_of(taken.1), taken.1, false);
+                engine.delivery().count_received(protocol_of(taken.1), taken.1, false);
                 TakenMessage::new(taken)
             }
             None => TakenMessage::NOTHING,
         }
+    }
+
+    /// Takes the message, and gives the CPU away until it has come, [`MOST_YIELDS`] times at most. `None` also where
+    /// something waits for progress, and where yields are slow. To post the receive first would take as long as the
+    /// switch to the sender's turn.
+    #[inline(always)]
+    fn yield_for(
+        self,
+        from: RingOf,
+        wanted: impl Fn(&Header, usize) -> bool + Copy,
+        take: impl Fn(&[u8]) + Copy,
+        why: &dyn Fn() -> Option<Wait>,
+    ) -> Option<(Header, usize, u32)> {
+        let engine = self.engine;
+        for yields in 0..engine.config.yields().min(MOST_YIELDS) {
+            let mut poller = engine.poller.lock(false);
+            match poller.take(engine, from, wanted, take) {
+                Polled::Taken(taken) => return Some(taken),
+                Polled::Empty if !poller.others_wait(engine, from) => {}
+                Polled::Empty | Polled::Unwanted => return None,
+            }
+            drop(poller);
+            if yields == 0 {
+                engine.note_vain_spin(why);
+            }
+            if !engine.oversubscription.yield_cpu(engine) {
+                return None;
+            }
+        }
+        None
     }
 
     /// [`Self::poll_next`] for a caller that does not wait.
@@ -205,10 +247,13 @@ impl PolledReceive<'_> {
         let (source, tag) = (body.peer.get(), body.tag.get());
         // SAFETY: the user's buffer stays valid until the request completes.
         let room = unsafe { RecvMemory::new(body.addr.get(), body.bytes.get()) };
-        let got = if source < 0 {
-            self.await_next::<true, false>(context, 0, room, source, tag)
-        } else {
-            self.await_next::<false, false>(context, body.world.get(), room, source, tag)
+        // Where ranks outnumber CPUs, a receive that was to be blocking has waited longer already.
+        let brief = self.engine.config.shape().is_oversubscribed();
+        let got = match (source < 0, brief) {
+            (true, false) => self.await_next::<true, false>(context, 0, room, source, tag),
+            (true, true) => self.await_next::<true, true>(context, 0, room, source, tag),
+            (false, false) => self.await_next::<false, false>(context, body.world.get(), room, source, tag),
+            (false, true) => self.await_next::<false, true>(context, body.world.get(), room, source, tag),
         };
         let Some(status) = got.status() else { return false };
         queues.posted.take_alone();

@@ -194,12 +194,14 @@ impl Config {
         Duration::from_micros(self.number(VariableId::SpinUs))
     }
 
-    /// How often a receive polls its sender's ring before it takes the slow path: a part of `spin`.
+    /// How often a receive polls its sender's ring before it takes the slow path: for a part of `spin`. Where ranks
+    /// outnumber CPUs it yields then, so for twice as long: two ranks that talk must not miss each other.
     #[inline(always)]
     #[must_use]
     pub fn ring_polls(&self) -> u32 {
         // A poll that finds nothing takes about ten nanoseconds.
-        (self.number(VariableId::SpinUs) * 50).clamp(1, 5_000) as u32
+        let polls = if self.shape().is_oversubscribed() { 200 } else { 50 };
+        (self.number(VariableId::SpinUs) * polls).clamp(1, 5_000) as u32
     }
 
     /// How often a waiting rank gives its CPU away before it sleeps.

@@ -255,8 +255,9 @@ impl Poller {
         None
     }
 
+    /// As [`Self::try_take`], whether or not others wait.
     #[inline(always)]
-    fn take(
+    pub fn take(
         &mut self,
         engine: &Engine,
         from: RingOf,
@@ -370,7 +371,7 @@ impl Poller {
 
     /// Whether something waits for [`Self::poll`] that a receive from `from` does not see.
     #[inline(never)]
-    fn others_wait(&self, engine: &Engine, from: RingOf) -> bool {
+    pub fn others_wait(&self, engine: &Engine, from: RingOf) -> bool {
         let has_record = match from {
             RingOf::Peer(peer) => self.other_has_record(engine, peer),
             RingOf::Any => false,
