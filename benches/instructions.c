@@ -151,6 +151,14 @@ static long count_recv_unexpected(void)
     return receive_from(1, TAG);
 }
 
+static long count_sendrecv(void)
+{
+    go();
+    begin();
+    MPI_Sendrecv(out, 1, MPI_LONG, 1, TAG, in, 1, MPI_LONG, 1, TAG, world, MPI_STATUS_IGNORE);
+    return end();
+}
+
 static long count_isend(void)
 {
     go();
@@ -396,6 +404,7 @@ static const struct {
     {"recv-vector", "MPI_Recv(vector)", count_recv_vector, 1, 0, 1, NULL},
     {"recv-any", "MPI_Recv(ANY_SOURCE,ANY_TAG)", count_recv_any, 1, 0, 1, NULL},
     {"recv-unexpected", "MPI_Recv", count_recv_unexpected, 1, 0, 1, NULL},
+    {"sendrecv", "MPI_Sendrecv", count_sendrecv, 1, 1, 1, NULL},
     {"isend", "MPI_Isend+MPI_Wait", count_isend, 1, 1, 0, NULL},
     {"irecv-there", "MPI_Irecv+MPI_Wait", count_irecv_there, 1, 0, 1, NULL},
     {"irecv", "MPI_Irecv+MPI_Wait", count_irecv, 1, 0, 1, NULL},

@@ -224,11 +224,7 @@ impl Transport for BlockingTransport<'_> {
         Ok(())
     }
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {
-        let coming = self.start_recv(from, room);
-        let going = self.begin_send(to, bytes, Mode::Exchange);
-        self.finish_recv(coming);
-        going.into_iter().for_each(|request| self.finish_send(request));
-        Ok(())
+        self.exchange_all(&[(to, bytes)], &mut [(from, room)]).await
     }
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
         let mode = if recvs.is_empty() { self.message_mode.get() } else { Mode::Exchange };

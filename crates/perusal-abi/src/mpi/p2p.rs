@@ -27,8 +27,9 @@ fn is_fast(mode: Mode) -> bool {
     matches!(mode, Mode::Standard | Mode::Ready)
 }
 
+/// A blocking send of plain bytes; whether it was served.
 #[inline(always)]
-fn send_fast(buf: Buffer<'_>, dest: c_int, tag: c_int, comm: CommHandle<'_>) -> bool {
+pub(super) fn send_fast(buf: Buffer<'_>, dest: c_int, tag: c_int, comm: CommHandle<'_>) -> bool {
     if !fast_path_is_open() || tag < 0 {
         return false;
     }
@@ -182,8 +183,9 @@ pub(super) fn is_plain(source: c_int, tag: c_int, comm: &Comm) -> bool {
     (tag >= 0 || tag == MPI_ANY_TAG) && (comm.has_peer(source) || source == MPI_ANY_SOURCE)
 }
 
+/// A blocking receive of plain bytes; whether it was served.
 #[inline(always)]
-fn recv_fast(
+pub(super) fn recv_fast(
     buf: Buffer<'_>,
     source: c_int,
     tag: c_int,

@@ -1,13 +1,16 @@
 //! Combined send and receive; buffers of buffered sends (MPI 5.0 §3.10, §3.6).
 
-use crate::arguments::{Buffer, StatusOut};
+use crate::abi::MPI_PROC_NULL;
+use crate::arguments::{Buffer, CommHandle, StatusOut};
 use crate::boundary::RaisedOn;
 use crate::check::{self, Access, Half};
 use crate::coll::Scratch;
 use crate::comm::{Comm, ErrhandlerSlot, lock};
 use crate::engine::{Engine, PutAside};
 use crate::error::{Error, Result};
+use crate::events::fast_path_is_open;
 use crate::messages::{contents, recv_buf, recv_peer, send_buf, send_peer};
+use crate::mpi::{p2p, typed};
 use crate::p2p::{MessageStatus, Request};
 use crate::process::engine;
 use crate::requests::{Task, insert_task};
@@ -41,6 +44,43 @@ fn start(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<&Scratch>) ->
     // SAFETY: argument rule 3: the buffers are valid until both are complete, and MPI 5.0 §3.10 forbids that they
     // overlap; a copy of what is sent lives as long as the operation.
     unsafe { engine()?.isendrecv(comm, (&from, send.peer, send.tag), (&to, recv.peer, recv.tag)) }
+}
+
+/// Sends what can be sent without waiting, and then is a blocking receive. `None`, with nothing done, if the message
+/// must wait for its receiver, or somebody listens.
+fn one_by_one(
+    send: &End<'_>,
+    recv: &End<'_>,
+    comm: CommHandle<'_>,
+    status: StatusOut<'_>,
+) -> Option<Result<()>> {
+    if !fast_path_is_open() {
+        return None;
+    }
+    // What is wrong with the receive is told before anything is sent.
+    let found = comm.find().ok()?;
+    recv_peer(found, recv.peer, recv.tag).ok()?;
+    let to = recv_buf(recv.buf.with_peer(recv.peer)).ok()?;
+    let sent = if send.peer == MPI_PROC_NULL {
+        send_peer(found, send.peer, send.tag).is_ok() && send_buf(send.buf.with_peer(send.peer)).is_ok()
+    } else {
+        p2p::send_fast(send.buf, send.peer, send.tag, comm)
+            || typed::send(send.buf, send.peer, send.tag, comm)
+    };
+    if !sent {
+        return None;
+    }
+    if p2p::recv_fast(recv.buf, recv.peer, recv.tag, comm, status)
+        || typed::recv(recv.buf, recv.peer, recv.tag, comm, status)
+    {
+        return Some(Ok(()));
+    }
+    // SAFETY: argument rule 3: the buffer has room for its elements until the message has been received.
+    let received = engine().and_then(|engine| unsafe { engine.receive(found, &to, recv.peer, recv.tag) });
+    Some(received.and_then(|(got, error)| {
+        status.set(&got);
+        error.map_or(Ok(()), Err)
+    }))
 }
 
 /// Sends, receives, and waits for both.
@@ -171,12 +211,12 @@ pub fn sendrecv(
     to: Buffer<'_>,
     source: c_int,
     recv_tag: c_int,
-    comm: &Comm,
+    comm: CommHandle<'_>,
     status: StatusOut<'_>,
 ) -> Result<()> {
     let (send, recv) =
         (End { buf: from, peer: dest, tag: send_tag }, End { buf: to, peer: source, tag: recv_tag });
-    run(&send, &recv, comm, None, status)
+    one_by_one(&send, &recv, comm, status).unwrap_or_else(|| run(&send, &recv, comm.find()?, None, status))
 }
 
 /// MPI_Sendrecv_replace.
@@ -186,12 +226,14 @@ pub fn sendrecv_replace(
     send_tag: c_int,
     source: c_int,
     recv_tag: c_int,
-    comm: &Comm,
+    comm: CommHandle<'_>,
     status: StatusOut<'_>,
 ) -> Result<()> {
-    let copy = packed(buf)?;
     let (send, recv) = (End { buf, peer: dest, tag: send_tag }, End { buf, peer: source, tag: recv_tag });
-    run(&send, &recv, comm, Some(&copy), status)
+    one_by_one(&send, &recv, comm, status).unwrap_or_else(|| {
+        let copy = packed(buf)?;
+        run(&send, &recv, comm.find()?, Some(&copy), status)
+    })
 }
 
 /// MPI_Isendrecv.
