@@ -23,7 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The calls that are looked at; what each needs from its partner is there when it is made.
-const CASES: [&str; 7] = ["send", "recv", "recv-any", "recv-unexpected", "isend", "irecv-there", "irecv"];
+const CASES: [&str; 8] =
+    ["send", "recv", "recv-any", "recv-unexpected", "sendrecv", "isend", "irecv-there", "irecv"];
 /// The limit that tells a hang. Where both ranks and the process that steps share one CPU,
 /// each instruction waits for a turn.
 const LIMIT: Duration = crate::common::HANG;

@@ -8,11 +8,12 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 /// Cases of `benches/instructions.c`: 8 bytes each.
-const CASES: [&str; 14] = [
+const CASES: [&str; 15] = [
     "send",
     "recv",
     "recv-any",
     "recv-unexpected",
+    "sendrecv",
     "isend",
     "irecv-there",
     "irecv",
