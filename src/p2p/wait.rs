@@ -117,6 +117,14 @@ impl Engine {
         )
     }
 
+    /// Looks once at what has come in, where there is one thread: what precedes a longer wait.
+    #[inline]
+    pub fn look_in(&self) {
+        if !self.shared {
+            self.progress().poll_unshared();
+        }
+    }
+
     /// Asks `over`, and if it says no, once more after one look at what has come in.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 //! | `p2p`, `typed` | send and receive: the fast paths, of predefined types and of the program's own, and the slow one |
 //! | `sendrecv`, `probe`, `buffered`, `part` | both at once; probes and matched receives; attached buffers; partitioned messages |
 //! | `request`, `outcomes`, `persistent` | waits and tests; what those of several requests give; starting, cancelling and freeing |
+//! | `several` | the fast paths of waits and tests that ask for one, some or all of several requests |
 //! | `status`, `elements` | the fields of a status; how much was received |
 //! | `type_create`, `type_object`, `type_contents`, `pack` | datatypes: constructors, life, how they were made; packing |
 //! | `ops` | reduction operations (the collective operations are in `crate::collective`) |
@@ -46,6 +47,7 @@ pub mod request;
 pub mod rma;
 pub mod sendrecv;
 pub mod session;
+mod several;
 mod spawn_events;
 pub mod split_type;
 pub mod status;

@@ -5,7 +5,7 @@
 //! ([`observed`]), and the slow path.
 
 use super::typed;
-use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
+use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_SUCCESS};
 use crate::arguments::{Buffer, BufferStart, Call, CommHandle, NO_RESULT, Out, StatusOut};
 use crate::boundary;
 use crate::calls::{CallSpan, Function};
@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::events::fast_path_is_open;
 use crate::messages::{recv_buf, recv_peer, run, run_of_bytes, send_buf, send_peer};
 use crate::observed;
-use crate::p2p::{Mode, RecvMemory};
+use crate::p2p::{MessageStatus, Mode, RecvMemory};
 use crate::process::{engine, running};
 use crate::requests::handle_of;
 use crate::types::{MPI_Datatype, MPI_Request};
@@ -57,6 +57,15 @@ pub fn send(
     send_slow(call.function(), mode, start, datatype, dest, tag, comm)
 }
 
+/// Whether a message of plain bytes is for MPI_PROC_NULL, or from it, and nothing is wrong: then its call is over.
+pub(super) fn is_to_nobody(buf: Buffer<'_>, peer: c_int, tag: c_int, comm: CommHandle<'_>) -> bool {
+    peer == MPI_PROC_NULL
+        && tag >= 0
+        && fast_path_is_open()
+        && run_of_bytes(buf).is_some()
+        && comm.peek().is_some()
+}
+
 #[cold]
 #[inline(never)]
 fn send_slow(
@@ -70,7 +79,7 @@ fn send_slow(
 ) -> c_int {
     // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
-    if is_fast(mode) && typed::send(buf, dest, tag, comm) {
+    if is_fast(mode) && (typed::send(buf, dest, tag, comm) || is_to_nobody(buf, dest, tag, comm)) {
         return MPI_SUCCESS;
     }
     let _span = CallSpan::begin(function);
@@ -238,6 +247,10 @@ fn recv_slow(
     // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
     if typed::recv(buf, source, tag, comm, status) {
+        return MPI_SUCCESS;
+    }
+    if is_to_nobody(buf, source, if tag == MPI_ANY_TAG { 0 } else { tag }, comm) {
+        status.set(&MessageStatus::PROC_NULL);
         return MPI_SUCCESS;
     }
     let _span = CallSpan::begin(function);

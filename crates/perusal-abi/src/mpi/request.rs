@@ -1,6 +1,7 @@
 //! Waiting for requests and asking about them (MPI 5.0 §3.7.3 to §3.7.6).
 
 use super::outcomes::{take_all, take_one, take_some};
+use super::several;
 use crate::abi::*;
 use crate::arguments::{Call, InOut, NO_RESULT, Out, Room, StatusOut, Statuses};
 use crate::boundary::{self, ErrorSource};
@@ -19,7 +20,7 @@ use core::ffi::c_int;
 
 /// The request of a message that a handle names.
 #[inline(always)]
-fn message(engine: &Engine, handle: MPI_Request) -> Option<Request> {
+pub(super) fn message(engine: &Engine, handle: MPI_Request) -> Option<Request> {
     engine.requests().get(handle)
 }
 
@@ -89,7 +90,7 @@ fn test_fast(request: &Option<InOut<'_, MPI_Request>>, status: StatusOut<'_>) ->
 
 /// How far a request is from being taken on the fast path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum HandleState {
+pub(super) enum HandleState {
     /// It is null, or can be taken.
     Ready,
     /// It is active.
@@ -98,8 +99,9 @@ enum HandleState {
     Unusual,
 }
 
+/// The state of what a handle names.
 #[inline(always)]
-fn state_of(engine: &Engine, handle: MPI_Request) -> HandleState {
+pub(super) fn state_of(engine: &Engine, handle: MPI_Request) -> HandleState {
     match message(engine, handle) {
         Some(message) if engine.is_plainly_over(message) => HandleState::Ready,
         Some(message) if message.state().is_active() => HandleState::Active,
@@ -344,6 +346,9 @@ fn wait_for_message(engine: &Engine, message: Request, enough: impl Fn() -> Resu
 
 /// MPI_Testall.
 pub fn testall(handles: &mut [MPI_Request], flag: Out<'_, c_int>, statuses: Statuses<'_>) -> Result<()> {
+    if let Some(over) = several::all(handles, statuses) {
+        return flag.put(over?);
+    }
     let engine = engine()?;
     note(handles);
     let named = find_all(engine, handles)?;
@@ -354,6 +359,9 @@ pub fn testall(handles: &mut [MPI_Request], flag: Out<'_, c_int>, statuses: Stat
 
 /// MPI_Waitany.
 pub fn waitany(handles: &mut [MPI_Request], index: Out<'_, c_int>, status: StatusOut<'_>) -> Result<()> {
+    if let Some(Some(at)) = several::any(WaitOrTest::Wait, handles, |got| status.set(got)) {
+        return index.put(at as c_int);
+    }
     let engine = engine()?;
     note(handles);
     let named = find_all(engine, handles)?;
@@ -377,6 +385,10 @@ pub fn testany(
     flag: Out<'_, c_int>,
     status: StatusOut<'_>,
 ) -> Result<()> {
+    if let Some(found) = several::any(WaitOrTest::Test, handles, |got| status.set(got)) {
+        flag.put(found.is_some())?;
+        return index.put(found.map_or(MPI_UNDEFINED, |at| at as c_int));
+    }
     let engine = engine()?;
     note(handles);
     let named = find_all(engine, handles)?;
@@ -415,6 +427,9 @@ pub fn some(
     indices: Room<'_, c_int>,
     statuses: Statuses<'_>,
 ) -> Result<()> {
+    if let Some(taken) = several::some(mode, handles, &indices, statuses) {
+        return count.put(taken as c_int);
+    }
     let engine = engine()?;
     note(handles);
     let named = find_all(engine, handles)?;
