@@ -24,6 +24,7 @@
 //! | `range_lock` | the locks of atomic mode |
 //! | `hints` | hints that are known |
 //! | `refusals` | errors of calls that a file does not allow |
+//! | `size_limit` | the signal of a file-size limit |
 //! | `system` | system calls on a file, and what their errors mean |
 
 mod access;
@@ -41,6 +42,7 @@ mod range_lock;
 mod refusals;
 mod representation;
 mod shared_buffer;
+mod size_limit;
 mod split;
 mod stream;
 mod system;

@@ -165,7 +165,7 @@ impl File {
         };
         let link = Link::new(engine, comm.group(), None);
         let files = engine.files.clone();
-        let descriptor = Descriptor::new(fd, name, comm.clone());
+        let descriptor = Descriptor::new(fd, name, mode, comm.clone());
         let mut file = Self::new((comm, link), descriptor, mode, shared, info, files);
         file.entry = entry;
         file.stream =

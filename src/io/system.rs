@@ -4,6 +4,7 @@ use super::access::Direction;
 use super::hints;
 use super::mapped::Mapping;
 use super::mode::Mode;
+use super::size_limit::SizeLimit;
 use crate::abi;
 use crate::comm::{Comm, lock};
 use crate::error::{Error, Result};
@@ -37,6 +38,8 @@ pub(super) struct Descriptor {
     read_apart: AtomicBool,
     /// The mapping that was used last, while nobody uses it.
     mapping: Mutex<Option<Mapping>>,
+    /// If it may be written.
+    _size_limit: Option<SizeLimit>,
 }
 
 /// A file's name.
@@ -187,27 +190,7 @@ pub(super) fn open(name: &Name, mode: Mode, create: Option<u32>) -> rustix::io::
     if fs::FileType::from_raw_mode(fs::fstat(&fd)?.st_mode) == fs::FileType::Directory {
         return Err(Errno::ISDIR);
     }
-    if mode.writes() {
-        survive_file_size_limit();
-    }
     Ok(fd)
-}
-
-/// A write beyond the process's file-size limit is an error, where the signal that comes with it would end the program.
-fn survive_file_size_limit() {
-    let limit = crate::shm::machine::resource_limit(rustix::process::Resource::Fsize);
-    if limit.current.is_none() {
-        return;
-    }
-    // SAFETY: asks for and sets the disposition of one signal; a program that has chosen one keeps it.
-    unsafe {
-        let mut present: libc::sigaction = core::mem::zeroed();
-        if libc::sigaction(libc::SIGXFSZ, core::ptr::null(), &mut present) == 0
-            && present.sa_sigaction == libc::SIG_DFL
-        {
-            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-        }
-    }
 }
 
 /// Removes a file's name.
@@ -244,7 +227,7 @@ fn write_to_stream(fd: BorrowedFd<'_>, from: &[u8]) -> rustix::io::Result<usize>
 }
 
 impl Descriptor {
-    pub fn new(fd: OwnedFd, name: Name, comm: Arc<Comm>) -> Self {
+    pub fn new(fd: OwnedFd, name: Name, mode: Mode, comm: Arc<Comm>) -> Self {
         let seekable = has_offsets(&fd);
         let regular = fs::fstat(&fd)
             .is_ok_and(|stat| fs::FileType::from_raw_mode(stat.st_mode) == fs::FileType::RegularFile);
@@ -260,6 +243,7 @@ impl Descriptor {
             unmapped,
             read_apart: AtomicBool::new(false),
             mapping: Mutex::new(None),
+            _size_limit: mode.writes().then(SizeLimit::heed),
         }
     }
 
@@ -382,7 +366,7 @@ impl Descriptor {
             self.disk_access(offset + done as u64, rest.len());
             let result = uninterrupted(|| {
                 if self.seekable {
-                    rustix::io::pwrite(&self.fd, rest, offset + done as u64)
+                    SizeLimit::tolerate(|| rustix::io::pwrite(&self.fd, rest, offset + done as u64))
                 } else {
                     write_to_stream(self.fd(), rest)
                 }
@@ -422,7 +406,7 @@ impl Descriptor {
 
     /// Cuts the file off, or extends it by zeroes.
     pub fn set_size(&self, size: u64) -> rustix::io::Result<()> {
-        uninterrupted(|| fs::ftruncate(&self.fd, size))
+        uninterrupted(|| SizeLimit::tolerate(|| fs::ftruncate(&self.fd, size)))
     }
 
     /// Allocates the first `size` bytes, and extends the file to them if it is shorter.
@@ -432,8 +416,9 @@ impl Descriptor {
         }
         uninterrupted(|| {
             let length = libc::off64_t::try_from(size).map_err(|_| Errno::FBIG)?;
+            let fd = rustix::fd::AsRawFd::as_raw_fd(&self.fd);
             // SAFETY: allocates within a file that is open; takes no address.
-            match unsafe { libc::posix_fallocate64(rustix::fd::AsRawFd::as_raw_fd(&self.fd), 0, length) } {
+            match SizeLimit::tolerate(|| unsafe { libc::posix_fallocate64(fd, 0, length) }) {
                 0 => Ok(()),
                 error => Err(Errno::from_raw_os_error(error)),
             }
