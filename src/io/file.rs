@@ -392,11 +392,14 @@ impl File {
                 self.access(direction, view, at, elements)
             }
             Start::Individual => {
+                // Before the lock: a program's own representation asks functions that may ask for the pointer.
+                let access = self.access(direction, view, 0, elements)?;
+                let etypes = etypes(&access)?;
                 let mut position = lock(&self.position);
-                let at = view.position(*position)?;
-                let access = self.access(direction, view, at, elements)?;
-                *position += etypes(&access)?;
-                Ok(access)
+                let at = access.view.position(*position)?;
+                access.view.check(at, access.bytes)?;
+                *position += etypes;
+                Ok(Access { at, ..access })
             }
             Start::Shared => {
                 let access = self.access(direction, view, 0, elements)?;
@@ -478,6 +481,10 @@ impl File {
     /// [`Error::File`] if it would be negative, and for a sequential file.
     pub fn seek(&self, offset: i64, whence: Whence) -> Result<()> {
         self.check_start(Start::Individual)?;
+        if whence == Whence::End {
+            // Before the lock: a program's own representation asks functions that may ask for the pointer.
+            self.view()?;
+        }
         let mut position = lock(&self.position);
         *position = self.target(offset, whence, *position)?;
         Ok(())

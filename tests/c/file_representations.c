@@ -331,6 +331,47 @@ static void own(void)
     OK(MPI_File_close(&file));
 }
 
+static MPI_File asked_about;
+static int asked_for_pointer = 0;
+
+/* An extent function that asks for the pointer of the file, which is being moved. */
+static int asking(MPI_Datatype type, MPI_Aint *bytes, void *state)
+{
+    MPI_Offset at;
+    (void)type, (void)state;
+    OK(MPI_File_get_position(asked_about, &at));
+    asked_for_pointer++;
+    *bytes = 12;
+    return MPI_SUCCESS;
+}
+
+static int threefold(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state)
+{
+    (void)type, (void)state;
+    for (int i = 0; i < 3 * count; i++) ((int *)file)[i] = ((int *)user)[position + i / 3];
+    return MPI_SUCCESS;
+}
+
+static void functions_that_ask(void)
+{
+    int words[4] = {1, 2, 3, 4};
+    MPI_Offset at;
+    MPI_Request request;
+    char own_name[sizeof name + 16];
+    snprintf(own_name, sizeof own_name, "%s.%d", name, rank);
+    OK(MPI_Register_datarep("asking", MPI_CONVERSION_FN_NULL, threefold, asking, NULL));
+    OK(MPI_File_open(MPI_COMM_SELF, own_name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &asked_about));
+    OK(MPI_File_set_view(asked_about, 0, MPI_INT, MPI_INT, "asking", MPI_INFO_NULL));
+    OK(MPI_File_seek(asked_about, 0, MPI_SEEK_END));
+    OK(MPI_File_write(asked_about, words, 4, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_iwrite(asked_about, words, 4, MPI_INT, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_File_get_position(asked_about, &at));
+    SAME(at, 8);
+    CHECK(asked_for_pointer > 0);
+    OK(MPI_File_close(&asked_about));
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -340,6 +381,7 @@ int main(int argc, char **argv)
     unconverted();
     own();
     pairs();
+    functions_that_ask();
     MPI_Finalize();
     return verdict();
 }
