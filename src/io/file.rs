@@ -419,6 +419,19 @@ impl File {
         Ok((access, etypes))
     }
 
+    /// Checks an access of this start before it begins: no pointer moves.
+    ///
+    /// # Errors
+    /// What is wrong with its arguments.
+    pub fn check_arguments(&self, direction: Direction, start: Start, elements: &Elements) -> Result<()> {
+        self.check_start(start)?;
+        let (access, _) = self.check_access(direction, elements)?;
+        match start {
+            Start::At(offset) => access.view.check(access.view.position(offset)?, access.bytes),
+            Start::Individual | Start::Shared => Ok(()),
+        }
+    }
+
     /// Performs an access of this member alone.
     pub fn transfer(&self, direction: Direction, start: Start, elements: &Elements) -> Transfer {
         let how = (direction, start, FileMode::Independent);

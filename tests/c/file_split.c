@@ -1,6 +1,6 @@
 /* Between the beginning and the end of a split collective access, its file refuses what MPI 5.0 forbids there: other
  * collective accesses (section 14.4.5), views (14.3), sizes (14.2.4, 14.2.5), MPI_File_sync (14.6.1) and
- * MPI_File_close. Members that have ended theirs wait for nobody.
+ * MPI_File_close. Members that have ended theirs wait for nobody. Wrong arguments are an error of the call that has them.
  * RANKS: 1 2 3
  */
 #include "file.h"
@@ -60,6 +60,30 @@ static void one_is_late(MPI_Offset place)
     SAME(count, 4);
 }
 
+/* The last rank's arguments are wrong: its call fails and begins nothing. Those of the others begin. */
+static void wrong_arguments(MPI_Offset place)
+{
+    const int last = rank == size - 1;
+    MPI_File reader;
+    MPI_Offset at;
+    CLASS(MPI_File_write_at_all_begin(file, last ? -1 : place, out, 4, MPI_INT), last ? MPI_ERR_ARG : MPI_SUCCESS);
+    if (last) REFUSED(MPI_File_write_at_all_end(file, out, &status));
+    else OK(MPI_File_write_at_all_end(file, out, &status));
+    CLASS(MPI_File_read_all_begin(file, in, 1, last ? MPI_SHORT : MPI_INT), last ? MPI_ERR_TYPE : MPI_SUCCESS);
+    if (last) REFUSED(MPI_File_read_all_end(file, in, &status));
+    else OK(MPI_File_read_all_end(file, in, &status));
+    OK(MPI_File_get_position(file, &at));
+    SAME(at, last ? 0 : 1);
+    CLASS(MPI_File_read_ordered_begin(file, in, last ? -1 : 4, MPI_INT), last ? MPI_ERR_COUNT : MPI_SUCCESS);
+    if (!last) OK(MPI_File_read_ordered_end(file, in, &status));
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &reader));
+    CLASS(MPI_File_write_all_begin(reader, out, 4, MPI_INT), MPI_ERR_READ_ONLY);
+    CLASS(MPI_File_write_ordered_begin(reader, out, 4, MPI_INT), MPI_ERR_READ_ONLY);
+    OK(MPI_File_read_at_all_begin(reader, 0, in, 4, MPI_INT));
+    OK(MPI_File_read_at_all_end(reader, in, &status));
+    OK(MPI_File_close(&reader));
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -92,6 +116,7 @@ int main(int argc, char **argv)
     if (size > 1) one_is_late(place);
     OK(MPI_File_read_at_all(file, place, in, 4, MPI_INT, &status));
     SAME(memcmp(in, out, sizeof in), 0);
+    wrong_arguments(place);
     OK(MPI_File_close(&file));
     MPI_Finalize();
     return verdict();

@@ -92,12 +92,19 @@ fn alone(
     ended(fh.file().transfer(direction, start, &elements), status)
 }
 
-/// Performs a collective access. A member whose buffer is wrong, or which has not ended a split collective access,
-/// takes part without any elements, so that the others do not wait for it.
-fn together(direction: Direction, fh: &FileObject, start: Start, buf: &Buffer<'_>) -> Result<Transfer> {
+/// Performs a collective access. A member whose buffer is wrong or refused by `check`, or which has not ended a split
+/// collective access, takes part without any elements, so that the others do not wait for it.
+fn together(
+    direction: Direction,
+    fh: &FileObject,
+    start: Start,
+    buf: &Buffer<'_>,
+    check: impl FnOnce(&Elements) -> Result<()>,
+) -> Result<Transfer> {
     let engine = engine()?;
     super::file::compare_function(fh);
-    let given = fh.file().check_not_split().and_then(|()| elements(buf));
+    let checked = || elements(buf).and_then(|given| check(&given).map(|()| given));
+    let given = fh.file().check_not_split().and_then(|()| checked());
     let none = || elements(&buf.without_elements());
     let outcome = match &given {
         Ok(given) => perform_together(engine, direction, fh, start, given),
@@ -150,7 +157,7 @@ fn all(
     if check::is_on() {
         check::blocking_file(fh, buf, access(direction));
     }
-    ended(together(direction, fh, start, buf)?, status)
+    ended(together(direction, fh, start, buf, |_| Ok(()))?, status)
 }
 
 /// MPI_File_read_at_all, MPI_File_write_at_all.
@@ -175,7 +182,9 @@ pub fn ordered(direction: Direction, fh: &FileObject, buf: Buffer<'_>, status: S
 }
 
 fn split(direction: Direction, kind: Split, fh: &FileObject, start: Start, buf: &Buffer<'_>) -> Result<()> {
-    let outcome = together(direction, fh, start, buf)?;
+    // The end tells what became of the access; arguments that are wrong are an error of the call that has them.
+    let check = |given: &Elements| fh.file().check_arguments(direction, start, given);
+    let outcome = together(direction, fh, start, buf, check)?;
     fh.file().begin_split(kind.name(direction), outcome)?;
     if check::is_on() {
         check::began_split(fh, buf, access(direction));
