@@ -27,6 +27,8 @@ struct Member {
     probe: u64,
     /// Whether it has all it needs.
     ready: bool,
+    /// Whether it can share memory at all: it has mapped its job's shared heap.
+    shares: bool,
 }
 
 /// Bytes of what it tells.
@@ -44,7 +46,8 @@ impl Member {
             Start::Bottom => (2, 0),
         };
         let mut bytes = [0; MEMBER];
-        let words = [kind | u64::from(self.ready) << 8, at, room, unit, heap, self.control, self.probe, salt];
+        let flags = u64::from(self.ready) << 8 | u64::from(self.shares) << 9;
+        let words = [kind | flags, at, room, unit, heap, self.control, self.probe, salt];
         for (word, room) in words.iter().zip(bytes.chunks_exact_mut(8)) {
             room.copy_from_slice(&word.to_ne_bytes());
         }
@@ -67,6 +70,7 @@ impl Member {
             control: word(5),
             probe: word(6),
             ready: word(0) >> 8 & 1 == 1,
+            shares: word(0) >> 9 & 1 == 1,
         }
     }
 }
@@ -77,12 +81,16 @@ fn no_room(what: &str) -> Error {
     ))
 }
 
+const UNSHARED: Error = Error::RmaShared(
+    "a member of the communicator has not mapped the job's shared heap: PERUSAL_SHARED_HEAP is 0, or more bytes than the process may map (ulimit -v)",
+);
+
 impl Window {
     /// Makes a window of memory of all members of `parent`, each of which calls this.
     ///
     /// # Errors
     /// [`Error::Comm`] for an intercommunicator; [`Error::NoMem`] at all members if one has no memory;
-    /// those of the messages.
+    /// [`Error::RmaShared`] where that is to be shared, and a member can share none; those of the messages.
     pub fn create(engine: &Engine, parent: &Comm, memory: Memory, unit: u64, hints: &Info) -> Result<Self> {
         if parent.is_inter() {
             return Err(Error::Comm("windows are made on intracommunicators"));
@@ -124,6 +132,9 @@ impl Window {
         };
         if !ready {
             give_back(engine, extents);
+            if matches!(memory, Memory::Shared(_)) && all.iter().any(|member| !member.shares) {
+                return Err(UNSHARED);
+            }
             let others = all.iter().position(|member| !member.ready);
             return Err(own.err().or(homes.err()).unwrap_or_else(|| match others {
                 Some(ill) => {
@@ -266,6 +277,7 @@ impl<'m> Meeting<'m> {
             control,
             probe: probe_address(),
             ready: own.is_ok() && homes.is_ok(),
+            shares: Heap::of(self.engine.job()).is_some(),
         }
     }
 
