@@ -219,7 +219,10 @@ pub enum Error {
         /// Bytes that may be written.
         room: u64,
     },
-    /// Memory that cannot be attached to a window, or is not there (MPI_ERR_RMA_ATTACH).
+    /// Memory of a target's that is not in the window, or is no memory at all (MPI_ERR_RMA_RANGE).
+    #[error("outside of the target's memory in the window: {0}")]
+    RmaOutside(&'static str),
+    /// Memory that cannot be attached to a window, or is not attached where it is to be detached (MPI_ERR_RMA_ATTACH).
     #[error("invalid memory of a window: {0}")]
     RmaAttach(&'static str),
     /// A function for windows that were made in another way (MPI_ERR_RMA_FLAVOR).
@@ -418,7 +421,7 @@ impl Error {
             E::Session(_) => abi::MPI_ERR_SESSION,
             E::Win(_) => abi::MPI_ERR_WIN,
             E::RmaSync(_) => abi::MPI_ERR_RMA_SYNC,
-            E::RmaRange { .. } => abi::MPI_ERR_RMA_RANGE,
+            E::RmaRange { .. } | E::RmaOutside(_) => abi::MPI_ERR_RMA_RANGE,
             E::RmaAttach(_) => abi::MPI_ERR_RMA_ATTACH,
             E::RmaFlavor(_) => abi::MPI_ERR_RMA_FLAVOR,
             E::RmaShared(_) => abi::MPI_ERR_RMA_SHARED,

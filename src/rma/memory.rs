@@ -207,16 +207,17 @@ impl TargetMemory {
         let outside = || Error::RmaRange { disp, bytes: high.saturating_sub(low), room: self.bytes };
         let offset = i128::from(disp) * i128::from(self.unit);
         let (first, end) = (offset + i128::from(low), offset + i128::from(high));
-        if self.start == Start::Bottom {
-            // What is attached there, its rank knows; the kernel knows what is no memory.
-            let addr = u64::try_from(offset).map_err(|_| outside())?;
-            let len = u64::try_from(end - first).map_err(|_| outside())?;
-            let first = u64::try_from(first).map_err(|_| outside())?;
-            return Ok(self.at_address(engine, addr, first, len));
-        }
         if datatype.size() == 0 || count == 0 {
             // Nothing is accessed, wherever it is.
             return Ok(self.spot(0));
+        }
+        if self.start == Start::Bottom {
+            // What is attached there, its rank knows; the kernel knows what is no memory.
+            // The first byte is at an address of its own, wherever the displacement by itself would be.
+            let addr = disp.cast_unsigned();
+            let len = u64::try_from(end - first).map_err(|_| outside())?;
+            let first = u64::try_from(first).map_err(|_| outside())?;
+            return Ok(self.at_address(engine, addr, first, len));
         }
         if first < 0 || end > i128::from(self.bytes) {
             return Err(outside());

@@ -77,7 +77,7 @@ impl Remote<'_> {
     /// one behind the other into `to`.
     ///
     /// # Errors
-    /// [`Error::RmaAttach`] where the target has no memory; what the kernel or the messages say.
+    /// [`Error::RmaOutside`] where the target has no memory; what the kernel or the messages say.
     pub fn read(
         self,
         world: u32,
@@ -193,12 +193,24 @@ fn cut(
     })
 }
 
-const NO_MEMORY: Error = Error::RmaAttach(
-    "the target has no memory there: it has given MPI_Win_create another address or freed it, or has not called MPI_Win_attach",
+pub(super) const NO_MEMORY: Error = Error::RmaOutside(
+    "it has no memory there: it has given MPI_Win_create another address or freed it, or has not called MPI_Win_attach",
 );
 
 /// What a member may be asked for: all runs of bytes that lie in one of these, each an address and a length.
 pub(super) type Served = Arc<Mutex<Vec<(u64, u64)>>>;
+
+/// Whether all these bytes lie in a member's regions, several of which may lie beside each other.
+pub(super) fn lie_within(regions: &[(u64, u64)], addr: u64, len: u64) -> bool {
+    let Some(end) = addr.checked_add(len) else { return false };
+    let mut at = addr;
+    while at < end {
+        let has = |(start, room): &&(u64, u64)| at.checked_sub(*start).is_some_and(|into| into < *room);
+        let Some((start, room)) = regions.iter().find(has) else { return false };
+        at = start.saturating_add(*room);
+    }
+    true
+}
 
 /// A member's service of its private memory, which its progress advances.
 pub(super) struct Service {
@@ -277,17 +289,8 @@ impl Service {
         }
     }
 
-    /// Whether all these bytes are in the window; several regions of it may lie beside each other.
     fn serves(&self, addr: u64, len: u64) -> bool {
-        let served = lock(&self.served);
-        let Some(end) = addr.checked_add(len) else { return false };
-        let mut at = addr;
-        while at < end {
-            let has = |(start, room): &&(u64, u64)| at.checked_sub(*start).is_some_and(|into| into < *room);
-            let Some((start, room)) = served.iter().find(has) else { return false };
-            at = start.saturating_add(*room);
-        }
-        true
+        lie_within(&lock(&self.served), addr, len)
     }
 
     /// Does what it was asked for, as far as it need not wait.

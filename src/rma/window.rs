@@ -6,7 +6,7 @@ use super::create::give_back;
 use super::epoch::Epochs;
 use super::hints::has_no_locks;
 use super::memory::TargetMemory;
-use super::remote::{Remote, Served, Service};
+use super::remote::{NO_MEMORY, Remote, Served, Service, lie_within};
 use super::transfer::{TargetElements, check_room, get, put};
 use super::window_events::OneSided;
 use crate::coll::buffer::{InputBuffer, OutputBuffer};
@@ -223,11 +223,22 @@ impl Window {
     /// # Errors
     /// [`Error::WinRank`].
     pub fn shared_part(&self, rank: Option<i32>) -> Result<Option<SharedPart>> {
-        let rank = match rank {
-            Some(rank) => self.member(rank)?,
-            None => self.targets.iter().position(|target| target.bytes > 0).unwrap_or(0) as u32,
-        };
-        Ok(self.part(rank))
+        self.shared_rank(rank).map(|rank| self.part(rank))
+    }
+
+    /// The displacement unit of the same member, whose memory need not be mapped here.
+    ///
+    /// # Errors
+    /// [`Error::WinRank`].
+    pub fn shared_unit(&self, rank: Option<i32>) -> Result<u64> {
+        self.shared_rank(rank).map(|rank| self.targets[rank as usize].unit)
+    }
+
+    fn shared_rank(&self, rank: Option<i32>) -> Result<u32> {
+        match rank {
+            Some(rank) => self.member(rank),
+            None => Ok(self.targets.iter().position(|target| target.bytes > 0).unwrap_or(0) as u32),
+        }
     }
 
     /// The name, at most MPI_MAX_OBJECT_NAME − 1 bytes.
@@ -359,7 +370,24 @@ impl Window {
         self.epochs.check_access(rank)?;
         let memory = &self.targets[rank as usize];
         let spot = memory.find(engine, target.disp, target.count, target.datatype)?;
+        if self.flavor == Flavor::Dynamic && rank == self.rank() {
+            self.check_attached(target)?;
+        }
         Ok(TargetElements { spot, count: target.count, datatype: target.datatype, locks: &memory.locks })
+    }
+
+    /// Checks that this member has attached all that an operation of its own accesses here. What others have attached,
+    /// they know.
+    ///
+    /// # Errors
+    /// [`Error::RmaOutside`].
+    #[cold]
+    fn check_attached(&self, target: Target<'_>) -> Result<()> {
+        let attached = lock(&self.attached);
+        let mut runs = target.datatype.runs(target.count);
+        let at = |displacement: isize| target.disp.wrapping_add(displacement as i64).cast_unsigned();
+        let attached = runs.all(|(displacement, len)| lie_within(&attached, at(displacement), len as u64));
+        if attached { Ok(()) } else { Err(NO_MEMORY) }
     }
 
     /// An operation that may have stored is over.

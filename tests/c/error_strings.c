@@ -87,7 +87,7 @@ int main(void)
     OK(MPI_Win_fence(0, win));
     if (rank == 0) {
         code = MPI_Put(two, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
-        CHECK(code == MPI_ERR_RMA_ATTACH && says(code, "invalid memory of a window: the target has no memory there"));
+        CHECK(code == MPI_ERR_RMA_RANGE && says(code, "outside of the target's memory in the window: it has no memory there"));
     }
     OK(MPI_Win_fence(0, win));
     OK(MPI_Win_free(&win));

@@ -237,8 +237,37 @@ static void dynamic(void) {
     /* No memory at all at the target. */
     OK(MPI_Get_address(NULL, &theirs));
     OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
-    CLASS(MPI_Put(&one, 1, MPI_INT, next, theirs + 64, 1, MPI_INT, win), MPI_ERR_RMA_ATTACH);
+    CLASS(MPI_Put(&one, 1, MPI_INT, next, theirs + 64, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
     OK(MPI_Win_unlock(next, win));
+    /* What a member has not attached itself, and what it has: two regions beside each other, and one apart. */
+    int far = -100, two[2];
+    MPI_Aint own;
+    MPI_Datatype apart, shifted;
+    OK(MPI_Get_address(memory, &own));
+    OK(MPI_Win_attach(win, memory, 64));
+    OK(MPI_Win_attach(win, memory + 16, 64));
+    OK(MPI_Win_attach(win, memory + 100, 4));
+    OK(MPI_Type_create_hindexed_block(2, 1, (MPI_Aint[]){own + 4, own + 400}, MPI_INT, &apart));
+    OK(MPI_Type_commit(&apart));
+    OK(MPI_Type_create_hindexed_block(1, 1, (MPI_Aint[]){own + 100}, MPI_INT, &shifted));
+    OK(MPI_Type_commit(&shifted));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
+    CLASS(MPI_Put(&one, 1, MPI_INT, rank, theirs + 64, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
+    CLASS(MPI_Put(two, 1, MPI_INT, rank, own + 128, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
+    CLASS(MPI_Get(memory + 200, 33, MPI_INT, rank, own, 33, MPI_INT, win), MPI_ERR_RMA_RANGE);
+    CLASS(MPI_Fetch_and_op(&one, two, MPI_INT, rank, own + 404, MPI_SUM, win), MPI_ERR_RMA_RANGE);
+    CLASS(MPI_Compare_and_swap(&one, &one, two, MPI_INT, rank, own - 4, win), MPI_ERR_RMA_RANGE);
+    OK(MPI_Get(memory + 200, 32, MPI_INT, rank, own, 32, MPI_INT, win));
+    OK(MPI_Put((int[]){5, 6}, 2, MPI_INT, rank, 0, 1, apart, win));
+    OK(MPI_Put(&one, 0, MPI_INT, rank, -5, 0, MPI_INT, win));
+    /* A displacement below 0, with a type whose data lies so far above it (section 12.2.4). */
+    OK(MPI_Accumulate(&one, 1, MPI_INT, rank, far, 1, shifted, MPI_SUM, win));
+    OK(MPI_Win_unlock(rank, win));
+    SAME(memory[0], one);
+    SAME(memory[1], 5);
+    SAME(memory[100], 6);
+    OK(MPI_Type_free(&apart));
+    OK(MPI_Type_free(&shifted));
     OK(MPI_Win_free(&win));
 }
 

@@ -150,6 +150,7 @@ static void other_flavors(void) {
     CHECK(at == own);
     OK(MPI_Win_shared_query(win, (rank + 1) % size, &bytes, &unit, &at));
     SAME(bytes, 0);
+    SAME(unit, sizeof(int));
     CHECK(at == NULL);
     OK(MPI_Win_free(&win));
 }

@@ -143,9 +143,8 @@ pub fn shared_query(win: &WindowObject, rank: c_int) -> Result<(Fitting, Fitting
         return Err(Error::RmaFlavor("a dynamic window has no memory of its own that could be shared"));
     }
     let rank = (rank != MPI_PROC_NULL).then_some(rank);
-    let part = win.shared_part(rank)?;
-    let (bytes, unit, addr) =
-        part.map_or((0, 1, 0), |part| (part.bytes, part.unit, win.address(part.addr, part.bytes)));
+    let (part, unit) = (win.shared_part(rank)?, win.shared_unit(rank)?);
+    let (bytes, addr) = part.map_or((0, 0), |part| (part.bytes, win.address(part.addr, part.bytes)));
     Ok((
         Fitting(bytes as usize, "the size of the memory"),
         Fitting(unit as usize, "the displacement unit"),
