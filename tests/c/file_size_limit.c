@@ -116,7 +116,8 @@ int main(int argc, char **argv)
     name_file("file_size_limit");
     getrlimit(RLIMIT_FSIZE, &before);
     for (int i = 0; i < LONG; i++) bytes[i] = (char)(i * 31 + i / 1000 + rank);
-    CHECK(is_default());
+    /* Whatever started this program may have ignored it. */
+    signal(SIGXFSZ, SIG_DFL);
     open_own();
     limit(LIMIT);
     accesses();
