@@ -1,5 +1,5 @@
-/* A file-size limit that is set after the file has been opened: accesses of every form, sizes and preallocation beyond it
- * are errors, and what was reported is there. The signal that comes with the limit is the program's again where it
+/* A file-size limit that is set after the file has been opened: accesses of every form, sizes and preallocation beyond
+ * it are errors, and what was reported is there. The signal that comes with the limit is the program's again where it
  * writes by itself, in programs that it executes, and when its files are closed; a handler of its own stays.
  * RANKS: 1 2
  */

@@ -1,6 +1,7 @@
 /* Between the beginning and the end of a split collective access, its file refuses what MPI 5.0 forbids there: other
  * collective accesses (section 14.4.5), views (14.3), sizes (14.2.4, 14.2.5), MPI_File_sync (14.6.1) and
- * MPI_File_close. Members that have ended theirs wait for nobody. Wrong arguments are an error of the call that has them.
+ * MPI_File_close. Members that have ended theirs wait for nobody. Wrong arguments are an error of the call that
+ * has them.
  * RANKS: 1 2 3
  */
 #include "file.h"

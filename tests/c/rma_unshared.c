@@ -1,5 +1,5 @@
-/* Where memory cannot be shared, a shared window is MPI_ERR_RMA_SHARED at every rank, on the communicator's error handler
- * (MPI 5.0 sections 12.2.3, 12.6.2); other windows, whose locks would lie there, find no memory.
+/* Where memory cannot be shared, a shared window is MPI_ERR_RMA_SHARED at every rank, on the communicator's error
+ * handler (MPI 5.0 sections 12.2.3, 12.6.2); other windows, whose locks would lie there, find no memory.
  * RANKS: 1 2
  * ENV: PERUSAL_SHARED_HEAP=0
  */
