@@ -7,6 +7,7 @@ mod forks;
 mod hints;
 mod node;
 mod objects;
+mod observe;
 mod requested;
 mod rma;
 mod service;

@@ -13,6 +13,7 @@
 //! | `protocol` | records, operations under way, completion queues and counters |
 //! | `progress` | progress; rings that come and go; threads that wait |
 //! | [`transport`] | the interface for programs of one's own |
+//! | [`observe`] | what the endpoints of this machine do, seen from outside |
 //! | `objects` | the objects that libfabric calls |
 
 pub mod api;
@@ -21,6 +22,7 @@ mod lock;
 mod memory;
 mod names;
 mod objects;
+pub mod observe;
 mod operands;
 mod peers;
 mod progress;

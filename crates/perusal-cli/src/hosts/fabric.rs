@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::endpoints;
 use crate::start::preload;
 use crate::sys;
 
@@ -24,6 +25,9 @@ pub struct FabricOptions {
     /// Reach other nodes, too, by this provider of libfabric [default: tcp]
     #[arg(long, value_name = "PROVIDER", num_args = 0..=1, default_missing_value = NETWORK, requires = "env")]
     nodes: Option<String>,
+    /// Show what the endpoints of your processes on this machine do: what they have sent and taken, what they wait for
+    #[arg(long, conflicts_with = "env")]
+    show: bool,
 }
 
 /// The provider that every libfabric has for peers on other nodes.
@@ -58,6 +62,10 @@ impl OtherMpi {
 
 /// Prints what is asked for.
 pub fn main(options: &FabricOptions) -> ExitCode {
+    if options.show {
+        print!("{}", endpoints::shown());
+        return ExitCode::SUCCESS;
+    }
     let Some(mpi) = options.env else { return ExitCode::SUCCESS };
     match preload::library(PROVIDER, "the provider of libfabric") {
         Ok(library) => {

@@ -6,7 +6,9 @@
 //! | `mod` | the command line for MPICH's launcher |
 //! | `this_machine` | which names are this machine's |
 //! | `fabric` | `perusal fabric`: the provider of libfabric under another MPI |
+//! | `endpoints` | `perusal fabric --show`: what endpoints of the provider do |
 
+mod endpoints;
 pub mod fabric;
 pub mod this_machine;
 

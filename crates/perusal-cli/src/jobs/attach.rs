@@ -81,7 +81,9 @@ pub fn job(number: Option<u32>) -> Result<RunningJob, String> {
             .find(|job| job.number == number)
             .ok_or_else(|| format!("there is no job {number} of yours; perusal ps lists what there is")),
         None if jobs.len() == 1 => Ok(jobs.remove(0)),
-        None if jobs.is_empty() => Err("no job of yours runs on this machine".into()),
+        None if jobs.is_empty() => Err("no job of yours runs on this machine; \
+                                         perusal fabric --show tells of processes under other MPIs"
+            .into()),
         None => Err(format!("which job? There are {}; perusal ps lists them", listed.join(", "))),
     }
 }

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `process` | whether a process still has that memory, and whether it has ended |
 //! | `words` | the words at the beginning of the memory, and their rules |
+//! | `status` | what the endpoint does, for those who look from outside |
 //! | `segment` | the memory itself, with a ring for each peer |
 
 pub mod process;
 pub mod segment;
+pub mod status;
 pub mod words;

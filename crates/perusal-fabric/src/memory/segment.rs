@@ -8,6 +8,7 @@
 
 use crate::api::{FI_EHOSTUNREACH, FI_EIO, FI_ENOMEM};
 use crate::memory::process::Memory;
+use crate::memory::status::StatusWords;
 use crate::memory::words::{NONCE_AT, SLOTS, Words};
 use crate::names::address::Address;
 use crate::names::service::Service;
@@ -19,6 +20,7 @@ use perusal::internals::sync::AsymmetricFence;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
 use std::ptr::NonNull;
 
 /// What the name of an endpoint's memory begins with.
@@ -28,7 +30,8 @@ const CELLS: usize = 256;
 /// Payload bytes that a ring holds.
 const BULK: usize = 512 << 10;
 
-const DOORBELL_AT: usize = size_of::<Words>().next_multiple_of(PAGE);
+const STATUS_AT: usize = size_of::<Words>().next_multiple_of(PAGE);
+const DOORBELL_AT: usize = (STATUS_AT + size_of::<StatusWords>()).next_multiple_of(PAGE);
 const RINGS_AT: usize = (DOORBELL_AT + Doorbell::bytes(SLOTS)).next_multiple_of(PAGE);
 const RING_BYTES: usize = MappedRing::bytes(CELLS, BULK).next_multiple_of(PAGE);
 const BYTES: usize = RINGS_AT + SLOTS * RING_BYTES;
@@ -101,6 +104,19 @@ impl Segment {
         if segment.words().is(address.nonce) { Ok(segment) } else { Err(FI_EHOSTUNREACH) }
     }
 
+    /// Maps the memory of an endpoint to look at, which is open at this path; `None` if it is none, or cannot be had.
+    pub fn look(path: &Path) -> Option<Self> {
+        let file = File::open(path).ok()?;
+        // SAFETY: a plain call on a descriptor that we own. Seals keep everybody from taking the memory away under us.
+        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+        if seals < 0 || seals & SEALS != SEALS || file.metadata().ok()?.len() != BYTES as u64 {
+            return None;
+        }
+        let map = MmapOptions::new().len(BYTES).map_raw_read_only(&file).ok()?;
+        let segment = Self { map, file };
+        (!segment.words().is_closed()).then_some(segment)
+    }
+
     /// Which file it is.
     ///
     /// # Errors
@@ -122,6 +138,13 @@ impl Segment {
         // SAFETY: the mapping begins with `Words` (zeroed or written by an endpoint), which are atomics;
         // it is aligned to a page.
         unsafe { self.at(0).cast::<Words>().as_ref() }
+    }
+
+    /// What the owner says of itself.
+    pub fn status(&self) -> &StatusWords {
+        // SAFETY: the bytes lie within the mapping, aligned to a page, for these words alone, which are atomics; new
+        // memory is zeroed.
+        unsafe { self.at(STATUS_AT).cast::<StatusWords>().as_ref() }
     }
 
     /// The fence that the owner and its senders agree on.
@@ -188,6 +211,12 @@ impl Segment {
     }
 }
 
+/// Whether what a descriptor's link says is the name of an endpoint's memory.
+pub fn is_memory(link: &Path) -> bool {
+    let name = link.as_os_str().to_string_lossy();
+    name.strip_prefix("/memfd:").is_some_and(|name| name.starts_with(MEMORY))
+}
+
 /// Opens the memory of an endpoint that is where this address says.
 fn open_memory(address: Address) -> Result<File, i32> {
     let path = format!("/proc/{}/fd/{}", address.pid, address.fd);
@@ -197,8 +226,7 @@ fn open_memory(address: Address) -> Result<File, i32> {
     };
     // The link is read first: opening a pipe or a device would have effects.
     let link = std::fs::read_link(&path).map_err(gone)?;
-    let name = link.as_os_str().to_string_lossy();
-    if !name.strip_prefix("/memfd:").is_some_and(|name| name.starts_with(MEMORY)) {
+    if !is_memory(&link) {
         return Err(FI_EHOSTUNREACH);
     }
     File::options().read(true).write(true).open(&path).map_err(gone)

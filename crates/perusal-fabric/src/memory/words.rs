@@ -26,7 +26,7 @@ const REGIONS: usize = if cfg!(perusal_loom) { 1 } else { 256 };
 /// Entries in which a key may be.
 const PROBES: usize = if cfg!(perusal_loom) { 1 } else { 4 };
 
-const MAGIC: u64 = 0x7065_7275_7361_6c07;
+const MAGIC: u64 = 0x7065_7275_7361_6c08;
 
 /// The states of a slot.
 pub const FREE: u32 = 0;

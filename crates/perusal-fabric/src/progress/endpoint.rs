@@ -1,6 +1,7 @@
 //! An endpoint: its memory, the rings to it, and the progress of all.
 
 use crate::memory::segment::Segment;
+use crate::memory::status::Status;
 use crate::memory::words::Known;
 use crate::names::address::Address;
 use crate::names::service::{Announced, Service};
@@ -79,6 +80,10 @@ pub struct Endpoint {
     yields: Yields,
     /// When other nodes are asked.
     pub(crate) turns: Turns,
+    /// Records that were taken out of rings whose senders have left.
+    pub(crate) taken_before: u64,
+    /// Records taken and sent, and the time, when these had changed last.
+    pub(crate) moved: (u64, u64),
     fence: AsymmetricFence,
     /// What peers wake a thread with that waits for a descriptor:
     /// the end to read, the end to write, the number of the file.
@@ -108,6 +113,8 @@ impl Endpoint {
         let fence = segment.fence()?;
         let core = Core::new(address);
         let cpus = Cpus::new();
+        let (process, descriptor) = (address.pid, address.fd);
+        segment.status().write(&Status { process, descriptor, ..Status::default() });
         Ok(Self {
             address,
             incoming: Vec::new(),
@@ -120,6 +127,8 @@ impl Endpoint {
             cpus,
             yields: Yields::find(),
             turns: Turns::default(),
+            taken_before: 0,
+            moved: (0, 0),
             fence,
             pipe: None,
             armed: false,
@@ -243,6 +252,9 @@ impl Endpoint {
         let long = self.idle >= LONG && self.idle.is_multiple_of(AT_TIMES);
         if outnumbered || long {
             std::thread::yield_now();
+        }
+        if self.idle == LONG {
+            self.say_status();
         }
         outnumbered || long
     }

@@ -18,6 +18,19 @@ pub(crate) struct Incoming {
     pub consumer: Consumer<MappedRing>,
     pub slot: usize,
     pub peer: u32,
+    /// Records that others had sent through the slot before.
+    pub before: u64,
+}
+
+impl Incoming {
+    fn new(consumer: Consumer<MappedRing>, slot: usize, peer: u32) -> Self {
+        Self { before: consumer.position(), consumer, slot, peer }
+    }
+
+    /// Records that were taken.
+    pub fn taken(&self) -> u64 {
+        self.consumer.position() - self.before
+    }
 }
 
 impl Endpoint {
@@ -50,7 +63,7 @@ impl Endpoint {
         let consumer = Consumer::resume(ring);
         self.core.peers.all[peer as usize].incoming = Some(ring);
         consumer.disable_notification();
-        self.incoming.push(Incoming { consumer, slot, peer });
+        self.incoming.push(Incoming::new(consumer, slot, peer));
         self.cpus.add(sender.pid);
         self.meets_itself |= sender == self.address;
     }
@@ -59,15 +72,17 @@ impl Endpoint {
     fn leave_sender(&mut self, slot: usize, known: Option<usize>) {
         let sender = self.segment.sender(slot);
         let peer = self.core.peers.number(sender);
-        let mut consumer = match known {
+        let mut incoming = match known {
             Some(at) => {
                 self.last = 0;
-                self.incoming.swap_remove(at).consumer
+                self.incoming.swap_remove(at)
             }
-            None => Consumer::resume(self.segment.ring(slot)),
+            None => Incoming::new(Consumer::resume(self.segment.ring(slot)), slot, peer),
         };
+        let consumer = &mut incoming.consumer;
         while let Ok(Some(())) = consumer.poll(|header, payload| self.core.take(peer, header, payload)) {}
         consumer.retire();
+        self.taken_before += incoming.taken();
         self.forget_ring_from(peer);
         self.segment.words().free(slot);
         self.core.end_arriving_from(peer);
@@ -141,12 +156,15 @@ impl Endpoint {
         self.look_for_the_dead_elsewhere();
         let forgotten = self.core.forget_strangers();
         self.turns.forget(&forgotten);
+        self.say_status();
     }
 
     #[cold]
     pub(crate) fn drop_peer(&mut self, at: usize) {
         self.last = 0;
-        let Incoming { mut consumer, slot, peer } = self.incoming.swap_remove(at);
+        let incoming = self.incoming.swap_remove(at);
+        self.taken_before += incoming.taken();
+        let Incoming { mut consumer, slot, peer, .. } = incoming;
         self.core.peers.all[peer as usize].dead = true;
         self.forget_ring_from(peer);
         self.core.end_with(peer);

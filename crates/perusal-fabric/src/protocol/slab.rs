@@ -30,6 +30,11 @@ impl<T> Slab<T> {
         self.entries.get_mut(at as usize)?.as_mut()
     }
 
+    /// The value with this number, to look at.
+    pub fn at(&self, at: u32) -> Option<&T> {
+        self.entries.get(at as usize)?.as_ref()
+    }
+
     #[inline(always)]
     pub fn remove(&mut self, at: u32) -> Option<T> {
         let value = self.entries.get_mut(at as usize)?.take();
