@@ -349,3 +349,40 @@ fn the_descriptor_of_an_event_queue_is_readable_while_there_are_events() {
     assert!(!readable() && node.may_wait_for(&events));
     assert_eq!(events.read_event(0), Err(-(FI_EAGAIN as isize)));
 }
+
+/// The members of a poll set: a queue and a counter of the endpoint, as fi_poll_add and fi_poll_del take them.
+#[test]
+fn a_poll_set_tells_whose_queue_has_something_and_whose_counter_has_changed() {
+    const ADD: usize = 1;
+    const DELETE: usize = 2;
+    let (node, other) = (Node::bound(info(CAPS).expect("an endpoint")).expect("an endpoint"), Node::new());
+    let (counter, queue) = (node.counter(), node.opened_part(Part::Queue));
+    counter.set_context(0xc);
+    queue.set_context(0xa);
+    assert_eq!(node.bind(&counter, FI_RECV), 0);
+    node.enable();
+    assert_eq!(node.poll_set(1).err(), Some(-FI_EINVAL));
+    let set = node.poll_set(0).expect("a poll set");
+    assert_eq!(set.poll(2), Ok(vec![]), "it has no members");
+    assert_eq!((set.poll_change(ADD, &queue, 0), set.poll_change(ADD, &counter, 0)), (0, 0));
+    assert_eq!(set.poll_change(ADD, &queue, 0), 0, "once more is once");
+    assert_eq!(set.poll_change(ADD, &node.opened_part(Part::Vector), 0), -FI_EINVAL);
+    assert_eq!(set.poll_change(ADD, &queue, 1), -FI_EINVAL);
+    assert_eq!(set.poll_change(ADD, &other.counter(), 0), -FI_EDOMAIN);
+    assert_eq!(set.poll(2), Ok(vec![]));
+    let (to, mut room) = (other.insert(&node.name()), [0; 8]);
+    node.receive(&mut room, FI_ADDR_UNSPEC, 1, 0, 1);
+    assert_eq!(other.send(&[1; 8], to, 1, 0, 2), 0);
+    assert_eq!(set.poll(1), Ok(vec![0xa]), "there is room for one");
+    assert_eq!(set.poll(2), Ok(vec![0xa, 0xc]));
+    assert_eq!(set.poll(2), Ok(vec![0xa]), "the counter was told");
+    assert!(matches!(node.read(), Said::Done(1, ..)));
+    assert_eq!(set.poll(2), Ok(vec![]));
+    assert_eq!((set.poll_change(DELETE, &queue, 0), set.poll_change(DELETE, &queue, 0)), (0, -FI_EINVAL));
+    drop(other);
+    // A member is closed after it was taken out, or the set was closed.
+    assert_eq!((node.try_close(Part::Domain), counter.try_close()), (BUSY, BUSY));
+    let domain = node.into_domain();
+    assert_eq!((counter.try_close(), set.try_close()), (BUSY, 0));
+    assert_eq!((counter.try_close(), domain.try_close()), (0, 0));
+}

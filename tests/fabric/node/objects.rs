@@ -36,6 +36,29 @@ impl Opened {
         unsafe { read(self.0) }
     }
 
+    /// fi_poll with room for so many contexts. Returns them, or the error.
+    pub fn poll(&self, room: usize) -> Result<Vec<usize>, c_int> {
+        type Poll = unsafe extern "C" fn(*mut Fid, *mut usize, c_int) -> c_int;
+        let mut contexts = vec![0; room];
+        // SAFETY: a poll set, and as many places as said.
+        let found = unsafe { function::<Poll>(self.0, 0, 0)(self.0, contexts.as_mut_ptr(), room as c_int) };
+        contexts.truncate(usize::try_from(found).map_err(|_| found)?);
+        Ok(contexts)
+    }
+
+    /// fi_poll_add with these flags, or fi_poll_del.
+    pub fn poll_change(&self, at: usize, other: &Opened, flags: u64) -> c_int {
+        type Change = unsafe extern "C" fn(*mut Fid, *mut Fid, u64) -> c_int;
+        // SAFETY: a poll set, and an object that is open.
+        unsafe { function::<Change>(self.0, 0, at)(self.0, other.0, flags) }
+    }
+
+    /// Gives an object this context, as its caller may.
+    pub fn set_context(&self, context: usize) {
+        // SAFETY: an object that is open, and that no thread uses now.
+        unsafe { (*self.0).context = std::ptr::without_provenance_mut(context) };
+    }
+
     /// fi_eq_write of these bytes.
     pub fn write_event(&self, event: u32, bytes: &[u8]) -> isize {
         type Write = unsafe extern "C" fn(*mut Fid, u32, *const u8, usize, u64) -> isize;
@@ -116,6 +139,26 @@ impl Node {
             0 => Ok(Opened(object)),
             error => Err(error),
         }
+    }
+
+    /// fi_poll_open with these flags.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error, negative.
+    pub fn poll_set(&self, flags: u64) -> Result<Opened, c_int> {
+        type Open = unsafe extern "C" fn(*mut Fid, *const u64, *mut *mut Fid) -> c_int;
+        let mut object = null_mut();
+        // SAFETY: a domain, and a structure that is its flags alone.
+        match unsafe { function::<Open>(self.domain, 0, 5)(self.domain, &raw const flags, &raw mut object) } {
+            0 => Ok(Opened(object)),
+            error => Err(error),
+        }
+    }
+
+    /// The object, as its own.
+    pub fn opened_part(&self, part: Part) -> Opened {
+        Opened(self.part(part))
     }
 
     /// fi_av_open with these flags.

@@ -97,6 +97,7 @@ pub const FI_CLASS_MR: usize = 12;
 pub const FI_CLASS_EQ: usize = 13;
 pub const FI_CLASS_CQ: usize = 14;
 pub const FI_CLASS_CNTR: usize = 15;
+pub const FI_CLASS_POLL: usize = 17;
 
 pub const FI_WAIT_NONE: u32 = 0;
 pub const FI_WAIT_UNSPEC: u32 = 1;

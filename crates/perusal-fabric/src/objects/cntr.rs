@@ -65,7 +65,7 @@ pub unsafe extern "C" fn open(
 unsafe extern "C" fn read(cntr: *mut Fid) -> u64 {
     let read = |cntr: &Cntr| {
         cntr.value.bound.progress();
-        cntr.value.seen.set((cntr.value.value.get(), cntr.value.errors.get()));
+        cntr.value.seen.set(cntr.value.now());
         cntr.value.value.get()
     };
     // SAFETY: caller rule 1: a counter of ours.
@@ -75,7 +75,7 @@ unsafe extern "C" fn read(cntr: *mut Fid) -> u64 {
 unsafe extern "C" fn readerr(cntr: *mut Fid) -> u64 {
     let read = |cntr: &Cntr| {
         cntr.value.bound.progress();
-        cntr.value.seen.set((cntr.value.value.get(), cntr.value.errors.get()));
+        cntr.value.seen.set(cntr.value.now());
         cntr.value.errors.get()
     };
     // SAFETY: caller rule 1: a counter of ours.

@@ -6,7 +6,7 @@ use crate::lock::Lock;
 use crate::objects::eq::{self, Eq};
 use crate::objects::object::{Object, Tables, Ties, close, give, table, with};
 use crate::objects::opened::{Modes, Opened};
-use crate::objects::{av, cntr, cq, ep, mr, rma, wait};
+use crate::objects::{av, cntr, cq, ep, mr, poll, rma, wait};
 use crate::operands::region::Regions;
 use crate::progress::automatic::{Automatic, Next};
 use crate::progress::endpoint::Endpoint;
@@ -110,7 +110,7 @@ static DOMAIN: Table<11> = Table::new([
     ep::open as *const (),
     NONE,
     cntr::open as *const (),
-    NONE,
+    poll::open as *const (),
     NONE,
     NONE,
     rma::query_atomic as *const (),

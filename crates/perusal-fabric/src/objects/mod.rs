@@ -9,7 +9,7 @@
 //! | `av` | address vectors |
 //! | `eq` | event queues |
 //! | `cq`, `cntr` | completion queues; counters |
-//! | `wait` | how a call waits, and wait sets |
+//! | `wait`, `poll` | how a call waits; poll sets |
 //! | `mr` | memory registration |
 //! | `ep` | endpoints: binding, flags and options |
 //! | `messages` | messages with and without tags |
@@ -26,5 +26,6 @@ pub mod messages;
 pub mod mr;
 pub mod object;
 pub mod opened;
+pub mod poll;
 pub mod rma;
 pub mod wait;

@@ -149,7 +149,7 @@ impl Awaited for Counter {
     }
     /// Whether it has changed since it was read last.
     fn is_there(&self) -> bool {
-        self.seen.get() != (self.value.get(), self.errors.get())
+        self.seen.get() != self.now()
     }
 }
 
@@ -253,6 +253,11 @@ impl Counter {
     /// A counter of operations, or of their bytes, with this kind of wait object.
     pub fn new(of_bytes: bool, wait_object: u32) -> Self {
         Self { of_bytes, wait_object, ..Self::default() }
+    }
+
+    /// The values and the errors that it has counted.
+    pub fn now(&self) -> (u64, u64) {
+        (self.value.get(), self.errors.get())
     }
 
     /// Counts an operation of so many bytes that has ended. One with an error counts as one.
