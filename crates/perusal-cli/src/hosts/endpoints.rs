@@ -6,7 +6,7 @@ use std::fs;
 use perusal_fi::observe::{self, KeptMessage, NAMED, OpenSend, PostedReceive, Status};
 use perusal_trace::terminal::one_line;
 
-/// Seconds without a call or a record from which on they are told.
+/// Seconds without a call or a record from which on they are shown.
 const LONG: f64 = 1.0;
 
 /// What all endpoints do.

@@ -5,7 +5,7 @@
 
 use perusal::internals::sync::{AtomicU64, Ordering};
 
-/// Receives, messages and sends that are named, each; of more only the count is told.
+/// Receives, messages and sends that are named, each; of more only the count is there.
 pub const NAMED: usize = 8;
 /// Words of a receive, of a message, of a send.
 const RECEIVE: usize = 4;
@@ -126,7 +126,7 @@ impl StatusWords {
         let (counts, rest) = words.split_at(COUNTS);
         let (receives, rest) = rest.split_at(NAMED * RECEIVE);
         let (kept, sends) = rest.split_at(NAMED * MESSAGE);
-        let told = |count: u64| usize::try_from(count).unwrap_or(NAMED).min(NAMED);
+        let named_of = |count: u64| usize::try_from(count).unwrap_or(NAMED).min(NAMED);
         let receive = |one: &[u64]| PostedReceive {
             from: (one[0] != 0).then_some(one[0] as u32),
             tag: (one[1] != 0).then_some((one[2], one[3])),
@@ -149,9 +149,9 @@ impl StatusWords {
             sends: counts[8],
             arriving: counts[9],
             full: counts[10],
-            first_receives: receives.chunks_exact(RECEIVE).take(told(counts[6])).map(receive).collect(),
-            first_kept: kept.chunks_exact(MESSAGE).take(told(counts[7])).map(message).collect(),
-            first_sends: sends.chunks_exact(SEND).take(told(counts[8])).map(send).collect(),
+            first_receives: receives.chunks_exact(RECEIVE).take(named_of(counts[6])).map(receive).collect(),
+            first_kept: kept.chunks_exact(MESSAGE).take(named_of(counts[7])).map(message).collect(),
+            first_sends: sends.chunks_exact(SEND).take(named_of(counts[8])).map(send).collect(),
         }
     }
 }

@@ -14,22 +14,22 @@ use std::rc::Rc;
 #[derive(Debug)]
 enum Asked {
     Queue(Rc<Queue>),
-    /// With its values and errors when it was told last.
+    /// With its values and errors as the caller has learned of them last.
     Counter(Rc<Counter>, Cell<(u64, u64)>),
 }
 
 impl Asked {
-    /// Makes progress. Returns whether a queue is not empty, or a counter has changed since this was told last.
+    /// Makes progress. Returns whether a queue is not empty, or a counter has changed since the caller was here last.
     fn has_something(&self) -> bool {
         match self {
             Asked::Queue(queue) => {
                 queue.bound.progress();
                 queue.is_there()
             }
-            Asked::Counter(counter, told) => {
+            Asked::Counter(counter, known) => {
                 counter.bound.progress();
                 let now = counter.now();
-                told.replace(now) != now
+                known.replace(now) != now
             }
         }
     }
@@ -100,8 +100,8 @@ unsafe extern "C" fn add(set: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
                 FI_CLASS_CNTR => {
                     let counter = &*other.cast::<Cntr>();
                     set.check_domain(counter)?;
-                    let told = Cell::new(counter.value.now());
-                    (Asked::Counter(Rc::clone(&counter.value), told), counter.users.clone())
+                    let known = Cell::new(counter.value.now());
+                    (Asked::Counter(Rc::clone(&counter.value), known), counter.users.clone())
                 }
                 _ => return Err(FI_EINVAL),
             }
