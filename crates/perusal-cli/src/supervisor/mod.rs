@@ -10,11 +10,13 @@
 //! | `meetings` | ports and published names |
 //! | `guests` | jobs of other launchers, whose processes have places here |
 //! | `failure` | which rank failed, and why |
+//! | `interrupts` | which signal asks for the second time that the job ends |
 //! | `killed` | ranks that SIGKILL has not ended yet |
 //! | `reaper` | the process that kills what a killed launcher leaves |
 
 pub mod failure;
 mod guests;
+mod interrupts;
 mod killed;
 mod meetings;
 pub mod reaper;
@@ -39,6 +41,7 @@ use crate::streams::sinks::{Sinks, Targets};
 use crate::sys::{self, ChildStatus, Epoll, Signals};
 use failure::Failure;
 use guests::Guests;
+use interrupts::{Interrupt, Interrupts};
 use meetings::Meetings;
 use reaper::Reaper;
 use universe::Universe;
@@ -128,6 +131,7 @@ pub struct Supervisor<'a> {
     pub(crate) streams: Vec<RankStream>,
     pub(crate) ranks: Vec<RankProcess>,
     pub(crate) forwarded: Vec<i32>,
+    interrupts: Interrupts,
     failure: Option<Failure>,
     /// The first failure that has ended a part of the job.
     pub(crate) first_failure: Option<Failure>,
@@ -170,6 +174,7 @@ impl<'a> Supervisor<'a> {
             streams: vec![],
             ranks: vec![],
             forwarded: vec![],
+            interrupts: Interrupts::default(),
             failure: None,
             first_failure: None,
             first_death: None,
@@ -374,8 +379,12 @@ impl<'a> Supervisor<'a> {
 
     /// Passes a signal on. A second request to end is obeyed at once, whatever the ranks make of it.
     fn forward(&mut self, signal: i32) {
-        let ends = |signal: &i32| matches!(*signal, libc::SIGINT | libc::SIGTERM);
-        if ends(&signal) && (self.failure.is_some() || self.forwarded.iter().any(ends)) {
+        let interrupt = self.interrupts.note(signal, Instant::now());
+        if interrupt == Interrupt::Copy {
+            return;
+        }
+        let is_request = interrupt != Interrupt::None;
+        if interrupt == Interrupt::Again || is_request && self.failure.is_some() {
             let text = format!("{} again", perusal::internals::shm::exit::signal_name(signal));
             self.fail(Failure { status: 128 + signal as u8, text });
             self.signal_running(libc::SIGKILL);
