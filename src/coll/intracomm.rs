@@ -162,18 +162,18 @@ pub async fn allgather<'a, T: Transport>(
     let equal = ends.iter().enumerate().all(|(r, &end)| Some(end) == ends[0].checked_mul(r + 1));
     let begin = |r: usize| if r == 0 { 0 } else { ends[r - 1] };
     let first = pieces(0);
-    let mut run = None;
-    if (0..size).all(|r| follows(&first, begin(r), &pieces(r))) {
-        // SAFETY: buffer rule 2 holds for each piece, and the pieces are this run of `end` bytes.
-        run = Some(unsafe { first.widened(end) }.landing()?);
-    }
+    let is_run = (0..size).all(|r| follows(&first, begin(r), &pieces(r)));
+    // SAFETY: buffer rule 2 holds for each piece, and the pieces are this run of `end` bytes, if `is_run`. While the
+    // landing is in use no piece is.
+    let run = || is_run.then(|| unsafe { first.reborrowed().widened(end) }.landing()).transpose();
     let sent = send.map_or(ends[rank] - begin(rank), |send| send.bytes());
     let mut team = transport.team(Collective::Allgather).await;
-    if let (Some(all), Some(team), true) = (&mut run, &mut team, equal)
+    if let (true, Some(team), true) = (is_run, &mut team, equal)
         && team.copies_equal_blocks(ends[0]).await?
+        && let Some(mut all) = run()?
     {
         let own = send.map(|send| send.packed()).transpose()?;
-        return team.allgather_direct(own.as_deref(), all, sent).await;
+        return team.allgather_direct(own.as_deref(), &mut all, sent).await;
     }
     if let (Some(team), false) = (&mut team, equal)
         && team.copies_blocks(&ends).await?
@@ -192,7 +192,7 @@ pub async fn allgather<'a, T: Transport>(
     }
     // A caller whose own piece is too small takes part nevertheless: the others would wait for it.
     let copied = send.map_or(Ok(()), |send| copy(send, &pieces(rank)));
-    if let Some(mut all) = run {
+    if let Some(mut all) = run()? {
         return copied.and(gather_everywhere(transport, team, &mut all, &ends, equal.then_some(sent)).await);
     }
     let (blocks, agreed) =
