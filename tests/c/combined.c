@@ -1,5 +1,5 @@
 /* A combined send and receive is a send and a receive at once, whatever the size and the types, who is at the other
- * ends, and whether both use one buffer; what is wrong with either is told before anything is sent
+ * ends, and whether both use one buffer; what is wrong with either is an error before anything is sent
  * (MPI 5.0 section 3.10).
  * RANKS: 1 2 3 4
  */

@@ -57,7 +57,7 @@ fn one_by_one(
     if !fast_path_is_open() {
         return None;
     }
-    // What is wrong with the receive is told before anything is sent.
+    // What is wrong with the receive is an error before anything is sent.
     let found = comm.find().ok()?;
     recv_peer(found, recv.peer, recv.tag).ok()?;
     let to = recv_buf(recv.buf.with_peer(recv.peer)).ok()?;

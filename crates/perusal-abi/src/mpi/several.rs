@@ -77,8 +77,8 @@ pub fn some(
         return (mode == WaitOrTest::Test).then_some(0);
     };
     let mut taken = 0;
-    for at in first..handles.len() {
-        if take(engine, &mut handles[at], |got| statuses.set(taken, got)) {
+    for (at, handle) in handles.iter_mut().enumerate().skip(first) {
+        if take(engine, handle, |got| statuses.set(taken, got)) {
             indices.set(taken, at as c_int);
             taken += 1;
         }

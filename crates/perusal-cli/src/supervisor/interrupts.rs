@@ -1,4 +1,4 @@
-//! Signals that ask the job to end. The second request is obeyed at once, so it must be told from a copy of the first:
+//! Signals that ask the job to end. The second request is obeyed at once, so a copy of the first must not count as one:
 //! timeout(1) and batch systems send one signal to the launcher, and the same one to its process group.
 
 use std::time::{Duration, Instant};
