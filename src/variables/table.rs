@@ -192,7 +192,7 @@ table! {
         "entries up to which a queue compares them side by side, before it sorts them into bins; counts for the queues of communicators made from then on";
     SpinUs => "spin_us", Doorbell, Local, Always, UserBasic,
         Domain::Number(|_| (0, 1_000_000)), |shape| if shape.is_oversubscribed() { 1 } else { 50 },
-        "microseconds that a waiting rank polls before it yields or sleeps; where every rank has a CPU and the last such wait was over within 20 times as long, before it polls on for so long";
+        "microseconds that a waiting rank polls before it yields or sleeps, in a blocking receive twice as long where ranks outnumber CPUs; where every rank has a CPU and the last such wait was over within 20 times as long, before it polls on for so long";
     Yields => "yields", Doorbell, Local, Always, TunerBasic,
         Domain::Number(|_| (0, 1000)), |shape| if shape.is_oversubscribed() { 200 } else { 0 },
         "times that a waiting rank gives its CPU away before it sleeps";

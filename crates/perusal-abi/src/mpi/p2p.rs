@@ -58,7 +58,7 @@ pub fn send(
 }
 
 /// Whether a message of plain bytes is for MPI_PROC_NULL, or from it, and nothing is wrong: then its call is over.
-pub(super) fn is_to_nobody(buf: Buffer<'_>, peer: c_int, tag: c_int, comm: CommHandle<'_>) -> bool {
+fn is_to_nobody(buf: Buffer<'_>, peer: c_int, tag: c_int, comm: CommHandle<'_>) -> bool {
     peer == MPI_PROC_NULL
         && tag >= 0
         && fast_path_is_open()

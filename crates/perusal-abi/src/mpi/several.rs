@@ -29,18 +29,23 @@ fn first_over(engine: &Engine, handles: &[MPI_Request]) -> Option<usize> {
     handles.iter().position(is_over)
 }
 
-/// As [`first_over`], after one look at what has come in if none is.
-fn look_for_first(engine: &Engine, mode: WaitOrTest, handles: &[MPI_Request]) -> Option<usize> {
-    let mut found = first_over(engine, handles);
-    if found.is_none() {
-        match mode {
-            WaitOrTest::Wait => engine.look_in(),
-            // Why it fails is found out by the next call.
-            WaitOrTest::Test => drop(engine.look_for(|| Ok(false))),
-        }
+/// As [`first_over`], after one look at what has come in if none is; the outer `None` if that has failed.
+fn look_for_first(engine: &Engine, mode: WaitOrTest, handles: &[MPI_Request]) -> Option<Option<usize>> {
+    let mut found = None;
+    let mut is_there = || {
         found = first_over(engine, handles);
+        Ok(found.is_some())
+    };
+    match mode {
+        WaitOrTest::Test => _ = engine.look_for(is_there).ok()?,
+        WaitOrTest::Wait => {
+            if !is_there().ok()? {
+                engine.look_in();
+                is_there().ok()?;
+            }
+        }
     }
-    found
+    Some(found)
 }
 
 /// Takes a message that is over.
@@ -59,7 +64,7 @@ pub fn any(
     look: impl FnOnce(&MessageStatus),
 ) -> Option<Option<usize>> {
     let engine = serving(handles)?;
-    match look_for_first(engine, mode, handles) {
+    match look_for_first(engine, mode, handles)? {
         Some(at) => take(engine, &mut handles[at], look).then_some(Some(at)),
         None => (mode == WaitOrTest::Test).then_some(None),
     }
@@ -73,7 +78,7 @@ pub fn some(
     statuses: Statuses<'_>,
 ) -> Option<usize> {
     let engine = serving(handles)?;
-    let Some(first) = look_for_first(engine, mode, handles) else {
+    let Some(first) = look_for_first(engine, mode, handles)? else {
         return (mode == WaitOrTest::Test).then_some(0);
     };
     let mut taken = 0;
