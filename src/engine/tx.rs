@@ -150,20 +150,22 @@ impl Transmit<'_> {
 
     /// Moves on what waits for room, to every peer. Returns whether anything moved.
     pub(crate) fn pump_backlog(self) -> bool {
-        let peers = core::mem::take(&mut *self.engine.backlog.lock(self.engine.shared));
+        let mut peers = core::mem::take(&mut *self.engine.backlog.lock(self.engine.shared));
         let mut moved = false;
-        for peer in peers {
-            let done = self.with(peer, |tx| {
+        peers.retain(|peer| {
+            let still = self.with(*peer, |tx| {
                 moved |= self.pump(tx);
                 tx.listed = !tx.is_idle();
                 tx.listed
             });
-            match done {
-                Ok(true) => self.engine.backlog.lock(self.engine.shared).push(peer),
-                Ok(false) => {}
-                Err(error) => self.engine.fail(error),
-            }
-        }
+            still.unwrap_or_else(|error| {
+                self.engine.fail(error);
+                false
+            })
+        });
+        let mut backlog = self.engine.backlog.lock(self.engine.shared);
+        peers.append(&mut backlog);
+        *backlog = peers;
         moved
     }
 

@@ -86,7 +86,7 @@ impl Failing<'_> {
         {
             // Nobody waits for the rest of it any more.
             let left = body.wanted.get().saturating_sub(body.moved.get());
-            self.engine.protocol_state().copy.come(&self.engine.config, left);
+            self.engine.protocol_state().copy.come(&self.engine.config, body, left);
         }
         self.engine.protocol_state().recalled().remove(&request.id());
         body.error.set(Some(Box::new(error)));

@@ -25,7 +25,7 @@ pub(super) fn ask(engine: &Engine, request: Ref, begun: bool) -> Result<()> {
     // SAFETY: request rule 2: matched, and no other engine is at work on it, so ours.
     let body = unsafe { request.body() };
     body.stage.set(Stage::RingData { begun });
-    engine.protocol_state().copy.expect(body.wanted.get());
+    engine.protocol_state().copy.expect(body);
     engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
     let (world, remote) = (body.world.get(), body.remote.get());
     engine.answer(world, remote, Control::Cts { receiver: request.id(), wanted: body.wanted.get() as u64 })
@@ -136,7 +136,7 @@ impl Rendezvous<'_> {
         }
         emit(request, part_event(body));
         let uncached =
-            self.engine.protocol_state().copy.come(&self.engine.config, data.len()) && body.is_bytes();
+            self.engine.protocol_state().copy.come(&self.engine.config, body, data.len()) && body.is_bytes();
         // SAFETY: the user's buffer stays valid until the request completes; `wanted` fits it, and the part `wanted`;
         // the ring's memory is none of it.
         let copy = || unsafe {

@@ -3,7 +3,7 @@
 use crate::arch::strings_stall;
 use crate::engine::{Body, CopiesFromPeer, CopyRoute, Engine, Rts};
 use crate::shm::Job;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::variables::{Config, CopyChoice, ValueSource, VariableId};
 
 /// Word of the header's tuning area that says whether a cross-memory copy was refused.
@@ -13,8 +13,7 @@ const REFUSED: u64 = 1;
 /// What one rank knows of the copy engines.
 #[derive(Debug, Default)]
 pub(crate) struct CopyPolicy {
-    /// Bytes that are on their way to this rank through the ring.
-    awaited: AtomicU64,
+    under_way: UnderWay,
     /// Messages of this rank that are announced, and neither copied nor cancelled.
     announced: AtomicU64,
 }
@@ -92,16 +91,48 @@ impl CopyPolicy {
         self.announced.load(Ordering::Relaxed) > 0
     }
 
-    /// Notes that a message of `bytes` bytes comes through the ring.
-    pub fn expect(&self, bytes: usize) {
-        // Relaxed, here and in `come`: a count that publishes nothing.
-        self.awaited.fetch_add(bytes as u64, Ordering::Relaxed);
+    /// Notes that the message of a receive comes through the ring.
+    pub fn expect(&self, body: &Body) {
+        self.under_way.expect(body.addr.get().addr(), body.wanted.get() as u64);
     }
 
-    /// Notes that `bytes` of them have come. Whether they are best written past the cache: with what else is on its
-    /// way, it is more than the cache holds.
-    pub fn come(&self, config: &Config, bytes: usize) -> bool {
-        self.awaited.fetch_sub(bytes as u64, Ordering::Relaxed) > config.uncached_from()
+    /// Notes that `bytes` of it have come. Whether they are best written past the cache: with what else is on its way, it
+    /// is more than the cache holds.
+    pub fn come(&self, config: &Config, body: &Body, bytes: usize) -> bool {
+        self.under_way.come(body.addr.get().addr(), bytes as u64) > config.uncached_from()
+    }
+}
+
+/// How much memory the messages fill that are on their way to this rank through the ring.
+/// Relaxed throughout: counts that publish nothing.
+#[derive(Debug, Default)]
+struct UnderWay {
+    bytes: AtomicU64,
+    /// Where the last of these messages goes.
+    last: AtomicUsize,
+    /// Bytes of the messages that go there, too, all but one.
+    repeated: AtomicU64,
+}
+
+impl UnderWay {
+    /// A message of `bytes` bytes to the address `to` is on its way.
+    fn expect(&self, to: usize, bytes: u64) {
+        let others = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if self.last.swap(to, Ordering::Relaxed) == to && others > 0 {
+            self.repeated.fetch_add(bytes, Ordering::Relaxed);
+        } else {
+            self.repeated.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// So many bytes of it have come. Returns how many bytes of memory were to be filled until now.
+    fn come(&self, to: usize, bytes: u64) -> u64 {
+        let under_way = self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        let repeated = self.repeated.load(Ordering::Relaxed);
+        if repeated > 0 && self.last.load(Ordering::Relaxed) == to {
+            self.repeated.store(repeated.saturating_sub(bytes), Ordering::Relaxed);
+        }
+        under_way.saturating_sub(repeated)
     }
 }
 
@@ -135,4 +166,37 @@ pub fn has_cross_memory_attach() -> bool {
         )
     };
     read.is_ok()
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_to_one_buffer_count_once() {
+        let under_way = UnderWay::default();
+        (0..4).for_each(|_| under_way.expect(0x1000, 100));
+        assert_eq!(under_way.come(0x1000, 50), 100);
+        assert_eq!(under_way.come(0x1000, 50), 100);
+        (0..3).for_each(|_| assert!(under_way.come(0x1000, 100) <= 100));
+        // One after the other into the same buffer: each counts.
+        for _ in 0..3 {
+            under_way.expect(0x1000, 100);
+            assert_eq!(under_way.come(0x1000, 100), 100);
+        }
+    }
+
+    #[test]
+    fn messages_to_several_buffers_count_each() {
+        let under_way = UnderWay::default();
+        (0..4).for_each(|i| under_way.expect(0x1000 * i, 100));
+        for left in (1..=4).rev() {
+            assert_eq!(under_way.come(0x1000 * (left as usize - 1), 100), 100 * left);
+        }
+        // What goes to a buffer that is not the last one counts each time.
+        for to in [0x1000, 0x1000, 0x2000] {
+            under_way.expect(to, 100);
+        }
+        assert_eq!(under_way.come(0x1000, 100), 300);
+    }
 }
