@@ -65,7 +65,7 @@ static void count(pid_t rank)
 static MPI_Comm world;
 static MPI_Win window;
 static MPI_Request requests[WINDOW];
-static long out[WINDOW], in[WINDOW];
+static long out[2 * WINDOW], in[2 * WINDOW];
 
 static void send(int tag) { MPI_Send(out, 1, MPI_LONG, 1, tag, world); }
 static void send_many(int n) { for (int i = 0; i < n; i++) MPI_Send(out, 1, MPI_LONG, 0, TAG, world); }
@@ -191,6 +191,29 @@ static long count_irecv_posted(int source, int tag)
 static long count_irecv(void) { return count_irecv_posted(1, TAG); }
 static long count_irecv_any(void) { return count_irecv_posted(MPI_ANY_SOURCE, MPI_ANY_TAG); }
 
+static long count_start(MPI_Request *request)
+{
+    go();
+    begin();
+    MPI_Start(request);
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+    return end();
+}
+
+static long count_start_send(void)
+{
+    static MPI_Request request = MPI_REQUEST_NULL;
+    if (request == MPI_REQUEST_NULL) MPI_Send_init(out, 1, MPI_LONG, 1, TAG, world, &request);
+    return count_start(&request);
+}
+
+static long count_start_recv(void)
+{
+    static MPI_Request request = MPI_REQUEST_NULL;
+    if (request == MPI_REQUEST_NULL) MPI_Recv_init(in, 1, MPI_LONG, 1, TAG, world, &request);
+    return count_start(&request);
+}
+
 static long count_window_send(void)
 {
     go();
@@ -200,10 +223,32 @@ static long count_window_send(void)
     return end();
 }
 
+static long count_window_send_vector(void)
+{
+    MPI_Datatype type = every_other();
+    go();
+    begin();
+    for (int i = 0; i < WINDOW; i++) MPI_Isend(out + 2 * i, 1, type, 1, TAG, world, requests + i);
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+    return end();
+}
+
 static long count_window_receive(void)
 {
     begin();
     for (int i = 0; i < WINDOW; i++) MPI_Irecv(in + i, 1, MPI_LONG, 1, TAG, world, requests + i);
+    end();
+    go();
+    resume();
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+    return end();
+}
+
+static long count_window_receive_vector(void)
+{
+    MPI_Datatype type = every_other();
+    begin();
+    for (int i = 0; i < WINDOW; i++) MPI_Irecv(in + 2 * i, 1, type, 1, TAG, world, requests + i);
     end();
     go();
     resume();
@@ -409,8 +454,12 @@ static const struct {
     {"irecv-there", "MPI_Irecv+MPI_Wait", count_irecv_there, 1, 0, 1, NULL},
     {"irecv", "MPI_Irecv+MPI_Wait", count_irecv, 1, 0, 1, NULL},
     {"irecv-any", "MPI_Irecv(ANY_SOURCE,ANY_TAG)+MPI_Wait", count_irecv_any, 1, 0, 1, NULL},
+    {"start-send", "MPI_Start(send)+MPI_Wait", count_start_send, 1, 1, 0, NULL},
+    {"start-recv", "MPI_Start(receive)+MPI_Wait", count_start_recv, 1, 0, 1, NULL},
     {"window-send", "(64*MPI_Isend+MPI_Waitall)/64", count_window_send, WINDOW, WINDOW, 0, NULL},
+    {"window-send-vector", "(64*MPI_Isend(vector)+MPI_Waitall)/64", count_window_send_vector, WINDOW, WINDOW, 0, NULL},
     {"window-receive", "(64*MPI_Irecv+MPI_Waitall)/64", count_window_receive, WINDOW, 0, WINDOW, NULL},
+    {"window-receive-vector", "(64*MPI_Irecv(vector)+MPI_Waitall)/64", count_window_receive_vector, WINDOW, 0, WINDOW, NULL},
     {"window-there", "(64*MPI_Irecv+MPI_Waitall)/64", count_window_there, WINDOW, 0, WINDOW, NULL},
     {"barrier", "MPI_Barrier", count_barrier, 1, 0, 0, barrier},
     {"bcast", "MPI_Bcast", count_bcast, 1, 0, 0, bcast},

@@ -273,10 +273,25 @@ impl Body {
         self.status.set(MessageStatus { cancelled: true, ..self.status.get() });
     }
 
+    /// Whether there is more to its end than a status: it has failed, or has something to drop.
+    #[inline(always)]
+    pub(crate) fn is_unusual(&self) -> bool {
+        self.has_failed() || self.keeps_data() || !self.is_bytes() && !self.persistent.get()
+    }
+
     /// Whether it has anything that must be dropped or reset before its slot goes back.
     #[inline(always)]
     pub(crate) fn owns(&self) -> bool {
         self.persistent.get() || !self.is_bytes() || self.has_failed() || self.keeps_data()
+    }
+
+    /// The data have been moved: drops the datatype, unless the operation may be started again. What is left has
+    /// nothing that must be dropped, if all went well.
+    #[inline]
+    pub(crate) fn forget_datatype(&self) {
+        if !self.is_bytes() && !self.persistent.get() {
+            self.layout.take();
+        }
     }
 
     /// Drops and resets that.
@@ -365,18 +380,18 @@ impl Body {
     #[inline]
     pub(crate) unsafe fn pack(&self, from: usize, to: &mut Room<'_>) {
         debug_assert!(from + to.len() <= self.bytes.get());
-        let addr = self.addr.get();
-        match peek(&self.layout, Clone::clone) {
+        let (addr, count) = (self.addr.get(), self.count.get());
+        peek(&self.layout, |layout| match layout {
             // SAFETY: the buffer is valid from there on for as many bytes.
             Layout::Bytes => unsafe { copy_in(addr.wrapping_add(from), to) },
             Layout::Typed(datatype) => {
                 to.fill_packed(|at, to| {
                     // SAFETY: the user's buffer is valid, and the bytes are within its data.
-                    let packed = unsafe { datatype.pack(self.count.get(), addr, from + at, to) };
+                    let packed = unsafe { datatype.pack(count, addr, from + at, to) };
                     debug_assert_eq!(packed, to.len());
                 });
             }
-        }
+        });
     }
 
     /// Puts `data` at bytes `[at, at + data.len())` of a receive's data.
@@ -387,18 +402,18 @@ impl Body {
     #[inline]
     pub(crate) unsafe fn unpack(&self, at: usize, data: &[u8]) {
         debug_assert!(at + data.len() <= self.bytes.get());
-        let addr = self.addr.get();
-        match peek(&self.layout, Clone::clone) {
+        let (addr, count) = (self.addr.get(), self.count.get());
+        peek(&self.layout, |layout| match layout {
             Layout::Bytes => {
                 // SAFETY: the buffer is valid from there on for as many bytes; ring and heap are none of it.
                 unsafe { copy_out(data, addr.wrapping_add(at)) }
             }
             Layout::Typed(datatype) => {
                 // SAFETY: the user's buffer is valid, and the bytes are within its data.
-                let unpacked = unsafe { datatype.unpack(self.count.get(), addr, at, data) };
+                let unpacked = unsafe { datatype.unpack(count, addr, at, data) };
                 debug_assert_eq!(unpacked, data.len());
             }
-        }
+        });
     }
 }
 

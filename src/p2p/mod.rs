@@ -26,6 +26,7 @@ mod wait;
 
 pub use args::{RecvBuf, SendBuf};
 pub use probe::Message;
+pub use wait::Taken;
 
 #[cfg(all(test, not(perusal_loom)))]
 mod run_tests;

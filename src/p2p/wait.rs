@@ -9,6 +9,15 @@ use crate::events::Event;
 use crate::request::{MessageStatus, Then};
 use crate::shm::telemetry::{Wait, Waiting};
 
+/// What has become of a request whose outcome has been taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// It is gone, and nothing names it any more.
+    Gone,
+    /// It persists, and may be started again.
+    Inactive,
+}
+
 impl Engine {
     /// Waits for a request and takes its outcome; the request is gone afterwards (a persistent one is inactive).
     ///
@@ -203,35 +212,39 @@ impl Engine {
         (status, error.map(|error| *error))
     }
 
-    /// Takes the outcome of a request that is complete, did not fail and does not persist, on a match context that
-    /// nobody observes: `look` sees its status, and the request is gone. False, with nothing done, in all other cases.
+    /// Takes the outcome of a request that is complete and did not fail, on a match context that nobody observes:
+    /// `look` sees its status. `None`, with nothing done, in all other cases.
     #[inline(always)]
-    pub fn try_take(&self, request: Ref, look: impl FnOnce(&MessageStatus)) -> bool {
+    pub fn try_take(&self, request: Ref, look: impl FnOnce(&MessageStatus)) -> Option<Taken> {
         self.try_take_in::<Unobserved>(request, look)
     }
 
     /// As [`Self::try_take`], where somebody may observe.
     #[inline(always)]
-    pub fn try_take_observed(&self, request: Ref, look: impl FnOnce(&MessageStatus)) -> bool {
+    pub fn try_take_observed(&self, request: Ref, look: impl FnOnce(&MessageStatus)) -> Option<Taken> {
         self.try_take_in::<Observed>(request, look)
     }
 
     #[inline(always)]
-    fn try_take_in<O: Observation>(&self, request: Ref, look: impl FnOnce(&MessageStatus)) -> bool {
-        let plain = self.is_plainly_over(request);
-        if plain {
-            // SAFETY: request rule 2: complete, so it is its user's.
-            let body = unsafe { request.body() };
-            if O::EVENTS
-                && let Some(context) = body.context.get()
-            {
-                // SAFETY: the request counts as pending on the context.
-                request_event(unsafe { context.as_ref() }, request, Event::ReqNotify);
-            }
-            look(&body.status.get());
-            self.requests().release_plain(request);
+    fn try_take_in<O: Observation>(&self, request: Ref, look: impl FnOnce(&MessageStatus)) -> Option<Taken> {
+        if !self.is_plainly_over(request) {
+            return None;
         }
-        plain
+        // SAFETY: request rule 2: complete, so it is its user's.
+        let body = unsafe { request.body() };
+        if O::EVENTS
+            && let Some(context) = body.context.get()
+        {
+            // SAFETY: the request counts as pending on the context.
+            request_event(unsafe { context.as_ref() }, request, Event::ReqNotify);
+        }
+        look(&body.status.get());
+        if body.persistent.get() {
+            request.state().reset();
+            return Some(Taken::Inactive);
+        }
+        self.requests().release_plain(request);
+        Some(Taken::Gone)
     }
 
     /// Whether [`Self::try_take`] would take its outcome.
@@ -239,7 +252,7 @@ impl Engine {
     #[must_use]
     pub fn is_plainly_over(&self, request: Ref) -> bool {
         // SAFETY: request rule 2: complete, so it is its user's.
-        request.state().is_complete() && !unsafe { request.body() }.owns()
+        request.state().is_complete() && !unsafe { request.body() }.is_unusual()
     }
 
     /// Lets go of a request without waiting for it (MPI_Request_free).

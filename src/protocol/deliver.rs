@@ -212,6 +212,7 @@ impl Delivery<'_> {
         // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
         unsafe { content.unpack_to(body, taken) };
         request_event(context, request, Event::ReqXferEnd);
+        body.forget_datatype();
         self.count_received(content.protocol(), taken, self.engine.shared);
         content.sent(self.engine);
         self.engine.requests().finish_receive(request, bytes);

@@ -146,6 +146,7 @@ impl Eager<'_> {
         if !synchronous {
             // Nobody answers it, so it is ours after the commit, too.
             request_event(context, request, Event::ReqXferEnd);
+            body.forget_datatype();
             self.engine.requests().finish(request);
         }
         true

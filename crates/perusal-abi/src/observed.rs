@@ -64,7 +64,7 @@ fn begin_receive(
 #[inline(always)]
 fn end(engine: &Engine, request: Request, status: StatusOut<'_>) -> Result<()> {
     engine.wait_for_good(request)?;
-    if engine.try_take_observed(request, |got| status.set(got)) {
+    if engine.try_take_observed(request, |got| status.set(got)).is_some() {
         return Ok(());
     }
     let (got, error) = engine.take_outcome(request);

@@ -328,8 +328,8 @@ fn irecv_slow(
 ) -> c_int {
     // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
-    if typed::irecv(buf, source, tag, comm, request.as_ref()) {
-        return MPI_SUCCESS;
+    if let Some(outcome) = typed::irecv(buf, source, tag, comm, request.as_ref()) {
+        return boundary::outcome(comm.handle(), function.name, outcome);
     }
     let _span = CallSpan::begin(function);
     if let Some(outcome) = observed::irecv(buf, source, tag, comm, request.as_ref()) {

@@ -10,7 +10,7 @@ use crate::check;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::fast_path_is_open;
-use crate::p2p::{MessageStatus, Request};
+use crate::p2p::{MessageStatus, Request, Taken};
 use crate::process::{engine, running};
 use crate::requests::{
     self, InVain, Named, Standing, all_end, find, find_all, first_ended, only_one, wait_for,
@@ -37,10 +37,10 @@ fn wait_for_one<const OBSERVED: bool>(
         return false;
     }
     let taken = take_one_of::<OBSERVED>(engine, message, |got| status.set(got));
-    if taken {
+    if taken == Some(Taken::Gone) {
         request.set(MPI_REQUEST_NULL);
     }
-    taken
+    taken.is_some()
 }
 
 /// Takes the outcome of what was over when its call returned; false if it is something else.
@@ -57,10 +57,10 @@ fn take_one_of<const OBSERVED: bool>(
     engine: &Engine,
     message: Request,
     look: impl FnOnce(&MessageStatus),
-) -> bool {
+) -> Option<Taken> {
     if OBSERVED {
         // What is checked is taken by `Named::take`.
-        !check::is_on() && engine.try_take_observed(message, look)
+        if check::is_on() { None } else { engine.try_take_observed(message, look) }
     } else {
         engine.try_take(message, look)
     }
@@ -81,10 +81,9 @@ fn test_fast(request: &Option<InOut<'_, MPI_Request>>, status: StatusOut<'_>) ->
     if message.state().is_active() && !engine.test_complete(message).ok()? {
         return Some(false);
     }
-    if !engine.try_take(message, |got| status.set(got)) {
-        return None;
+    if engine.try_take(message, |got| status.set(got))? == Taken::Gone {
+        request.set(MPI_REQUEST_NULL);
     }
-    request.set(MPI_REQUEST_NULL);
     Some(true)
 }
 
@@ -134,10 +133,11 @@ fn waitall_in_turn<const OBSERVED: bool>(
         if !message.state().is_complete() && !wait_in_turn(engine, &handles[at..], &mut known) {
             return at;
         }
-        if !take_one_of::<OBSERVED>(engine, message, set) {
-            return at;
+        match take_one_of::<OBSERVED>(engine, message, set) {
+            Some(Taken::Gone) => handles[at] = MPI_REQUEST_NULL,
+            Some(Taken::Inactive) => {}
+            None => return at,
         }
-        handles[at] = MPI_REQUEST_NULL;
     }
     handles.len()
 }

@@ -1,6 +1,5 @@
 //! The fast paths of calls that ask for one, some or all of several requests (MPI 5.0 §3.7.5): messages that have not
-//! failed and do not persist, while nobody listens. `None`: the complete implementation must be asked, and nothing has
-//! been taken.
+//! failed, while nobody listens. `None`: the complete implementation must be asked, and nothing has been taken.
 
 use super::request::{HandleState, WaitOrTest, message, state_of};
 use crate::abi::MPI_REQUEST_NULL;
@@ -8,7 +7,7 @@ use crate::arguments::{Room, Statuses};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::fast_path_is_open;
-use crate::p2p::MessageStatus;
+use crate::p2p::{MessageStatus, Taken};
 use crate::process::running;
 use crate::types::MPI_Request;
 use core::ffi::c_int;
@@ -50,11 +49,11 @@ fn look_for_first(engine: &Engine, mode: WaitOrTest, handles: &[MPI_Request]) ->
 
 /// Takes a message that is over.
 fn take(engine: &Engine, handle: &mut MPI_Request, look: impl FnOnce(&MessageStatus)) -> bool {
-    let taken = message(engine, *handle).is_some_and(|message| engine.try_take(message, look));
-    if taken {
+    let taken = message(engine, *handle).and_then(|message| engine.try_take(message, look));
+    if taken == Some(Taken::Gone) {
         *handle = MPI_REQUEST_NULL;
     }
-    taken
+    taken.is_some()
 }
 
 /// Takes one of several: which, or that none is over, which a wait does not get.

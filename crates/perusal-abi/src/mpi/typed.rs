@@ -7,16 +7,20 @@ use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::datatypes::contiguous_size;
 use crate::engine::Engine;
+use crate::error::Result;
 use crate::events::fast_path_is_open;
 use crate::messages::{contents, is_memory};
 use crate::mpi::p2p::is_plain;
-use crate::p2p::{RecvMemory, Run};
+use crate::p2p::{RecvBuf, RecvMemory, Run};
 use crate::process::running;
+use crate::requests::handle_of;
 use crate::types::MPI_Request;
 use core::ffi::c_int;
 
 /// Most bytes that are packed apart from the ring: one copy more costs less than a request.
 const PACKED: usize = 1024;
+/// The same of few, for which less memory is made ready.
+const PACKED_FEW: usize = 128;
 
 /// Elements of a type that is not predefined.
 struct Elements<'a> {
@@ -52,14 +56,25 @@ fn send_bytes<R>(buf: Buffer<'_>, send: impl FnOnce(*mut u8, usize) -> Option<R>
     if let Some(run) = elements.run() {
         return send(run, elements.bytes);
     }
-    if elements.bytes > PACKED {
-        return None;
-    }
-    let mut packed = [0; PACKED];
-    let packed = &mut packed[..elements.bytes];
+    let (mut few, mut many) = ([0; PACKED_FEW], None);
+    let packed = &mut room(&mut few, &mut many, elements.bytes)?[..elements.bytes];
     // SAFETY: argument rule 3: the buffer holds its elements.
     unsafe { elements.datatype.pack(elements.count, elements.addr, 0, packed) };
     send(packed.as_mut_ptr(), packed.len())
+}
+
+/// Room for so many bytes that are packed, if they may be.
+#[inline(always)]
+fn room<'a>(
+    few: &'a mut [u8; PACKED_FEW],
+    many: &'a mut Option<[u8; PACKED]>,
+    bytes: usize,
+) -> Option<&'a mut [u8]> {
+    if bytes <= PACKED_FEW {
+        Some(few)
+    } else {
+        (bytes <= PACKED).then(|| many.insert([0; PACKED]).as_mut_slice())
+    }
 }
 
 /// A blocking send; whether it was served.
@@ -100,16 +115,18 @@ pub fn recv(buf: Buffer<'_>, source: c_int, tag: c_int, comm: CommHandle<'_>, st
     let receive = || {
         let elements = Elements::of(&buf)?;
         let (comm, engine) = ends(comm).filter(|(comm, _)| is_plain(source, tag, comm))?;
-        let run = elements.run();
-        if run.is_none() && elements.bytes > PACKED {
-            return None;
-        }
-        let mut packed = [0_u8; PACKED];
-        let to = run.unwrap_or(packed.as_mut_ptr());
+        let (mut few, mut many) = ([0; PACKED_FEW], None);
+        let (to, packed) = match elements.run() {
+            Some(run) => (run, None),
+            None => {
+                let packed = room(&mut few, &mut many, elements.bytes)?;
+                (packed.as_mut_ptr(), Some(packed))
+            }
+        };
         // SAFETY: argument rule 3: the buffer has room for the bytes of its elements, or there is as much room here.
         let room = unsafe { RecvMemory::new(to, elements.bytes) };
         let got = engine.receive_fast(comm.p2p(), comm, room, source, tag)?;
-        if run.is_none() {
+        if let Some(packed) = packed {
             let came = &packed[..got.bytes as usize];
             // SAFETY: argument rule 3: the buffer has room for its elements, and `packed` is none of it.
             unsafe { elements.datatype.unpack(elements.count, elements.addr, 0, came) };
@@ -120,22 +137,26 @@ pub fn recv(buf: Buffer<'_>, source: c_int, tag: c_int, comm: CommHandle<'_>, st
     receive().is_some()
 }
 
-/// A nonblocking receive of elements that are one run of bytes from the buffer's address on; whether it was served.
+/// A nonblocking receive; `None`: it was not served.
 pub fn irecv(
     buf: Buffer<'_>,
     source: c_int,
     tag: c_int,
     comm: CommHandle<'_>,
     request: Option<&Out<'_, MPI_Request>>,
-) -> bool {
-    let receive = || {
-        let (request, elements) = (request?, Elements::of(&buf)?);
-        let addr = elements.run().filter(|run| *run == elements.addr)?;
-        let (comm, engine) = ends(comm).filter(|(comm, _)| is_plain(source, tag, comm))?;
-        let run = Run { addr, bytes: elements.bytes, count: elements.count, handle: buf.datatype };
+) -> Option<Result<()>> {
+    let (request, elements) = (request?, Elements::of(&buf)?);
+    let (comm, engine) = ends(comm).filter(|(comm, _)| is_plain(source, tag, comm))?;
+    let Elements { addr, count, datatype, bytes } = elements;
+    if elements.run() == Some(addr) {
+        let run = Run { addr, bytes, count, handle: buf.datatype };
         // SAFETY: argument rule 3: the buffer has room for its elements until the request is complete.
-        request.set(unsafe { engine.irecv_fast(comm, run, source, tag) }?.get() as usize);
-        Some(())
-    };
-    receive().is_some()
+        let started = unsafe { engine.irecv_fast(comm, run, source, tag) }?;
+        request.set(started.get() as usize);
+        return Some(Ok(()));
+    }
+    let room = RecvBuf::new(addr, count, datatype, buf.datatype).ok()?;
+    // SAFETY: argument rule 3: the buffer has room for its elements until the request is complete.
+    let started = unsafe { engine.irecv(comm, &room, source, tag) };
+    Some(started.map(|started| request.set(handle_of(started))))
 }
