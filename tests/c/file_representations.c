@@ -220,6 +220,140 @@ static void external(void)
     OK(MPI_File_close(&file));
 }
 
+/* Pairs of two types, and structures, have no padding in the file, where data is byte aligned (MPI 5.0 sections 14.5.2
+ * and 14.5.3): they are as MPI_Pack_external has them, by every form of access and in every filetype. */
+static int no_padding(MPI_Datatype type, MPI_Aint *bytes, void *state)
+{
+    (void)state;
+    int size;
+    OK(MPI_Type_size(type, &size));
+    *bytes = size;
+    return MPI_SUCCESS;
+}
+
+static void put_pairs(int form, MPI_File file, void *out, MPI_Datatype type)
+{
+    MPI_Request request;
+    switch (form) {
+    case 0: OK(MPI_File_write_at(file, 0, out, 8, type, MPI_STATUS_IGNORE)); break;
+    case 1: OK(MPI_File_write(file, out, 8, type, MPI_STATUS_IGNORE)); break;
+    case 2: OK(MPI_File_write_at_all(file, 0, out, 8, type, MPI_STATUS_IGNORE)); break;
+    case 3: OK(MPI_File_write_ordered(file, out, 8, type, MPI_STATUS_IGNORE)); break;
+    case 4:
+        OK(MPI_File_iwrite_at(file, 4, (char *)out + 4 * 32, 4, type, &request));
+        OK(MPI_File_write_shared(file, out, 4, type, MPI_STATUS_IGNORE));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        break;
+    default:
+        OK(MPI_File_write_all_begin(file, out, 8, type));
+        OK(MPI_File_write_all_end(file, out, MPI_STATUS_IGNORE));
+    }
+}
+
+static void get_pairs(int form, MPI_File file, void *in, MPI_Datatype type)
+{
+    MPI_Request request;
+    switch (form) {
+    case 0: OK(MPI_File_read_at(file, 0, in, 8, type, MPI_STATUS_IGNORE)); break;
+    case 1: OK(MPI_File_read(file, in, 8, type, MPI_STATUS_IGNORE)); break;
+    case 2: OK(MPI_File_read_at_all(file, 0, in, 8, type, MPI_STATUS_IGNORE)); break;
+    case 3: OK(MPI_File_read_ordered(file, in, 8, type, MPI_STATUS_IGNORE)); break;
+    case 4:
+        OK(MPI_File_iread_at(file, 4, (char *)in + 4 * 32, 4, type, &request));
+        OK(MPI_File_read_shared(file, in, 4, type, MPI_STATUS_IGNORE));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        break;
+    default:
+        OK(MPI_File_read_all_begin(file, in, 8, type));
+        OK(MPI_File_read_all_end(file, in, MPI_STATUS_IGNORE));
+    }
+}
+
+static void without_padding(void)
+{
+    struct apart { double first; int second; };
+    MPI_Datatype structure, types[] = {MPI_DOUBLE_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT, MPI_LONG_INT, MPI_FLOAT_INT,
+                                       MPI_2INT, MPI_DATATYPE_NULL};
+    const int n = sizeof types / sizeof *types;
+    char own_name[sizeof name + 16];
+    MPI_File file, plain;
+    OK(MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 8}, (MPI_Datatype[]){MPI_DOUBLE, MPI_INT}, &structure));
+    OK(MPI_Type_commit(&structure));
+    types[n - 1] = structure;
+    OK(MPI_Register_datarep("unpadded", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, no_padding, NULL));
+    snprintf(own_name, sizeof own_name, "%s.%d", name, rank);
+    OK(MPI_File_open(MPI_COMM_SELF, own_name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    OK(MPI_File_open(MPI_COMM_SELF, own_name, MPI_MODE_RDONLY, MPI_INFO_NULL, &plain));
+    for (int t = 0; t < n; t++) {
+        MPI_Datatype spaced, strided;
+        MPI_Aint packed, each, lb, at = 0;
+        MPI_Offset bytes_there, byte;
+        int size_here;
+        _Alignas(16) static char out[8 * 32], in[8 * 32];
+        char expected[8 * 32], bytes[24 * 32];
+        /* In memory each element has 32 bytes, whatever its type. */
+        OK(MPI_Type_create_resized(types[t], 0, 32, &spaced));
+        OK(MPI_Type_commit(&spaced));
+        memset(out, 0, sizeof out);
+        for (int i = 0; i < 8; i++) {
+            if (types[t] == MPI_DOUBLE_INT || t == n - 1) *(struct apart *)(out + 32 * i) = (struct apart){i + 0.5, -i};
+            if (types[t] == MPI_SHORT_INT) ((short *)out)[16 * i] = (short)i, ((int *)out)[8 * i + 1] = -i;
+            if (types[t] == MPI_LONG_DOUBLE_INT) *(long double *)(out + 32 * i) = i + 0.5L, *(int *)(out + 32 * i + sizeof(long double)) = -i;
+            if (types[t] == MPI_LONG_INT) ((long *)out)[4 * i] = -i, *(int *)(out + 32 * i + sizeof(long)) = i;
+            if (types[t] == MPI_FLOAT_INT) ((float *)out)[8 * i] = i + 0.5F, ((int *)out)[8 * i + 1] = -i;
+            if (types[t] == MPI_2INT) ((int *)out)[8 * i] = i, ((int *)out)[8 * i + 1] = -i;
+        }
+        OK(MPI_Pack_external_size("external32", 1, types[t], &packed));
+        OK(MPI_Pack_external("external32", out, 8, spaced, expected, sizeof expected, &at));
+        SAME(at, 8 * packed);
+        OK(MPI_Type_vector(4, 2, 3, types[t], &strided));
+        OK(MPI_Type_commit(&strided));
+        for (int form = 0; form < 6; form++) {
+            OK(MPI_File_set_size(file, 0));
+            OK(MPI_File_set_view(file, 3, types[t], types[t], "external32", MPI_INFO_NULL));
+            OK(MPI_File_get_type_extent(file, types[t], &each));
+            SAME(each, packed);
+            OK(MPI_File_get_byte_offset(file, 5, &byte));
+            SAME(byte, 3 + 5 * packed);
+            put_pairs(form, file, out, spaced);
+            OK(MPI_File_get_size(file, &bytes_there));
+            SAME(bytes_there, 3 + 8 * packed);
+            OK(MPI_File_read_at(plain, 3, bytes, 8 * (int)packed, MPI_BYTE, MPI_STATUS_IGNORE));
+            CHECK(memcmp(bytes, expected, 8 * packed) == 0);
+            OK(MPI_File_set_view(file, 3, types[t], types[t], "external32", MPI_INFO_NULL));
+            memset(in, 0, sizeof in);
+            get_pairs(form, file, in, spaced);
+            CHECK(memcmp(in, out, sizeof in) == 0);
+            /* Two of three. */
+            OK(MPI_File_set_size(file, 0));
+            OK(MPI_File_set_view(file, 0, types[t], strided, "external32", MPI_INFO_NULL));
+            OK(MPI_File_get_type_extent(file, strided, &each));
+            SAME(each, 11 * packed);
+            put_pairs(form, file, out, spaced);
+            OK(MPI_File_read_at(plain, 0, bytes, 11 * (int)packed, MPI_BYTE, MPI_STATUS_IGNORE));
+            for (int i = 0; i < 4; i++)
+                CHECK(memcmp(bytes + 3 * i * packed, expected + 2 * i * packed, 2 * packed) == 0);
+            OK(MPI_File_set_view(file, 0, types[t], strided, "external32", MPI_INFO_NULL));
+            memset(in, 0, sizeof in);
+            get_pairs(form, file, in, spaced);
+            CHECK(memcmp(in, out, sizeof in) == 0);
+        }
+        OK(MPI_File_set_view(file, 0, types[t], types[t], "unpadded", MPI_INFO_NULL));
+        OK(MPI_Type_size(types[t], &size_here));
+        OK(MPI_File_get_type_extent(file, types[t], &each));
+        SAME(each, size_here);
+        OK(MPI_File_set_view(file, 0, types[t], types[t], "native", MPI_INFO_NULL));
+        OK(MPI_File_get_type_extent(file, types[t], &each));
+        OK(MPI_Type_get_extent(types[t], &lb, &packed));
+        SAME(each, packed);
+        OK(MPI_Type_free(&spaced));
+        OK(MPI_Type_free(&strided));
+    }
+    OK(MPI_File_close(&plain));
+    OK(MPI_File_close(&file));
+    OK(MPI_Type_free(&structure));
+}
+
 /* The file ends within an element: what is there whole of it arrives, and is counted. */
 static void cut_off(void)
 {
@@ -377,6 +511,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     name_file("file_representations");
     external();
+    without_padding();
     cut_off();
     unconverted();
     own();
