@@ -1,7 +1,8 @@
 //! The lock of a rank's memory in a window: an exclusive lock excludes everybody, shared ones exclude exclusive ones,
 //! a member that holds the lock sees what was done under it before, and one that goes to sleep for it is woken. Post,
 //! start, complete and wait: an origin sees what its target stored before, a target what all its origins put. Two that
-//! store, flush and load do not both miss the other's store.
+//! store, flush and load do not both miss the other's store. What a member has attached to a dynamic window its origins
+//! find, while it attaches and detaches other memory.
 //!
 //! Run:   .ci/loom window
 //! Bound: 2 and 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).
@@ -15,7 +16,8 @@
 //! - each Acquire of `is_granted`;
 //! - the fences of `SleepMark::set`;
 //! - the Release of `EpochCount::add` and the Acquire of `EpochCount::since`;
-//! - the fence of `StoreFlag::complete`.
+//! - the fence of `StoreFlag::complete`;
+//! - the Release of `NewestTable::push` and the Acquire of `NewestTable::cover`.
 //!
 //! That a turn is passed on at all, the lock's unit tests check.
 #![cfg(perusal_loom)]
@@ -23,6 +25,7 @@
 use crate::support::Plain;
 use loom::sync::Arc;
 use loom::thread;
+use perusal::internals::rma::attached::{NewestTable, RegionTable};
 use perusal::internals::rma::control::{EpochCount, StoreFlag};
 use perusal::internals::rma::lock::LockWords;
 use perusal::internals::sync::{
@@ -265,5 +268,30 @@ fn of_two_that_put_flush_and_get_one_sees_the_other_s_value() {
         };
         let seen = put_and_get(&words, 0);
         assert!(seen + other.join().unwrap() > 0);
+    });
+}
+
+#[test]
+fn what_is_attached_is_found_while_other_memory_is_attached_and_detached() {
+    model(|| {
+        let shared = Arc::new((NewestTable::default(), [RegionTable::default(), RegionTable::default()]));
+        // Before the origin learns of it.
+        shared.0.push(&shared.1[0], 1);
+        assert!(shared.1[0].add(100, 10));
+        let origin = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (newest, tables) = &*shared;
+                let at = |place: u64| tables.get(place as usize - 1);
+                assert!(newest.cover(at, 100, 10));
+                assert!(!newest.cover(at, 99, 2));
+            })
+        };
+        let (newest, tables) = &*shared;
+        assert!(tables[1].add(500, 5));
+        newest.push(&tables[1], 2);
+        tables[1].remove(500, 5);
+        assert!(tables[1].add(300, 9));
+        origin.join().unwrap();
     });
 }

@@ -5,6 +5,7 @@
 //! - **Window rule 2.** A member sleeps only after it has set its mark and looked once more; a member that changes a
 //!   word then looks at the marks ([`SleepMark`]).
 
+use super::attached::NewestTable;
 use super::epoch::Hold;
 use super::lock::LockWords;
 use crate::limits::LINE;
@@ -77,6 +78,8 @@ pub struct MemberWords {
     /// Whether the member sleeps until a target has exposed its memory to it, and until its origins have completed: a
     /// mark each, because it may be in an access epoch and in an exposure epoch at once, in two threads.
     asleep: AtomicU64,
+    /// What it has attached to the window.
+    pub attached: NewestTable,
 }
 
 impl MemberWords {

@@ -165,6 +165,7 @@ impl Window {
             epochs: Epochs::new(members, engine.is_shared())?,
             extents,
             attached,
+            tables: Mutex::default(),
             service,
             exchange: ConditionalLock::default(),
             seen_posts: (0..members).map(|_| AtomicU32::new(0)).collect(),

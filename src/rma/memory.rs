@@ -19,7 +19,7 @@ use crate::heap::Heap;
 pub struct TargetMemory {
     /// Its rank in the job.
     pub world: u32,
-    /// Bytes of it; 0 in a dynamic window, whose members know by themselves what they have attached.
+    /// Bytes of it; 0 in a dynamic window, whose members attach memory later.
     pub bytes: u64,
     /// Bytes by which a displacement is multiplied.
     pub unit: u64,
@@ -119,6 +119,11 @@ impl TargetMemory {
         target
     }
 
+    /// The shared heap that its places are of, if this process has mapped it.
+    pub(super) fn home_heap<'e>(&'e self, engine: &'e Engine) -> Option<Heap<'e>> {
+        Heap::of(self.home.memory(engine))
+    }
+
     /// Whether addresses of its rank are addresses of this process.
     fn is_of_this_process(&self, engine: &Engine) -> bool {
         self.world == engine.rank() || engine.job().are_threads() && !engine.is_guest(self.world)
@@ -212,7 +217,7 @@ impl TargetMemory {
             return Ok(self.spot(0));
         }
         if self.start == Start::Bottom {
-            // What is attached there, its rank knows; the kernel knows what is no memory.
+            // What is attached there, the window knows.
             // The first byte is at an address of its own, wherever the displacement by itself would be.
             let addr = disp.cast_unsigned();
             let len = u64::try_from(end - first).map_err(|_| outside())?;
@@ -228,7 +233,7 @@ impl TargetMemory {
     /// What displacement 0 at address `addr` of the rank's process is,
     /// for elements in `len` bytes from `first` on (a dynamic window).
     fn at_address(&self, engine: &Engine, addr: u64, first: u64, len: u64) -> Spot {
-        let heap = Heap::of(self.home.memory(engine)).filter(|_| self.heap != 0);
+        let heap = self.home_heap(engine).filter(|_| self.heap != 0);
         let place = first.wrapping_sub(self.heap);
         if let Some(base) = heap.and_then(|heap| heap.at(place, len)) {
             let addr_here = base.as_ptr().wrapping_add(addr.wrapping_sub(first) as usize);

@@ -14,6 +14,7 @@
 //! | `lock` | the lock of one rank's memory |
 //! | `control` | the shared words of a window |
 //! | `memory` | where the ranks' memory lies, and how it is reached |
+//! | `attached` | what members have attached to a dynamic window |
 //! | `remote` | memory that is private to another process |
 //! | `direct` | put, get and single values where the target is mapped and one run: the fast path |
 //! | `transfer` | put and get |
@@ -26,6 +27,7 @@
 
 pub mod atomic_mode;
 pub mod atomics;
+pub mod attached;
 pub mod control;
 mod epoch;
 pub mod lock;

@@ -201,7 +201,7 @@ pub(super) const NO_MEMORY: Error = Error::RmaOutside(
 pub(super) type Served = Arc<Mutex<Vec<(u64, u64)>>>;
 
 /// Whether all these bytes lie in a member's regions, several of which may lie beside each other.
-pub(super) fn lie_within(regions: &[(u64, u64)], addr: u64, len: u64) -> bool {
+fn lie_within(regions: &[(u64, u64)], addr: u64, len: u64) -> bool {
     let Some(end) = addr.checked_add(len) else { return false };
     let mut at = addr;
     while at < end {

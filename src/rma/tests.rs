@@ -265,8 +265,8 @@ fn memory_comes_to_a_dynamic_window_and_goes() {
         let mut words = [i64::from(comm.rank()); 4];
         let window = window(engine, comm, Memory::Dynamic, 1);
         let base = words.as_mut_ptr().cast::<u8>();
-        window.attach(base, 32).unwrap();
-        assert!(matches!(window.attach(base.wrapping_add(8), 8), Err(Error::RmaAttach(_))));
+        window.attach(engine, base, 32).unwrap();
+        assert!(matches!(window.attach(engine, base.wrapping_add(8), 8), Err(Error::RmaAttach(_))));
         let mut addresses = [0_i64; 2];
         addresses[comm.rank() as usize] = base as i64;
         let transport = BlockingTransport::new(engine, comm, Purpose::Allgather);

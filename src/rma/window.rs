@@ -1,12 +1,13 @@
 //! A window: memory of each member of a communicator that the other members may access.
 
 use super::accumulate::{Update, compare_and_swap};
+use super::attached::RegionTable;
 use super::control::{Control, StoreFlag};
 use super::create::give_back;
 use super::epoch::Epochs;
 use super::hints::has_no_locks;
 use super::memory::TargetMemory;
-use super::remote::{NO_MEMORY, Remote, Served, Service, lie_within};
+use super::remote::{NO_MEMORY, Remote, Served, Service};
 use super::transfer::{TargetElements, check_room, get, put};
 use super::window_events::OneSided;
 use crate::coll::buffer::{InputBuffer, OutputBuffer};
@@ -17,8 +18,9 @@ use crate::datatype::op::Op;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::RmaOperation;
-use crate::heap::Extent;
+use crate::heap::{Extent, Heap};
 use crate::info::Info;
+use crate::limits::PAGE;
 use crate::scratch::Scratch;
 use crate::sync::{Arc, AtomicBool, AtomicU32, ConditionalLock, Mutex, Ordering};
 
@@ -111,6 +113,8 @@ pub struct Window {
     pub(super) extents: Vec<Extent>,
     /// What this member has put in of its own, or attached: address and bytes.
     pub(super) attached: Served,
+    /// The tables in which it tells the others what it has attached, each a page.
+    pub(super) tables: Mutex<Vec<Extent>>,
     /// Serves it to the others, where the kernel lets them not access it.
     pub(super) service: Option<Arc<Service>>,
     /// Whose turn it is to ask a member's service.
@@ -142,6 +146,13 @@ impl core::fmt::Debug for Window {
     }
 }
 
+/// The table in a page of a window's.
+fn region_table(extent: &Extent) -> &RegionTable {
+    // SAFETY: a page of the shared heap that was zeroed before anybody knew it, and is a table until the window is
+    // freed (attached rule 1); all accesses are atomic.
+    unsafe { extent.addr().cast().as_ref() }
+}
+
 impl Window {
     /// Checks that no epoch keeps the window from being freed.
     ///
@@ -166,6 +177,7 @@ impl Window {
     /// Gives the memory of a freed window back. Nobody uses the window any more.
     pub fn release(self, engine: &Engine) {
         give_back(engine, self.extents);
+        give_back(engine, core::mem::take(&mut *lock(&self.tables)));
         self.link.end(engine);
         engine.close_communicator(self.comm.context);
     }
@@ -270,8 +282,9 @@ impl Window {
     /// Lets the others access the `bytes` bytes at `base` (MPI_Win_attach).
     ///
     /// # Errors
-    /// [`Error::RmaFlavor`] if the window is not dynamic; [`Error::RmaAttach`] if some of it is attached already.
-    pub fn attach(&self, base: *mut u8, bytes: u64) -> Result<()> {
+    /// [`Error::RmaFlavor`] if the window is not dynamic; [`Error::RmaAttach`] if some of it is attached already;
+    /// [`Error::NoMem`] if the shared heap has no room to tell the others.
+    pub fn attach(&self, engine: &Engine, base: *mut u8, bytes: u64) -> Result<()> {
         self.check_dynamic()?;
         let at = base.expose_provenance() as u64;
         let mut attached = lock(&self.attached);
@@ -284,7 +297,31 @@ impl Window {
             return Err(Error::RmaAttach("some of this memory is attached to the window already"));
         }
         attached.try_reserve(1)?;
+        if bytes > 0 {
+            self.publish_region(engine, at, bytes)?;
+        }
         attached.push((at, bytes));
+        Ok(())
+    }
+
+    /// Tells the other members of a region, in a table that has room. Called with `attached` locked (attached rule 1).
+    fn publish_region(&self, engine: &Engine, at: u64, bytes: u64) -> Result<()> {
+        let mut tables = lock(&self.tables);
+        if tables.iter().rev().any(|extent| region_table(extent).add(at, bytes)) {
+            return Ok(());
+        }
+        tables.try_reserve(1)?;
+        let room = || Error::NoMem("the shared heap has no room for what is attached to the window".into());
+        let heap = Heap::of(engine.job()).ok_or_else(room)?;
+        let extent = heap.allocate(PAGE, PAGE).ok_or_else(room)?;
+        // SAFETY: the extent is ours, a page at least, and nobody else knows it yet.
+        unsafe { extent.addr().as_ptr().write_bytes(0, PAGE) };
+        let table = region_table(&extent);
+        let place = heap.place_of(extent.addr().as_ptr(), PAGE);
+        let place = place.ok_or_else(|| Error::Intern("an extent lies outside of the shared heap".into()))?;
+        assert!(table.add(at, bytes), "an empty table has room");
+        self.control.member(self.rank()).attached.push(table, place);
+        tables.push(extent);
         Ok(())
     }
 
@@ -297,7 +334,10 @@ impl Window {
         let mut attached = lock(&self.attached);
         let found = attached.iter().position(|(at, _)| *at == base as u64);
         let found = found.ok_or(Error::RmaAttach("nothing is attached to the window at this address"))?;
-        attached.swap_remove(found);
+        let (at, bytes) = attached.swap_remove(found);
+        if bytes > 0 {
+            lock(&self.tables).iter().any(|extent| region_table(extent).remove(at, bytes));
+        }
         Ok(())
     }
 
@@ -370,24 +410,39 @@ impl Window {
         self.epochs.check_access(rank)?;
         let memory = &self.targets[rank as usize];
         let spot = memory.find(engine, target.disp, target.count, target.datatype)?;
-        if self.flavor == Flavor::Dynamic && rank == self.rank() {
-            self.check_attached(target)?;
+        if self.flavor == Flavor::Dynamic {
+            self.check_attached(engine, target, rank)?;
         }
         Ok(TargetElements { spot, count: target.count, datatype: target.datatype, locks: &memory.locks })
     }
 
-    /// Checks that this member has attached all that an operation of its own accesses here. What others have attached,
-    /// they know.
+    /// Checks that the target has attached all that an operation accesses there.
     ///
     /// # Errors
     /// [`Error::RmaOutside`].
     #[cold]
-    fn check_attached(&self, target: Target<'_>) -> Result<()> {
-        let attached = lock(&self.attached);
+    fn check_attached(&self, engine: &Engine, target: Target<'_>, rank: u32) -> Result<()> {
+        let heap = self.targets[rank as usize].home_heap(engine).ok_or(NO_MEMORY)?;
+        let table = |place: u64| {
+            let at = heap.at(place, PAGE as u64).filter(|_| place.is_multiple_of(PAGE as u64))?;
+            // SAFETY: a page of the shared heap, aligned as the heap is, which its member has zeroed and keeps until
+            // the window is freed (attached rule 1); all accesses are atomic, so any bytes are a table.
+            Some(unsafe { at.cast::<RegionTable>().as_ref() })
+        };
+        let regions = &self.control.member(rank).attached;
+        let covered = |displacement: isize, len: u64| {
+            regions.cover(table, target.disp.wrapping_add(displacement as i64).cast_unsigned(), len)
+        };
+        let (low, high) = target.datatype.data_span(target.count).ok_or(NO_MEMORY)?;
         let mut runs = target.datatype.runs(target.count);
-        let at = |displacement: isize| target.disp.wrapping_add(displacement as i64).cast_unsigned();
-        let attached = runs.all(|(displacement, len)| lie_within(&attached, at(displacement), len as u64));
-        if attached { Ok(()) } else { Err(NO_MEMORY) }
+        // What lies between the runs need not be attached.
+        if covered(low, (high - low) as u64)
+            || runs.all(|(displacement, len)| covered(displacement, len as u64))
+        {
+            Ok(())
+        } else {
+            Err(NO_MEMORY)
+        }
     }
 
     /// An operation that may have stored is over.

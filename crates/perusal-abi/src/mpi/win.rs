@@ -129,7 +129,7 @@ pub fn group(win: &WindowObject) -> Result<Group> {
 /// MPI_Win_attach.
 pub fn attach(win: &WindowObject, base: *mut c_void, size: i64) -> Result<()> {
     let (base, bytes) = memory(base, size)?;
-    win.attach(base, bytes as u64)
+    win.attach(engine()?, base, bytes as u64)
 }
 
 /// MPI_Win_detach.
