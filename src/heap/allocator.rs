@@ -11,8 +11,11 @@
 //! - **Heap rule 4.** [`Heap::free`] keeps runs that [`Heap::allocate`] has given, for what the same process allocates
 //!   next; the bits of a kept run stay set. [`Heap::give_back_kept`] gives them back, and so does an allocation that
 //!   finds no room.
+//! - **Heap rule 5.** A run whose pages lie on a NUMA node that was asked for is not kept, and the next owner's pages
+//!   lie where they are touched: the owner that gives it back takes the kernel's rule for them away before its bits
+//!   are cleared.
 
-use super::BitmapWord;
+use super::{BitmapWord, numa};
 use crate::limits::{GRANULE, HUGE_PAGE, PAGE};
 use crate::shm::{FreeRun, FreeRuns, HeapRegion, Memory};
 use crate::sync::{MutexGuard, Ordering};
@@ -38,6 +41,8 @@ pub struct Extent {
     addr: NonNull<u8>,
     /// Bytes from its beginning on that have been given memory; 0 if nobody knows.
     reserved: u64,
+    /// Whether pages of it may be those of a NUMA node that was asked for.
+    is_placed: bool,
 }
 
 // SAFETY: an extent is the address of memory that is mapped in the whole process, and two numbers.
@@ -56,6 +61,17 @@ impl Extent {
     #[must_use]
     pub fn granules(&self) -> (u64, u64) {
         (self.first, self.granules)
+    }
+
+    /// Returns whether pages of it may be those of a NUMA node that was asked for.
+    #[must_use]
+    pub fn is_placed(&self) -> bool {
+        self.is_placed
+    }
+
+    /// Pages of it may be those of a NUMA node that somebody has asked for ([`Heap::reserve`]).
+    pub fn set_placed(&mut self) {
+        self.is_placed = true;
     }
 }
 
@@ -126,6 +142,16 @@ impl<'a> Heap<'a> {
         })
     }
 
+    /// As [`allocate`](Self::allocate), with pages of a NUMA node as long as it has any. An extent whose pages the
+    /// kernel does not place says so ([`Extent::is_placed`]).
+    #[must_use]
+    pub fn allocate_on(self, node: u32, bytes: usize, align: usize) -> Option<Extent> {
+        // Of fresh pages: those that are kept lie where they lie.
+        let extent = self.allocate_space(bytes, align)?;
+        let is_placed = numa::prefer(extent.addr, bytes.max(1).next_multiple_of(PAGE), node);
+        self.with_memory(Extent { is_placed, ..extent }, bytes)
+    }
+
     fn allocate_fresh(self, bytes: usize, align: usize) -> Option<Extent> {
         let extent = self.allocate_space(bytes, align)?;
         self.with_memory(extent, bytes)
@@ -192,22 +218,26 @@ impl<'a> Heap<'a> {
     }
 
     /// Reserves the memory of the pages that begin in the `bytes` bytes at `place`, and with `first` of the page that
-    /// it begins in, so that they lie near to the CPU of the caller. Returns whether there is so much.
+    /// it begins in, so that they lie near to the CPU of the caller, or on the NUMA node that is given. Returns whether
+    /// there is so much, and whether the kernel places it on that node.
     #[must_use]
-    pub fn reserve(self, place: u64, bytes: u64, first: bool) -> bool {
+    pub fn reserve(self, place: u64, bytes: u64, first: bool, node: Option<u32>) -> (bool, bool) {
         let page = PAGE as u64;
         let from = if first { place / page * page } else { place.next_multiple_of(page) };
         let Some(end) = place.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(page)) else {
-            return false;
+            return (false, false);
         };
-        let Some(at) = self.at(place, bytes) else { return false };
-        if from >= end {
-            return true;
+        if self.at(place, bytes).is_none() {
+            return (false, false);
         }
-        let start = at.as_ptr().wrapping_offset((from as isize).wrapping_sub(place as isize));
+        if from >= end {
+            return (true, false);
+        }
+        let Some(start) = self.at(from, end - from) else { return (false, false) };
+        let is_placed = node.is_some_and(|node| numa::prefer(start, (end - from) as usize, node));
         // SAFETY: the pages lie in the mapping, which `at` has checked.
-        unsafe { populate(start, (end - from) as usize) };
-        self.memory.segment().reserve(self.region.offset() + from, end - from).is_ok()
+        unsafe { populate(start.as_ptr(), (end - from) as usize) };
+        (self.memory.segment().reserve(self.region.offset() + from, end - from).is_ok(), is_placed)
     }
 
     /// Returns the extent of `granules` granules from `first` on, which belong to this process.
@@ -219,7 +249,7 @@ impl<'a> Heap<'a> {
         assert!(first.checked_add(granules).is_some_and(|end| end <= self.granules()));
         // SAFETY: the assertion says that the run lies within the region's mapping.
         let addr = unsafe { self.region.base().add((first * GRANULE64) as usize) };
-        Extent { first, granules, addr, reserved: 0 }
+        Extent { first, granules, addr, reserved: 0, is_placed: false }
     }
 
     /// Returns the granules that [`allocate`](Self::allocate) has given for `bytes` bytes at `place`: for a caller that
@@ -238,8 +268,8 @@ impl<'a> Heap<'a> {
 
     /// Frees an extent, which is kept for the next allocation if it is known to have memory (heap rule 4).
     pub fn free(self, extent: &Extent) {
-        let Extent { first, granules, reserved, .. } = *extent;
-        if reserved == 0 {
+        let Extent { first, granules, reserved, is_placed, .. } = *extent;
+        if reserved == 0 || is_placed {
             return self.give_back(extent);
         }
         let give_back = |run: FreeRun| self.give_back(&self.extent(run.first, run.granules));
@@ -248,6 +278,9 @@ impl<'a> Heap<'a> {
 
     /// Gives an extent back: memory first, then granules (heap rule 2).
     pub fn give_back(self, extent: &Extent) {
+        if extent.is_placed {
+            numa::prefer_none(extent.addr, (extent.granules * GRANULE64) as usize);
+        }
         if self.memory.segment().give_back(self.offset_of(extent.first), extent.granules * GRANULE64) {
             self.clear(extent.first, extent.granules);
             // Relaxed: a granule to start a search from.

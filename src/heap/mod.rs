@@ -4,6 +4,7 @@
 //! | file | what it defines |
 //! |---|---|
 //! | [`allocator`], `bitmap_word` | [`Heap`]: which granules are allocated, by a bitmap that all ranks share; a word of that |
+//! | `numa` | which NUMA node pages come from |
 //! | [`arena`] | [`Arena`]: one process's blocks, as malloc wants them |
 //! | [`mod@table`] | tables that all ranks share, made on first need |
 //! | [`malloc`] | the hook for the preloaded library `libperusal-heap.so`, and all state that is process-wide |
@@ -17,6 +18,7 @@ pub mod allocator;
 pub mod arena;
 mod bitmap_word;
 pub mod malloc;
+mod numa;
 mod table;
 
 pub use allocator::{Extent, Heap};

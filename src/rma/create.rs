@@ -3,7 +3,7 @@
 use super::block_locks::BlockLocks;
 use super::control::{Control, StoreFlag};
 use super::epoch::Epochs;
-use super::hints::{alignment, has_no_locks, has_own_parts};
+use super::hints::{NUMA_NODE, alignment, has_no_locks, has_own_parts, numa_node};
 use super::memory::{MemberMemory, Start, TargetMemory, salt};
 use super::remote::{Served, Service};
 use super::window::{Memory, Window};
@@ -29,6 +29,8 @@ struct Member {
     ready: bool,
     /// Whether it can share memory at all: it has mapped its job's shared heap.
     shares: bool,
+    /// Whether its pages lie on the NUMA node that it has asked for.
+    placed: bool,
 }
 
 /// Bytes of what it tells.
@@ -46,7 +48,7 @@ impl Member {
             Start::Bottom => (2, 0),
         };
         let mut bytes = [0; MEMBER];
-        let flags = u64::from(self.ready) << 8 | u64::from(self.shares) << 9;
+        let flags = u64::from(self.ready) << 8 | u64::from(self.shares) << 9 | u64::from(self.placed) << 10;
         let words = [kind | flags, at, room, unit, heap, self.control, self.probe, salt];
         for (word, room) in words.iter().zip(bytes.chunks_exact_mut(8)) {
             room.copy_from_slice(&word.to_ne_bytes());
@@ -71,6 +73,7 @@ impl Member {
             probe: word(6),
             ready: word(0) >> 8 & 1 == 1,
             shares: word(0) >> 9 & 1 == 1,
+            placed: word(0) >> 10 & 1 == 1,
         }
     }
 }
@@ -125,10 +128,12 @@ impl Window {
         let meeting = Meeting::of(engine, &comm);
         let mut all = meeting.exchange(meeting.member((memory, unit), &own, &homes))?;
         let ready = all.iter().all(|member| member.ready);
-        let ready = match &homes {
+        let (ready, placed) = match &homes {
             // One area for all, one part behind the other, allocated by the first; each reserves its own part.
-            Ok(homes) if ready && contiguous => meeting.lay_out(&homes[0].0, &mut all, &mut extents)?,
-            _ => ready,
+            Ok(homes) if ready && contiguous => {
+                meeting.lay_out(&homes[0].0, numa_node(hints), &mut all, &mut extents)?
+            }
+            _ => (ready, extents.iter().any(Extent::is_placed)),
         };
         if !ready {
             give_back(engine, extents);
@@ -153,6 +158,11 @@ impl Window {
             true => None,
             false => Some(Service::start(engine, comm.clone(), attached.clone())?),
         };
+        let mut hints = hints.clone();
+        if !placed {
+            // Not in force, then: there may be no such key.
+            let _ = hints.delete(NUMA_NODE);
+        }
         let target = |((world, member), home): ((u32, &Member), (HomeJob, BlockLocks))| {
             TargetMemory::new(engine, world, member.memory, home)
         };
@@ -171,10 +181,10 @@ impl Window {
             seen_posts: (0..members).map(|_| AtomicU32::new(0)).collect(),
             stores: StoreFlag::default(),
             calls: AtomicU32::new(0),
-            no_locks: AtomicBool::new(has_no_locks(hints)),
+            no_locks: AtomicBool::new(has_no_locks(&hints)),
             seen_completions: AtomicU32::new(0),
             name: Mutex::default(),
-            info: Mutex::new(hints.clone()),
+            info: Mutex::new(hints),
             attributes: Attributes::default(),
             errhandler: ErrhandlerSlot::default(),
             comm: comm.clone(),
@@ -215,30 +225,35 @@ impl Window {
         extents: &mut Vec<Extent>,
     ) -> Result<(Start, u64)> {
         let heap = Heap::of(engine.job()).ok_or_else(|| no_room("a window"))?;
-        let mut allocate = |bytes: usize, align: usize| -> Result<u64> {
-            let extent =
-                heap.allocate(bytes, align).ok_or_else(|| no_room(&format!("{bytes} bytes of a window")))?;
+        let mut allocate = |bytes: usize, align: usize, node: Option<u32>| -> Result<u64> {
+            let extent = match node.filter(|_| bytes > 0) {
+                Some(node) => heap.allocate_on(node, bytes, align),
+                None => heap.allocate(bytes, align),
+            };
+            let extent = extent.ok_or_else(|| no_room(&format!("{bytes} bytes of a window")))?;
             // SAFETY: the extent is ours, at least so long, and nobody else knows it yet.
             unsafe { extent.addr().as_ptr().write_bytes(0, bytes) };
             let place = heap.place_of(extent.addr().as_ptr(), bytes.max(1));
             extents.push(extent);
             place.ok_or_else(|| Error::Intern("an extent lies outside of the shared heap".into()))
         };
-        let align = alignment(hints);
+        let (align, node) = (alignment(hints), numa_node(hints));
         let start = match memory {
             Memory::Own { base, bytes } => match heap.place_of(base, bytes).filter(|_| bytes > 0) {
                 Some(place) => Start::Place(place),
                 None => Start::Address(base.expose_provenance() as u64),
             },
-            Memory::Allocated(bytes) => Start::Place(allocate(bytes, align)?),
-            Memory::Shared(bytes) if has_own_parts(hints) => Start::Place(allocate(bytes, align.max(PAGE))?),
+            Memory::Allocated(bytes) => Start::Place(allocate(bytes, align, node)?),
+            Memory::Shared(bytes) if has_own_parts(hints) => {
+                Start::Place(allocate(bytes, align.max(PAGE), node)?)
+            }
             // Laid out when all sizes are known.
             Memory::Shared(_) => Start::Place(0),
             Memory::Dynamic => Start::Bottom,
         };
         let control = if comm.rank() == 0 {
             let bytes = Control::bytes(comm.size() as usize).ok_or_else(|| no_room("so many ranks"))?;
-            allocate(bytes, APART)?
+            allocate(bytes, APART, None)?
         } else {
             0
         };
@@ -279,6 +294,7 @@ impl<'m> Meeting<'m> {
             probe: probe_address(),
             ready: own.is_ok() && homes.is_ok(),
             shares: Heap::of(self.engine.job()).is_some(),
+            placed: false,
         }
     }
 
@@ -293,11 +309,18 @@ impl<'m> Meeting<'m> {
         Ok(all.chunks_exact(MEMBER).map(Member::decode).collect())
     }
 
-    /// Gives each member its part of one area. Returns whether there is room; all members get the same answer.
+    /// Gives each member its part of one area, on a NUMA node that it may ask for. Returns whether there is room, to
+    /// all members the same answer, and whether the caller's part lies on that node.
     ///
     /// # Errors
     /// Those of the messages.
-    fn lay_out(&self, home: &HomeJob, all: &mut [Member], extents: &mut Vec<Extent>) -> Result<bool> {
+    fn lay_out(
+        &self,
+        home: &HomeJob,
+        node: Option<u32>,
+        all: &mut [Member],
+        extents: &mut Vec<Extent>,
+    ) -> Result<(bool, bool)> {
         let heap = Heap::of(home.memory(self.engine)).ok_or_else(|| no_room("a window"))?;
         let sum = all.iter().try_fold(0_u64, |sum, member| sum.checked_add(member.memory.bytes));
         let total = sum.and_then(|sum| usize::try_from(sum).ok());
@@ -310,17 +333,23 @@ impl<'m> Meeting<'m> {
         }
         let part = MemberMemory { start: Start::Place(area), ..all[own].memory };
         let answers = self.exchange(Member { memory: part, ..all[own] })?;
-        let Start::Place(area @ 1..) = answers[0].memory.start else { return Ok(false) };
+        let Start::Place(area @ 1..) = answers[0].memory.start else { return Ok((false, false)) };
         let mut at = area;
         for member in all.iter_mut() {
             member.memory.start = Start::Place(at);
             at = at.saturating_add(member.memory.bytes);
         }
         // Each member takes the memory of the pages that begin in its part: they are near to it.
-        let Start::Place(from) = all[own].memory.start else { return Ok(true) };
-        let reserved = heap.reserve(from, all[own].memory.bytes, own == 0);
-        let answers = self.exchange(Member { ready: reserved, ..all[own] })?;
-        Ok(answers.iter().all(|member| member.ready))
+        let Start::Place(from) = all[own].memory.start else { return Ok((true, false)) };
+        let (ready, placed) = heap.reserve(from, all[own].memory.bytes, own == 0, node);
+        let answers = self.exchange(Member { ready, placed, ..all[own] })?;
+        if let Some(extent) = extents.last_mut()
+            && own == 0
+            && answers.iter().any(|member| member.placed)
+        {
+            extent.set_placed();
+        }
+        Ok((answers.iter().all(|member| member.ready), placed))
     }
 
     /// Whether each member can access the memory of every other one by itself: what is private, if the kernel allows

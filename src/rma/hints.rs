@@ -14,12 +14,14 @@ enum Kind {
     SameOp,
     Number,
     Alignment,
+    Node,
 }
 
 /// A hint that is known.
 struct Hint {
     key: &'static str,
     kind: Kind,
+    /// Empty for a hint that is not there unless it is asked for.
     default: &'static str,
     /// Whether it can be changed when the window is there.
     /// That of parts that need not be contiguous can, and moves none.
@@ -29,6 +31,8 @@ struct Hint {
 const NO_LOCKS: &str = "no_locks";
 const NONCONTIG: &str = "alloc_shared_noncontig";
 const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
+/// The NUMA node whose memory a member's part is to be, by the kernel's number.
+pub(super) const NUMA_NODE: &str = "perusal_numa_node";
 
 const HINTS: &[Hint] = &[
     Hint { key: NO_LOCKS, kind: Kind::Truth, default: "false", later: true },
@@ -39,14 +43,20 @@ const HINTS: &[Hint] = &[
     Hint { key: "same_disp_unit", kind: Kind::Truth, default: "false", later: true },
     Hint { key: NONCONTIG, kind: Kind::Truth, default: "false", later: true },
     Hint { key: ALIGNMENT, kind: Kind::Alignment, default: "1", later: false },
+    Hint { key: NUMA_NODE, kind: Kind::Node, default: "", later: false },
 ];
+
+/// Hints that members may give differently.
+const OWN: [&str; 3] = [NONCONTIG, ALIGNMENT, NUMA_NODE];
 
 /// Which hints a window has.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope {
     /// Whether its parts may be apart.
     shared: bool,
-    /// Whether the library allocates the memory of each rank by itself.
+    /// Whether the library allocates the memory.
+    allocated: bool,
+    /// Whether it allocates that of each rank by itself.
     aligned: bool,
 }
 
@@ -56,6 +66,7 @@ impl Scope {
     pub fn of(memory: &Memory, asked: &Info) -> Self {
         Self {
             shared: matches!(memory, Memory::Shared(_)),
+            allocated: matches!(memory, Memory::Shared(_) | Memory::Allocated(_)),
             aligned: match memory {
                 Memory::Allocated(_) => true,
                 Memory::Shared(_) => has_own_parts(asked),
@@ -68,6 +79,7 @@ impl Scope {
         match hint.key {
             NONCONTIG => self.shared,
             ALIGNMENT => self.aligned,
+            NUMA_NODE => self.allocated,
             _ => true,
         }
     }
@@ -95,6 +107,12 @@ pub fn minimum_alignment(hints: &Info) -> Option<usize> {
     hints.text(ALIGNMENT)?.trim().parse().ok()
 }
 
+/// The NUMA node that a member's part is to lie on.
+#[must_use]
+pub(super) fn numa_node(hints: &Info) -> Option<u32> {
+    value(Kind::Node, hints.text(NUMA_NODE))?.parse().ok()
+}
+
 /// The alignment of memory that is allocated for a window with these hints: a power of two, a cache line at least.
 #[must_use]
 pub fn alignment(hints: &Info) -> usize {
@@ -117,6 +135,7 @@ fn value(kind: Kind, asked: Option<&str>) -> Option<String> {
         }
         Kind::SameOp => matches!(&*asked, "same_op" | "same_op_no_op"),
         Kind::Number => asked.parse::<u64>().is_ok(),
+        Kind::Node => return Some(asked.parse::<u32>().ok()?.to_string()),
         Kind::Alignment => return Some(aligned(asked.parse().ok()?)?.to_string()),
     };
     good.then_some(asked)
@@ -128,8 +147,10 @@ pub fn at_creation(scope: Scope, asked: &Info) -> Info {
     let mut info = Info::new();
     for hint in HINTS.iter().filter(|hint| scope.has(hint)) {
         let value = value(hint.kind, asked.text(hint.key)).or_else(|| value(hint.kind, Some(hint.default)));
-        // Keys and values are short.
-        let _ = info.set(hint.key, value.unwrap_or_default());
+        if let Some(value) = value {
+            // Keys and values are short.
+            let _ = info.set(hint.key, value);
+        }
     }
     info
 }
@@ -142,7 +163,7 @@ pub fn alike(asked: &Info, memory: Memory, unit: u64) -> String {
         Some(format!("{}={given}", hint.key))
     };
     let mut said: Vec<String> =
-        HINTS.iter().filter(|hint| hint.key != NONCONTIG && hint.key != ALIGNMENT).filter_map(hint).collect();
+        HINTS.iter().filter(|hint| !OWN.contains(&hint.key)).filter_map(hint).collect();
     if let Memory::Own { bytes, .. } | Memory::Allocated(bytes) | Memory::Shared(bytes) = memory {
         said.extend(is_true(asked, "same_size").then(|| format!("{bytes} bytes")));
         said.extend(is_true(asked, "same_disp_unit").then(|| format!("displacement unit {unit}")));
@@ -197,5 +218,19 @@ mod tests {
         let hints = at_creation(Scope::of(&Memory::Allocated(8), &none), &none);
         assert_eq!(hints.text(ALIGNMENT), Some(&*LINE.to_string()));
         assert_eq!(at_creation(Scope::of(&memory, &none), &none).text(ALIGNMENT), None);
+    }
+
+    #[test]
+    fn a_numa_node_is_a_number_for_memory_that_the_library_allocates() {
+        let node = |memory: Memory, asked: &str| {
+            let asked = info(&[(NUMA_NODE, asked)]);
+            at_creation(Scope::of(&memory, &asked), &asked).text(NUMA_NODE).map(str::to_owned)
+        };
+        assert_eq!(node(Memory::Allocated(8), " 01 ").as_deref(), Some("1"));
+        assert_eq!(node(Memory::Shared(8), "3").as_deref(), Some("3"));
+        assert_eq!((node(Memory::Shared(8), "-1"), node(Memory::Shared(8), "near")), (None, None));
+        assert_eq!(node(Memory::Dynamic, "0"), None);
+        let hints = changed(info(&[(NUMA_NODE, "3")]), &info(&[(NUMA_NODE, "4")]));
+        assert_eq!(hints.text(NUMA_NODE), Some("3"));
     }
 }
