@@ -124,13 +124,15 @@ impl Pool {
     }
 }
 
-/// Starts a thread on which no signal handler of the program runs.
+/// Starts a thread on which no signal handler of the program runs. One signal that comes of what the thread itself does
+/// is not blocked: the kernel would end the program.
 fn spawn(body: impl FnOnce() + Send + 'static) -> bool {
     // SAFETY: fills a set of signals and exchanges this thread's mask, which a new thread inherits, for it;
     // then puts the old one back.
     unsafe {
         let (mut all, mut old) = (core::mem::zeroed(), core::mem::zeroed());
         libc::sigfillset(&raw mut all);
+        libc::sigdelset(&raw mut all, libc::SIGBUS);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
         let spawned = std::thread::Builder::new().name(FILE_THREAD.into()).spawn(body).is_ok();
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, core::ptr::null_mut());

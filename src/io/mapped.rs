@@ -7,11 +7,11 @@
 //! reading, changing and writing back would undo. The file keeps the last mapping: to make one, and its pages ready for
 //! the first time, takes many times as long as to copy.
 //!
-//! - **Mapping rule 1.** Pages of the mapping are accessed only after they have been made ready. A file that another
-//!   program cuts off between the two ends this one (SIGBUS); MPI forbids that of the program's own ranks. The hints
-//!   `romio_ds_read=disable` and `romio_ds_write=disable` avoid mappings.
+//! - **Mapping rule 1.** Pages of the mapping are accessed only after they have been made ready, within
+//!   [`Mapping::access`]: a file may be cut off between the two. Then the caller goes run by run, too.
 
 use super::access::Direction;
+use super::cut_off::PagesMayGo;
 use super::system::Descriptor;
 use crate::arch::copy_run;
 use crate::limits::PAGE;
@@ -36,6 +36,7 @@ pub(super) struct Mapping {
     start: u64,
     len: usize,
     writable: bool,
+    pages: PagesMayGo,
 }
 
 // SAFETY: it is memory that is mapped in the whole process, and its owner alone reaches it.
@@ -65,7 +66,7 @@ impl Mapping {
         let prot = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: a new mapping, at an address that the kernel chooses.
         match unsafe { mmap(core::ptr::null_mut(), len, prot, MapFlags::SHARED, fd, start) } {
-            Ok(base) => Some(Self { base: base.cast(), start, len, writable }),
+            Ok(base) => Some(Self { base: base.cast(), start, len, writable, pages: PagesMayGo::heed() }),
             Err(errno) => {
                 // No room now may be room later.
                 if errno != Errno::NOMEM {
@@ -103,6 +104,12 @@ impl Mapping {
         prepared.is_ok()
     }
 
+    /// Accesses its pages. Returns whether they were there all the time; if not, nothing has been accessed, and the
+    /// mapping is of no more use.
+    fn access(&self, access: impl FnOnce()) -> bool {
+        self.pages.access(self.base, self.len, access)
+    }
+
     fn prepare_pages(&self, direction: Direction, from: usize, to: usize) -> rustix::io::Result<()> {
         let advice = match direction {
             Direction::Read => Advice::LinuxPopulateRead,
@@ -132,18 +139,24 @@ pub(super) fn read(file: &Descriptor, runs: &[(u64, u64)], to: &mut [u8]) -> boo
     }
     file.disk_access(*first, (end - first) as usize);
     let mut rest = to;
-    for (offset, len) in runs {
-        let Some((piece, behind)) = rest.split_at_mut_checked(*len as usize) else { break };
-        // SAFETY: the run lies in the mapping, whose pages have been made ready (mapping rule 1); another process that
-        // writes the same bytes has a race of its own with this one, as it would with `pread`.
-        unsafe {
-            let from = mapping.base.add((offset - mapping.start) as usize);
-            copy_run(from, piece.as_mut_ptr(), piece.len());
+    let copied = mapping.access(|| {
+        for (offset, len) in runs {
+            let Some((piece, behind)) = core::mem::take(&mut rest).split_at_mut_checked(*len as usize) else {
+                break;
+            };
+            // SAFETY: the run lies in the mapping, whose pages have been made ready (mapping rule 1); another process
+            // that writes the same bytes has a race of its own with this one, as it would with `pread`.
+            unsafe {
+                let from = mapping.base.add((offset - mapping.start) as usize);
+                copy_run(from, piece.as_mut_ptr(), piece.len());
+            }
+            rest = behind;
         }
-        rest = behind;
+    });
+    if copied {
+        file.keep_mapping(mapping);
     }
-    file.keep_mapping(mapping);
-    true
+    copied
 }
 
 /// Writes `from`, one piece behind the other for each of `runs`, as [`write_pieces`].
@@ -187,15 +200,19 @@ pub(super) fn write_pieces<'a>(
     if !short && !write_last() {
         return false;
     }
-    for (i, (offset, _)) in runs.iter().enumerate().take(runs.len() - 1) {
-        let piece = piece(i);
-        // SAFETY: the run lies in the mapping, whose pages have been made ready (mapping rule 1); another process that
-        // uses the same bytes has a race of its own with this one, as it would with `pwrite`.
-        unsafe {
-            let to = mapping.base.add((offset - start) as usize);
-            copy_run(piece.as_ptr(), to, piece.len());
+    let copied = mapping.access(|| {
+        for (i, (offset, _)) in runs.iter().enumerate().take(runs.len() - 1) {
+            let piece = piece(i);
+            // SAFETY: the run lies in the mapping, whose pages have been made ready (mapping rule 1); another process
+            // that uses the same bytes has a race of its own with this one, as it would with `pwrite`.
+            unsafe {
+                let to = mapping.base.add((offset - start) as usize);
+                copy_run(piece.as_ptr(), to, piece.len());
+            }
         }
+    });
+    if copied {
+        file.keep_mapping(mapping);
     }
-    file.keep_mapping(mapping);
-    true
+    copied
 }

@@ -25,11 +25,14 @@
 //! | `hints` | hints that are known |
 //! | `refusals` | errors of calls that a file does not allow |
 //! | `size_limit` | the signal of a file-size limit |
+//! | `cut_off` | that of a mapped file which is cut off |
+//! | `signals` | handling a signal as long as there is a reason to |
 //! | `system` | system calls on a file, and what their errors mean |
 
 mod access;
 mod background;
 mod collective;
+mod cut_off;
 mod entry;
 mod file;
 mod file_events;
@@ -42,6 +45,7 @@ mod range_lock;
 mod refusals;
 mod representation;
 mod shared_buffer;
+mod signals;
 mod size_limit;
 mod split;
 mod stream;

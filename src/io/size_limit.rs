@@ -1,18 +1,16 @@
 //! A write beyond the process's file-size limit (`ulimit -f`) is an error of the access, where the signal that comes
 //! with it would end the program. The limit may be set at any time, so it is not asked for.
 //!
-//! As long as a file is open for writing, and the program has left the signal to its default action, a handler lets the
-//! signal pass that comes of a call of this library's. Any other is what it would be without it: the end of the
-//! program. A handler of the program's is left alone, and so is a program that ignores the signal. A program that this
-//! one executes has the default action again.
+//! As long as a file is open for writing, a handler lets the signal pass that comes of a call of this library's. Any
+//! other is what it would be without it: the end of the program. A handler of the program's is left alone, and so is a
+//! program that ignores the signal.
 
-use crate::comm::lock;
-use crate::sync::{Mutex, thread_local};
+use super::signals::{HandledSignal, Reason};
+use crate::sync::thread_local;
 use core::cell::Cell;
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 
-/// How many files are open for writing.
-static OPEN: Mutex<usize> = Mutex::new(0);
+static BEYOND_LIMIT: HandledSignal = HandledSignal::left_to_the_program(libc::SIGXFSZ, at_limit);
 
 thread_local! {
     /// Whether this thread is in a call that may go beyond the limit.
@@ -26,52 +24,23 @@ fn set_tolerant(tolerant: bool) {
 }
 
 /// The kernel sends the signal to the thread whose call has gone beyond the limit, before that call returns.
-extern "C" fn at_limit(signal: c_int) {
+extern "C" fn at_limit(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: a value of this thread's, which no reference points to.
-    if TOLERANT.with(|place| unsafe { place.as_ptr().read_volatile() }) {
-        return;
+    if !TOLERANT.with(|place| unsafe { place.as_ptr().read_volatile() }) {
+        BEYOND_LIMIT.pass_on(info, context);
     }
-    // SAFETY: two functions that a signal handler may call. The signal is blocked until this one returns.
-    unsafe {
-        libc::signal(signal, libc::SIG_DFL);
-        libc::raise(signal);
-    }
-}
-
-/// The disposition of the signal.
-fn disposition() -> Option<libc::sighandler_t> {
-    // SAFETY: asks for the disposition of one signal, which zeroed memory has room for.
-    unsafe {
-        let mut present: libc::sigaction = core::mem::zeroed();
-        (libc::sigaction(libc::SIGXFSZ, core::ptr::null(), &raw mut present) == 0)
-            .then_some(present.sa_sigaction)
-    }
-}
-
-fn handler() -> libc::sighandler_t {
-    at_limit as extern "C" fn(c_int) as libc::sighandler_t
 }
 
 /// A file that is open for writing: its accesses may tolerate the signal.
 #[derive(Debug)]
-pub(super) struct SizeLimit(());
+pub(super) struct SizeLimit(
+    #[expect(dead_code, reason = "it handles the signal as long as it lives")] Reason,
+);
 
 impl SizeLimit {
-    /// Installs the handler if this is the first file, and the program has none and does not ignore the signal.
+    /// Handles the signal.
     pub fn heed() -> Self {
-        let mut open = lock(&OPEN);
-        *open += 1;
-        // Miri has no signals.
-        if *open == 1 && !cfg!(miri) && disposition() == Some(libc::SIG_DFL) {
-            // SAFETY: a handler that calls what one may call, on the stack that the program has set aside if it has.
-            unsafe {
-                let mut action: libc::sigaction = core::mem::zeroed();
-                action.sa_sigaction = handler();
-                action.sa_flags = libc::SA_ONSTACK | libc::SA_RESTART;
-                libc::sigaction(libc::SIGXFSZ, &raw const action, core::ptr::null_mut());
-            }
-        }
-        Self(())
+        Self(BEYOND_LIMIT.handle())
     }
 
     /// Makes a call in which the limit is an error and no more.
@@ -81,16 +50,5 @@ impl SizeLimit {
         let result = call();
         set_tolerant(false);
         result
-    }
-}
-
-impl Drop for SizeLimit {
-    fn drop(&mut self) {
-        let mut open = lock(&OPEN);
-        *open -= 1;
-        if *open == 0 && !cfg!(miri) && disposition() == Some(handler()) {
-            // SAFETY: sets the disposition of one signal to what it was.
-            unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
-        }
     }
 }

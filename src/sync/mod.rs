@@ -126,6 +126,14 @@ pub fn fence_after_exchange() {
     }
 }
 
+/// Keeps the caller's accesses before and behind it in this order, as a signal handler sees them that interrupts the
+/// thread.
+#[cfg(not(perusal_loom))]
+#[inline(always)]
+pub fn order_for_handlers() {
+    compiler_fence(Ordering::SeqCst);
+}
+
 #[cfg(not(perusal_loom))]
 pub use crate::arch::thread_id;
 
