@@ -33,6 +33,7 @@ pub fn trace_header(ranks: u32, limit: u64, command: impl Iterator<Item = String
         command: command.collect::<Vec<_>>().join(" "),
         host: host.trim().to_owned(),
         cpus: vec![],
+        capacity: 0,
     }
 }
 
@@ -176,6 +177,27 @@ impl Store {
     /// # Errors
     /// [`Error::Trace`] with the path.
     pub fn open(path: &Path, rank: u32) -> Result<Store> {
+        let store = Store::map(path, |start, begin| {
+            let ranks = format::get_u32(start, header::RANKS).unwrap_or(0);
+            if rank < ranks && begin == format::windows_begin(ranks) {
+                return Ok(());
+            }
+            Err(format!("the trace is one of {ranks} ranks, and this is rank {rank}"))
+        })?;
+        let store = store.of_rank(rank);
+        // Relaxed: a plain fact, for whoever reads later.
+        store.block_u32(block::PID).store(std::process::id(), Ordering::Relaxed);
+        Ok(store)
+    }
+
+    /// Opens a trace, if `check` takes its header and where its windows begin; as that of rank 0.
+    ///
+    /// # Errors
+    /// [`Error::Trace`] with the path, and what `check` says.
+    pub(super) fn map(
+        path: &Path,
+        check: impl FnOnce(&[u8], u64) -> core::result::Result<(), String>,
+    ) -> Result<Store> {
         let wrong = |what: String| Error::Trace(format!("{}: {what}", path.display()));
         let failed = |error: io::Error| wrong(error.to_string());
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
@@ -187,15 +209,14 @@ impl Store {
         if word(header::MAGIC) != format::MAGIC || begin > length {
             return Err(wrong("this is not the trace that the launcher has made".into()));
         }
-        let ranks = format::get_u32(&start, header::RANKS).unwrap_or(0);
-        if rank >= ranks || begin != format::windows_begin(ranks) {
-            return Err(wrong(format!("the trace is one of {ranks} ranks, and this is rank {rank}")));
-        }
+        check(&start, begin).map_err(wrong)?;
         let head = MmapOptions::new().len(begin as usize).map_raw(&file).map_err(failed)?;
-        let store = Store { file, head, rank, limit: word(header::LIMIT), base: word(header::BASE_TICKS) };
-        // Relaxed: a plain fact, for whoever reads later.
-        store.block_u32(block::PID).store(std::process::id(), Ordering::Relaxed);
-        Ok(store)
+        Ok(Store { file, head, rank: 0, limit: word(header::LIMIT), base: word(header::BASE_TICKS) })
+    }
+
+    /// The file as this rank has it.
+    pub(super) fn of_rank(self, rank: u32) -> Store {
+        Store { rank, ..self }
     }
 
     /// The rank that this is the file of.
@@ -203,7 +224,7 @@ impl Store {
         self.rank
     }
 
-    fn u64_at(&self, at: u64) -> &AtomicU64 {
+    pub(super) fn u64_at(&self, at: u64) -> &AtomicU64 {
         assert!(at.is_multiple_of(8) && at + 8 <= self.head.len() as u64, "a word of the head");
         // SAFETY: inside the mapping, which `self` keeps, and aligned: the mapping begins on a page. All who write
         // there in another process do so with atomic instructions,
@@ -212,7 +233,10 @@ impl Store {
     }
 
     fn block_u32(&self, offset: u64) -> &AtomicU32 {
-        let at = format::HEADER + u64::from(self.rank) * format::RANK_BLOCK + offset;
+        self.u32_at(format::HEADER + u64::from(self.rank) * format::RANK_BLOCK + offset)
+    }
+
+    pub(super) fn u32_at(&self, at: u64) -> &AtomicU32 {
         assert!(at.is_multiple_of(4) && at + 4 <= self.head.len() as u64, "a word of the head");
         // SAFETY: inside the mapping, which `self` keeps, and aligned: the mapping begins on a page. All who write
         // there in another process do so with atomic instructions,

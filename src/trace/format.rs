@@ -5,7 +5,9 @@
 //!
 //! # Rules
 //! - **Trace rule 1.** The launcher writes the header and the rank blocks before it starts a rank; afterwards the only
-//!   words of the header that change are [`NEXT`], by atomic addition, and the state, by the launcher.
+//!   words of the header that change are [`NEXT`], by atomic addition, and the state, by the launcher. In a trace that
+//!   ranks join they are made for [`header::CAPACITY`] ranks, and each that joins takes a block, and counts, by atomic
+//!   instructions.
 //! - **Trace rule 2.** A window belongs to one stream, from the addition that took its place to the end of the file's
 //!   life. Its magic number is written after the rest of its header.
 //! - **Trace rule 3.** A window's records are written in order, the word with the event's number last. So a record is
@@ -33,6 +35,11 @@ pub const VERSION: u32 = 3;
 /// of which 0 says that there is none.
 pub const MOST_RANKS: u32 = u16::MAX as u32;
 
+/// Most ranks of a trace that ranks join.
+pub const MOST_JOINING: u32 = 1024;
+/// Labels of a trace that ranks join, behind the rank blocks: what ranks number alike, u64 each; 0: not taken.
+pub const LABELS: u32 = 4096;
+
 /// Bytes of the header.
 pub const HEADER: u64 = 4096;
 /// Bytes of a rank's block.
@@ -50,7 +57,7 @@ pub mod header {
     pub const MAGIC: u64 = 0;
     /// [`super::VERSION`], u32.
     pub const VERSION: u64 = 8;
-    /// Ranks of the job, u32.
+    /// Ranks of the job, u32; where ranks join, one more than the highest number that is taken.
     pub const RANKS: u64 = 12;
     /// Where the first window begins, u64.
     pub const WINDOWS: u64 = 16;
@@ -72,6 +79,8 @@ pub mod header {
     pub const LIMIT: u64 = 72;
     /// Bytes of the text, u32.
     pub const TEXT_LENGTH: u64 = 80;
+    /// Ranks that may join, u32; 0: all are the launcher's.
+    pub const CAPACITY: u64 = 88;
     /// The text: lines of `name=value`; the rest of the page is for it.
     pub const TEXT: u64 = 128;
 }
@@ -95,6 +104,8 @@ pub mod rank {
     pub const CPUS: u64 = 64;
     /// Bytes for that text.
     pub const CPUS_LENGTH: u64 = 128;
+    /// Of a rank that has joined: what else names it within its process, two u64.
+    pub const MEMBER: u64 = 192;
     /// Events without a record, by the event's number, u64 each, atomic; those with higher numbers share the last one.
     pub const DROPPED: u64 = 256;
     /// How many counts there are.
@@ -123,7 +134,7 @@ pub mod window {
 
 const _: () = {
     assert!(rank::DROPPED + rank::DROPPED_LENGTH * 8 <= RANK_BLOCK);
-    assert!(rank::CPUS + rank::CPUS_LENGTH <= rank::DROPPED);
+    assert!(rank::CPUS + rank::CPUS_LENGTH <= rank::MEMBER && rank::MEMBER + 16 <= rank::DROPPED);
     assert!(WINDOW_HEADER.is_multiple_of(RECORD) && UNIT.is_multiple_of(RECORD));
     assert!(EVENT_TYPES < CONTINUATION as usize && CONTINUATION as u64 <= NUMBER);
     // Context ids are two for each entry of the job's table; one number is kept for "none".
@@ -134,6 +145,18 @@ const _: () = {
 #[must_use]
 pub const fn windows_begin(ranks: u32) -> u64 {
     (HEADER + ranks as u64 * RANK_BLOCK).next_multiple_of(UNIT)
+}
+
+/// Where the labels of a trace begin that so many ranks may join.
+#[must_use]
+pub const fn labels_begin(capacity: u32) -> u64 {
+    HEADER + capacity as u64 * RANK_BLOCK
+}
+
+/// Where the first window of a trace begins that so many ranks may join.
+#[must_use]
+pub const fn windows_begin_behind_labels(capacity: u32) -> u64 {
+    (labels_begin(capacity) + LABELS as u64 * 8).next_multiple_of(UNIT)
 }
 
 /// The number of a record that goes on with what the one before it could not hold; no event has it.
@@ -226,8 +249,10 @@ impl RawRecord {
 /// What the launcher writes before it starts a rank.
 #[derive(Debug, Clone, Default)]
 pub struct TraceHeader {
-    /// Ranks of the job.
+    /// Ranks of the job; 0 if ranks join.
     pub ranks: u32,
+    /// Ranks that may join; 0 if all are the launcher's.
+    pub capacity: u32,
     /// Bytes of windows that each rank may have.
     pub limit: u64,
     /// Nanoseconds since 1970.
@@ -250,7 +275,10 @@ impl TraceHeader {
     /// Header and rank blocks, up to where windows begin.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let begin = windows_begin(self.ranks);
+        let begin = match self.capacity {
+            0 => windows_begin(self.ranks),
+            capacity => windows_begin_behind_labels(capacity),
+        };
         let mut bytes = vec![0; begin as usize];
         put_u64(&mut bytes, header::MAGIC, MAGIC);
         put_u32(&mut bytes, header::VERSION, VERSION);
@@ -262,6 +290,7 @@ impl TraceHeader {
         put_u64(&mut bytes, header::BASE_NANOSECONDS, self.base_nanoseconds);
         put_u64(&mut bytes, header::TICKS_PER_SECOND, self.ticks_per_second);
         put_u64(&mut bytes, header::LIMIT, self.limit);
+        put_u32(&mut bytes, header::CAPACITY, self.capacity);
         let line = |name, value: &str| format!("{name}={}\n", value.replace(['\n', '\0'], " "));
         let text = [("version", env!("CARGO_PKG_VERSION")), ("host", &self.host), ("command", &self.command)]
             .map(|(name, value)| line(name, value))
@@ -333,9 +362,18 @@ pub fn check_header(bytes: &[u8]) -> Result<u32> {
             "the trace has format version {version}; this perusal reads version {VERSION}: use the perusal that wrote it"
         ));
     }
-    let ranks = word(header::RANKS);
-    let need = windows_begin(ranks);
-    if ranks == 0 || get_u64(bytes, header::WINDOWS) != Some(need) || (bytes.len() as u64) < need {
+    let (ranks, capacity) = (word(header::RANKS), word(header::CAPACITY));
+    let need = if capacity == 0 { windows_begin(ranks) } else { windows_begin_behind_labels(capacity) };
+    let is_whole = get_u64(bytes, header::WINDOWS) == Some(need) && bytes.len() as u64 >= need;
+    if is_whole && capacity > 0 && ranks == 0 {
+        return wrong("nobody has joined the trace yet: no process has opened an endpoint of perusal's provider of libfabric, so it says nothing".into());
+    }
+    if capacity > MOST_JOINING || capacity > 0 && ranks > capacity {
+        return wrong(format!(
+            "the trace's header is spoiled: it speaks of {ranks} ranks that have joined, of {capacity}: {AGAIN}"
+        ));
+    }
+    if ranks == 0 || !is_whole {
         return wrong(format!(
             "the trace's header is cut off or spoiled: it speaks of {ranks} ranks, which need {need} bytes; the file has {}: {AGAIN}",
             bytes.len()
@@ -378,6 +416,21 @@ mod tests {
         let bytes = trace_header.bytes();
         assert_eq!(check_header(&bytes), Ok(1));
         assert_eq!(bytes.len() as u64, windows_begin(1));
+    }
+
+    #[test]
+    fn a_trace_that_ranks_join_has_as_many_as_have_joined() {
+        let mut bytes = TraceHeader { capacity: 5, ..TraceHeader::default() }.bytes();
+        assert_eq!(bytes.len() as u64, windows_begin_behind_labels(5));
+        assert!(check_header(&bytes).unwrap_err().to_string().contains("nobody has joined"));
+        put_u32(&mut bytes, header::RANKS, 5);
+        assert_eq!(check_header(&bytes), Ok(5));
+        put_u32(&mut bytes, header::RANKS, 6);
+        assert!(check_header(&bytes).unwrap_err().to_string().contains("spoiled"));
+        put_u32(&mut bytes, header::RANKS, 5);
+        assert!(check_header(&bytes[..5000]).unwrap_err().to_string().contains("cut off"));
+        put_u32(&mut bytes, header::CAPACITY, u32::MAX);
+        assert!(check_header(&bytes).unwrap_err().to_string().contains("spoiled"));
     }
 
     #[test]

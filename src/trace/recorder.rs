@@ -111,7 +111,7 @@ impl Recording {
 
 /// One rank's recorder.
 #[derive(Debug)]
-struct Recorder {
+pub(super) struct Recorder {
     number: u64,
     shared: Arc<RecorderShared>,
 }
@@ -196,15 +196,21 @@ impl GlobalSubscriber for Recorder {
 }
 
 impl Recorder {
-    fn new(store: Store) -> Recorder {
+    pub(super) fn new(store: Store) -> Recorder {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         // Relaxed: a counter.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         Recorder { number, shared: Arc::new(RecorderShared { store, idle: Mutex::new(Vec::new()) }) }
     }
 
+    /// The file.
+    pub(super) fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    /// Ticks since the header's moment.
     #[inline(always)]
-    fn now(&self) -> u64 {
+    pub(super) fn now(&self) -> u64 {
         clock::ticks().saturating_sub(self.shared.store.base)
     }
 
@@ -258,7 +264,7 @@ impl Recorder {
 
     /// Writes one record; false if there is no room and will be none.
     #[inline(always)]
-    fn write(&self, words: [u64; WORDS]) -> bool {
+    pub(super) fn write(&self, words: [u64; WORDS]) -> bool {
         HERE.with(|here| {
             let Pen { at, end } = here.pen.get();
             if here.owner.get() != self.number || at == end {
@@ -325,12 +331,7 @@ impl Recorder {
     /// Writes what a record of fixed length cannot hold.
     #[cold]
     fn write_long(&self, record: &EventRecord<'_>) {
-        // What finds no room is missing with its head, or cut: a reader leaves both out.
-        let put = |bytes: &[u8]| {
-            if self.write(RawRecord::continuation(self.now(), bytes)) {
-                self.shared.store.continued();
-            }
-        };
+        let put = |bytes: &[u8]| self.carry(bytes);
         match record.payload {
             EventPayload::Name(name) => {
                 name.as_bytes().chunks(format::CARRIED).for_each(put);
@@ -345,6 +346,16 @@ impl Recorder {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+impl Recorder {
+    /// Writes what belongs to the record before, at most [`format::CARRIED`] bytes. What finds no room is missing with
+    /// its head, or cut: a reader leaves both out.
+    pub(super) fn carry(&self, bytes: &[u8]) {
+        if self.write(RawRecord::continuation(self.now(), bytes)) {
+            self.shared.store.continued();
         }
     }
 }

@@ -132,6 +132,7 @@ mod tests {
             "PERUSAL_FABRIC_ONE_NODE",
             "PERUSAL_FABRIC_TIMEOUT",
             "PERUSAL_FABRIC_SUMMARY",
+            "PERUSAL_FABRIC_TRACE",
             "PERUSAL_FABRIC_CORE",
         ];
         assert_eq!(misspelt(others.into_iter().chain(own)), [""; 0]);

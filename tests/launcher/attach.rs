@@ -44,20 +44,6 @@ fn a_job_is_listed_while_it_runs_and_says_how_many_of_its_ranks_wait() {
     assert_eq!(listed(&number), None);
 }
 
-/// The endpoint is this process's.
-#[test]
-fn what_an_endpoint_under_another_mpi_waits_for_is_shown() {
-    let mut endpoint = perusal_fi::transport::Endpoint::open().expect("an endpoint");
-    endpoint.receive(None, 0x5a, 0, vec![0; 8], 1);
-    let start = format!("process {} (", std::process::id());
-    eventually("the receive", || {
-        (0..2000).for_each(|_| _ = endpoint.progress());
-        let shown = perusal(&["fabric", "--show"]).out;
-        let its = shown.split(&start).nth(1).unwrap_or_default();
-        its.contains("  waits for messages: 1\n    from any process, tag 0x5a\n")
-    });
-}
-
 #[test]
 fn why_tells_a_deadlock_from_a_job_that_works() {
     let job = start(&["-n", "2", "--on-deadlock", "ignore"], "cyclic-receive");

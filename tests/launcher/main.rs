@@ -6,6 +6,7 @@ mod common;
 mod attach;
 mod checks;
 mod deadlocks;
+mod endpoints;
 mod faults;
 mod jobs;
 mod meeting;

@@ -56,7 +56,7 @@ enum Cli {
     Tune(tune::TuneOptions),
     /// Put perusal's rings under another MPI, as a provider of libfabric.
     Fabric(hosts::fabric::FabricOptions),
-    /// List your jobs that run on this machine.
+    /// List your jobs that run on this machine, and your processes that use the provider under another MPI.
     Ps(jobs::ps::PsOptions),
     /// Show what the ranks of a running job do, again and again.
     Top(jobs::top::TopOptions),

@@ -151,8 +151,15 @@ fn read_bytes_until(bytes: &[u8], until: Option<u64>) -> Result<Trace> {
     }
     let first = ranks.iter().flat_map(|rank| &rank.records).map(|record| record.when).min().unwrap_or(0);
     let world: Arc<[u32]> = (0..count).collect();
+    let is_joined = get_u32(bytes, header::CAPACITY).is_some_and(|capacity| capacity > 0);
     for rank in &mut ranks {
-        finish(rank, first, &world);
+        // Those who join have no communicators: their contexts are for all.
+        let all = rank.communicators.iter_mut().filter(|comm| comm.group.is_empty());
+        all.for_each(|comm| comm.group = Arc::clone(&world));
+        if !is_joined {
+            name_predefined(rank, &world);
+        }
+        finish(rank, first);
     }
     let last = ranks.iter().filter_map(|rank| rank.records.last()).map(|record| record.when).max();
     let job = JobInfo { cut: until.filter(|_| is_cut), ..job(bytes, last.unwrap_or(0)) };
@@ -420,7 +427,7 @@ fn record(entry: &RawRecord, event: Event, when: u64, stream: u16) -> Record {
 }
 
 /// Puts a rank's streams together, and says how long its queues were.
-fn finish(rank: &mut RankTrace, first: u64, world: &Arc<[u32]>) {
+fn finish(rank: &mut RankTrace, first: u64) {
     // Stable, and a merge of runs that are there: what has the same time keeps its order within a stream.
     rank.records.sort_by_key(|record| record.when);
     for record in &mut rank.records {
@@ -434,7 +441,6 @@ fn finish(rank: &mut RankTrace, first: u64, world: &Arc<[u32]>) {
     rank.communicators.sort_by_key(|comm| comm.created);
     rank.windows.sort_by_key(|window| window.comm.created);
     rank.files.sort_by_key(|file| file.created);
-    name_predefined(rank, world);
     measure_queues(rank);
     number_arrivals(rank);
 }

@@ -118,11 +118,11 @@ fn valid(records: &[RecordBytes], after: u64) -> usize {
     count
 }
 
-/// All windows, by rank, stream and sequence, each once.
+/// All windows of a trace whose header was checked, by rank, stream and sequence, each once.
 /// Where none begins (its taker was killed at once), the next unit is tried.
 pub fn windows(bytes: &[u8], ranks: u32) -> Vec<Window> {
     let mut found = Vec::new();
-    let mut at = format::windows_begin(ranks);
+    let mut at = get_u64(bytes, format::header::WINDOWS).unwrap_or(u64::MAX);
     while at < bytes.len() as u64 {
         match Window::at(bytes, at, ranks) {
             Some(window) => {

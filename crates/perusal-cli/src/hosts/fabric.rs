@@ -1,13 +1,15 @@
 //! `perusal fabric`: puts the libfabric provider under another MPI.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::endpoints;
+use super::{endpoints, traced};
 use crate::start::preload;
 use crate::sys;
+use crate::trace::Request;
 
 /// The provider; libfabric takes files whose names end so.
 pub const PROVIDER: &str = "libperusal-fi.so";
@@ -28,6 +30,15 @@ pub struct FabricOptions {
     /// Show what the endpoints of your processes on this machine do: what they have sent and taken, what they wait for
     #[arg(long, conflicts_with = "env")]
     show: bool,
+    /// Run a program, such as the other MPI's mpiexec, and write a trace of what the messages of its endpoints do
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["env", "show"], requires = "program")]
+    trace: Option<OsString>,
+    /// The most that each endpoint may write; as for perusal run
+    #[arg(long, value_name = "SIZE", requires = "trace")]
+    trace_limit: Option<String>,
+    /// The program to trace, and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, requires = "trace")]
+    program: Vec<OsString>,
 }
 
 /// The provider that every libfabric has for peers on other nodes.
@@ -65,6 +76,14 @@ pub fn main(options: &FabricOptions) -> ExitCode {
     if options.show {
         print!("{}", endpoints::shown());
         return ExitCode::SUCCESS;
+    }
+    if let Some(path) = &options.trace {
+        let request = Request::new(path).and_then(|mut request| {
+            options.trace_limit.iter().try_for_each(|size| request.set_limit(size))?;
+            Ok(request)
+        });
+        return request
+            .map_or_else(|why| traced::failed(&why), |request| traced::run(&request, &options.program));
     }
     let Some(mpi) = options.env else { return ExitCode::SUCCESS };
     match preload::library(PROVIDER, "the provider of libfabric") {

@@ -7,10 +7,12 @@
 //! | `this_machine` | which names are this machine's |
 //! | `fabric` | `perusal fabric`: the provider of libfabric under another MPI |
 //! | `endpoints` | `perusal fabric --show`: what endpoints of the provider do |
+//! | `traced` | `perusal fabric --trace`: what they have done, in a trace |
 
 mod endpoints;
 pub mod fabric;
 pub mod this_machine;
+mod traced;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;

@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use perusal::internals::shm::Memory;
+use perusal_fi::observe;
 use perusal_trace::terminal::one_line;
 
 use crate::hang::{Scene, number};
@@ -76,16 +77,23 @@ pub fn job(number: Option<u32>) -> Result<RunningJob, String> {
     let mut jobs = jobs();
     let listed: Vec<String> = jobs.iter().map(|job| job.number.to_string()).collect();
     match number {
-        Some(number) => jobs
-            .into_iter()
-            .find(|job| job.number == number)
-            .ok_or_else(|| format!("there is no job {number} of yours; perusal ps lists what there is")),
+        Some(number) => jobs.into_iter().find(|job| job.number == number).ok_or_else(|| no_job(number)),
         None if jobs.len() == 1 => Ok(jobs.remove(0)),
         None if jobs.is_empty() => Err("no job of yours runs on this machine; \
                                          perusal fabric --show tells of processes under other MPIs"
             .into()),
         None => Err(format!("which job? There are {}; perusal ps lists them", listed.join(", "))),
     }
+}
+
+/// Why there is no job of this number.
+fn no_job(number: u32) -> String {
+    if observe::endpoints().iter().any(|one| one.process == number) {
+        return format!(
+            "process {number} is no job of perusal's: it has an endpoint under another MPI, of which perusal fabric --show tells"
+        );
+    }
+    format!("there is no job {number} of yours; perusal ps lists what there is")
 }
 
 fn processes() -> impl Iterator<Item = u32> {
@@ -114,7 +122,8 @@ fn job_of(pid: u32, seen: &mut HashSet<u64>) -> Option<RunningJob> {
     None
 }
 
-fn command(pid: u32) -> String {
+/// The command line of a process.
+pub fn command(pid: u32) -> String {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<String> = words
         .split(|byte| *byte == 0)
@@ -125,7 +134,7 @@ fn command(pid: u32) -> String {
 }
 
 /// Seconds since a process was started.
-fn age(pid: u32) -> f64 {
+pub fn age(pid: u32) -> f64 {
     let number = |text: Option<&str>| text.and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name, in parentheses, may contain anything; the start is field 22, and the state, behind the name, field 3.

@@ -1,9 +1,10 @@
-//! `perusal ps`: the jobs that run.
+//! `perusal ps`: the jobs that run, and the processes that have endpoints under other MPIs.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use perusal::internals::shm::Memory;
+use perusal_fi::observe::{self, Status};
 use serde_json::json;
 
 use super::attach::{self, RunningJob};
@@ -12,7 +13,7 @@ use crate::hang::{RankView, Scene, Stage};
 /// How to list jobs.
 #[derive(Args, Debug)]
 pub struct PsOptions {
-    /// Write JSON
+    /// Write JSON, of jobs alone
     #[arg(long)]
     json: bool,
 }
@@ -58,7 +59,21 @@ pub fn main(options: &PsOptions) -> ExitCode {
             job.number, counts.wait, counts.run, job.command
         );
     }
+    list_endpoints(&observe::endpoints());
     ExitCode::SUCCESS
+}
+
+/// Lists the processes that have endpoints under another MPI, if there are any.
+fn list_endpoints(all: &[Status]) {
+    if all.is_empty() {
+        return;
+    }
+    println!("\nProcesses under other MPIs (what they wait for: perusal fabric --show)");
+    println!("{:>8} {:>8} {:>10} {:>10}  COMMAND", "PROCESS", "TIME", "SENT", "TAKEN");
+    for one in all {
+        let (time, command) = (time(attach::age(one.process)), attach::command(one.process));
+        println!("{:>8} {time:>8} {:>10} {:>10}  {command}", one.process, one.sent, one.taken);
+    }
 }
 
 fn as_json(job: &RunningJob) -> serde_json::Value {

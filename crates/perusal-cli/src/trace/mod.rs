@@ -7,7 +7,7 @@
 
 pub mod report;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use clap::{Subcommand, ValueEnum};
 use perusal::internals::placement::Placement;
 use perusal_trace::{
     export, file,
-    format::{MAGIC, TraceHeader, UNIT},
+    format::{MAGIC, MOST_JOINING, TraceHeader, UNIT},
 };
 
 use crate::args::Plan;
@@ -71,12 +71,34 @@ impl Request {
             .map_err(|error| Failure { status: 1, text: error.to_string() })
     }
 
+    /// Makes the file for endpoints of another MPI, which join it. Where its program, of these words, cannot be started,
+    /// that must be undone.
+    ///
+    /// # Errors
+    /// What keeps it from being written, in words.
+    pub fn begin_joined(&self, words: &[OsString]) -> Result<file::Replaced, String> {
+        let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+        let header = file::trace_header(0, self.limit, words);
+        let trace_header = TraceHeader { capacity: MOST_JOINING, ..header };
+        file::create(&self.path, &trace_header).map_err(|error| error.to_string())
+    }
+
     /// Notes how the job ended, and says what there is and how to look at it.
     pub fn end(&self, status: u8) -> String {
+        self.ended(status, "ranks", "come to MPI_Finalize")
+    }
+
+    /// The same of a trace that endpoints have joined.
+    pub fn end_joined(&self, status: u8) -> String {
+        self.ended(status, "endpoints", "close")
+    }
+
+    /// The same of a trace of such members, which are to do this at their end.
+    fn ended(&self, status: u8, members: &str, last: &str) -> String {
         let ended =
             file::finish(&self.path, i32::from(status)).and_then(|()| perusal_trace::tally(&self.path));
         match ended {
-            Ok(tally) => summary(&tally, &self.path),
+            Ok(tally) => summary(&tally, &self.path, members, last),
             Err(error) => error.to_string(),
         }
     }
@@ -98,15 +120,16 @@ fn limit_of(size: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-fn summary(tally: &perusal_trace::TraceTally, path: &Path) -> String {
+fn summary(tally: &perusal_trace::TraceTally, path: &Path, members: &str, last: &str) -> String {
     let perusal_trace::TraceTally { recorded, ranks, cut, records, dropped, stopped_by, bytes } = *tally;
     let path = path.display();
     if recorded == 0 {
         return format!("trace: no rank of {ranks} initialised MPI, so {path} says nothing");
     }
-    let mut text = format!("trace: {records} records of {recorded} ranks in {path} ({} KiB)", bytes >> 10);
+    let mut text =
+        format!("trace: {records} records of {recorded} {members} in {path} ({} KiB)", bytes >> 10);
     if cut > 0 {
-        text += &format!("; {cut} of the ranks did not come to MPI_Finalize");
+        text += &format!("; {cut} of the {members} did not {last}");
     }
     if dropped > 0 {
         let why = match stopped_by {

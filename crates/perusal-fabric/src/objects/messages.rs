@@ -135,7 +135,7 @@ unsafe fn receive_from(ep: *mut Fid, spans: Spans, from: From) -> isize {
         return -(FI_EINVAL as isize);
     }
     let completion = !ep.value.select_receives.get() || flags & FI_COMPLETION != 0;
-    let receive = Receive { spans, context: from.context, pattern, tagged, completion, several };
+    let receive = Receive { spans, context: from.context, pattern, tagged, completion, several, trace: 0 };
     if special & FI_PEEK != 0 {
         // What has arrived is to be found.
         endpoint.progress();

@@ -11,6 +11,7 @@ use crate::progress::elsewhere::Turns;
 use crate::progress::senders::Incoming;
 use crate::progress::yields::Yields;
 use crate::protocol::core::Core;
+use crate::protocol::trace::Trace;
 use perusal::internals::error::report;
 use perusal::internals::shm::cpus;
 use perusal::internals::sync::AsymmetricFence;
@@ -111,7 +112,8 @@ impl Endpoint {
     pub fn of(service: &Service) -> Result<Self, i32> {
         let (segment, address) = Segment::new(service)?;
         let fence = segment.fence()?;
-        let core = Core::new(address);
+        let mut core = Core::new(address);
+        core.trace = Trace::of_environment(address);
         let cpus = Cpus::new();
         let (process, descriptor) = (address.pid, address.fd);
         segment.status().write(&Status { process, descriptor, ..Status::default() });
@@ -285,6 +287,7 @@ impl Endpoint {
         // A process that looks finds CLOSED slots or an open endpoint (slot rule 1).
         (0..self.core.peers.all.len() as u32).for_each(|peer| self.core.peers.detach(peer));
         self.segment.words().close();
+        self.core.trace.take().iter().for_each(|trace| trace.finish());
         if std::env::var_os(SUMMARY).is_some_and(|value| value == "1") {
             let Sent { here, peers_here, elsewhere, peers_elsewhere } = self.core.peers.sent();
             report(format_args!(

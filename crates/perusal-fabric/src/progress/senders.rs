@@ -256,7 +256,8 @@ mod tests {
             assert_eq!(owner.core.peers.known(), 1, "its message is kept");
             let pattern = TagPattern { peer: None, tag: 0, ignore: u64::MAX };
             let (spans, several) = (Spans::none(), None);
-            let receive = Receive { spans, context: none, pattern, tagged: false, completion: true, several };
+            let receive =
+                Receive { spans, context: none, pattern, tagged: false, completion: true, several, trace: 0 };
             owner.core.receive(receive);
             owner.look_for_the_dead();
             assert_eq!(owner.core.peers.known(), usize::from(round % 3 > 0), "the address vector has it");
@@ -278,7 +279,15 @@ mod tests {
         owner.core.introduce(0, peer.address);
         let pattern = TagPattern { peer: owner.core.peer_of(0), tag: 0, ignore: 0 };
         let (spans, context, several) = (Spans::none(), std::ptr::null_mut(), None);
-        owner.core.receive(Receive { spans, context, pattern, tagged: true, completion: true, several });
+        owner.core.receive(Receive {
+            spans,
+            context,
+            pattern,
+            tagged: true,
+            completion: true,
+            several,
+            trace: 0,
+        });
         owner.core.forget(0);
         owner.look_for_the_dead();
         assert_eq!(owner.core.peers.known(), 1, "a receive names it");

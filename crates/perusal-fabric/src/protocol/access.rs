@@ -19,6 +19,7 @@ use crate::peers::{Outgoing, Waiting};
 use crate::protocol::core::{Core, EAGER_LIMIT};
 use crate::protocol::direct::Direct;
 use crate::protocol::operation::{Access, Arrival, Arriving, Atomic, Message, Sending, Taken};
+use crate::protocol::trace::Traced;
 use crate::protocol::wire;
 use perusal::internals::ring::Header;
 use perusal::internals::shm::peer_memory::{read_peer, write_peer};
@@ -241,7 +242,8 @@ impl Core {
     /// Has the bytes that an access brings back arrive.
     fn await_result(&mut self, peer: u32, spans: Spans, access: &Access, flags: u64) -> u64 {
         let wanted = spans.len();
-        let receive = Taken { context: access.context, completion: access.completion, several: None };
+        let receive =
+            Taken { context: access.context, completion: access.completion, several: None, trace: 0 };
         let message = Message { peer, kind: 0, tag: 0, data: 0, len: wanted };
         let access = Some(Arrival::Result(flags));
         self.arriving.insert(Arriving { access, ..Arriving::new(message, spans, wanted, receive) })
@@ -263,6 +265,7 @@ impl Core {
             own: None,
             regions: Vec::new(),
             direct: Direct::default(),
+            traced: Traced::default(),
         })
     }
 }
@@ -370,7 +373,7 @@ impl Core {
             return Ok(true);
         }
         let send = wire::word(payload, 0);
-        let receive = Taken { context: std::ptr::null_mut(), completion: false, several: None };
+        let receive = Taken { context: std::ptr::null_mut(), completion: false, several: None, trace: 0 };
         let message = Message { peer, kind: 0, tag: 0, data: 0, len };
         let access = Some(Arrival::Written(regions, data));
         let arriving = Arriving { send, access, ..Arriving::new(message, spans, len, receive) };
@@ -410,6 +413,7 @@ impl Core {
             own: None,
             regions,
             direct: Direct::default(),
+            traced: Traced::default(),
         });
         self.peers.wait(peer, Waiting::Stream(number));
         self.push_some_to(peer);

@@ -13,6 +13,7 @@ use crate::protocol::operation::{
     Arrival, Arriving, Body, Message, Receive, Reports, Send, Sending, There, Unexpected,
 };
 use crate::protocol::slab::{Numbered, Slab};
+use crate::protocol::trace::{Trace, Traced};
 use crate::protocol::wire;
 use libc::c_void;
 use perusal::internals::engine::CopyRoute;
@@ -63,6 +64,8 @@ pub struct Core {
     pub serves: u64,
     /// How often announced sends were ended while peers could still copy (cancel rule).
     pub(crate) cancels: u32,
+    /// Where all this is recorded.
+    pub trace: Option<Box<Trace>>,
 }
 
 impl Core {
@@ -88,6 +91,7 @@ impl Core {
             regions: None,
             serves: FI_REMOTE_READ | FI_REMOTE_WRITE,
             cancels: 0,
+            trace: None,
         }
     }
 
@@ -207,9 +211,13 @@ impl Core {
         let peer = self.peer_of(to).ok_or(FI_EINVAL)?;
         let (kind, flags) = (wire::EAGER | wire::bits(tag, data), send_flags(tag));
         let header = wire::envelope(kind, tag.unwrap_or(0), data.unwrap_or(0));
+        let began = self.trace_time();
         let outgoing = self.outgoing_for_new(peer)?;
         if !outgoing.push(&header, spans.len(), |to| spans.read(0, to)) {
             return Err(self.peers.refuse(peer));
+        }
+        if self.trace.is_some() {
+            self.trace_eager(began, peer, tag, spans.len());
         }
         self.reports.sent(context, flags, spans.len(), completion, 0);
         Ok(())
@@ -232,6 +240,7 @@ impl Core {
         let kind = wire::RTS | wire::bits(tag, data) | confirm;
         let header = wire::envelope(kind, tag.unwrap_or(0), data.unwrap_or(0));
         let (len, at) = (spans.len() as u64, self.place_of(peer, &spans));
+        let began = self.trace_time();
         let number = self.sends.insert(Sending {
             peer,
             len: spans.len(),
@@ -246,11 +255,15 @@ impl Core {
             own,
             regions: Vec::new(),
             direct: Direct::default(),
+            traced: Traced::default(),
         });
         let words = [len, number, at, u64::from(self.cancels)];
         if !self.peers.outgoing(peer)?.push(&header, 32, |to| wire::words(words, to)) {
             self.sends.remove(number);
             return Err(self.peers.refuse(peer));
+        }
+        if self.trace.is_some() {
+            self.trace_announced(number, began, tag);
         }
         Ok(())
     }
@@ -289,7 +302,7 @@ impl Core {
     }
 
     pub(crate) fn push_some_to(&mut self, peer: u32) -> bool {
-        let (sends, reports) = (&mut self.sends, &self.reports);
+        let (sends, reports, trace) = (&mut self.sends, &self.reports, &self.trace);
         self.peers.push_waiting_of(peer, &mut |(number, outgoing)| {
             // One that was taken away has ended.
             let Some(send) = sends.get(number) else { return Some(true) };
@@ -311,6 +324,7 @@ impl Core {
                 } else {
                     reports.accessed(send.flags, &send.regions, None, send.wanted, FI_ADDR_NOTAVAIL);
                 }
+                trace.iter().for_each(|trace| trace.sent(&send.traced));
                 sends.remove(number);
             }
             Some(true)
@@ -365,7 +379,7 @@ impl Core {
         let send = There { send, at, cancels: cancels as u32 };
         match self.receive_for(&message) {
             Some(number) => self.fetch(number, message, send),
-            None => self.keep(Unexpected { message, body: Body::There(send) }),
+            None => self.keep(Unexpected { message, body: Body::There(send), trace: self.trace_kept() }),
         }
     }
 
@@ -423,6 +437,7 @@ impl Core {
             return;
         }
         if let Some(send) = self.sends.remove(number) {
+            self.trace.iter().for_each(|trace| trace.sent(&send.traced));
             // What a peer reads is no operation of this endpoint's.
             if send.regions.is_empty() {
                 if send.flags & (FI_RMA | FI_ATOMIC) != 0 {

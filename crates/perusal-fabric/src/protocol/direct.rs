@@ -12,6 +12,7 @@ use crate::operands::spans::Spans;
 use crate::peers::Outgoing;
 use crate::protocol::core::{Core, send_flags};
 use crate::protocol::operation::{Send, Sending};
+use crate::protocol::trace::Traced;
 use crate::protocol::wire;
 use crate::remote::Network;
 use std::cell::RefCell;
@@ -59,6 +60,7 @@ impl Core {
         let kind = if delivery { wire::NUMBERED } else { wire::EAGER } | wire::bits(tag, data);
         let header = wire::envelope(kind, tag.unwrap_or(0), data.unwrap_or(0));
         let (from, len) = spans.single();
+        let began = self.trace_time();
         let number = self.sends.insert(Sending {
             peer,
             spans,
@@ -73,6 +75,7 @@ impl Core {
             own,
             regions: Vec::new(),
             direct: Direct { held: true, ..Direct::default() },
+            traced: Traced::default(),
         });
         let pushed = match self.peers.outgoing(peer)? {
             // SAFETY: the send's buffer, which is valid until the send completes,
@@ -83,6 +86,9 @@ impl Core {
             Outgoing::Ring(_) => false,
         };
         if pushed {
+            if self.trace.is_some() {
+                self.trace_announced(number, began, tag);
+            }
             return Ok(());
         }
         self.sends.remove(number);
@@ -190,7 +196,7 @@ mod tests {
         core.reports.send_queue = Some(Rc::new(Queue::default()));
         let peer = core.peers.number(Address { pid: 0, fd: 0, nonce: 2 });
         let message = Message { peer, kind: wire::RTS, tag: 0, data: 0, len: WANTED };
-        let receive = Taken { context: std::ptr::null_mut(), completion: true, several: None };
+        let receive = Taken { context: std::ptr::null_mut(), completion: true, several: None, trace: 0 };
         // SAFETY: no memory, which nobody touches: a held buffer is the core provider's.
         let spans = unsafe { Spans::one(std::ptr::null(), WANTED) };
         let arriving = Arriving { held: true, ..Arriving::new(message, spans.clone(), WANTED, receive) };
@@ -209,6 +215,7 @@ mod tests {
             own: None,
             regions: Vec::new(),
             direct: Direct { tag: 1, held: true, ends_with: None },
+            traced: Traced::default(),
         });
         (core, peer, arriving, sending)
     }

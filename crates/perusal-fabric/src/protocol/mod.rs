@@ -10,6 +10,7 @@
 //! | `receive` | receives: which one a message belongs to |
 //! | `share` | long messages that sender and receiver copy together |
 //! | `direct` | long messages between nodes |
+//! | `trace` | what a trace has of all that |
 //! | `access` | accesses to registered memory, and atomic operations |
 
 pub mod access;
@@ -20,4 +21,5 @@ pub mod queue;
 pub mod receive;
 pub mod share;
 pub mod slab;
+pub mod trace;
 pub mod wire;

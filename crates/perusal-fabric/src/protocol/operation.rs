@@ -7,6 +7,7 @@ use crate::operands::region::{Region, Remote};
 use crate::operands::spans::Spans;
 use crate::protocol::direct::Direct;
 use crate::protocol::queue::{Completion, Counter, Queue};
+use crate::protocol::trace::Traced;
 use libc::c_void;
 use std::rc::Rc;
 
@@ -21,6 +22,8 @@ pub struct Receive {
     /// Of a buffer for several messages: how many bytes are taken,
     /// and how many messages are still on their way into it.
     pub several: Option<Several>,
+    /// Its id in the trace; 0 without one.
+    pub trace: u64,
 }
 
 /// The state of a buffer for several messages.
@@ -93,6 +96,8 @@ pub struct Taken {
     pub completion: bool,
     /// The number of the receive whose buffer takes several messages.
     pub several: Option<u32>,
+    /// The receive's id in the trace.
+    pub trace: u64,
 }
 
 /// What is known of a message before its bytes.
@@ -110,6 +115,8 @@ pub struct Message {
 pub struct Unexpected {
     pub message: Message,
     pub body: Body,
+    /// Its id in the trace; 0 without one.
+    pub trace: u64,
 }
 
 #[derive(Debug)]
@@ -151,6 +158,8 @@ pub struct Sending {
     pub regions: Vec<Rc<Region>>,
     /// What the core provider does with the bytes.
     pub direct: Direct,
+    /// What the trace says at its end, of a message.
+    pub traced: Traced,
 }
 
 /// An access to memory that a peer has registered.

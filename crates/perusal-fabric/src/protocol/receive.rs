@@ -13,6 +13,15 @@ impl Core {
     /// The posted receive that takes this message.
     #[inline(always)]
     pub(crate) fn receive_for(&mut self, message: &Message) -> Option<u32> {
+        let receive = self.match_message(message);
+        if self.trace.is_some() {
+            self.trace_arrival(message, receive);
+        }
+        receive
+    }
+
+    #[inline(always)]
+    fn match_message(&mut self, message: &Message) -> Option<u32> {
         if message.kind & wire::TAGGED == 0 {
             return self.plain_receive_for(message.peer);
         }
@@ -49,7 +58,7 @@ impl Core {
 
     #[inline(never)]
     pub(crate) fn keep_here(&mut self, message: Message, payload: &[u8]) {
-        self.keep(Unexpected { message, body: Body::Here(payload.into()) });
+        self.keep(Unexpected { message, body: Body::Here(payload.into()), trace: self.trace_kept() });
     }
 
     pub(crate) fn keep(&mut self, unexpected: Unexpected) {
@@ -67,7 +76,8 @@ impl Core {
     fn buffer(&mut self, number: u32, len: usize) -> Option<(Spans, Taken)> {
         if self.receives.get(number)?.several.is_none() {
             let receive = self.receives.remove(number)?;
-            let taken = Taken { context: receive.context, completion: receive.completion, several: None };
+            let (context, completion, trace) = (receive.context, receive.completion, receive.trace);
+            let taken = Taken { context, completion, several: None, trace };
             return Some((receive.spans, taken));
         }
         self.part_of_buffer(number, len)
@@ -83,9 +93,13 @@ impl Core {
         state.used = state.used.saturating_add(len).min(capacity);
         state.under_way += 1;
         state.full = capacity - state.used < least.max(1);
-        let taken = Taken { context: receive.context, completion: receive.completion, several: Some(number) };
-        if state.full {
+        let full = state.full;
+        let (context, completion, trace) = (receive.context, receive.completion, receive.trace);
+        let taken = Taken { context, completion, several: Some(number), trace };
+        if full {
             self.withdraw(number);
+        } else if self.trace.is_some() {
+            self.trace_posted_again(number);
         }
         Some((spans, taken))
     }
@@ -114,6 +128,9 @@ impl Core {
         let Some((spans, receive)) = self.buffer(number, message.len) else { return };
         let wanted = message.len.min(spans.len());
         let peer = message.peer;
+        if self.trace.is_some() {
+            self.trace_transfer(receive.trace, &message);
+        }
         let gone = self.peers.is_gone(peer);
         let reachable = self.peers.all[peer as usize].outgoing.is_some();
         let (to, room) = spans.single();
@@ -179,6 +196,9 @@ impl Core {
     /// Reports a message that is received.
     #[inline(always)]
     fn received(&mut self, spans: &Spans, taken: Taken, message: Message, error: i32) {
+        if self.trace.is_some() {
+            self.trace_received(taken.trace, &message);
+        }
         let overflow = message.len.saturating_sub(spans.len());
         let error = if error == 0 && overflow > 0 { FI_ETRUNC } else { error };
         let mut entry = self.entry(taken.context, spans, &message, message.len - overflow);
@@ -243,8 +263,10 @@ impl Core {
 
     /// Posts a receive, or completes it with a message that is here.
     #[inline(always)]
-    pub fn receive(&mut self, receive: Receive) {
-        let pattern = receive.pattern;
+    pub fn receive(&mut self, mut receive: Receive) {
+        if self.trace.is_some() {
+            receive.trace = self.trace_receive(&receive);
+        }
         if !receive.tagged {
             return self.receive_plain(receive);
         }
@@ -254,18 +276,29 @@ impl Core {
         if !self.unexpected.is_empty() {
             return self.receive_unexpected(receive);
         }
+        self.post(receive);
+    }
+
+    #[inline(always)]
+    fn post(&mut self, receive: Receive) -> u32 {
+        let pattern = receive.pattern;
         let number = self.receives.insert(receive);
         self.posted.insert(pattern, number);
+        if self.trace.is_some() {
+            self.trace_posted(number);
+        }
+        number
     }
 
     #[inline(never)]
     fn receive_unexpected(&mut self, receive: Receive) {
         let pattern = receive.pattern;
-        let found = self.unexpected.take(&pattern);
-        let number = self.receives.insert(receive);
-        match found {
-            None => self.posted.insert(pattern, number),
-            Some((_, unexpected)) => self.give(number, unexpected),
+        match self.unexpected.take(&pattern) {
+            None => _ = self.post(receive),
+            Some((_, unexpected)) => {
+                let number = self.receives.insert(receive);
+                self.give(number, unexpected, false);
+            }
         }
     }
 
@@ -273,13 +306,12 @@ impl Core {
     #[inline(never)]
     fn receive_several(&mut self, receive: Receive) {
         let pattern = receive.pattern;
-        let number = self.receives.insert(receive);
-        self.posted.insert(pattern, number);
+        let number = self.post(receive);
         self.posted_several += 1;
         let has_room = |one: &mut Receive| one.several.is_some_and(|state| !state.full);
         while self.receives.get(number).is_some_and(has_room) {
             let Some((_, unexpected)) = self.unexpected.take(&pattern) else { break };
-            self.give(number, unexpected);
+            self.give(number, unexpected, false);
         }
     }
 
@@ -289,6 +321,10 @@ impl Core {
         let several = receive.several.is_some();
         let number = self.receives.insert(receive);
         self.posted_plain.push_back(number);
+        // A buffer for several messages is posted and takes what is here; another one is posted if nothing is.
+        if self.trace.is_some() && (several || self.find_plain(&pattern).is_none()) {
+            self.trace_posted(number);
+        }
         while let Some(at) = self.find_plain(&pattern) {
             if !self.posted_plain.contains(&number) {
                 break;
@@ -297,7 +333,7 @@ impl Core {
                 self.posted_plain.retain(|&other| other != number);
             }
             if let Some(unexpected) = self.unexpected_plain.remove(at) {
-                self.give(number, unexpected);
+                self.give(number, unexpected, false);
             }
         }
     }
@@ -307,8 +343,12 @@ impl Core {
         self.unexpected_plain.iter().position(takes)
     }
 
+    /// Gives a receive a message that was kept, or `claimed`.
     #[inline(never)]
-    fn give(&mut self, number: u32, unexpected: Unexpected) {
+    fn give(&mut self, number: u32, unexpected: Unexpected, claimed: bool) {
+        if self.trace.is_some() {
+            self.trace_unexpected(number, &unexpected, claimed);
+        }
         self.peers.all[unexpected.message.peer as usize].kept -= 1;
         match unexpected.body {
             Body::Here(bytes) => self.deliver(number, unexpected.message, &bytes),
@@ -345,6 +385,9 @@ impl Core {
         let entry = self.entry(context, &none, &message, message.len);
         let source = self.peers.all[message.peer as usize].source;
         self.report(entry, source, 0);
+        if let (true, Some(unexpected)) = (self.trace.is_some(), &taken) {
+            self.trace_probed(unexpected, flags & FI_CLAIM == 0);
+        }
         match taken {
             Some(unexpected) if flags & FI_CLAIM != 0 => self.claimed.push((context, unexpected)),
             Some(unexpected) => self.discard(unexpected),
@@ -364,7 +407,7 @@ impl Core {
     /// # Errors
     ///
     /// FI_EINVAL if there is none.
-    pub fn take_claimed(&mut self, receive: Receive, flags: u64) -> Result<(), i32> {
+    pub fn take_claimed(&mut self, mut receive: Receive, flags: u64) -> Result<(), i32> {
         let at = self.claimed.iter().position(|one| one.0 == receive.context).ok_or(FI_EINVAL)?;
         let (context, unexpected) = self.claimed.swap_remove(at);
         if flags & FI_DISCARD != 0 {
@@ -372,8 +415,11 @@ impl Core {
             self.report(entry, FI_ADDR_NOTAVAIL, 0);
             self.discard(unexpected);
         } else {
+            if self.trace.is_some() {
+                receive.trace = self.trace_receive(&receive);
+            }
             let number = self.receives.insert(receive);
-            self.give(number, unexpected);
+            self.give(number, unexpected, true);
         }
         Ok(())
     }
@@ -408,6 +454,9 @@ impl Core {
     fn end_receive(&mut self, number: u32, error: i32) {
         let Some(receive) = self.receives.get(number) else { return };
         let (context, pattern, tagged) = (receive.context, receive.pattern, receive.tagged);
+        if self.trace.is_some() {
+            self.trace_cancelled(number);
+        }
         self.withdraw(number);
         let several = self.receives.get(number).and_then(|one| one.several.as_mut());
         if let Some(state) = several.filter(|state| state.under_way > 0) {
@@ -449,7 +498,7 @@ mod tests {
         let spans = unsafe { Spans::one(buffer.as_mut_ptr().cast(), buffer.len()) };
         let pattern = TagPattern { peer: None, tag: 0, ignore: u64::MAX };
         let several = Some(Several::default());
-        core.receive(Receive { spans, context, pattern, tagged: false, completion, several });
+        core.receive(Receive { spans, context, pattern, tagged: false, completion, several, trace: 0 });
         let peer = core.peers.number(Address { pid: 0, fd: 0, nonce: 2 });
         for &len in lengths {
             core.take(peer, &wire::envelope(wire::EAGER, 0, 0), &vec![1; len]);

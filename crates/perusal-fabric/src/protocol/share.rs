@@ -149,6 +149,7 @@ mod tests {
     use crate::protocol::direct::Direct;
     use crate::protocol::operation::{Arriving, Message, Sending, Taken};
     use crate::protocol::queue::Queue;
+    use crate::protocol::trace::Traced;
     use std::rc::Rc;
 
     const WANTED: usize = 1 << 20;
@@ -159,7 +160,7 @@ mod tests {
         core.reports.receive_queue = Some(Rc::new(Queue::default()));
         let peer = core.peers.number(Address { pid: 0, fd: 0, nonce: 2 });
         let message = Message { peer, kind: wire::RTS, tag: 0, data: 0, len: WANTED };
-        let receive = Taken { context: std::ptr::null_mut(), completion: true, several: None };
+        let receive = Taken { context: std::ptr::null_mut(), completion: true, several: None, trace: 0 };
         let part = Some(Part { missing, failed });
         // SAFETY: nothing is written there: no bytes arrive in these tests.
         let spans = unsafe { Spans::one(std::ptr::null(), WANTED) };
@@ -231,6 +232,7 @@ mod tests {
             own: None,
             regions: Vec::new(),
             direct: Direct::default(),
+            traced: Traced::default(),
         });
         assert!(!core.is_shared(peer, SHARE_FROM));
         core.sends.remove(number);

@@ -341,6 +341,7 @@ impl Endpoint {
             tagged: true,
             completion: true,
             several: None,
+            trace: 0,
         };
         self.inner.core.receive(receive);
     }
