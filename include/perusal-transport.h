@@ -6,7 +6,7 @@
  *
  * Nothing moves without a call: perusal_poll, perusal_wait, perusal_probe and perusal_progress move messages, those
  * under way included. An endpoint is used by one thread at a time, and may go from one to another.
- * After fork only one of the two processes uses it.
+ * A child of fork may close one of its parent's, without effect; any other call ends the child, with a sentence.
  *
  * Functions return 0 or more, or an error: minus a number of errno.h, which perusal_error_text puts into words:
  *   EAGAIN        there is no room to the peer now: take completions or wait, and try again; nothing was sent
@@ -86,7 +86,8 @@ int perusal_send(perusal_endpoint *endpoint, uint32_t peer, uint64_t tag, uint64
 /* Sends at most PERUSAL_INJECT_BYTES, which are copied: there is no completion. */
 int perusal_inject(perusal_endpoint *endpoint, uint32_t peer, uint64_t tag, uint64_t data, const void *bytes, size_t length);
 /* Receives a message of that peer, or of any, whose tag is `tag` but for the bits of `ignore`. Nobody touches the bytes
- * until the completion. `operation`, unless it is null, is for perusal_cancel. */
+ * until the completion. `operation`, unless it is null, is for perusal_cancel. A peer that was not added is an error
+ * (ENXIO), here and for perusal_probe: nothing would ever come. */
 int perusal_receive(perusal_endpoint *endpoint, uint32_t peer, uint64_t tag, uint64_t ignore, void *bytes, size_t length,
                     void *context, perusal_operation *operation);
 /* A receive that no message has met ends (ECANCELED); any other ends as it would. */

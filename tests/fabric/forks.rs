@@ -13,6 +13,7 @@ fn a_child_is_refused_what_its_parent_has_opened() {
     let said = String::from_utf8_lossy(&ended.stderr);
     assert!(ended.status.success(), "{said}");
     assert_eq!(said.matches("a domain of the process that this one was forked from").count(), 4, "{said}");
+    assert_eq!(said.matches("an endpoint of the process that this one was forked from").count(), 2, "{said}");
 }
 
 /// How a child ends that does this: the status of its exit.
@@ -70,6 +71,9 @@ pub fn children_are_refused() {
     other.inject(back, 1, 0, &[1]).expect("room");
     // SAFETY: as above.
     assert_eq!(in_child(|| drop(unsafe { std::ptr::read(&raw const one) })), 0);
+    // What the child would write into the parent's rings is not written: the process ends.
+    assert_eq!(in_child(|| _ = one.inject(to, 1, 0, &[3])), 1);
+    assert_eq!(in_child(|| _ = one.poll()), 1);
     assert!(!other.has_left(back) && !one.has_left(to));
     one.inject(to, 1, 0, &[2]).expect("room");
     for number in 1..=2 {

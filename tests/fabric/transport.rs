@@ -108,6 +108,36 @@ fn peers_come_and_go() {
     assert!("perusal://1.2".parse::<perusal_fi::transport::Address>() == Err(Error::NoAddress));
 }
 
+#[test]
+fn a_receive_from_a_peer_that_is_not_there_ends() {
+    let (mut a, mut b, to_b, _) = two();
+    // Never added; removed.
+    a.remove(to_b).expect("a peer");
+    for (peer, context) in [(Peer(70), 1), (to_b, 2)] {
+        assert_eq!(a.probe(Some(peer), 0, 0), None);
+        a.receive(Some(peer), 5, 0, vec![0; 3], context);
+        let done = a.poll().expect("its end");
+        assert_eq!((done.context, done.received, done.buffer.len()), (context, true, 3));
+        assert_eq!((done.result, done.tag, done.peer), (Err(Error::UnknownPeer), 5, None));
+    }
+    // Added, with an address where no endpoint ever was.
+    let nowhere = perusal_fi::transport::Address { nonce: !b.address().nonce, ..b.address() };
+    let nobody = b.add(nowhere);
+    b.receive(Some(nobody), 0, 0, vec![0; 3], 3);
+    let done = b.wait(HANG).expect("its end");
+    assert_eq!((done.context, done.result), (3, Err(Error::Closed)));
+}
+
+/// The first process belongs to another user, or the kernel shows nothing of it.
+#[test]
+fn an_address_in_a_process_of_somebody_else_is_unreachable() {
+    let mut a = Endpoint::open().expect("an endpoint");
+    let init = a.add(perusal_fi::transport::Address { pid: 1, fd: 2, nonce: 3 });
+    assert_eq!(a.inject(init, 0, 0, &[1]), Err(Error::Unreachable));
+    assert_eq!(a.send(init, 0, 0, vec![1; 1 << 20], 1).expect_err("nobody").error, Error::Unreachable);
+    assert!(a.has_left(init));
+}
+
 /// A sender that has its buffer back may write anything into it: nobody takes that for the message.
 #[test]
 fn an_announced_message_to_a_peer_that_was_removed_does_not_arrive() {

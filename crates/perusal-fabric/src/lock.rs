@@ -1,4 +1,4 @@
-//! The lock of a domain.
+//! The lock of a domain, and what an endpoint of the transport has instead.
 
 use perusal::internals::error::report;
 use perusal::internals::sync::{AtomicBool, AtomicU32, Ordering, yield_now};
@@ -9,21 +9,38 @@ use perusal::internals::sync::{AtomicBool, AtomicU32, Ordering, yield_now};
 ///
 /// In a child of fork it is taken for good ([`Lock::inherit`]): the domain's rings are the parent's, and its thread is
 /// not there.
+///
+/// An endpoint of the transport has one that is never needed but there.
 #[derive(Debug, Default)]
 pub struct Lock {
     needed: AtomicBool,
     state: AtomicU32,
+    /// Whether it is an endpoint's.
+    of_endpoint: bool,
 }
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
-/// The domain is of the process from which this one was forked.
+/// The owner is of the process from which this one was forked.
 const INHERITED: u32 = 2;
 
 impl Lock {
-    /// A lock that is taken if threads may call at once.
+    /// A domain's lock, which is taken if threads may call at once.
     pub fn new(needed: bool) -> Self {
-        Self { needed: AtomicBool::new(needed), state: AtomicU32::new(FREE) }
+        Self { needed: AtomicBool::new(needed), state: AtomicU32::new(FREE), of_endpoint: false }
+    }
+
+    /// That of an endpoint, which one thread uses at a time.
+    pub fn of_endpoint() -> Self {
+        Self { of_endpoint: true, ..Self::new(false) }
+    }
+
+    /// Ends a child of fork.
+    #[inline(always)]
+    pub fn refuse_child(&self) {
+        if self.is_needed() && self.is_inherited() {
+            self.end_child();
+        }
     }
 
     /// Whether threads may call at once.
@@ -59,10 +76,23 @@ impl Lock {
         // Acquire: domain edge, pairs with Release in `Locked::drop`: what the other thread did is there.
         while self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
             if self.is_inherited() {
-                end_child();
+                self.end_child();
             }
             yield_now();
         }
+    }
+
+    /// Ends a child of fork that uses what its parent has opened.
+    #[cold]
+    fn end_child(&self) -> ! {
+        report(format_args!(
+            "process {}: perusal's provider was called for {} of the process that this one was forked from: only that \
+             process may use it. Fork before it is opened, open another one, or start programs by exec.",
+            std::process::id(),
+            if self.of_endpoint { "an endpoint" } else { "a domain" }
+        ));
+        // SAFETY: ends the process without exit handlers, which would use what was opened, too.
+        unsafe { libc::_exit(1) }
     }
 }
 
@@ -77,16 +107,4 @@ impl Drop for Locked<'_> {
             self.0.state.store(FREE, Ordering::Release);
         }
     }
-}
-
-/// Ends a child of fork that uses its parent's domain.
-#[cold]
-fn end_child() -> ! {
-    report(format_args!(
-        "process {}: the libfabric provider was called for a domain of the process that this one was forked from: only \
-         that process may use it. Fork before the domain is opened, open another one, or start programs by exec.",
-        std::process::id()
-    ));
-    // SAFETY: ends the process without exit handlers, which would use the domain, too.
-    unsafe { libc::_exit(1) }
 }

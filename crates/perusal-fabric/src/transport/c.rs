@@ -234,6 +234,9 @@ pub unsafe extern "C" fn perusal_receive(
     if bytes.is_null() && length > 0 {
         return -libc::EINVAL;
     }
+    if !endpoint.knows(from(peer)) {
+        return -Error::UnknownPeer.number();
+    }
     let context = context.expose_provenance() as u64;
     // SAFETY: the header wants bytes that nobody touches until the completion.
     let begun = unsafe { endpoint.receive_raw(from(peer), tag, ignore, bytes.cast(), length, context) };
@@ -264,7 +267,11 @@ pub unsafe extern "C" fn perusal_probe(
     ignore: u64,
     out: *mut CMessage,
 ) -> c_int {
-    let Some(found) = endpoint!(endpoint).probe(from(peer), tag, ignore) else { return 0 };
+    let endpoint = endpoint!(endpoint);
+    if !endpoint.knows(from(peer)) {
+        return -Error::UnknownPeer.number();
+    }
+    let Some(found) = endpoint.probe(from(peer), tag, ignore) else { return 0 };
     if !out.is_null() {
         let peer = found.peer.map_or(ANY_PEER, |peer| peer.0);
         let message = CMessage { tag: found.tag, data: found.data, length: found.len, peer, reserved: 0 };
@@ -334,13 +341,12 @@ pub unsafe extern "C" fn perusal_error_text(error: c_int, out: *mut c_char, leng
     if out.is_null() || length == 0 {
         return c"".as_ptr();
     }
-    let error = match error.unsigned_abs() as c_int {
-        libc::ENXIO => Error::UnknownPeer,
-        libc::EOVERFLOW => Error::Truncated,
-        libc::EINVAL => Error::System(libc::EINVAL),
-        number => number.into(),
+    let text = match error.unsigned_abs() as c_int {
+        libc::ENXIO => Error::UnknownPeer.to_string(),
+        libc::EOVERFLOW => Error::Truncated.to_string(),
+        libc::EINVAL => "an argument is null, or a text is no address".to_owned(),
+        number => Error::from(number).to_string(),
     };
-    let text = error.to_string();
     let fits = text.len().min(length - 1);
     // SAFETY: the header wants `length` bytes.
     unsafe {

@@ -54,7 +54,8 @@ impl From<i32> for Error {
     fn from(number: i32) -> Self {
         match number {
             FI_EAGAIN => Error::Full,
-            FI_EHOSTUNREACH => Error::Unreachable,
+            // The kernel hides other users' processes.
+            FI_EHOSTUNREACH | libc::EACCES | libc::EPERM => Error::Unreachable,
             FI_ESHUTDOWN => Error::Closed,
             FI_EINVAL => Error::UnknownPeer,
             FI_EBUSY => Error::TooManySenders,

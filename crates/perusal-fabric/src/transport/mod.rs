@@ -41,7 +41,12 @@ pub use crate::names::address::Address;
 pub use crate::protocol::core::EAGER_LIMIT;
 pub use error::Error;
 
-use crate::api::{FI_ADDR_UNSPEC, FI_COMPLETION, FI_ENOMSG, FI_PEEK, FI_RECV, FI_TAGGED};
+use crate::api::{
+    CqEntry, FI_ADDR_NOTAVAIL, FI_ADDR_UNSPEC, FI_COMPLETION, FI_EINVAL, FI_ENOMSG, FI_PEEK, FI_RECV,
+    FI_TAGGED,
+};
+use crate::forks;
+use crate::lock::Lock;
 use crate::operands::key::TagPattern;
 use crate::operands::spans::Spans;
 use crate::protocol::operation::{Receive, Send};
@@ -49,6 +54,7 @@ use crate::protocol::queue::Queue;
 use crate::protocol::slab::Slab;
 use libc::c_void;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Polls in vain before a wait sleeps.
@@ -125,6 +131,7 @@ pub struct Endpoint {
     given: Slab<Given>,
     serial: u32,
     peers: u32,
+    lock: Arc<Lock>,
 }
 
 // SAFETY: every Rc and every pointer in an endpoint belongs to it alone and goes with it; pointers that a caller gave
@@ -143,7 +150,9 @@ impl Endpoint {
         inner.core.directed = [true; 2];
         inner.core.reports.send_queue = Some(Rc::clone(&queue));
         inner.core.reports.receive_queue = Some(Rc::clone(&queue));
-        Ok(Self { inner, queue, given: Slab::default(), serial: 0, peers: 0 })
+        let lock = Arc::new(Lock::of_endpoint());
+        forks::watch(&lock);
+        Ok(Self { inner, queue, given: Slab::default(), serial: 0, peers: 0, lock })
     }
 
     /// Returns the address. As text ([`Address`] implements `Display` and `FromStr`) it goes through anything.
@@ -153,6 +162,7 @@ impl Endpoint {
 
     /// Adds a peer. That costs no system call: whether the endpoint is there shows when something is sent.
     pub fn add(&mut self, address: Address) -> Peer {
+        self.lock.refuse_child();
         let peer = self.peers;
         self.peers += 1;
         self.inner.core.introduce(u64::from(peer), address);
@@ -167,12 +177,14 @@ impl Endpoint {
     ///
     /// [`Error::UnknownPeer`].
     pub fn remove(&mut self, peer: Peer) -> Result<(), Error> {
+        self.lock.refuse_child();
         self.inner.remove(u64::from(peer.0)).map_err(Error::from)
     }
 
     /// Whether the peer's endpoint is closed, or its process has ended. Nothing else tells that while no operation is
     /// under way with it. Costs a system call. A peer that was never added has left.
     pub fn has_left(&mut self, peer: Peer) -> bool {
+        self.lock.refuse_child();
         self.inner.core.has_left(u64::from(peer.0))
     }
 
@@ -246,6 +258,7 @@ impl Endpoint {
         len: usize,
         operation: Operation,
     ) -> Result<(), Error> {
+        self.lock.refuse_child();
         // SAFETY: the bytes stay valid until the operation is over, as the caller promises.
         let spans = unsafe { Spans::one(bytes.cast(), len) };
         let (to, tag, data, context) = (u64::from(to.0), Some(tag), Some(data), context_of(operation.at));
@@ -272,6 +285,7 @@ impl Endpoint {
     ///
     /// As [`Endpoint::send`], and [`Error::TooLong`].
     pub fn inject(&mut self, to: Peer, tag: u64, data: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.lock.refuse_child();
         if bytes.len() > EAGER_LIMIT {
             return Err(Error::TooLong);
         }
@@ -282,7 +296,8 @@ impl Endpoint {
     }
 
     /// Receives a message into `buffer`, which the completion gives back: from a peer or from any, whose tag is `tag`
-    /// but for the bits of `ignore`. A peer that was not added matches nothing.
+    /// but for the bits of `ignore`. A receive from a peer that was not added, or was removed, ends at once with
+    /// [`Error::UnknownPeer`].
     pub fn receive(
         &mut self,
         from: Option<Peer>,
@@ -332,12 +347,19 @@ impl Endpoint {
         len: usize,
         operation: Operation,
     ) {
+        self.lock.refuse_child();
+        let context = context_of(operation.at);
+        let Some(pattern) = self.pattern(from, tag, ignore) else {
+            let (flags, none) = (FI_RECV | FI_TAGGED, std::ptr::null_mut());
+            let entry = CqEntry { context, flags, len: 0, buf: none, data: 0, tag };
+            return self.inner.core.reports.received(entry, FI_ADDR_NOTAVAIL, true, FI_EINVAL, 0);
+        };
         let receive = Receive {
             // SAFETY: the bytes stay valid until the operation is over, and nobody else touches them,
             // as the caller promises.
             spans: unsafe { Spans::one(bytes.cast(), len) },
-            context: context_of(operation.at),
-            pattern: self.pattern(from, tag, ignore),
+            context,
+            pattern,
             tagged: true,
             completion: true,
             several: None,
@@ -346,17 +368,21 @@ impl Endpoint {
         self.inner.core.receive(receive);
     }
 
-    fn pattern(&self, from: Option<Peer>, tag: u64, ignore: u64) -> TagPattern {
+    /// What a receive or a probe takes; `None` for a peer that this endpoint does not have.
+    fn pattern(&self, from: Option<Peer>, tag: u64, ignore: u64) -> Option<TagPattern> {
         let from = from.map_or(FI_ADDR_UNSPEC, |peer| u64::from(peer.0));
-        // No peer has the last number.
-        let nobody = TagPattern { peer: Some(u32::MAX), tag, ignore };
-        self.inner.core.pattern(true, from, tag, ignore).unwrap_or(nobody)
+        self.inner.core.pattern(true, from, tag, ignore).ok()
     }
 
-    /// Looks for a message that has arrived, and leaves it there.
+    /// Whether it has the peer, where one is named.
+    fn knows(&self, from: Option<Peer>) -> bool {
+        self.pattern(from, 0, 0).is_some()
+    }
+
+    /// Looks for a message that has arrived, and leaves it there. There is none from a peer that was not added.
     pub fn probe(&mut self, from: Option<Peer>, tag: u64, ignore: u64) -> Option<Found> {
         self.progress();
-        let pattern = self.pattern(from, tag, ignore);
+        let pattern = self.pattern(from, tag, ignore)?;
         self.inner.core.peek(true, &pattern, std::ptr::null_mut(), FI_PEEK | FI_COMPLETION);
         let said = self.queue.done.borrow_mut().pop_back()?;
         let entry = said.entry;
@@ -371,6 +397,7 @@ impl Endpoint {
     /// Cancels a receive that no message has met: it ends with [`Error::Canceled`].
     /// Any other operation ends as it would.
     pub fn cancel(&mut self, operation: Operation) {
+        self.lock.refuse_child();
         if self.given.get(operation.at).is_some_and(|given| given.serial == operation.serial) {
             self.inner.core.cancel(context_of(operation.at));
         }
@@ -378,6 +405,7 @@ impl Endpoint {
 
     /// Moves what is under way. Returns whether there was anything.
     pub fn progress(&mut self) -> bool {
+        self.lock.refuse_child();
         self.inner.progress()
     }
 
