@@ -143,6 +143,7 @@ pub fn main(arguments: &[String]) -> Result {
     if !between && run.wants("mpich", |word| word.contains('/') || DIRS.split(' ').any(|dir| dir == word)) {
         run.suite()?.build()?;
         run.mpich_tests(&own, ("shm", &shm))?;
+        run.small_shm()?;
     }
     if !between && run.wants("mpi4py", |_| false) {
         run.mpi4py(&own, ("shm", &shm))?;

@@ -1,9 +1,9 @@
 //! MPICH's own tests on stock MPICH over the provider: which of them run, and with which variables.
 
-use super::Run;
+use super::{Run, say};
 use crate::conformance::Test;
 use crate::nodes;
-use crate::shell::{Result, read};
+use crate::shell::{Result, attempt, command, read};
 use std::time::Instant;
 
 /// 100,000 rounds of 8 ranks: between nodes it meets its limit of 180 s where they share few CPUs.
@@ -60,6 +60,39 @@ impl Run<'_> {
         }
         // Of directories that nobody has asked for there is nothing to say.
         self.counts.retain(|one| one.passed + one.failed + one.known + one.stale + one.alike + one.left > 0);
+        Ok(())
+    }
+}
+
+/// The test that is run once more where `/dev/shm` is small.
+const IN_SMALL_SHM: &str = "coll/allred";
+/// Runs a program under a launcher with the variables that a `perusal` prints, in 64 KiB of `/dev/shm`.
+const SMALL_SHM: &str = r#"mount -t tmpfs -o size=64k none /dev/shm || exit 99
+eval "$("$1" fabric --env mpich)"
+shift
+exec timeout -s KILL 300 "$@""#;
+
+impl Run<'_> {
+    /// Runs a test of MPICH's in a container's `/dev/shm`: MPICH's own queues are to have room there, too.
+    pub fn small_shm(&mut self) -> Result {
+        if !self.wants_test("mpich", IN_SMALL_SHM) {
+            return Ok(());
+        }
+        let title = format!("{IN_SMALL_SHM} -n 4, 64 KiB of /dev/shm");
+        let shell = |script| {
+            let mut shell = command("unshare");
+            shell.args(["--mount", "sh", "-c", script, "sh"]);
+            shell
+        };
+        if !attempt(&mut shell("mount -t tmpfs none /dev/shm")).0 {
+            say(&format!("{title}: not run: mounting needs root"));
+            return Ok(());
+        }
+        self.begin("mpich in a small /dev/shm");
+        let mut run = shell(SMALL_SHM);
+        run.arg(self.dist.join("bin/perusal")).arg(self.mpich.join("bin/mpiexec")).args(["-n", "4"]);
+        let (good, output) = attempt(run.arg(self.suite()?.tests.join(IN_SMALL_SHM)));
+        self.report(&title, &title, good && output.contains("No Errors"), "", &output);
         Ok(())
     }
 }

@@ -59,8 +59,14 @@ impl OtherMpi {
     /// What this MPI needs besides libfabric's own variables.
     fn variables(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            // Without NOLOCAL messages on the node do not leave MPICH's own shared memory.
-            Self::Mpich => &[("MPIR_CVAR_CH4_NETMOD", "ofi"), ("MPIR_CVAR_NOLOCAL", "1")],
+            // Without NOLOCAL messages on the node do not leave MPICH's own shared memory. With it that has nothing to
+            // do; but each process makes its queue in /dev/shm, of a megabyte, and dies where there is no room for it.
+            Self::Mpich => &[
+                ("MPIR_CVAR_CH4_NETMOD", "ofi"),
+                ("MPIR_CVAR_NOLOCAL", "1"),
+                ("MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS", "2"),
+                ("MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE", "1024"),
+            ],
             Self::Intel => &[("I_MPI_FABRICS", "ofi"), ("I_MPI_OFI_PROVIDER", "perusal")],
             Self::Openmpi => &[
                 ("OMPI_MCA_pml", "cm"),
