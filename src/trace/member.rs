@@ -82,7 +82,7 @@ impl MemberRecorder {
     #[must_use]
     pub fn rank_of(&self, member: Member) -> Option<u32> {
         let store = self.recorder.store();
-        // Relaxed: a member that this process knows of had joined before it told its name.
+        // Relaxed: a member had joined before this process learned its name.
         let ranks = store.u32_at(header::RANKS).load(Ordering::Relaxed).min(format::MOST_JOINING);
         (0..ranks).find(|&rank| {
             // Relaxed: as above.

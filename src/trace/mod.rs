@@ -1,7 +1,8 @@
 //! Writes traces: what every rank's requests, messages, queues and waits did, on file.
 //!
 //! `file` is the file as launcher and ranks write it, `recorder` the listener that writes a record for each event,
-//! `stage` the order in which it stores a record's words, `member` what records in a trace that ranks join. `format` says how a trace lies in its file
+//! `stage` the order in which it stores a record's words, `member` what records in a trace that ranks join.
+//! `format` says how a trace lies in its file
 //! (`docs/trace-format.md` is the same for people). The crate `perusal-trace` reads it.
 
 #[cfg(not(perusal_loom))]

@@ -1,4 +1,5 @@
-//! Endpoints of the provider, as processes under other MPIs have them: `perusal fabric --show`, `perusal fabric --trace`.
+//! Endpoints of the provider, as processes under other MPIs have them: `perusal fabric --show`,
+//! `perusal fabric --trace`.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -152,6 +153,9 @@ fn what_endpoints_under_another_mpi_do_is_traced() {
     let page = File::new("exchange.html");
     let report = perusal(&["report", file.path(), "-o", page.path()]);
     assert!(report.code() == 0 && page.0.exists(), "{report:?}");
+    assert!(!report.out.contains("time waiting"), "{report:?}");
+    let text = std::fs::read_to_string(&page.0).expect("a page");
+    assert!(text.contains("nothing is known of how long they waited"));
 }
 
 #[test]

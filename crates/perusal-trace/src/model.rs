@@ -27,6 +27,8 @@ pub struct JobInfo {
     pub status: Option<i32>,
     /// From the first record to the last, nanoseconds.
     pub duration: u64,
+    /// Whether its ranks are endpoints under another MPI, of whose calls and waits nothing is known.
+    pub of_endpoints: bool,
     /// If what came later than so many nanoseconds was left out, because the reader was asked to.
     pub cut: Option<u64>,
 }

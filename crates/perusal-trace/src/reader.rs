@@ -151,7 +151,7 @@ fn read_bytes_until(bytes: &[u8], until: Option<u64>) -> Result<Trace> {
     }
     let first = ranks.iter().flat_map(|rank| &rank.records).map(|record| record.when).min().unwrap_or(0);
     let world: Arc<[u32]> = (0..count).collect();
-    let is_joined = get_u32(bytes, header::CAPACITY).is_some_and(|capacity| capacity > 0);
+    let is_joined = is_joined(bytes);
     for rank in &mut ranks {
         // Those who join have no communicators: their contexts are for all.
         let all = rank.communicators.iter_mut().filter(|comm| comm.group.is_empty());
@@ -216,6 +216,11 @@ fn rank_block(bytes: &[u8], rank: u32) -> RankTrace {
     }
 }
 
+/// Whether ranks have joined the trace.
+fn is_joined(bytes: &[u8]) -> bool {
+    get_u32(bytes, header::CAPACITY).is_some_and(|capacity| capacity > 0)
+}
+
 fn has_ended(bytes: &[u8]) -> bool {
     get_u32(bytes, header::ENDED) == Some(1)
 }
@@ -236,6 +241,7 @@ fn job(bytes: &[u8], duration: u64) -> JobInfo {
         started: get_u64(bytes, header::STARTED).unwrap_or(0),
         status: has_ended(bytes).then(|| get_u32(bytes, header::STATUS).unwrap_or(0).cast_signed()),
         duration,
+        of_endpoints: is_joined(bytes),
         cut: None,
     }
 }

@@ -71,8 +71,8 @@ impl Request {
             .map_err(|error| Failure { status: 1, text: error.to_string() })
     }
 
-    /// Makes the file for endpoints of another MPI, which join it. Where its program, of these words, cannot be started,
-    /// that must be undone.
+    /// Makes the file for endpoints of another MPI, which join it. Where its program, of these words, cannot be
+    /// started, that must be undone.
     ///
     /// # Errors
     /// What keeps it from being written, in words.

@@ -11,6 +11,25 @@ fn report(job: &Synthetic) -> Report {
     analyse(&job.trace(), "known.trace")
 }
 
+#[test]
+fn of_endpoints_under_another_mpi_nothing_is_said_of_waiting() {
+    let mut job = Synthetic::new(2);
+    job.message(&message(0, 1, 1000, 2000));
+    let mut trace = job.trace();
+    let of_ranks = analyse(&trace, "known.trace").verdict;
+    assert!(of_ranks.paragraph.contains("of their time waiting"), "{}", of_ranks.paragraph);
+    trace.job.of_endpoints = true;
+    let of_endpoints = analyse(&trace, "known.trace").verdict;
+    assert!(
+        of_endpoints.paragraph.starts_with("Nothing stands out. No queue grew long"),
+        "{}",
+        of_endpoints.paragraph
+    );
+    assert!(of_endpoints.cautions.iter().any(|caution| caution.contains("how long they waited")));
+    let mpi = |text: &String| text.contains("MPI_Init") || text.contains("MPI_Finalize");
+    assert!(!of_endpoints.cautions.iter().any(mpi), "{:?}", of_endpoints.cautions);
+}
+
 fn message(from: u32, to: u32, sent: u64, posted: u64) -> SyntheticMessage {
     SyntheticMessage { from, to, tag: 1, bytes: 100, sent, posted, ..SyntheticMessage::default() }
 }

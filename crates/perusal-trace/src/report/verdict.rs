@@ -33,21 +33,26 @@ pub fn verdict(trace: &Trace, report: &Report) -> Verdict {
     let texts: Vec<&str> = findings.iter().map(|finding| finding.text.as_str()).collect();
     let paragraph = match (report.job.records, findings.is_empty()) {
         (0, _) => "The trace has no records: nothing can be said.".to_owned(),
-        (_, true) => nothing(report),
+        (_, true) => nothing(trace, report),
         _ => texts.join(" "),
     };
     Verdict { paragraph, cautions: cautions(trace, report), findings }
 }
 
-fn nothing(report: &Report) -> String {
+fn nothing(trace: &Trace, report: &Report) -> String {
     let key = &report.key;
     if key.messages == 0 && key.collectives == 0 && key.one_sided == 0 {
         return "No message was sent, and no collective or one-sided operation called.".to_owned();
     }
+    let waiting = match trace.job.of_endpoints {
+        true => "No".to_owned(),
+        false => {
+            let waited = share(key.waited_ns, key.rank_time_ns);
+            format!("The ranks spent {waited} of their time waiting, no")
+        }
+    };
     format!(
-        "Nothing stands out. The ranks spent {} of their time waiting, no queue grew long (the longest had {}), and {} of {} came \
-         before their receive.",
-        share(key.waited_ns, key.rank_time_ns),
+        "Nothing stands out. {waiting} queue grew long (the longest had {}), and {} of {} came before their receive.",
         entries(key.unexpected_high.length.max(key.posted_high.length)),
         count(key.unexpected),
         counted(key.messages, "message"),
@@ -331,6 +336,9 @@ fn lost(report: &Report) -> Option<Finding> {
 /// What makes the report less than the whole truth.
 fn cautions(trace: &Trace, report: &Report) -> Vec<String> {
     let mut all = vec![];
+    if trace.job.of_endpoints {
+        all.push("The ranks are endpoints under another MPI: its calls are not in the trace, so that nothing is known of how long they waited.".to_owned());
+    }
     let dropped: Vec<u32> =
         trace.ranks.iter().filter(|rank| rank.dropped > 0).map(|rank| rank.rank).collect();
     if !dropped.is_empty() {
@@ -347,10 +355,8 @@ fn cautions(trace: &Trace, report: &Report) -> Vec<String> {
     }
     let silent: Vec<u32> = trace.ranks.iter().filter(|rank| rank.pid == 0).map(|rank| rank.rank).collect();
     if !silent.is_empty() {
-        all.push(format!(
-            "Nothing was recorded of {}: no MPI_Init with this library.",
-            named(silent.clone(), 6)
-        ));
+        let why = if trace.job.of_endpoints { "no endpoint" } else { "no MPI_Init with this library" };
+        all.push(format!("Nothing was recorded of {}: {why}.", named(silent.clone(), 6)));
     }
     let cut: Vec<u32> = report.job.incomplete.iter().copied().filter(|rank| !silent.contains(rank)).collect();
     if let Some(until) = trace.job.cut {
@@ -361,6 +367,7 @@ fn cautions(trace: &Trace, report: &Report) -> Vec<String> {
     } else if !cut.is_empty() {
         let why = match report.job.status {
             None => "the job was still running, or its launcher was killed",
+            Some(_) if trace.job.of_endpoints => "the endpoint was never closed",
             Some(_) => "MPI_Finalize was never called",
         };
         all.push(format!(
