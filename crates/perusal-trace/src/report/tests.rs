@@ -14,7 +14,9 @@ fn report(job: &Synthetic) -> Report {
 #[test]
 fn of_endpoints_under_another_mpi_nothing_is_said_of_waiting() {
     let mut job = Synthetic::new(2);
-    job.message(&message(0, 1, 1000, 2000));
+    for at in [1000, 1_000_000_000] {
+        job.message(&message(0, 1, at, at + 1000));
+    }
     let mut trace = job.trace();
     let of_ranks = analyse(&trace, "known.trace").verdict;
     assert!(of_ranks.paragraph.contains("of their time waiting"), "{}", of_ranks.paragraph);
