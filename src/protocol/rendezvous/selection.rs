@@ -96,8 +96,8 @@ impl CopyPolicy {
         self.under_way.expect(body.addr.get().addr(), body.wanted.get() as u64);
     }
 
-    /// Notes that `bytes` of it have come. Whether they are best written past the cache: with what else is on its way, it
-    /// is more than the cache holds.
+    /// Notes that `bytes` of it have come. Whether they are best written past the cache: with what else is on its way,
+    /// it is more than the cache holds.
     pub fn come(&self, config: &Config, body: &Body, bytes: usize) -> bool {
         self.under_way.come(body.addr.get().addr(), bytes as u64) > config.uncached_from()
     }
