@@ -265,7 +265,7 @@ impl Core {
     #[inline(always)]
     pub fn receive(&mut self, mut receive: Receive) {
         if self.trace.is_some() {
-            receive.trace = self.trace_receive(&receive);
+            receive.trace = self.trace_receive(receive.pattern, receive.tagged, receive.spans.len());
         }
         if !receive.tagged {
             return self.receive_plain(receive);
@@ -416,7 +416,7 @@ impl Core {
             self.discard(unexpected);
         } else {
             if self.trace.is_some() {
-                receive.trace = self.trace_receive(&receive);
+                receive.trace = self.trace_receive(receive.pattern, receive.tagged, receive.spans.len());
             }
             let number = self.receives.insert(receive);
             self.give(number, unexpected, true);

@@ -6,6 +6,7 @@
 //! Every function is called behind a look at whether there is a trace.
 
 use crate::names::address::Address;
+use crate::operands::key::TagPattern;
 use crate::peers::Peers;
 use crate::protocol::core::Core;
 use crate::protocol::operation::{Message, Receive, Unexpected};
@@ -156,9 +157,11 @@ impl Trace {
     }
 
     fn is_posted(&mut self, peers: &Peers, receive: &Receive) -> Traced {
-        let pattern = &receive.pattern;
-        let tag = receive.tagged.then_some(pattern.tag);
-        self.traced(peers, pattern.peer, tag, receive.spans.len())
+        self.asked_for(peers, receive.pattern, receive.tagged, receive.spans.len())
+    }
+
+    fn asked_for(&mut self, peers: &Peers, pattern: TagPattern, tagged: bool, len: usize) -> Traced {
+        self.traced(peers, pattern.peer, tagged.then_some(pattern.tag), len)
     }
 }
 
@@ -233,12 +236,12 @@ impl Core {
         self.trace.as_ref().map_or(0, |trace| trace.arrived)
     }
 
-    /// A receive begins: returns its id.
+    /// A receive of `len` bytes begins: returns its id. (By value: the receive itself is in registers.)
     #[cold]
     #[inline(never)]
-    pub(crate) fn trace_receive(&mut self, receive: &Receive) -> u64 {
+    pub(crate) fn trace_receive(&mut self, pattern: TagPattern, tagged: bool, len: usize) -> u64 {
         let Some(trace) = &mut self.trace else { return 0 };
-        let (traced, id) = (trace.is_posted(&self.peers, receive), trace.next_id());
+        let (traced, id) = (trace.asked_for(&self.peers, pattern, tagged, len), trace.next_id());
         trace.put(Event::ReqActivate, id, &traced);
         id
     }
