@@ -11,9 +11,8 @@
 //! - **Heap rule 4.** [`Heap::free`] keeps runs that [`Heap::allocate`] has given, for what the same process allocates
 //!   next; the bits of a kept run stay set. [`Heap::give_back_kept`] gives them back, and so does an allocation that
 //!   finds no room.
-//! - **Heap rule 5.** A run whose pages lie on a NUMA node that was asked for is not kept, and the next owner's pages
-//!   lie where they are touched: the owner that gives it back takes the kernel's rule for them away before its bits
-//!   are cleared.
+//! - **Heap rule 5.** A run whose pages lie on a NUMA node that was asked for is not kept: the next owner's pages lie
+//!   where they are touched.
 
 use super::{BitmapWord, numa};
 use crate::limits::{GRANULE, HUGE_PAGE, PAGE};
@@ -148,8 +147,8 @@ impl<'a> Heap<'a> {
     pub fn allocate_on(self, node: u32, bytes: usize, align: usize) -> Option<Extent> {
         // Of fresh pages: those that are kept lie where they lie.
         let extent = self.allocate_space(bytes, align)?;
-        let is_placed = numa::prefer(extent.addr, bytes.max(1).next_multiple_of(PAGE), node);
-        self.with_memory(Extent { is_placed, ..extent }, bytes)
+        let (extent, is_placed) = numa::on_node(Some(node), || self.with_memory(extent, bytes));
+        Some(Extent { is_placed, ..extent? })
     }
 
     fn allocate_fresh(self, bytes: usize, align: usize) -> Option<Extent> {
@@ -234,10 +233,11 @@ impl<'a> Heap<'a> {
             return (true, false);
         }
         let Some(start) = self.at(from, end - from) else { return (false, false) };
-        let is_placed = node.is_some_and(|node| numa::prefer(start, (end - from) as usize, node));
-        // SAFETY: the pages lie in the mapping, which `at` has checked.
-        unsafe { populate(start.as_ptr(), (end - from) as usize) };
-        (self.memory.segment().reserve(self.region.offset() + from, end - from).is_ok(), is_placed)
+        numa::on_node(node, || {
+            // SAFETY: the pages lie in the mapping, which `at` has checked.
+            unsafe { populate(start.as_ptr(), (end - from) as usize) };
+            self.memory.segment().reserve(self.region.offset() + from, end - from).is_ok()
+        })
     }
 
     /// Returns the extent of `granules` granules from `first` on, which belong to this process.
@@ -278,9 +278,6 @@ impl<'a> Heap<'a> {
 
     /// Gives an extent back: memory first, then granules (heap rule 2).
     pub fn give_back(self, extent: &Extent) {
-        if extent.is_placed {
-            numa::prefer_none(extent.addr, (extent.granules * GRANULE64) as usize);
-        }
         if self.memory.segment().give_back(self.offset_of(extent.first), extent.granules * GRANULE64) {
             self.clear(extent.first, extent.granules);
             // Relaxed: a granule to start a search from.

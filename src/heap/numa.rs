@@ -1,39 +1,62 @@
-//! Which NUMA node the pages of the heap come from. The kernel keeps that with the job's file, so that it holds for
-//! every process that touches a page first.
-
-use std::ptr::NonNull;
+//! Which NUMA node the pages of the heap come from.
+//!
+//! Pages that are taken for an owner come from the node that the thread prefers while it takes them. Nothing is left
+//! with the file of the job: the kernel keeps such rules by the mappings of single processes, so that the rule of one
+//! process would change what another one has said of its neighbours' pages.
 
 /// More nodes than the kernel has.
 const NODES: usize = 1024;
+/// The kernel takes one bit less than the number says.
+const BITS: usize = NODES + 1;
+type Nodes = [u64; NODES / 64];
 
-/// Prefers memory of a node for the pages of these bytes, or again that of the CPU that touches them first for `None`.
-/// The kernel refuses a node that it does not have, or that has no memory; a container may refuse all of them.
-fn set_policy(start: NonNull<u8>, bytes: usize, node: Option<u32>) -> bool {
-    let mut nodes = [0_u64; NODES / 64];
-    let mode = match node {
-        Some(node) if node as usize >= NODES => return false,
-        Some(node) => {
-            nodes[node as usize / 64] = 1 << (node % 64);
-            libc::MPOL_PREFERRED
-        }
-        None => libc::MPOL_DEFAULT,
-    };
-    // The kernel takes one bit less than the number says. An empty set is none.
-    let (set, bits) = if node.is_some() { (nodes.as_ptr(), NODES + 1) } else { (core::ptr::null(), 0) };
-    if cfg!(miri) {
-        return false;
+/// What a thread prefers, as the kernel says it.
+struct Preference {
+    mode: i32,
+    nodes: Nodes,
+}
+
+impl Preference {
+    /// That of the calling thread.
+    fn present() -> Option<Self> {
+        let (mut mode, mut nodes) = (0, [0; NODES / 64]);
+        // SAFETY: the kernel writes a mode, and as many bits as `nodes` has.
+        let asked = unsafe {
+            libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, nodes.as_mut_ptr(), BITS, 0_usize, 0_usize)
+        };
+        (asked == 0).then_some(Self { mode, nodes })
     }
-    // SAFETY: a policy changes nothing that the pages hold, wherever they are; `set` has so many bits, or there are
-    // none.
-    unsafe { libc::syscall(libc::SYS_mbind, start.as_ptr(), bytes, mode, set, bits, 0) == 0 }
+
+    /// Makes it that of the calling thread. The kernel refuses a node that it does not have, or that has no memory; a
+    /// container may refuse all of them.
+    fn set(&self) -> bool {
+        // An empty set is none.
+        let bits = if self.nodes.iter().any(|word| *word != 0) { BITS } else { 0 };
+        let nodes = if bits > 0 { self.nodes.as_ptr() } else { core::ptr::null() };
+        // SAFETY: the kernel reads as many bits as `nodes` has, or none.
+        unsafe { libc::syscall(libc::SYS_set_mempolicy, self.mode, nodes, bits) == 0 }
+    }
 }
 
-/// Has the kernel prefer a node for the pages of these bytes that nobody has touched yet. Returns whether it will.
-pub(super) fn prefer(start: NonNull<u8>, bytes: usize, node: u32) -> bool {
-    set_policy(start, bytes, Some(node))
+/// What is to be preferred again at the end.
+struct Before(Preference);
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        self.0.set();
+    }
 }
 
-/// Has the kernel prefer no node any more.
-pub(super) fn prefer_none(start: NonNull<u8>, bytes: usize) {
-    set_policy(start, bytes, None);
+/// Has `take` take memory, of this node as long as it has any. Returns what it returns, and whether the kernel obeys.
+pub(super) fn on_node<R>(node: Option<u32>, take: impl FnOnce() -> R) -> (R, bool) {
+    let node = node.map(|node| node as usize).filter(|node| *node < NODES && !cfg!(miri));
+    let Some((node, before)) = node.zip(Preference::present()) else { return (take(), false) };
+    let mut nodes = [0; NODES / 64];
+    nodes[node / 64] = 1 << (node % 64);
+    let wanted = Preference { mode: libc::MPOL_PREFERRED, nodes };
+    if !wanted.set() {
+        return (take(), false);
+    }
+    let _before = Before(before);
+    (take(), true)
 }
