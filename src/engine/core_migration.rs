@@ -8,6 +8,8 @@
 //! its threads and children inherit nothing, and the kernel goes on balancing.
 //!
 //! Ranks that wait for several others in turn stay: wherever they run, all of them need their turn on a CPU anyway.
+//! But each CPU should have as many of them as the others, so ranks begin on the CPUs in turn: of four that start at
+//! once the kernel puts three on one of two CPUs in some jobs, and leaves them there.
 
 use crate::arch::clock::now;
 use crate::engine::Engine;
@@ -115,6 +117,21 @@ fn migrates(engine: &Engine) -> bool {
         && (bound.is_empty() || bound.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("none")))
 }
 
+/// The CPU on which a rank begins.
+fn first_cpu(allowed: &[usize], rank: u32) -> Option<usize> {
+    (allowed.len() > 1).then(|| allowed[rank as usize % allowed.len()])
+}
+
+/// A rank begins: on its CPU, where ranks outnumber CPUs and migrate.
+pub(super) fn begin(engine: &Engine) {
+    if !engine.config.shape().is_oversubscribed() || engine.job.are_threads() || !migrates(engine) {
+        return;
+    }
+    let allowed = cpus::affinity();
+    // Where the system forbids it, the rank stays where it is.
+    let _ = first_cpu(&allowed, engine.rank).is_some_and(|cpu| cpus::visit(cpu, &allowed));
+}
+
 /// Moves the rank from the CPU `here` to a quieter one, if there is one.
 #[cold]
 fn move_from(engine: &Engine, here: u32) {
@@ -133,6 +150,13 @@ fn move_from(engine: &Engine, here: u32) {
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_begin_on_the_cpus_in_turn() {
+        let begin = |allowed: &[usize]| (0..5).map(|rank| first_cpu(allowed, rank)).collect::<Vec<_>>();
+        assert_eq!(begin(&[1, 4]), [1, 4, 1, 4, 1].map(Some));
+        assert_eq!(begin(&[3]), [None; 5], "there is no choice");
+    }
 
     #[test]
     fn only_the_same_partner_again_and_again_is_evidence() {

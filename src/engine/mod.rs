@@ -227,6 +227,7 @@ impl Engine {
             job,
         };
         engine.job.advance(shm::RankState::Initialised);
+        core_migration::begin(&engine);
         engine.emit_placement();
         Ok(engine)
     }
