@@ -214,18 +214,8 @@ static long count_start_recv(void)
     return count_start(&request);
 }
 
-static long count_window_send(void)
+static long count_window_of_sends(MPI_Datatype type)
 {
-    go();
-    begin();
-    for (int i = 0; i < WINDOW; i++) MPI_Isend(out + i, 1, MPI_LONG, 1, TAG, world, requests + i);
-    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
-    return end();
-}
-
-static long count_window_send_vector(void)
-{
-    MPI_Datatype type = every_other();
     go();
     begin();
     for (int i = 0; i < WINDOW; i++) MPI_Isend(out + 2 * i, 1, type, 1, TAG, world, requests + i);
@@ -233,20 +223,11 @@ static long count_window_send_vector(void)
     return end();
 }
 
-static long count_window_receive(void)
-{
-    begin();
-    for (int i = 0; i < WINDOW; i++) MPI_Irecv(in + i, 1, MPI_LONG, 1, TAG, world, requests + i);
-    end();
-    go();
-    resume();
-    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
-    return end();
-}
+static long count_window_send(void) { return count_window_of_sends(MPI_LONG); }
+static long count_window_send_vector(void) { return count_window_of_sends(every_other()); }
 
-static long count_window_receive_vector(void)
+static long count_window_of_receives(MPI_Datatype type)
 {
-    MPI_Datatype type = every_other();
     begin();
     for (int i = 0; i < WINDOW; i++) MPI_Irecv(in + 2 * i, 1, type, 1, TAG, world, requests + i);
     end();
@@ -255,6 +236,9 @@ static long count_window_receive_vector(void)
     MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
     return end();
 }
+
+static long count_window_receive(void) { return count_window_of_receives(MPI_LONG); }
+static long count_window_receive_vector(void) { return count_window_of_receives(every_other()); }
 
 static long count_window_there(void)
 {

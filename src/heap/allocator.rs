@@ -134,11 +134,7 @@ impl<'a> Heap<'a> {
     /// `None` if there is no such run or no memory, or the alignment is beyond that of a huge page.
     #[must_use]
     pub fn allocate(self, bytes: usize, align: usize) -> Option<Extent> {
-        let fresh = || self.allocate_fresh(bytes, align);
-        self.reuse(bytes, align).or_else(fresh).or_else(|| {
-            // What is kept may be what is missing.
-            self.give_back_kept().then(fresh)?
-        })
+        self.reuse(bytes, align).or_else(|| self.allocate_fresh(bytes, align, None))
     }
 
     /// As [`allocate`](Self::allocate), with pages of a NUMA node as long as it has any. An extent whose pages the
@@ -146,14 +142,17 @@ impl<'a> Heap<'a> {
     #[must_use]
     pub fn allocate_on(self, node: u32, bytes: usize, align: usize) -> Option<Extent> {
         // Of fresh pages: those that are kept lie where they lie.
-        let extent = self.allocate_space(bytes, align)?;
-        let (extent, is_placed) = numa::on_node(Some(node), || self.with_memory(extent, bytes));
-        Some(Extent { is_placed, ..extent? })
+        self.allocate_fresh(bytes, align, Some(node))
     }
 
-    fn allocate_fresh(self, bytes: usize, align: usize) -> Option<Extent> {
-        let extent = self.allocate_space(bytes, align)?;
-        self.with_memory(extent, bytes)
+    fn allocate_fresh(self, bytes: usize, align: usize, node: Option<u32>) -> Option<Extent> {
+        let fresh = || {
+            let extent = self.allocate_space(bytes, align)?;
+            let (extent, is_placed) = numa::on_node(node, || self.with_memory(extent, bytes));
+            Some(Extent { is_placed, ..extent? })
+        };
+        // What is kept may be what is missing.
+        fresh().or_else(|| self.give_back_kept().then(fresh)?)
     }
 
     /// Takes a kept run (heap rule 4), as many granules of it as a fresh one would have.
@@ -435,6 +434,18 @@ mod tests {
         heap.free(&heap.allocate(1, 1).expect("room"));
         assert!(heap.give_back_kept() && !heap.give_back_kept());
         assert_eq!(memory.segment().taken(), empty);
+    }
+
+    #[test]
+    fn memory_of_a_node_takes_the_room_of_what_is_kept_and_is_not_kept() {
+        let memory = memory(64 << 20);
+        let heap = Heap::of(&memory).expect("a heap");
+        heap.free(&heap.allocate(2 << 20, 1).expect("room"));
+        let long = heap.allocate_on(0, 62 << 20, 1).expect("what is kept is given back");
+        heap.free(&long);
+        let short = heap.allocate_on(0, GRANULE, 1).expect("room");
+        heap.free(&short);
+        assert_eq!(heap.give_back_kept(), !short.is_placed());
     }
 
     #[test]

@@ -4,8 +4,6 @@
  * RANKS: 1 2 3
  */
 #include "check.h"
-#include <errno.h>
-#include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

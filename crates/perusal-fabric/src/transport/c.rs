@@ -234,12 +234,10 @@ pub unsafe extern "C" fn perusal_receive(
     if bytes.is_null() && length > 0 {
         return -libc::EINVAL;
     }
-    if !endpoint.knows(from(peer)) {
-        return -Error::UnknownPeer.number();
-    }
     let context = context.expose_provenance() as u64;
     // SAFETY: the header wants bytes that nobody touches until the completion.
-    let begun = unsafe { endpoint.receive_raw(from(peer), tag, ignore, bytes.cast(), length, context) };
+    let begun = unsafe { endpoint.receive_known(from(peer), tag, ignore, bytes.cast(), length, context) };
+    let Some(begun) = begun else { return -Error::UnknownPeer.number() };
     if !operation.is_null() {
         // SAFETY: the header wants a place for the operation, or null.
         unsafe { *operation = begun.into() };

@@ -307,9 +307,13 @@ impl Endpoint {
         context: u64,
     ) -> Operation {
         let (bytes, len) = (buffer.as_mut_ptr(), buffer.len());
+        let pattern = self.pattern(from, tag, ignore);
         let operation = self.begin(context, buffer);
-        // SAFETY: the buffer stays in `given` until the completion is taken out.
-        unsafe { self.receive_of(from, tag, ignore, bytes, len, operation) };
+        match pattern {
+            // SAFETY: the buffer stays in `given` until the completion is taken out.
+            Some(pattern) => unsafe { self.receive_of(pattern, bytes, len, operation) },
+            None => self.refuse_receive(tag, operation),
+        }
         operation
     }
 
@@ -328,37 +332,47 @@ impl Endpoint {
         len: usize,
         context: u64,
     ) -> Operation {
-        let operation = self.begin(context, Vec::new());
         // SAFETY: the bytes stay valid until the operation is over, and nobody else touches them,
         // as the caller promises.
-        unsafe { self.receive_of(from, tag, ignore, bytes, len, operation) };
-        operation
+        unsafe { self.receive_known(from, tag, ignore, bytes, len, context) }.unwrap_or_else(|| {
+            let operation = self.begin(context, Vec::new());
+            self.refuse_receive(tag, operation);
+            operation
+        })
     }
 
+    /// As [`Endpoint::receive_raw`]; `None`, with nothing done, for a peer that this endpoint does not have.
+    ///
     /// # Safety
     ///
-    /// As [`Endpoint::receive_raw`].
-    unsafe fn receive_of(
+    /// That of [`Endpoint::receive_raw`].
+    unsafe fn receive_known(
         &mut self,
         from: Option<Peer>,
         tag: u64,
         ignore: u64,
         bytes: *mut u8,
         len: usize,
-        operation: Operation,
-    ) {
+        context: u64,
+    ) -> Option<Operation> {
+        let pattern = self.pattern(from, tag, ignore)?;
+        let operation = self.begin(context, Vec::new());
+        // SAFETY: the bytes stay valid until the operation is over, and nobody else touches them,
+        // as the caller promises.
+        unsafe { self.receive_of(pattern, bytes, len, operation) };
+        Some(operation)
+    }
+
+    /// # Safety
+    ///
+    /// As [`Endpoint::receive_raw`].
+    unsafe fn receive_of(&mut self, pattern: TagPattern, bytes: *mut u8, len: usize, operation: Operation) {
         self.lock.refuse_child();
-        let context = context_of(operation.at);
-        let Some(pattern) = self.pattern(from, tag, ignore) else {
-            let (flags, none) = (FI_RECV | FI_TAGGED, std::ptr::null_mut());
-            let entry = CqEntry { context, flags, len: 0, buf: none, data: 0, tag };
-            return self.inner.core.reports.received(entry, FI_ADDR_NOTAVAIL, true, FI_EINVAL, 0);
-        };
         let receive = Receive {
             // SAFETY: the bytes stay valid until the operation is over, and nobody else touches them,
             // as the caller promises.
             spans: unsafe { Spans::one(bytes.cast(), len) },
-            context,
+            context: context_of(operation.at),
             pattern,
             tagged: true,
             completion: true,
@@ -366,6 +380,15 @@ impl Endpoint {
             trace: 0,
         };
         self.inner.core.receive(receive);
+    }
+
+    /// Ends a receive from a peer that this endpoint does not have.
+    #[cold]
+    fn refuse_receive(&mut self, tag: u64, operation: Operation) {
+        self.lock.refuse_child();
+        let (flags, none) = (FI_RECV | FI_TAGGED, std::ptr::null_mut());
+        let entry = CqEntry { context: context_of(operation.at), flags, len: 0, buf: none, data: 0, tag };
+        self.inner.core.reports.received(entry, FI_ADDR_NOTAVAIL, true, FI_EINVAL, 0);
     }
 
     /// What a receive or a probe takes; `None` for a peer that this endpoint does not have.
