@@ -91,7 +91,7 @@ impl Run<'_> {
         self.begin("mpich in a small /dev/shm");
         let mut run = shell(SMALL_SHM);
         run.arg(self.dist.join("bin/perusal")).arg(self.mpich.join("bin/mpiexec")).args(["-n", "4"]);
-        let (good, output) = attempt(run.arg(self.suite()?.tests.join(IN_SMALL_SHM)));
+        let (good, output) = attempt(run.arg(self.suite()?.tests.join(IN_SMALL_SHM)).arg("-count=10"));
         self.report(&title, &title, good && output.contains("No Errors"), "", &output);
         Ok(())
     }
