@@ -203,7 +203,7 @@ impl Exposed {
             for origin in 0..origins {
                 // Between two epochs the memory is its owner's.
                 self.values[origin].update(|value| *value += 10);
-                self.posts[origin].add();
+                self.posts[origin].add_alone();
             }
             let all = origins as u32;
             if !twice(|| self.completed.since((epoch - 1) * all) >= all) {

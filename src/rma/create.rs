@@ -180,7 +180,7 @@ impl Window {
             exchange: ConditionalLock::default(),
             seen_posts: (0..members).map(|_| AtomicU32::new(0)).collect(),
             stores: StoreFlag::default(),
-            calls: AtomicU32::new(0),
+            calls_before_poll: AtomicU32::new(0),
             no_locks: AtomicBool::new(has_no_locks(&hints)),
             seen_completions: AtomicU32::new(0),
             name: Mutex::default(),

@@ -164,9 +164,20 @@ impl Epochs {
     #[inline(always)]
     pub fn check_passive(&self, rank: Option<u32>) -> Result<()> {
         match (self.access(), rank) {
-            (Access::LockedAll, _) | (Access::Locked, None) => Ok(()),
-            (Access::Locked, Some(rank)) if self.hold_of(rank) != Hold::None => Ok(()),
+            (Access::Locked | Access::LockedAll, None) => Ok(()),
+            (_, Some(rank)) if self.is_passive(rank) => Ok(()),
             (access, _) => Err(not_locked(access)),
+        }
+    }
+
+    /// Whether this rank has locked `rank`, a member, alone or with all others.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_passive(&self, rank: u32) -> bool {
+        match self.access() {
+            Access::LockedAll => true,
+            Access::Locked => self.hold_of(rank) != Hold::None,
+            _ => false,
         }
     }
 

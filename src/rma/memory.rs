@@ -140,7 +140,8 @@ impl TargetMemory {
     #[must_use]
     pub fn direct(&self, disp: i64, len: usize) -> Option<*mut u8> {
         let addr = self.here?;
-        let offset = u64::try_from(disp).ok()?.checked_mul(self.unit)?;
+        // By the signed multiplication, which takes fewer registers.
+        let offset = u64::try_from(disp.checked_mul(self.unit as i64)?).ok()?;
         let end = offset.checked_add(len as u64)?;
         (end <= self.bytes).then(|| core::ptr::with_exposed_provenance_mut(addr + offset as usize))
     }

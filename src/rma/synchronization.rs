@@ -47,18 +47,22 @@ impl Window {
             return Ok(());
         }
         // Asked no more once it has said yes: to be granted a lock is something that happens once.
-        let mut over = false;
+        let (mut over, mut marked) = (false, false);
         let since = now();
         let why = || Some(Wait { kind, peer: peer(), tag: None, context: self.context(), since });
         let result = engine.progress().wait_for_word(why, |sleeps| {
             // Window rule 2.
             if sleeps {
                 mark.set(engine.fences);
+                marked = true;
             }
             over = over || done();
             over
         });
-        mark.clear();
+        // Others look at the mark's line: it is not taken from them without need.
+        if marked {
+            mark.clear();
+        }
         result
     }
 
@@ -115,7 +119,7 @@ impl Window {
     }
 
     fn post_to(&self, engine: &Engine, origin: u32) {
-        self.control.posts(origin, self.rank()).add();
+        self.control.posts(origin, self.rank()).add_alone();
         self.wake(engine, origin);
     }
 
@@ -398,14 +402,40 @@ impl Window {
         })
     }
 
+    /// Counts a call, unless it is one that polls ([`Self::poll_now_and_then`]): `false` then.
+    #[inline(always)]
+    fn needs_no_poll(&self) -> bool {
+        // Relaxed: a call that is not counted is no harm.
+        let left = self.calls_before_poll.load(Ordering::Relaxed);
+        if left > 0 {
+            self.calls_before_poll.store(left - 1, Ordering::Relaxed);
+        }
+        left > 0
+    }
+
     /// A program may call a function again and again until another rank has stored something. Some of these calls poll,
     /// so that messages make progress meanwhile, and ranks that need the CPU get it.
     #[inline(always)]
     fn poll_now_and_then(&self, engine: &Engine) -> Result<()> {
-        // Relaxed: a call that is not counted is no harm.
-        let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
-        self.calls.store(calls, Ordering::Relaxed);
-        if calls.is_multiple_of(CALLS_PER_POLL) { engine.progress().poll_for_program(false) } else { Ok(()) }
+        if self.needs_no_poll() {
+            return Ok(());
+        }
+        self.calls_before_poll.store(CALLS_PER_POLL - 1, Ordering::Relaxed);
+        engine.progress().poll_for_program(false)
+    }
+
+    /// MPI_Win_flush, if nothing is wrong, and nobody listens, and nothing is to be done but to make stores visible.
+    /// `false`: nothing has been done, and the complete function is asked.
+    #[inline(always)]
+    #[must_use]
+    pub fn flush_direct(&self, rank: i32) -> bool {
+        // A negative rank is a large unsigned one.
+        let is_member = (rank as u32 as usize) < self.targets.len();
+        let is_direct = is_member && self.epochs.is_passive(rank as u32) && self.needs_no_poll();
+        if is_direct {
+            self.stores.complete();
+        }
+        is_direct
     }
 
     /// MPI_Win_flush and its kind, for one member or all: what this member did there is there. Every operation is
@@ -413,7 +443,6 @@ impl Window {
     ///
     /// # Errors
     /// [`Error::RmaSync`] where no lock is held; [`Error::WinRank`].
-    #[inline(always)]
     pub fn flush(&self, engine: &Engine, rank: Option<i32>) -> Result<()> {
         let rank = rank.map(|rank| self.member(rank)).transpose()?;
         self.epochs.check_passive(rank)?;

@@ -121,8 +121,8 @@ pub struct Window {
     pub(super) exchange: ConditionalLock<()>,
     /// Whether this member has stored into other members' memory since it last made its stores visible.
     pub(super) stores: StoreFlag,
-    /// Calls that may be a program's that polls.
-    pub(super) calls: AtomicU32,
+    /// How many more calls, which may be a program's that polls, do not poll.
+    pub(super) calls_before_poll: AtomicU32,
     /// Whether the hints say that there are no locks.
     pub(super) no_locks: AtomicBool,
     /// How often each target has been seen to expose its memory to this member.

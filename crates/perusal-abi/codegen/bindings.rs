@@ -24,6 +24,9 @@
 //! | `large` | whether this is the twin with large counts |
 //! | `function` | the function's name |
 //!
+//! `fast|path(argument; …)`: `fast` is tried first, with the same arguments, if the window is one. `None` means that it
+//! has done nothing, and `path` is called.
+//!
 //! A result is the name of an output argument, in the order in which the implementation returns them, or
 //! `name[ROOM length]` for a text and its length. A new communicator, window, file,
 //! group or session is the null handle until it is there.
@@ -221,7 +224,7 @@ impl<'a> Row<'a> {
             RowForm::Collective => {
                 writer.checked("enter", &self.source(function), &writer.collective(variant))
             }
-            RowForm::Open => writer.checked("enter", &self.source(function), &writer.call()),
+            RowForm::Open => writer.open(&self.source(function)),
             RowForm::Anytime => writer.checked("enter_anytime", &self.source(function), &writer.call()),
             RowForm::Enquiry => writer.checked("enter_enquiry", &self.source(function), &writer.call()),
             RowForm::AnytimeEnquiry => {
@@ -298,6 +301,11 @@ impl<'a> ImplementationCall<'a> {
             None => (call, None),
         };
         Self { path: path.trim(), arguments, results: list(results) }
+    }
+
+    /// What is tried first, if anything is, and what does everything.
+    fn fast_and_complete(&self) -> (Option<&'a str>, &'a str) {
+        self.path.split_once('|').map_or((None, self.path), |(fast, complete)| (Some(fast), complete))
     }
 }
 
@@ -414,7 +422,7 @@ impl Writer<'_> {
 
     fn given(&self) -> String {
         let arguments: Vec<String> = self.arguments().iter().map(|item| self.typed(item)).collect();
-        format!("{}({})", self.call.path, arguments.join(", "))
+        format!("{}({})", self.call.fast_and_complete().1, arguments.join(", "))
     }
 
     /// The call, and its results where they belong.
@@ -454,6 +462,47 @@ impl Writer<'_> {
         )
     }
 
+    /// A function that needs MPI to be open. What the fast path does not do is a function of its own, which is given the
+    /// arguments where they are, so that the fast path saves no registers for it.
+    fn open(&self, source: &str) -> String {
+        let complete = self.checked("enter", source, &self.call());
+        let Some(fast) = self.call.fast_and_complete().0 else { return complete };
+        let arguments: Vec<String> = self.arguments().iter().map(|item| self.peeked(item)).collect();
+        let list: Vec<String> = self.parameters.iter().map(|p| format!("{}: {}", p.name, p.ty)).collect();
+        let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+        format!(
+            "    #[inline(never)]
+    unsafe extern \"C\" fn complete({}) -> core::ffi::c_int {{
+{complete}
+    }}
+    let call = Call::new(&{});
+    // SAFETY: the program's arguments are what the standard asks, which is what `Call` needs them to be.
+    let run = || -> Option<()> {{ unsafe {{ {fast}({}) }} }};
+    if run().is_some() {{
+        return abi::MPI_SUCCESS;
+    }}
+    // SAFETY: it is given the same arguments.
+    unsafe {{ complete({}) }}",
+            list.join(", "),
+            self.named(),
+            arguments.join(", "),
+            names.join(", "),
+        )
+    }
+
+    /// An argument as far as it can be had without an error.
+    fn peeked(&self, item: &str) -> String {
+        let typed = self.typed(item);
+        if let Some(rest) = typed.strip_prefix("call.target(") {
+            return format!("call.peek_target({rest}");
+        }
+        let is_window = |declared: &&String| *declared == &format!("MPI_Win {item}");
+        if self.function.arguments.iter().any(|declared| is_window(&declared)) {
+            return format!("call.peek_window({item})?");
+        }
+        typed.replace("call.arg(", "call.direct(").replace(")?", ")")
+    }
+
     fn tool(&self) -> String {
         format!(
             "    let call = Call::new(&{});
@@ -489,8 +538,7 @@ impl Writer<'_> {
     /// A collective operation, which is given the communicator first. `fast|path` in the row: `fast` is tried first;
     /// for a persistent request at each start, if it can be kept.
     fn collective(&self, variant: Variant) -> String {
-        let (fast_path, path) =
-            self.call.path.split_once('|').map_or((None, self.call.path), |(f, p)| (Some(f), p));
+        let (fast_path, path) = self.call.fast_and_complete();
         let typed: Vec<String> = self.arguments().iter().map(|item| self.typed(item)).collect();
         let arguments: String = typed.iter().map(|argument| format!(", {argument}")).collect();
         let call = format!("|comm| {path}(comm{arguments})");

@@ -48,9 +48,20 @@ fn invalid(handle: usize) -> Error {
 /// [`Error::Win`] if there is none.
 #[inline]
 pub unsafe fn find<'a>(handle: usize) -> Result<&'a WindowObject> {
+    // SAFETY: nobody frees the window while the result is in use, as the caller promises.
+    unsafe { peek(handle) }.ok_or_else(|| invalid(handle))
+}
+
+/// The same, or nothing if there is none.
+///
+/// # Safety
+/// As for [`find`].
+#[inline(always)]
+#[must_use]
+pub unsafe fn peek<'a>(handle: usize) -> Option<&'a WindowObject> {
     // SAFETY: nobody frees the window while the result is in use (argument rule 2),
     // so its place in the table stays filled.
-    unsafe { MADE.peek(handle) }.ok_or_else(|| invalid(handle))
+    unsafe { MADE.peek(handle) }
 }
 
 /// The window of `handle`, kept alive by the result.

@@ -1,6 +1,6 @@
 //! Targets of one-sided operations.
 
-use super::{Call, Count, Integer};
+use super::{Buffer, Call, Count, Integer};
 use crate::datatypes::{self, contiguous_size};
 use crate::error::Result;
 use crate::rma;
@@ -39,6 +39,34 @@ impl Call {
         let win = unsafe { windows::find(win) }?;
         Ok(Target { win, rank, disp: disp as i64, count: count.wide(), datatype })
     }
+
+    /// A window, if there is one.
+    ///
+    /// # Safety
+    /// Argument rule 2 holds of it.
+    #[inline(always)]
+    pub unsafe fn peek_window(&self, win: usize) -> Option<&WindowObject> {
+        // SAFETY: argument rule 2: nobody frees the window during the call.
+        unsafe { windows::peek(win) }
+    }
+
+    /// The target of an operation on window `win`, if there is one.
+    ///
+    /// # Safety
+    /// Argument rule 2 holds of it.
+    #[inline(always)]
+    pub unsafe fn peek_target(
+        &self,
+        rank: c_int,
+        disp: isize,
+        count: impl Integer,
+        datatype: usize,
+        win: usize,
+    ) -> Option<Target<'_>> {
+        // SAFETY: argument rule 2: nobody frees the window during the call.
+        let win = unsafe { self.peek_window(win) }?;
+        Some(Target { win, rank, disp: disp as i64, count: count.wide(), datatype })
+    }
 }
 
 impl<'a> Target<'a> {
@@ -60,6 +88,17 @@ impl<'a> Target<'a> {
         // More of them than 32 bits count could be more bytes than a word counts.
         let count = u32::try_from(self.count).ok()? as usize;
         self.win.direct(self.rank, self.disp, count * contiguous_size(self.datatype)?)
+    }
+
+    /// The same for an operation with an origin that has `bytes` bytes without gaps, which are counted once if both are
+    /// as many elements of one type.
+    #[inline(always)]
+    #[must_use]
+    pub fn direct_for(&self, origin: &Buffer<'_>, bytes: usize) -> Option<rma::DirectTarget<'a>> {
+        if (self.count, self.datatype) == (origin.count, origin.datatype) {
+            return self.win.direct(self.rank, self.disp, bytes);
+        }
+        self.direct()
     }
 
     /// The addresses of the elements in the process of the target, a member of the window, in as many runs as there are

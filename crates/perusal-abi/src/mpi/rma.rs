@@ -1,7 +1,8 @@
 //! One-sided operations (MPI 5.0 §12.3). The engine has performed them when it returns,
 //! so a request for one is complete.
 //!
-//! Each is tried as a direct one first, which reports no error and does nothing if it does not serve the case.
+//! Each is tried as a direct one first (`…_direct`, the fast path of its binding), which reports no error and does
+//! nothing if it does not serve the case.
 
 use crate::abi::{MPI_NO_OP, MPI_OP_NULL, MPI_PROC_NULL};
 use crate::arguments::{Argument, Buffer, Target};
@@ -73,24 +74,19 @@ fn op_of(handle: MPI_Op) -> Result<Op> {
     unsafe { Op::of(handle) }
 }
 
+/// MPI_Put of bytes without gaps.
 #[inline(always)]
-fn put_direct(origin: &Buffer<'_>, target: &Target<'_>) -> Option<()> {
+pub fn put_direct(origin: Buffer<'_>, target: Target<'_>) -> Option<()> {
     if !fast_path_is_open() {
         return None;
     }
-    let bytes = run_of_bytes(*origin)?;
+    let bytes = run_of_bytes(origin)?;
     // SAFETY: argument rule 3: the origin's elements are `bytes` bytes without gaps.
-    unsafe { target.direct()?.put(origin.addr.cast_const().cast(), bytes) }.then_some(())
+    unsafe { target.direct_for(&origin, bytes)?.put(origin.addr.cast_const().cast(), bytes) }.then_some(())
 }
 
 /// MPI_Put.
-#[inline(always)]
 pub fn put(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
-    if put_direct(&origin, &target).is_some() { Ok(()) } else { put_any(origin, target) }
-}
-
-#[inline(never)]
-fn put_any(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
     let (elements, to) = (input(&origin)?, target.of_engine()?);
     if to.rank == MPI_PROC_NULL {
         return Ok(());
@@ -100,12 +96,14 @@ fn put_any(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
     })
 }
 
+/// MPI_Get of bytes without gaps.
 #[inline(always)]
-fn get_direct(origin: &Buffer<'_>, target: &Target<'_>) -> Option<()> {
+pub fn get_direct(origin: Buffer<'_>, target: Target<'_>) -> Option<()> {
     if !fast_path_is_open() {
         return None;
     }
-    let (room, from) = (run_of_bytes(*origin)?, target.direct()?);
+    let room = run_of_bytes(origin)?;
+    let from = target.direct_for(&origin, room)?;
     if from.bytes() > room {
         return None;
     }
@@ -115,13 +113,7 @@ fn get_direct(origin: &Buffer<'_>, target: &Target<'_>) -> Option<()> {
 }
 
 /// MPI_Get.
-#[inline(always)]
 pub fn get(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
-    if get_direct(&origin, &target).is_some() { Ok(()) } else { get_any(origin, target) }
-}
-
-#[inline(never)]
-fn get_any(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
     let (elements, from) = (output(&origin)?, target.of_engine()?);
     if from.rank == MPI_PROC_NULL {
         return Ok(());
@@ -157,9 +149,37 @@ fn update_direct(
         .then_some(())
 }
 
+/// MPI_Accumulate of one value.
+#[inline(always)]
+pub fn accumulate_direct(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Option<()> {
+    if op == MPI_NO_OP { None } else { update_direct(&origin, None, &target, op) }
+}
+
+/// MPI_Get_accumulate of one value.
+#[inline(always)]
+pub fn get_accumulate_direct(
+    origin: Buffer<'_>,
+    result: Buffer<'_>,
+    target: Target<'_>,
+    op: MPI_Op,
+) -> Option<()> {
+    update_direct(&origin, Some(&result), &target, op)
+}
+
+/// MPI_Fetch_and_op of a value that an instruction serves, or a free lock.
+#[inline(always)]
+pub fn fetch_and_op_direct(
+    origin: Buffer<'_>,
+    result: Buffer<'_>,
+    target: Target<'_>,
+    op: MPI_Op,
+) -> Option<()> {
+    update_direct(&origin, Some(&result), &target, op)
+}
+
 /// Combines values of a predefined type one behind the other with as many of the origin's.
 #[inline(always)]
-fn accumulate_direct(origin: &Buffer<'_>, target: &Target<'_>, op: MPI_Op) -> Option<()> {
+fn reduce_direct(origin: &Buffer<'_>, target: &Target<'_>, op: MPI_Op) -> Option<()> {
     if origin.datatype != target.datatype() || !fast_path_is_open() {
         return None;
     }
@@ -178,17 +198,8 @@ fn combining(op: MPI_Op) -> Result<Op> {
 }
 
 /// MPI_Accumulate.
-#[inline(always)]
 pub fn accumulate(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
-    if op != MPI_NO_OP && update_direct(&origin, None, &target, op).is_some() {
-        return Ok(());
-    }
-    accumulate_any(origin, target, op)
-}
-
-#[inline(never)]
-fn accumulate_any(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
-    if accumulate_direct(&origin, &target, op).is_some() {
+    if reduce_direct(&origin, &target, op).is_some() {
         return Ok(());
     }
     let (given, op) = (op, combining(op)?);
@@ -205,16 +216,7 @@ fn accumulate_any(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<
 }
 
 /// MPI_Get_accumulate. With MPI_NO_OP there need be no origin.
-#[inline(always)]
 pub fn get_accumulate(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
-    if update_direct(&origin, Some(&result), &target, op).is_some() {
-        return Ok(());
-    }
-    get_accumulate_any(origin, result, target, op)
-}
-
-#[inline(never)]
-fn get_accumulate_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
     let (given, op) = (op, combining(op)?);
     let elements = if op.is(MPI_NO_OP) { None } else { Some(input(&origin)?) };
     let (room, to) = (output(&result)?, target.of_engine()?);
@@ -236,16 +238,7 @@ fn predefined(datatype: &Datatype) -> Result<()> {
 }
 
 /// MPI_Fetch_and_op. With MPI_NO_OP there need be no origin.
-#[inline(always)]
 pub fn fetch_and_op(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
-    if update_direct(&origin, Some(&result), &target, op).is_some() {
-        return Ok(());
-    }
-    fetch_and_op_any(origin, result, target, op)
-}
-
-#[inline(never)]
-fn fetch_and_op_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
     let (given, op, to) = (op, combining(op)?, target.of_engine()?);
     predefined(to.datatype)?;
     let elements = if op.is(MPI_NO_OP) { None } else { Some(input(&origin)?) };
@@ -264,14 +257,15 @@ fn fetch_and_op_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, 
     })
 }
 
+/// MPI_Compare_and_swap of a value that an instruction serves, or a free lock.
 #[inline(always)]
-fn compare_and_swap_direct(
-    origin: &Buffer<'_>,
-    compare: &Buffer<'_>,
-    result: &Buffer<'_>,
-    target: &Target<'_>,
+pub fn compare_and_swap_direct(
+    origin: Buffer<'_>,
+    compare: Buffer<'_>,
+    result: Buffer<'_>,
+    target: Target<'_>,
 ) -> Option<()> {
-    if !fast_path_is_open() || ![origin, compare, result].iter().all(|buffer| is_one_of(buffer, target)) {
+    if !fast_path_is_open() || ![origin, compare, result].iter().all(|buffer| is_one_of(buffer, &target)) {
         return None;
     }
     if !Basic::of(target.datatype())?.is_discrete() {
@@ -283,21 +277,7 @@ fn compare_and_swap_direct(
 }
 
 /// MPI_Compare_and_swap.
-#[inline(always)]
 pub fn compare_and_swap(
-    origin: Buffer<'_>,
-    compare: Buffer<'_>,
-    result: Buffer<'_>,
-    target: Target<'_>,
-) -> Result<()> {
-    if compare_and_swap_direct(&origin, &compare, &result, &target).is_some() {
-        return Ok(());
-    }
-    compare_and_swap_any(origin, compare, result, target)
-}
-
-#[inline(never)]
-fn compare_and_swap_any(
     origin: Buffer<'_>,
     compare: Buffer<'_>,
     result: Buffer<'_>,

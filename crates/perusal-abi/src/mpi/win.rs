@@ -7,6 +7,7 @@ use crate::check;
 use crate::comm::attributes::KeyvalKind;
 use crate::comm::{Comm, Group};
 use crate::error::{Error, Result};
+use crate::events::fast_path_is_open;
 use crate::info::Info;
 use crate::messages::is_memory;
 use crate::process::engine;
@@ -291,8 +292,13 @@ pub fn unlock_all(win: &WindowObject) -> Result<()> {
     Ok(())
 }
 
-/// MPI_Win_flush, MPI_Win_flush_local.
+/// MPI_Win_flush, MPI_Win_flush_local of a rank whose operations need no more than to become visible.
 #[inline(always)]
+pub fn flush_direct(rank: c_int, win: &WindowObject) -> Option<()> {
+    (fast_path_is_open() && win.flush_direct(rank)).then_some(())
+}
+
+/// MPI_Win_flush, MPI_Win_flush_local.
 pub fn flush(rank: c_int, win: &WindowObject) -> Result<()> {
     if rank != MPI_PROC_NULL {
         win.flush(engine()?, Some(rank))?;
