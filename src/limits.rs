@@ -39,12 +39,17 @@ pub const MAX_BULK: u32 = 1 << 30;
 /// Most blocks of a ring.
 pub const MAX_BLOCKS: usize = 8;
 /// Most bytes of a block.
-pub const MAX_BLOCK: usize = 16 << 10;
+pub const MAX_BLOCK: usize = 32 << 10;
 
 /// Bytes of each of the blocks behind a ring's bulk area of `bulk` bytes: 0 where that is too small for any.
 #[must_use]
 pub const fn block_bytes(bulk: usize) -> usize {
-    if bulk / 8 < MAX_BLOCK { (bulk / 8) & !(LINE - 1) } else { MAX_BLOCK }
+    let bytes = match bulk / 8 {
+        // As long as it takes eight of them to fill half of the area.
+        eighth if eighth > MAX_BLOCK / 2 => eighth / 2,
+        eighth => eighth,
+    };
+    if bytes < MAX_BLOCK { bytes & !(LINE - 1) } else { MAX_BLOCK }
 }
 
 /// Blocks of a ring: as many as take half of its bulk area, or [`MAX_BLOCKS`].

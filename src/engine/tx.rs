@@ -192,7 +192,7 @@ impl Transmit<'_> {
                 Some(Deferred::Control(..)) => tx.producer.room(CONTROL_BYTES),
                 // SAFETY: request rule 2: deferred, so it belongs to the thread that has the way to the peer.
                 Some(Deferred::Send(request)) => tx.producer.room(unsafe { request.body() }.bytes.get()),
-                None => tx.producer.room(tx.longest_fragment()),
+                None => tx.producer.block().is_some() || tx.producer.room(tx.longest_fragment()),
             })
         })
     }

@@ -81,10 +81,23 @@ impl<S: Storage> Blocks<S> {
         (all & !(owned >> OUTGOING), owned >> INCOMING)
     }
 
+    /// Whether there is a block for a payload of `len` bytes, and it may lie there. If so, it stays so until the
+    /// producer takes one, which asks.
+    #[inline]
+    pub(super) fn has_for(&self, len: usize) -> bool {
+        // Relaxed: only the producer takes bits away; `take` has the edge.
+        self.fits(len) && self.owned.load(Ordering::Relaxed) != 0
+    }
+
+    #[inline]
+    fn fits(&self, len: usize) -> bool {
+        len >= self.from && len <= block_bytes(self.outgoing.bulk())
+    }
+
     /// Takes a block for a payload of `len` bytes, if there is one and the payload may lie there.
     #[inline]
     pub(super) fn take(&self, len: usize) -> Option<Block> {
-        if len < self.from || len > block_bytes(self.outgoing.bulk()) {
+        if !self.fits(len) {
             return None;
         }
         // Acquire: edge 12, pairs with Release in `put`: the consumer's reads of the block are over.

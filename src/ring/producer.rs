@@ -5,7 +5,7 @@ use super::blocks::Blocks;
 use super::control::{NOTIFIED, NOTIFY, resumed};
 use super::record::{self, Header, INLINE, MAX_LEN, Room};
 use super::storage::Storage;
-use crate::limits::LINE;
+use crate::limits::{LINE, block_bytes};
 use crate::sync::{Arc, AtomicU64, Ordering};
 use core::hint::cold_path;
 
@@ -109,7 +109,19 @@ impl<S: Storage> Producer<S> {
     #[inline]
     pub fn room(&mut self, len: usize) -> bool {
         let (_, end) = record::place(self.bulk_tail, len, self.storage.bulk());
-        self.cell_free() && (len <= INLINE || self.bulk_free(end))
+        self.cell_free() && (len <= INLINE || self.has_block_for(len) || self.bulk_free(end))
+    }
+
+    /// The longest payload that would lie in a block now, if this end has one.
+    #[inline]
+    pub fn block(&self) -> Option<usize> {
+        let longest = block_bytes(self.storage.bulk());
+        self.has_block_for(longest).then_some(longest)
+    }
+
+    #[inline]
+    fn has_block_for(&self, len: usize) -> bool {
+        self.blocks.as_ref().is_some_and(|blocks| blocks.has_for(len))
     }
 
     /// Whether an inline record, and after it `len` payload bytes in records of `fragment` bytes and a last one of the

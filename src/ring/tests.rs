@@ -305,6 +305,26 @@ fn short_and_long_payloads_and_full_rings_take_no_block() {
 }
 
 #[test]
+fn a_block_is_room_where_the_bulk_area_is_full() {
+    let [(mut to_second, mut from_second), (mut to_first, mut from_first)] = exchange(1024);
+    let push = |producer: &mut Producer<HeapRing>| producer.try_push(&HEADER, 128, |to| to.fill(1));
+    // Four blocks, and eight payloads of the bulk area.
+    for left in (0..12).rev() {
+        assert_eq!(to_second.block(), (left >= 8).then_some(128));
+        assert!(to_second.room(128) && push(&mut to_second));
+    }
+    assert!(!to_second.room(128) && !push(&mut to_second));
+    // An answer brings a block, before credit comes.
+    pop(&mut from_first);
+    assert!(push(&mut to_first));
+    pop(&mut from_second);
+    assert_eq!(to_second.block(), Some(128));
+    assert!(!to_second.room(47) && !to_second.room(129), "neither would lie in a block");
+    assert!(to_second.room(128) && push(&mut to_second));
+    assert!(!to_second.room(128));
+}
+
+#[test]
 fn a_later_rank_has_the_blocks_of_the_one_before() {
     let [(mut to_second, mut from_second), (mut to_first, mut from_first)] = exchange(1024);
     let push = |producer: &mut Producer<HeapRing>| assert!(producer.try_push(&HEADER, 64, |to| to.fill(1)));

@@ -37,9 +37,12 @@ fn part_event(body: &Body) -> Event {
     if first { Event::ReqXferBegin } else { Event::ReqXferContinue }
 }
 
-/// Bytes of one part of a message of `bytes` bytes.
-/// Where others wait behind it, the receiver has something to copy anyway.
+/// Bytes of the next part of a message of `bytes` bytes: those of a block, if this rank has one.
+/// Elsewhere, where others wait behind it, the receiver has something to copy anyway.
 fn part_bytes(tx: &TxQueue, bytes: usize) -> usize {
+    if let Some(block) = tx.producer.block() {
+        return block;
+    }
     let most = tx.longest_fragment();
     if bytes < LONG && tx.streams.is_empty() { (most / 2).max(INLINE) } else { most }
 }
