@@ -136,6 +136,11 @@ void bench_result(double value, const char *format, ...)
     before = after = 0;
 }
 
+void bench_fill(void *at, size_t bytes)
+{
+    memset(at, 0x3f, bytes);
+}
+
 void *bench_buffer(size_t bytes)
 {
     char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -143,7 +148,7 @@ void *bench_buffer(size_t bytes)
         perror("bench: mmap");
         MPI_Abort(MPI_COMM_WORLD, 3);
     }
-    for (size_t i = 0; i < bytes; i += 4096) at[i] = 0;
+    bench_fill(at, bytes);
     return at;
 }
 
@@ -154,7 +159,7 @@ void *bench_malloc(size_t bytes)
         perror("bench: aligned_alloc");
         MPI_Abort(MPI_COMM_WORLD, 3);
     }
-    for (size_t i = 0; i < bytes; i += 4096) at[i] = 0;
+    bench_fill(at, bytes);
     return at;
 }
 
@@ -162,7 +167,7 @@ void *bench_alloc_mem(size_t bytes)
 {
     char *at = NULL;
     MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &at);
-    for (size_t i = 0; i < bytes; i += 4096) at[i] = 0;
+    bench_fill(at, bytes);
     return at;
 }
 

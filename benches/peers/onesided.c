@@ -148,7 +148,7 @@ static double while_computing(void *argument)
 static void make(MPI_Aint bytes)
 {
     MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
-    memset(base, 0, (size_t)bytes);
+    bench_fill(base, (size_t)bytes);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
