@@ -2,13 +2,31 @@
 
 use crate::abi::MPI_OP_NULL;
 use crate::arguments::{Buffer, Given, InOut};
+use crate::datatype::Basic;
 use crate::datatype::op::{Op, UserFunction, UserFunctionC};
 use crate::datatypes::{insert_op, remove_op};
 use crate::error::{Error, Result};
-use crate::messages::contents;
+use crate::events::fast_path_is_open;
+use crate::messages::{contents, is_memory, run_of_bytes};
 use crate::types::MPI_Op;
 
 const NO_FUNCTION: Error = Error::Arg("the operation's function is NULL");
+
+/// MPI_Reduce_local of values of a basic type, by a predefined operation.
+#[inline(always)]
+pub fn reduce_local_direct(from: Buffer<'_>, to: Buffer<'_>, op: MPI_Op) -> Option<()> {
+    let (op, basic) = (Op::predefined(op)?, Basic::of(from.datatype)?);
+    let takes = op.takes(basic) && !op.is_for_rma_only();
+    let are_apart = from.addr != to.addr && is_memory(to.addr.addr());
+    if !fast_path_is_open() || !takes || !are_apart {
+        return None;
+    }
+    run_of_bytes(from)?;
+    let (left, right) = (from.addr.cast_const().cast(), to.addr.cast());
+    // SAFETY: argument rule 3: both hold so many values, no negative number of them (`run_of_bytes`); MPI 5.0 §6.9.7
+    // forbids that they overlap.
+    unsafe { op.apply_basic(basic, left, right, from.count as usize) }.ok()
+}
 
 /// MPI_Reduce_local.
 pub fn reduce_local(from: Buffer<'_>, to: Buffer<'_>, op: Op) -> Result<()> {
