@@ -74,8 +74,8 @@ int perusal_endpoint_address(perusal_endpoint *endpoint, char *address);
 
 /* Adds a peer, numbered from 0 in the order of the calls. Whether it is there shows when something is sent. */
 int perusal_peer_add(perusal_endpoint *endpoint, const char *address, uint32_t *peer);
-/* Ends what is under way with the peer (ESHUTDOWN); longer messages to it that it has not received end there so, too.
- * The number is not used again. */
+/* Ends what is under way with the peer (ESHUTDOWN), receives that name it included; longer messages to it that it has
+ * not received end there so, too. The number is not used again. */
 int perusal_peer_remove(perusal_endpoint *endpoint, uint32_t peer);
 /* 1 if the peer's endpoint is closed or its process has ended. Costs a system call. */
 int perusal_peer_has_left(perusal_endpoint *endpoint, uint32_t peer);

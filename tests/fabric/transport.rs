@@ -109,6 +109,24 @@ fn peers_come_and_go() {
 }
 
 #[test]
+fn a_receive_from_a_peer_that_is_removed_ends() {
+    let (mut a, mut b, to_b, first) = two();
+    let second = b.add(a.address());
+    b.receive(Some(first), 5, 0, vec![0; 3], 1);
+    b.receive(None, 5, 0, vec![0; 3], 2);
+    b.remove(first).expect("a peer");
+    assert!(b.poll().is_none(), "the endpoint has another number");
+    b.remove(second).expect("a peer");
+    let done = b.poll().expect("its end");
+    assert_eq!((done.context, done.received, done.buffer.len()), (1, true, 3));
+    assert_eq!((done.result, done.tag, done.peer), (Err(Error::Closed), 5, None));
+    // One that names nobody takes what the endpoint sends all the same.
+    a.inject(to_b, 5, 0, &[7]).expect("room");
+    let done = end(&mut b, &mut a);
+    assert_eq!((done.context, done.result, done.bytes()), (2, Ok(()), &[7][..]));
+}
+
+#[test]
 fn a_receive_from_a_peer_that_is_not_there_ends() {
     let (mut a, mut b, to_b, _) = two();
     // Never added; removed.

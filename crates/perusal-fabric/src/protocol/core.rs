@@ -121,7 +121,8 @@ impl Core {
         }
     }
 
-    /// Forgets `fi_addr`, and ends what is under way with the endpoint behind it.
+    /// Forgets `fi_addr`, and ends what is under way with the endpoint behind it. Receives that name the endpoint stay
+    /// while it has another number: its messages still come.
     ///
     /// # Errors
     ///
@@ -130,6 +131,9 @@ impl Core {
         let peer = self.peer_of(fi_addr).ok_or(FI_EINVAL)?;
         self.forget(fi_addr);
         self.end_with(peer);
+        if !self.peers.all[peer as usize].is_known() {
+            self.end_receives_from(peer, FI_ESHUTDOWN);
+        }
         Ok(())
     }
 

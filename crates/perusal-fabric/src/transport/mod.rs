@@ -169,9 +169,10 @@ impl Endpoint {
         Peer(peer)
     }
 
-    /// Removes a peer: what is under way with it ends with [`Error::Closed`], and the memory to send to it is given
-    /// back. A longer message that the peer has not received ends there with [`Error::Closed`], too. Messages that have
-    /// arrived from it can still be received from any peer. Its number is not used again.
+    /// Removes a peer: what is under way with it ends with [`Error::Closed`], receives that name it included, and the
+    /// memory to send to it is given back. A longer message that the peer has not received ends there with
+    /// [`Error::Closed`], too. Messages that have arrived from it can still be received from any peer. Its number is
+    /// not used again.
     ///
     /// # Errors
     ///
