@@ -159,6 +159,7 @@ impl Endpoint {
 
     /// Returns the address. As text ([`Address`] implements `Display` and `FromStr`) it goes through anything.
     pub fn address(&self) -> Address {
+        self.lock.refuse_child();
         self.inner.address
     }
 
@@ -437,8 +438,9 @@ impl Endpoint {
 
     /// The next completion, if there is one; else moves what is under way first.
     pub fn poll(&mut self) -> Option<Completion> {
+        self.lock.refuse_child();
         if self.queue.done.borrow().is_empty() {
-            self.progress();
+            self.inner.progress();
         }
         self.take()
     }
