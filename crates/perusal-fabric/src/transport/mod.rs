@@ -192,6 +192,7 @@ impl Endpoint {
         self.inner.core.has_left(u64::from(peer.0))
     }
 
+    #[inline(always)]
     fn begin(&mut self, context: u64, buffer: Vec<u8>) -> Operation {
         self.serial = self.serial.wrapping_add(1);
         let serial = self.serial;
@@ -437,6 +438,7 @@ impl Endpoint {
     }
 
     /// The next completion, if there is one; else moves what is under way first.
+    #[inline(always)]
     pub fn poll(&mut self) -> Option<Completion> {
         self.lock.refuse_child();
         if self.queue.done.borrow().is_empty() {
@@ -469,6 +471,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(always)]
     fn take(&mut self) -> Option<Completion> {
         let done = self.queue.done.borrow_mut().pop_front()?;
         let entry = done.entry;
