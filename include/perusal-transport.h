@@ -19,6 +19,7 @@
  *   ECANCELED     the receive was cancelled
  *   ENOMEM        there is no memory for the rings
  *   EINVAL        an argument is null, or a text is no address
+ * and what the system says where it gives no memory or no descriptor (EMFILE).
  *
  * Link with -lperusal-fi. The same in Rust is perusal_fi::transport; what is stable stands in docs/embedding.md. */
 #ifndef PERUSAL_TRANSPORT_H
@@ -67,7 +68,7 @@ typedef struct perusal_message {
 } perusal_message;
 
 int perusal_endpoint_open(perusal_endpoint **endpoint);
-/* Ends what is under way; peers see that the endpoint is gone. Null is nothing. */
+/* Ends what is under way; peers see that the endpoint is gone. Null is allowed, and nothing happens. */
 void perusal_endpoint_close(perusal_endpoint *endpoint);
 /* Writes the address: PERUSAL_ADDRESS_BYTES of room. */
 int perusal_endpoint_address(perusal_endpoint *endpoint, char *address);
@@ -77,7 +78,7 @@ int perusal_peer_add(perusal_endpoint *endpoint, const char *address, uint32_t *
 /* Ends what is under way with the peer (ESHUTDOWN), receives that name it included; longer messages to it that it has
  * not received end there so, too. The number is not used again. */
 int perusal_peer_remove(perusal_endpoint *endpoint, uint32_t peer);
-/* 1 if the peer's endpoint is closed or its process has ended. Costs a system call. */
+/* 1 if the peer's endpoint is closed or its process has ended, or if it was never added. Costs a system call. */
 int perusal_peer_has_left(perusal_endpoint *endpoint, uint32_t peer);
 
 /* Sends bytes, which do not change until the completion. No completion follows an error that is returned. */

@@ -359,6 +359,165 @@ mod tests {
     use super::*;
     use std::ptr::null_mut;
 
+    /// Opens an endpoint, and adds another, or itself. It is the test's to close.
+    fn open(to: Option<*mut Endpoint>) -> *mut Endpoint {
+        let (mut endpoint, mut peer, mut address) = (null_mut(), 9, [0; ADDRESS]);
+        // SAFETY: places for the endpoint, its address, and a number; a C string.
+        unsafe {
+            assert_eq!(perusal_endpoint_open(&raw mut endpoint), 0);
+            assert_eq!(perusal_endpoint_address(to.unwrap_or(endpoint), address.as_mut_ptr()), 0);
+            assert_eq!(perusal_peer_add(endpoint, address.as_ptr(), &raw mut peer), 0);
+        }
+        assert_eq!(peer, 0);
+        endpoint
+    }
+
+    fn nothing() -> CCompletion {
+        CCompletion {
+            context: null_mut(),
+            tag: 0,
+            data: 0,
+            length: 0,
+            peer: 0,
+            received: 0,
+            error: 0,
+            reserved: 0,
+        }
+    }
+
+    #[test]
+    fn null_where_there_must_be_something_is_an_error_and_where_there_need_not_be_none_is() {
+        let endpoint = open(None);
+        let (none, mut peer) = (null_mut(), 0);
+        let refused = -libc::EINVAL;
+        let operation = COperation { at: 0, serial: 0 };
+        // SAFETY: an endpoint or null; where null is given the header allows it or gives an error.
+        unsafe {
+            assert_eq!(perusal_endpoint_open(null_mut()), refused);
+            perusal_endpoint_close(null_mut());
+            for answer in [
+                perusal_endpoint_address(none, [0; ADDRESS].as_mut_ptr()),
+                perusal_endpoint_address(endpoint, null_mut()),
+                perusal_peer_add(none, c"".as_ptr(), &raw mut peer),
+                perusal_peer_add(endpoint, null_mut(), &raw mut peer),
+                perusal_peer_add(endpoint, c"perusal://1.2.3".as_ptr(), null_mut()),
+                perusal_peer_add(endpoint, c"perusal://1.2".as_ptr(), &raw mut peer),
+                perusal_peer_remove(none, 0),
+                perusal_peer_has_left(none, 0),
+                perusal_send(none, 0, 0, 0, null_mut(), 0, null_mut()),
+                perusal_send(endpoint, 0, 0, 0, null_mut(), 1, null_mut()),
+                perusal_inject(none, 0, 0, 0, null_mut(), 0),
+                perusal_inject(endpoint, 0, 0, 0, null_mut(), 1),
+                perusal_receive(none, 0, 0, 0, null_mut(), 0, null_mut(), null_mut()),
+                perusal_receive(endpoint, 0, 0, 0, null_mut(), 1, null_mut(), null_mut()),
+                perusal_cancel(none, operation),
+                perusal_probe(none, 0, 0, 0, null_mut()),
+                perusal_progress(none),
+                perusal_poll(none, null_mut(), 0) as c_int,
+                perusal_poll(endpoint, null_mut(), 1) as c_int,
+                perusal_wait(none, &mut nothing(), 0),
+                perusal_wait(endpoint, null_mut(), 0),
+            ] {
+                assert_eq!(answer, refused);
+            }
+            assert_eq!(perusal_poll(endpoint, null_mut(), 0), 0);
+            assert_eq!(perusal_send(endpoint, 0, 1, 2, null_mut(), 0, null_mut()), 0);
+            assert_eq!(perusal_probe(endpoint, 0, 1, 0, null_mut()), 1);
+            assert_eq!(perusal_receive(endpoint, 0, 1, 0, null_mut(), 0, null_mut(), null_mut()), 0);
+            perusal_endpoint_close(endpoint);
+        }
+    }
+
+    #[test]
+    fn a_peer_that_was_not_added_is_an_error_of_its_own() {
+        let endpoint = open(None);
+        let zero = 0_u8;
+        let byte = (&raw const zero).cast::<c_void>();
+        // SAFETY: an endpoint that is closed at the end; a byte to read, and none to write.
+        unsafe {
+            for answer in [
+                perusal_peer_remove(endpoint, 1),
+                perusal_send(endpoint, 1, 0, 0, byte, 1, null_mut()),
+                perusal_inject(endpoint, 1, 0, 0, byte, 1),
+                perusal_receive(endpoint, 1, 0, 0, null_mut(), 0, null_mut(), null_mut()),
+                perusal_probe(endpoint, 1, 0, 0, null_mut()),
+                perusal_peer_remove(endpoint, ANY_PEER),
+                perusal_send(endpoint, ANY_PEER, 0, 0, byte, 1, null_mut()),
+            ] {
+                assert_eq!(answer, -libc::ENXIO);
+            }
+            assert_eq!(perusal_peer_has_left(endpoint, 1), 1);
+            assert_eq!(perusal_wait(endpoint, &mut nothing(), 0), 0, "no completion follows");
+            perusal_endpoint_close(endpoint);
+        }
+    }
+
+    #[test]
+    fn completions_say_what_has_ended_and_how() {
+        let b = open(None);
+        let a = open(Some(b));
+        let (sent, mut room, mut done) = ([7_u8; 3], [0_u8; 4], [nothing(), nothing(), nothing()]);
+        let (mut operation, mut found) =
+            (COperation { at: 0, serial: 0 }, CMessage { tag: 0, data: 0, length: 0, peer: 0, reserved: 0 });
+        let (own, its) = (1_u8, 2_u8);
+        let [own, its] = [&raw const own, &raw const its].map(|at| at.cast_mut().cast::<c_void>());
+        let to = room.as_mut_ptr().cast();
+        // SAFETY: endpoints that are closed at the end, buffers and places that outlive them.
+        unsafe {
+            // Of two receives the first is cancelled; the second is too short for its message.
+            assert_eq!(perusal_receive(b, ANY_PEER, 5, 0, to, 4, own, &raw mut operation), 0);
+            assert_eq!(perusal_receive(b, ANY_PEER, 5, 0, to, 2, its, null_mut()), 0);
+            assert_eq!(perusal_cancel(b, operation), 0);
+            assert_eq!(perusal_send(a, 0, 5, 6, sent.as_ptr().cast(), 3, own), 0);
+            assert_eq!(perusal_inject(a, 0, 8, 9, sent.as_ptr().cast(), 3), 0);
+            assert_eq!(perusal_progress(b), 1);
+            assert_eq!(perusal_poll(b, done.as_mut_ptr(), 3), 2);
+            let [cancelled, short, _] = &done;
+            assert_eq!((cancelled.context, cancelled.error, cancelled.received), (own, libc::ECANCELED, 1));
+            assert_eq!((short.context, short.error, short.received), (its, libc::EOVERFLOW, 1));
+            assert_eq!((short.tag, short.data, short.length, short.peer), (5, 6, 2, ANY_PEER));
+            assert_eq!(room, [7, 7, 0, 0]);
+            assert_eq!(perusal_probe(b, ANY_PEER, 8, 0, &raw mut found), 1);
+            assert_eq!((found.tag, found.data, found.length, found.peer), (8, 9, 3, ANY_PEER));
+            // An inject has no completion, the send has one.
+            assert_eq!(perusal_wait(a, done.as_mut_ptr(), -1), 1);
+            assert_eq!((done[0].context, done[0].error, done[0].received, done[0].length), (own, 0, 0, 0));
+            assert_eq!(perusal_wait(a, done.as_mut_ptr(), 1), 0);
+            perusal_endpoint_close(b);
+            assert_eq!(perusal_peer_has_left(a, 0), 1);
+            perusal_endpoint_close(a);
+        }
+    }
+
+    #[test]
+    fn every_error_has_words_that_fit_where_they_are_to_go() {
+        let words = |error: c_int, length: usize| {
+            let mut text = [1 as c_char; 128];
+            // SAFETY: as many bytes as said; what comes back is a C string.
+            let said = unsafe { CStr::from_ptr(perusal_error_text(error, text.as_mut_ptr(), length)) };
+            said.to_str().expect("plain text").to_owned()
+        };
+        for (error, text) in [
+            (libc::EAGAIN, "no room"),
+            (libc::EHOSTUNREACH, "no such endpoint"),
+            (libc::ESHUTDOWN, "was closed"),
+            (libc::ENXIO, "has not added the peer"),
+            (libc::EBUSY, "as many senders"),
+            (libc::EMSGSIZE, "than an inject takes"),
+            (libc::EOVERFLOW, "longer than the buffer"),
+            (libc::ECANCELED, "cancelled"),
+            (libc::ENOMEM, "no memory"),
+            (libc::EINVAL, "no address"),
+            (libc::EMFILE, "Too many open files"),
+        ] {
+            for error in [error, -error] {
+                assert!(words(error, 128).contains(text), "{error}: {}", words(error, 128));
+            }
+        }
+        assert_eq!(words(libc::ENXIO, 5), "this");
+        assert_eq!(words(libc::ENXIO, 0), "");
+    }
+
     #[test]
     fn an_inject_of_more_than_memory_holds_is_refused() {
         let mut endpoint = null_mut();
