@@ -183,3 +183,13 @@ pub fn error_text(number: i32) -> *const std::ffi::c_char {
     };
     own.as_ptr()
 }
+
+/// The number of an error of the system's.
+pub fn number_of(error: std::io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(FI_EIO)
+}
+
+/// The number of the error of the last call of this thread.
+pub fn last_error() -> i32 {
+    number_of(std::io::Error::last_os_error())
+}

@@ -6,7 +6,7 @@
 //!
 //! [`crate::memory::words`] has the rules of its words.
 
-use crate::api::{FI_EHOSTUNREACH, FI_EIO, FI_ENOMEM};
+use crate::api::{FI_EHOSTUNREACH, FI_EIO, FI_ENOMEM, last_error, number_of};
 use crate::memory::process::Memory;
 use crate::memory::status::StatusWords;
 use crate::memory::words::{NONCE_AT, SLOTS, Words};
@@ -63,7 +63,7 @@ impl Segment {
         if fd > 999_999 {
             return Err(libc::EMFILE);
         }
-        file.set_len(BYTES as u64).map_err(number)?;
+        file.set_len(BYTES as u64).map_err(number_of)?;
         // SAFETY: plain calls on a descriptor that we own.
         let sealed =
             unsafe { libc::fchmod(fd, 0o600) == 0 && libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) == 0 };
@@ -83,7 +83,7 @@ impl Segment {
     }
 
     fn map(file: File) -> Result<Self, i32> {
-        let map = MmapOptions::new().len(BYTES).map_raw(&file).map_err(number)?;
+        let map = MmapOptions::new().len(BYTES).map_raw(&file).map_err(number_of)?;
         Ok(Self { map, file })
     }
 
@@ -96,7 +96,7 @@ impl Segment {
         let file = open_memory(address)?;
         // SAFETY: a plain call on a descriptor that we own. Seals keep everybody from taking the memory away under us.
         let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
-        let length = file.metadata().map_err(number)?.len();
+        let length = file.metadata().map_err(number_of)?.len();
         if seals < 0 || seals & SEALS != SEALS || length != BYTES as u64 {
             return Err(FI_EHOSTUNREACH);
         }
@@ -123,7 +123,7 @@ impl Segment {
     ///
     /// The number of the error.
     pub fn memory(&self) -> Result<Memory, i32> {
-        self.file.metadata().map(|file| Memory::of(&file)).map_err(number)
+        self.file.metadata().map(|file| Memory::of(&file)).map_err(number_of)
     }
 
     fn at(&self, offset: usize) -> NonNull<u8> {
@@ -222,7 +222,7 @@ fn open_memory(address: Address) -> Result<File, i32> {
     let path = format!("/proc/{}/fd/{}", address.pid, address.fd);
     let gone = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => FI_EHOSTUNREACH,
-        _ => number(error),
+        _ => number_of(error),
     };
     // The link is read first: opening a pipe or a device would have effects.
     let link = std::fs::read_link(&path).map_err(gone)?;
@@ -239,11 +239,11 @@ fn open_memory(address: Address) -> Result<File, i32> {
 /// FI_EHOSTUNREACH if there is no such endpoint (any more), or the number of another error.
 pub fn find_memory(address: Address) -> Result<Memory, i32> {
     let (file, mut nonce) = (open_memory(address)?, [0; 8]);
-    file.read_exact_at(&mut nonce, NONCE_AT).map_err(number)?;
+    file.read_exact_at(&mut nonce, NONCE_AT).map_err(number_of)?;
     if u64::from_ne_bytes(nonce) != address.nonce {
         return Err(FI_EHOSTUNREACH);
     }
-    file.metadata().map(|file| Memory::of(&file)).map_err(number)
+    file.metadata().map(|file| Memory::of(&file)).map_err(number_of)
 }
 
 /// Takes memory for a piece of the file now, so that a lack of it is an error and not a signal.
@@ -254,14 +254,6 @@ fn take_memory(file: &File, offset: usize, len: usize) -> Result<(), i32> {
         libc::ENOSPC => Err(FI_ENOMEM),
         error => Err(error),
     }
-}
-
-fn number(error: std::io::Error) -> i32 {
-    error.raw_os_error().unwrap_or(FI_EIO)
-}
-
-fn last_error() -> i32 {
-    number(std::io::Error::last_os_error())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! address, for whoever looks for the service. Nobody connects to them: the kernel lists their names in /proc/net/unix.
 //! Anybody can bind such names, so an address counts only if the memory there has the service's name, too.
 
-use crate::api::{FI_EADDRINUSE, FI_EADDRNOTAVAIL, FI_EINVAL, FI_EIO};
+use crate::api::{FI_EADDRINUSE, FI_EADDRNOTAVAIL, FI_EINVAL, number_of};
 use crate::names::address::Address;
 use std::ffi::CString;
 use std::fmt;
@@ -75,7 +75,7 @@ impl Service {
             let bound = SocketAddr::from_abstract_name(name).and_then(|at| UnixDatagram::bind_addr(&at));
             bound.map_err(|error| match error.kind() {
                 std::io::ErrorKind::AddrInUse => FI_EADDRINUSE,
-                _ => error.raw_os_error().unwrap_or(FI_EIO),
+                _ => number_of(error),
             })
         };
         let unique = bind(name.clone())?;
@@ -94,7 +94,7 @@ impl Service {
         }
         // The kernel writes @ for the zero before such names.
         let start = format!("@{}/", self.of_socket());
-        let sockets = std::fs::read(SOCKETS).map_err(|error| error.raw_os_error().unwrap_or(FI_EIO))?;
+        let sockets = std::fs::read(SOCKETS).map_err(number_of)?;
         let sockets = String::from_utf8_lossy(&sockets);
         let tells = |line: &str| {
             let address = Address::parse(line.split(' ').next_back()?.strip_prefix(&start)?.as_bytes())?;

@@ -194,7 +194,7 @@ unsafe extern "C" fn close_domain(domain: *mut Fid) -> c_int {
     if unsafe { (*domain.cast::<Domain>()).lock.is_inherited() } {
         return 0;
     }
-    // SAFETY: the same.
+    // SAFETY: caller rule 1: a domain of ours.
     match unsafe { with(domain, stop) } {
         Err(error) => return -error,
         // It has no panic to tell of.

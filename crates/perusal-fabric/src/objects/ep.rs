@@ -291,7 +291,7 @@ unsafe extern "C" fn control(ep: *mut Fid, command: c_int, argument: *mut c_void
         FI_ENABLE => enable(ep),
         // SAFETY: caller rule 3: a place for flags.
         FI_GETOPSFLAG => ep.value.flags_of(unsafe { *argument.cast::<u64>() }).map(|(flags, ..)| {
-            // SAFETY: the same place.
+            // SAFETY: caller rule 3: a place for flags.
             unsafe { *argument.cast() = flags.get() };
         }),
         // SAFETY: caller rule 3: flags.

@@ -85,7 +85,7 @@ fn new_counter() -> Result<File, i32> {
     unsafe {
         let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK | libc::EFD_SEMAPHORE);
         if fd < 0 {
-            return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(FI_EIO));
+            return Err(last_error());
         }
         Ok(File::from_raw_fd(fd))
     }

@@ -310,7 +310,8 @@ impl Peer {
         if !self.is_reachable() {
             return false;
         }
-        // SAFETY: what the caller says of `to`.
+        // SAFETY: `to` is valid for writes of `len` bytes that nobody else touches, as the caller promises; the kernel
+        // checks the peer's address.
         let read = || unsafe { read_peer(self.address.pid.cast_signed(), from, to, len) };
         let copied = self.rates.time(CopyRoute::Kernel, len, read).is_ok();
         self.no_copies = !copied;
@@ -334,7 +335,7 @@ impl Peer {
         if !self.is_reachable() {
             return false;
         }
-        // SAFETY: what the caller says.
+        // SAFETY: `from` is valid for `len` bytes, as the caller promises; the kernel checks the peer's address.
         let write = || unsafe { write_peer(self.address.pid.cast_signed(), from, to, len) };
         self.rates.time(CopyRoute::Kernel, len, write).is_ok()
     }

@@ -1,5 +1,6 @@
 //! An endpoint: its memory, the rings to it, and the progress of all.
 
+use crate::api::{last_error, number_of};
 use crate::memory::segment::Segment;
 use crate::memory::status::Status;
 use crate::memory::words::Known;
@@ -370,16 +371,12 @@ fn new_pipe() -> Result<(File, File, u64), i32> {
     let mut ends = [0; 2];
     // SAFETY: room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
-        return Err(number(std::io::Error::last_os_error()));
+        return Err(last_error());
     }
     // SAFETY: descriptors that were just made and that nobody else has.
     let (read, write) = unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
-    let file = write.metadata().map_err(number)?.ino();
+    let file = write.metadata().map_err(number_of)?.ino();
     Ok((read, write, file))
-}
-
-fn number(error: std::io::Error) -> i32 {
-    error.raw_os_error().unwrap_or(libc::EIO)
 }
 
 impl Drop for Endpoint {

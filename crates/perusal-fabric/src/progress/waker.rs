@@ -6,6 +6,7 @@
 //! that is waited for. A thread waits only after `try_wait` has found nothing and has armed both:
 //! peers and completions signal only what is armed.
 
+use crate::api::last_error;
 use crate::names::address::Address;
 use crate::progress::endpoint::Endpoint;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -42,7 +43,8 @@ fn owned(fd: i32) -> Result<OwnedFd, i32> {
 fn new_clock(tick: i64) -> Result<OwnedFd, i32> {
     let tick = libc::timespec { tv_sec: 0, tv_nsec: tick };
     let every = libc::itimerspec { it_interval: tick, it_value: tick };
-    // SAFETY: plain calls, the second on a descriptor that was just made.
+    // SAFETY: the first call takes numbers alone; the second a descriptor that was just made, and times that live
+    // through the call.
     unsafe {
         let clock =
             owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK))?;
@@ -51,10 +53,6 @@ fn new_clock(tick: i64) -> Result<OwnedFd, i32> {
             _ => Err(last_error()),
         }
     }
-}
-
-fn last_error() -> i32 {
-    std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
 impl Waker {

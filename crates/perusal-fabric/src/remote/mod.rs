@@ -188,7 +188,7 @@ impl Network {
         endpoint.bind(&queue, FI_SEND | FI_RECV).map_err(open)?;
         endpoint.control(FI_ENABLE).map_err(open)?;
         let core = name_of(&endpoint).ok_or(("the provider's endpoint has no address", FI_EIO))?;
-        let listen = |error: std::io::Error| ("no port", error.raw_os_error().unwrap_or(FI_EIO));
+        let listen = |error| ("no port", number_of(error));
         let watchers = Watchers::listen(core).map_err(listen)?;
         let watch = watchers.port().map_err(listen)?;
         // SAFETY: an offer is libfabric's.
