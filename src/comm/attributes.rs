@@ -192,7 +192,8 @@ impl KeyTable {
     }
 }
 
-/// The attributes of one object, oldest first. Values are addresses or integers, as the user pleases.
+/// The attributes of one object, in the order in which they were last set.
+/// Values are addresses or integers, as the user pleases.
 #[derive(Debug, Default)]
 pub struct Attributes(Mutex<Vec<(i32, usize)>>);
 
@@ -280,15 +281,14 @@ impl Attributes {
         lock(&self.0).iter().find(|entry| entry.0 == keyval).map(|entry| entry.1)
     }
 
+    /// Makes the attribute the youngest, also where it replaces an older value of the key.
     fn put(&self, owner: AttributeOwner<'_>, keyval: i32, value: usize) -> Result<()> {
         let mut entries = lock(&self.0);
-        match entries.iter_mut().find(|entry| entry.0 == keyval) {
-            Some(entry) => entry.1 = value,
-            None => {
-                owner.keyvals.acquire(owner.kind, keyval)?;
-                entries.push((keyval, value));
-            }
+        match entries.iter().position(|entry| entry.0 == keyval) {
+            Some(at) => _ = entries.remove(at),
+            None => owner.keyvals.acquire(owner.kind, keyval)?,
         }
+        entries.push((keyval, value));
         Ok(())
     }
 
@@ -471,6 +471,19 @@ mod tests {
         }
         attributes.delete_all(object).unwrap();
         assert_eq!(DELETED.take().iter().map(|deleted| deleted.1).collect::<Vec<_>>(), [30, 20, 10]);
+    }
+
+    #[test]
+    fn an_attribute_that_is_set_again_is_the_youngest() {
+        DELETED.take();
+        let (keyvals, attributes) = (Keyvals::default(), Attributes::default());
+        let object = owner(&keyvals, 3);
+        let [first, second, third] = [(); 3].map(|()| key(&keyvals, OnCopy::Nothing, OnDelete::Call(note)));
+        for (keyval, value) in [(first, 10), (second, 20), (third, 30), (first, 11)] {
+            attributes.set(object, keyval, value).unwrap();
+        }
+        attributes.delete_all(object).unwrap();
+        assert_eq!(DELETED.take().iter().map(|deleted| deleted.1).collect::<Vec<_>>(), [10, 11, 30, 20]);
     }
 
     #[test]
