@@ -36,8 +36,8 @@ static inline uint32_t places_of(const char *memory) { return *(const uint32_t *
 static inline char *ring_of(char *memory, uint32_t from, uint32_t to)
 {
     uint32_t bulk = *(uint32_t *)(memory + 20), places = places_of(memory);
-    /* Blocks take half as much as the bulk area, 128 KiB at most. */
-    size_t blocks = bulk / 2 < 128 << 10 ? bulk / 2 : 128 << 10;
+    /* Blocks take half as much as the bulk area, 256 KiB at most. */
+    size_t blocks = bulk / 2 < 256 << 10 ? bulk / 2 : 256 << 10;
     size_t ring = (CONTROL + (size_t)cells_of(memory) * CELL + bulk + blocks + 4095) / 4096 * 4096;
     return memory + HEADER + CONTEXTS + (size_t)places * BLOCK + ((size_t)to * places + from) * ring;
 }
