@@ -24,8 +24,8 @@
 //! | `large` | whether this is the twin with large counts |
 //! | `function` | the function's name |
 //!
-//! `fast|path(argument; …)`: `fast` is tried first, with the same arguments, if the window is one. `None` means that it
-//! has done nothing, and `path` is called.
+//! `fast|path(argument; …)`: `fast` is called first, with the same arguments. If it gives `None`, it has done nothing,
+//! and `path` is called; so it is where a window's handle is none. Other arguments of `fast` cannot be wrong as such.
 //!
 //! A result is the name of an output argument, in the order in which the implementation returns them, or
 //! `name[ROOM length]` for a text and its length. A new communicator, window, file,

@@ -31,7 +31,8 @@ struct Predefined {
 
 static MADE: HandleTable<WindowObject> = HandleTable::new(HandleKind::Win);
 
-fn invalid(handle: usize) -> Error {
+/// What is wrong with a handle that is no window's.
+pub fn invalid(handle: usize) -> Error {
     Error::Win(match handle {
         abi::MPI_WIN_NULL => "MPI_WIN_NULL",
         0 => "0 is no handle",

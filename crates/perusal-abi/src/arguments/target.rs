@@ -36,8 +36,8 @@ impl Call {
         win: usize,
     ) -> Result<Target<'_>> {
         // SAFETY: argument rule 2: nobody frees the window during the call.
-        let win = unsafe { windows::find(win) }?;
-        Ok(Target { win, rank, disp: disp as i64, count: count.wide(), datatype })
+        let target = unsafe { self.peek_target(rank, disp, count, datatype, win) };
+        target.ok_or_else(|| windows::invalid(win))
     }
 
     /// A window, if there is one.

@@ -155,25 +155,9 @@ pub fn accumulate_direct(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> 
     if op == MPI_NO_OP { None } else { update_direct(&origin, None, &target, op) }
 }
 
-/// MPI_Get_accumulate of one value.
+/// MPI_Get_accumulate and MPI_Fetch_and_op of one value.
 #[inline(always)]
-pub fn get_accumulate_direct(
-    origin: Buffer<'_>,
-    result: Buffer<'_>,
-    target: Target<'_>,
-    op: MPI_Op,
-) -> Option<()> {
-    update_direct(&origin, Some(&result), &target, op)
-}
-
-/// MPI_Fetch_and_op of a value that an instruction serves, or a free lock.
-#[inline(always)]
-pub fn fetch_and_op_direct(
-    origin: Buffer<'_>,
-    result: Buffer<'_>,
-    target: Target<'_>,
-    op: MPI_Op,
-) -> Option<()> {
+pub fn fetch_direct(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Option<()> {
     update_direct(&origin, Some(&result), &target, op)
 }
 
