@@ -13,7 +13,7 @@
 //!
 //! - each Release of `release`, for exclusive and for shared locks;
 //! - the Release of the turn that a shared lock passes on;
-//! - each Acquire of `is_granted`;
+//! - each Acquire of `is_granted`, and that of `try_acquire`;
 //! - the fences of `SleepMark::set`;
 //! - the Release of `EpochCount::add` and the Acquire of `EpochCount::since`;
 //! - the fence of `StoreFlag::complete`;
@@ -59,23 +59,36 @@ impl Memory {
 
     /// Returns the value before.
     fn add(&self) -> Option<u32> {
-        self.acquire(true).then(|| {
-            let before = self.value.update(|value| {
-                *value += 1;
-                *value - 1
-            });
-            self.lock.release(true);
-            before
-        })
+        self.acquire(true).then(|| self.add_held())
+    }
+
+    /// The same, if the lock is free.
+    fn try_add(&self) -> Option<u32> {
+        self.lock.try_acquire(true).then(|| self.add_held())
+    }
+
+    fn add_held(&self) -> u32 {
+        let before = self.value.update(|value| {
+            *value += 1;
+            *value - 1
+        });
+        self.lock.release(true);
+        before
     }
 
     fn read(&self) -> Option<u32> {
-        self.acquire(false).then(|| {
-            // Held, so that nobody writes.
-            let value = self.value.get();
-            self.lock.release(false);
-            value
-        })
+        self.acquire(false).then(|| self.read_held())
+    }
+
+    fn try_read(&self) -> Option<u32> {
+        self.lock.try_acquire(false).then(|| self.read_held())
+    }
+
+    /// Held, so that nobody writes.
+    fn read_held(&self) -> u32 {
+        let value = self.value.get();
+        self.lock.release(false);
+        value
     }
 }
 
@@ -138,6 +151,35 @@ fn a_shared_lock_passes_on_what_it_was_shown() {
                 memory.read();
             },
             read,
+        ]);
+    });
+}
+
+fn try_add(memory: &Memory) {
+    memory.try_add();
+}
+
+fn try_read(memory: &Memory) {
+    memory.try_read();
+}
+
+#[test]
+fn a_lock_that_is_taken_at_once_excludes_as_one_that_was_waited_for() {
+    model(|| threads(&[try_add, try_add, add]));
+    model(|| threads(&[try_add, try_read, read]));
+    model(|| threads(&[try_read, read, add]));
+}
+
+#[test]
+fn a_shared_lock_that_is_taken_at_once_passes_on_what_it_was_shown() {
+    model(|| {
+        threads(&[
+            |memory| {
+                memory.add();
+                memory.try_read();
+            },
+            read,
+            try_read,
         ]);
     });
 }

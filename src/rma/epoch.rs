@@ -286,13 +286,24 @@ impl Epochs {
         self.turns().exposed = None;
     }
 
+    /// Whether `rank`, a member, may be locked by itself.
+    #[inline(always)]
+    #[must_use]
+    pub fn may_lock(&self, rank: u32) -> bool {
+        match self.access() {
+            Access::None | Access::AfterFence => true,
+            Access::Locked => self.hold_of(rank) == Hold::None,
+            Access::Fence | Access::Started | Access::LockedAll => false,
+        }
+    }
+
     /// Checks that `rank` may be locked by itself.
     ///
     /// # Errors
     /// [`Error::RmaSync`] if it is locked by this rank, or an epoch of another kind is open.
     pub fn check_lock(&self, rank: u32) -> Result<()> {
         match self.access() {
-            Access::Locked if self.hold_of(rank) == Hold::None => Ok(()),
+            _ if self.may_lock(rank) => Ok(()),
             Access::Locked => Err(wrong("this rank has locked the target already")),
             _ => self.check_none(),
         }
@@ -306,18 +317,25 @@ impl Epochs {
         self.set_access(Access::Locked);
     }
 
+    /// How `rank`, a member, is locked by itself; `None` if it is not.
+    #[inline(always)]
+    #[must_use]
+    pub fn lock_of(&self, rank: u32) -> Option<Hold> {
+        let hold = self.hold_of(rank);
+        (self.access() == Access::Locked && hold != Hold::None).then_some(hold)
+    }
+
     /// How `rank` is locked.
     ///
     /// # Errors
     /// [`Error::RmaSync`] if it is not, or by MPI_Win_lock_all.
     pub fn check_unlock(&self, rank: u32) -> Result<Hold> {
-        match (self.access(), self.hold_of(rank)) {
-            (Access::Locked, hold) if hold != Hold::None => Ok(hold),
-            (Access::LockedAll, _) => {
-                Err(wrong("MPI_Win_unlock in an epoch of MPI_Win_lock_all; end it with MPI_Win_unlock_all"))
+        self.lock_of(rank).ok_or_else(|| match self.access() {
+            Access::LockedAll => {
+                wrong("MPI_Win_unlock in an epoch of MPI_Win_lock_all; end it with MPI_Win_unlock_all")
             }
-            _ => Err(wrong("MPI_Win_unlock of a rank that this one has not locked")),
-        }
+            _ => wrong("MPI_Win_unlock of a rank that this one has not locked"),
+        })
     }
 
     /// `rank` has been unlocked.

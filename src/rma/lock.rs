@@ -38,6 +38,31 @@ impl LockWords {
         Ticket { number: self.next.fetch_add(1, Ordering::Relaxed), exclusive }
     }
 
+    /// Takes the lock if it is free and nobody waits for it; a shared one also while others hold it shared.
+    /// `false`: nothing has been done.
+    #[inline(always)]
+    #[must_use]
+    pub fn try_acquire(&self, exclusive: bool) -> bool {
+        let turn = if exclusive { &self.write } else { &self.read };
+        // Acquire: as in `is_granted`.
+        let ticket = turn.load(Ordering::Acquire);
+        let after = ticket.wrapping_add(1);
+        // Relaxed, twice: as in `take_ticket`. It takes the ticket whose turn it is, if nobody else has.
+        let taken = self.next.compare_exchange(ticket, after, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if taken && !exclusive {
+            self.pass_on(after);
+        }
+        taken
+    }
+
+    /// Window lock rule 2: the holder of a shared lock's ticket, whose turn it is, makes it the next one's.
+    #[inline(always)]
+    fn pass_on(&self, next: u32) {
+        // Release: "window lock" edge, pairs with Acquire in `is_granted` and `try_acquire`: the next shared lock sees
+        // what this one was shown.
+        self.read.store(next, Ordering::Release);
+    }
+
     /// Whether it is the ticket's turn. Once it is, the lock is held, and nobody asks again.
     #[inline]
     pub fn is_granted(&self, ticket: Ticket) -> bool {
@@ -45,12 +70,10 @@ impl LockWords {
             // Acquire: "window lock" edge, pairs with Release in `release`.
             return self.write.load(Ordering::Acquire) == ticket.number;
         }
-        // Acquire: "window lock" edge, pairs with Release in `release` and below.
+        // Acquire: "window lock" edge, pairs with Release in `release` and `pass_on`.
         let turn = self.read.load(Ordering::Acquire) == ticket.number;
         if turn {
-            // Window lock rule 2. Release: "window lock" edge, pairs with Acquire above:
-            // the next shared lock sees what this one was shown.
-            self.read.store(ticket.number.wrapping_add(1), Ordering::Release);
+            self.pass_on(ticket.number.wrapping_add(1));
         }
         turn
     }
@@ -61,12 +84,12 @@ impl LockWords {
         if exclusive {
             // Window lock rule 2. Relaxed: the holder's own turn; nobody else stores.
             let after = self.write.load(Ordering::Relaxed).wrapping_add(1);
-            // Release, twice: "window lock" edge, pairs with Acquire in `is_granted`.
+            // Release, twice: "window lock" edge, pairs with Acquire in `is_granted` and `try_acquire`.
             self.read.store(after, Ordering::Release);
             self.write.store(after, Ordering::Release);
         } else {
-            // Release: "window lock" edge, pairs with Acquire in `is_granted`: a read-modify-write, so that a rank that
-            // is granted the lock exclusively sees what all shared locks before did.
+            // Release: "window lock" edge, pairs with Acquire in `is_granted` and `try_acquire`: a read-modify-write,
+            // so that a rank that is granted the lock exclusively sees what all shared locks before did.
             self.write.fetch_add(1, Ordering::Release);
         }
     }
@@ -97,6 +120,19 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_is_taken_at_once_only_if_nobody_holds_it_against_that_or_waits() {
+        let lock = LockWords::default();
+        assert!(lock.try_acquire(false) && lock.try_acquire(false) && !lock.try_acquire(true));
+        let waits = lock.take_ticket(true);
+        assert!(!lock.is_granted(waits) && !lock.try_acquire(false));
+        (0..2).for_each(|_| lock.release(false));
+        assert!(!lock.try_acquire(true) && lock.is_granted(waits) && !lock.try_acquire(false));
+        lock.release(true);
+        assert!(lock.try_acquire(true) && !lock.try_acquire(true) && !lock.try_acquire(false));
+        lock.release(true);
+    }
+
+    #[test]
     fn tickets_wrap_around() {
         let lock = LockWords {
             next: AtomicU32::new(u32::MAX),
@@ -108,5 +144,10 @@ mod tests {
             assert!(lock.is_granted(ticket));
             lock.release(exclusive);
         }
+        let words = || [&lock.next, &lock.read, &lock.write];
+        words().iter().for_each(|word| word.store(u32::MAX, Ordering::Relaxed));
+        assert!(lock.try_acquire(false) && lock.try_acquire(false));
+        (0..2).for_each(|_| lock.release(false));
+        assert!(lock.try_acquire(true));
     }
 }

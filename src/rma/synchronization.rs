@@ -9,7 +9,7 @@ use crate::engine::{CallAbout, Engine, describing};
 use crate::error::{Error, Result};
 use crate::events::{Event, WindowSync};
 use crate::shm::telemetry::{LockAbout, Wait, Waiting};
-use crate::sync::{Ordering, SleepMark, fence, has_sleepers, take_sleepers};
+use crate::sync::{AtomicU64, Ordering, SleepMark, fence, has_sleepers, take_sleepers};
 
 /// Flushes and the like of which one polls: together they take about as long as the poll.
 const CALLS_PER_POLL: u32 = 64;
@@ -239,13 +239,19 @@ impl Window {
             self.wait_for_lock(engine, rank, (hold, ticket), id)?;
         }
         let before = if id == 0 { None } else { member.last_holder() };
-        member.set_last_holder(self.rank());
+        self.granted(engine, rank, hold);
+        Ok(before)
+    }
+
+    /// This member has been granted the lock of `rank`.
+    #[inline(always)]
+    fn granted(&self, engine: &Engine, rank: u32, hold: Hold) {
+        self.control.member(rank).set_last_holder(self.rank());
         self.control.set_hold(rank, self.rank(), hold);
         // The next in the queue may hold a shared lock as well.
-        if !exclusive {
+        if hold != Hold::Exclusive {
             self.wake_queue(engine, rank);
         }
-        Ok(before)
     }
 
     #[cold]
@@ -290,12 +296,18 @@ impl Window {
     }
 
     /// Wakes who sleeps in the queue of a lock.
+    #[inline(always)]
     fn wake_queue(&self, engine: &Engine, rank: u32) {
         engine.fences.light_barrier();
         let marks = self.control.lock_marks(rank);
-        if !marks.iter().any(has_sleepers) {
-            return;
+        if marks.iter().any(has_sleepers) {
+            self.wake_marked(engine, marks);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_marked(&self, engine: &Engine, marks: &[AtomicU64]) {
         take_sleepers(marks.iter(), |member| {
             if member < self.size() as usize {
                 engine.progress().wake_peer(self.world(member as u32));
@@ -309,6 +321,26 @@ impl Window {
             return Err(Error::RmaSync("the window's hints say that it is never locked (no_locks)"));
         }
         Ok(())
+    }
+
+    /// MPI_Win_lock without an assertion, if nothing is wrong, and nobody listens, and the lock is free.
+    /// `false`: nothing has been done, and the complete function is asked.
+    #[inline(always)]
+    #[must_use]
+    pub fn lock_direct(&self, engine: &Engine, kind: LockKind, rank: i32) -> bool {
+        // A negative rank is a large unsigned one.
+        let rank = rank as u32;
+        let hold = if kind == LockKind::Exclusive { Hold::Exclusive } else { Hold::Shared };
+        // Relaxed: as in `set_info`.
+        let may = (rank as usize) < self.targets.len()
+            && !self.no_locks.load(Ordering::Relaxed)
+            && self.epochs.may_lock(rank);
+        let is_granted = may && self.control.member(rank).lock.try_acquire(kind == LockKind::Exclusive);
+        if is_granted {
+            self.granted(engine, rank, hold);
+            self.epochs.locked(rank, hold);
+        }
+        is_granted
     }
 
     /// MPI_Win_lock.
@@ -354,6 +386,25 @@ impl Window {
             return self.synchronize_observed(WindowSync::Unlock, Some(rank), hold, unlock);
         }
         self.unlock_as(engine, rank, hold, 0)
+    }
+
+    /// MPI_Win_unlock, if nothing is wrong, and nobody listens, and it is not its turn to poll.
+    /// `false`: nothing has been done, and the complete function is asked.
+    #[inline(always)]
+    #[must_use]
+    pub fn unlock_direct(&self, engine: &Engine, rank: i32) -> bool {
+        // A negative rank is a large unsigned one.
+        let rank = rank as u32;
+        if rank as usize >= self.targets.len() {
+            return false;
+        }
+        let Some(hold) = self.epochs.lock_of(rank) else { return false };
+        let is_direct = self.needs_no_poll();
+        if is_direct {
+            self.epochs.unlocked(rank);
+            self.release_lock(engine, rank, hold);
+        }
+        is_direct
     }
 
     #[inline(always)]

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::events::fast_path_is_open;
 use crate::info::Info;
 use crate::messages::is_memory;
-use crate::process::engine;
+use crate::process::{engine, running};
 use crate::rma::hints::{self, Scope};
 use crate::rma::{Assert, Flavor, LockKind, Memory, Window};
 use crate::types::MPI_Win;
@@ -258,6 +258,17 @@ pub fn test(win: &WindowObject) -> Result<bool> {
     win.test_completed(engine()?)
 }
 
+/// MPI_Win_lock of a lock that is free.
+#[inline(always)]
+pub fn lock_direct(kind: c_int, rank: c_int, assert: c_int, win: &WindowObject) -> Option<()> {
+    let kind = match kind {
+        MPI_LOCK_SHARED => LockKind::Shared,
+        MPI_LOCK_EXCLUSIVE => LockKind::Exclusive,
+        _ => return None,
+    };
+    (fast_path_is_open() && assert == 0 && win.lock_direct(running()?, kind, rank)).then_some(())
+}
+
 /// MPI_Win_lock. Nothing is locked at MPI_PROC_NULL.
 pub fn lock(kind: c_int, rank: c_int, assert: c_int, win: &WindowObject) -> Result<()> {
     let kind = match kind {
@@ -267,6 +278,12 @@ pub fn lock(kind: c_int, rank: c_int, assert: c_int, win: &WindowObject) -> Resu
     };
     let assert = assertions(assert, MPI_MODE_NOCHECK)?;
     if rank == MPI_PROC_NULL { Ok(()) } else { win.lock(engine()?, kind, rank, assert) }
+}
+
+/// MPI_Win_unlock of a rank for which nothing else is to be done.
+#[inline(always)]
+pub fn unlock_direct(rank: c_int, win: &WindowObject) -> Option<()> {
+    (fast_path_is_open() && win.unlock_direct(running()?, rank)).then_some(())
 }
 
 /// MPI_Win_unlock.
