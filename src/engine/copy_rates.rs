@@ -1,39 +1,88 @@
 //! Whether long messages from a peer are copied once, by the kernel, or twice, through the ring: as copies so far say.
 //!
-//! Where rings are filled past the cache or through it as their writers learn ([`crate::ring::CopyTimes`]), two copies
-//! that meet in a cache may take half the time of one by the kernel, which looks up every page; where the two CPUs
-//! share no cache, they take longer. So a rank times what it copies out of the peer's ring, and what the kernel copies
-//! for it from and to the peer. It times no whole messages: those wait for the peer, and for others that are under way.
+//! The kernel looks up every page, and waits for each line that the other CPU has stored last. So of what a program has
+//! just stored, two copies through the ring may take half the time of one by the kernel; of what nobody stores or looks
+//! at, they may take twice as long. And it depends on whether the two CPUs share a cache. So both ranks time what they
+//! copy into the ring and out of it, and what the kernel reads and writes for them, and the sender says so to the
+//! receiver, which chooses. They time no whole messages: those wait for the peer, and for others that are under way.
 
 use crate::arch::clock;
 use crate::sync::Relaxed;
+use core::ops::Range;
 
-/// Of so many messages one goes the other way.
-const TRIAL: u32 = 64;
+/// Of [`PERIOD`] messages these go the other way: so many that the memory they go to lies where that way leaves it.
+const TRIAL: Range<u32> = 32..48;
+/// No multiple of it is a usual number of messages that come at once.
+const PERIOD: u32 = 2039;
 /// What is shorter says little of a long message.
-const LONG: usize = 16 << 10;
+const LONG: usize = 8 << 10;
+/// Bytes of a part of a message of many parts.
+const PART: usize = 32 << 10;
+/// Bytes of a sample.
+const SAMPLE: u32 = 64 << 10;
 
-/// Ticks for a KiB that the last two copies took; 0: none yet. The less counts: one may have been interrupted.
+/// Ticks for a KiB that the last three samples took; 0: none yet. The middle one counts: one may have been interrupted.
 #[derive(Debug, Default)]
-struct LastTwo([Relaxed<u32>; 2]);
+struct LastThree {
+    samples: [Relaxed<u32>; 3],
+    /// What belongs to the next sample. Parts of one message differ by who has waited for whom.
+    bytes: Relaxed<u32>,
+    ticks: Relaxed<u32>,
+}
 
-impl LastTwo {
+impl LastThree {
+    /// Ticks of 0 say nothing.
     fn took(&self, bytes: usize, ticks: u64) {
-        let [last, before] = &self.0;
-        before.set(last.get());
-        last.set(u32::try_from((ticks << 10) / bytes as u64).unwrap_or(u32::MAX).max(1));
+        if ticks == 0 {
+            return;
+        }
+        let least = |sum: u64| u32::try_from(sum).unwrap_or(u32::MAX);
+        let bytes = least((bytes as u64).saturating_add(self.bytes.get().into())).max(1);
+        let ticks = least(ticks.saturating_add(self.ticks.get().into()));
+        let is_whole = bytes >= SAMPLE;
+        self.bytes.set(if is_whole { 0 } else { bytes });
+        self.ticks.set(if is_whole { 0 } else { ticks });
+        if is_whole {
+            let [last, before, first] = &self.samples;
+            first.set(before.get());
+            before.set(last.get());
+            last.set(least((u64::from(ticks) << 10) / u64::from(bytes)).max(1));
+        }
     }
 
-    fn least(&self) -> u32 {
-        let [last, before] = &self.0;
-        last.get().min(before.get())
+    /// The middle one of three, the less of two.
+    fn usual(&self) -> u32 {
+        let mut samples = self.samples.each_ref().map(Relaxed::get);
+        samples.sort_unstable();
+        if samples[1] == 0 { samples[2] } else { samples[1] }
     }
+}
 
-    /// Nanoseconds for a MiB; 0: none yet.
-    fn nanoseconds(&self) -> u64 {
-        let ticks = u128::from(self.least()) << 10;
-        (ticks * 1_000_000_000 / u128::from(clock::source().ticks_per_second.max(1))) as u64
+/// Nanoseconds for a MiB, of ticks for a KiB.
+fn nanoseconds(ticks: u32) -> u64 {
+    let ticks = u128::from(ticks) << 10;
+    (ticks * 1_000_000_000 / u128::from(clock::source().ticks_per_second.max(1))) as u64
+}
+
+/// How the kernel would copy a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelCopy {
+    /// The receiver reads it.
+    Read,
+    /// The sender writes it.
+    Write,
+    /// Each copies a half, both at once.
+    Halves,
+}
+
+/// Has `copy` copy `bytes` bytes. How many ticks it took; 0 for few bytes.
+pub fn timed<R>(bytes: usize, copy: impl FnOnce() -> R) -> (R, u64) {
+    if bytes < LONG {
+        return (copy(), 0);
     }
+    let began = clock::ticks();
+    let result = copy();
+    (result, (clock::ticks() - began).max(1))
 }
 
 /// How messages are copied.
@@ -57,35 +106,80 @@ pub struct CopiesFromPeer {
 }
 
 /// What a rank has learned about copies from and to one peer.
+/// What the peer says is a number that no sense is asked of.
 #[derive(Debug, Default)]
 pub struct CopyRates {
     messages: Relaxed<u32>,
-    ring: LastTwo,
-    kernel: LastTwo,
+    /// Out of the peer's ring.
+    out_of_ring: LastThree,
+    /// Into the ring to the peer.
+    into_ring: LastThree,
+    /// Into the peer's ring, as it has said last; 0: unknown.
+    peer_into_ring: Relaxed<u32>,
+    /// The kernel, out of the peer's memory.
+    reads: LastThree,
+    /// The kernel, for the peer, into this rank's memory: as the peer says.
+    writes: LastThree,
 }
 
 impl CopyRates {
-    /// Which way the next message goes.
-    pub fn choose(&self) -> CopyRoute {
-        let is_trial = self.messages.get() % TRIAL == TRIAL / 8;
-        if self.ring_is_faster() != is_trial { CopyRoute::Ring } else { CopyRoute::Kernel }
+    /// Which way the next message goes, of so many bytes, which the kernel would copy in that way.
+    /// `busy`: this rank has messages of its own to copy meanwhile.
+    pub fn choose(&self, bytes: usize, by_kernel: KernelCopy, busy: bool) -> CopyRoute {
+        let at = self.messages.get() % PERIOD;
+        let usual = self.usual(bytes, by_kernel, busy);
+        match usual {
+            None if self.messages.get() < TRIAL.start => CopyRoute::Ring,
+            None => CopyRoute::Kernel,
+            Some(route) if !TRIAL.contains(&at) => route,
+            Some(CopyRoute::Ring) => CopyRoute::Kernel,
+            Some(CopyRoute::Kernel) => CopyRoute::Ring,
+        }
+    }
+
+    /// The way that takes less time; `None` while the kernel has copied nothing.
+    ///
+    /// The ring has to be an eighth faster: rates of the way that is not taken are those of a few messages, which find
+    /// memory as the other way has left it.
+    fn usual(&self, bytes: usize, by_kernel: KernelCopy, busy: bool) -> Option<CopyRoute> {
+        let kernel = self.kernel_time(by_kernel);
+        let is_ring = 8 * u64::from(self.ring_time(bytes, busy)) <= 7 * u64::from(kernel);
+        (kernel > 0).then_some(if is_ring { CopyRoute::Ring } else { CopyRoute::Kernel })
+    }
+
+    /// Ticks for a KiB of a message of `bytes` bytes through the ring.
+    ///
+    /// Each rank copies all of it, and the second begins when the first has copied a part. If each has a message for
+    /// the other, one copy comes after the other, and each waits for room and for parts: half as much again.
+    fn ring_time(&self, bytes: usize, busy: bool) -> u32 {
+        let out = self.out_of_ring.usual();
+        if busy {
+            let both = out.saturating_add(self.into_ring.usual());
+            return both.saturating_add(both / 2);
+        }
+        let parts = (bytes / PART).max(2) as u32;
+        let into = self.peer_into_ring.get();
+        out.max(into).saturating_add(out.min(into) / parts)
+    }
+
+    /// Ticks for a KiB by the kernel; 0: unknown.
+    fn kernel_time(&self, by_kernel: KernelCopy) -> u32 {
+        let (reads, writes) = (self.reads.usual(), self.writes.usual());
+        match by_kernel {
+            KernelCopy::Read => reads,
+            KernelCopy::Write => writes,
+            KernelCopy::Halves => reads.max(writes).div_ceil(2),
+        }
     }
 
     /// Which way messages go, and what copies took.
     pub fn so_far(&self) -> CopiesFromPeer {
+        let kernel = self.reads.usual().max(self.writes.usual());
         CopiesFromPeer {
-            route: Some(if self.ring_is_faster() { CopyRoute::Ring } else { CopyRoute::Kernel }),
-            ring: self.ring.nanoseconds(),
-            kernel: self.kernel.nanoseconds(),
+            route: Some(self.usual(1 << 20, KernelCopy::Halves, false).unwrap_or(CopyRoute::Ring)),
+            ring: nanoseconds(self.ring_time(1 << 20, false)),
+            kernel: nanoseconds(kernel),
         }
-    }
-
-    /// Through the ring both ranks copy all of a message, one behind the other; by the kernel half of it each, at once.
-    /// But a peer that has long messages of its own under way is no help, and two that are in the kernel at once take
-    /// longer there. So the ring is the faster one already where the kernel takes one and a half times as long.
-    fn ring_is_faster(&self) -> bool {
-        let kernel = u64::from(self.kernel.least());
-        kernel == 0 || 3 * u64::from(self.ring.least()) <= 2 * kernel
     }
 
     /// Notes that a message that might have gone either way has come.
@@ -93,35 +187,53 @@ impl CopyRates {
         self.messages.set(self.messages.get().wrapping_add(1));
     }
 
-    /// Has `copy` copy `bytes` bytes: out of the ring, or by the kernel.
+    /// Has `copy` copy `bytes` bytes out of the ring, or have the kernel read them.
     pub fn time<R>(&self, route: CopyRoute, bytes: usize, copy: impl FnOnce() -> R) -> R {
-        if bytes < LONG {
-            return copy();
-        }
-        let began = clock::ticks();
-        let result = copy();
-        self.took(route, bytes, clock::ticks() - began);
+        let (result, ticks) = timed(bytes, copy);
+        let by = if route == CopyRoute::Ring { &self.out_of_ring } else { &self.reads };
+        by.took(bytes, ticks);
         result
     }
 
-    fn took(&self, route: CopyRoute, bytes: usize, ticks: u64) {
-        match route {
-            CopyRoute::Kernel => self.kernel.took(bytes, ticks),
-            CopyRoute::Ring => self.ring.took(bytes, ticks),
-        }
+    /// It took so many ticks to copy `bytes` bytes into the ring to the peer.
+    pub fn filled(&self, bytes: usize, ticks: u64) {
+        self.into_ring.took(bytes, ticks);
+    }
+
+    /// What to tell the peer of that: ticks for a KiB; 0: nothing yet.
+    pub fn fill_time(&self) -> u32 {
+        self.into_ring.usual()
+    }
+
+    /// The peer has said what it takes to copy into its ring.
+    pub fn peer_fills(&self, fill_time: u32) {
+        self.peer_into_ring.set(fill_time);
+    }
+
+    /// It took the peer's kernel so many ticks to write `bytes` bytes.
+    pub fn written(&self, bytes: usize, ticks: u64) {
+        self.writes.took(bytes, ticks);
     }
 }
 
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
-    use super::*;
+    use super::{SAMPLE as SAMPLE_BYTES, *};
+
+    const SAMPLE: usize = SAMPLE_BYTES as usize;
 
     /// Lets messages come of which each copy takes so many ticks, and returns how many of them went through the ring.
     fn let_come(rates: &CopyRates, messages: u32, ring: u64, kernel: u64) -> u32 {
         let one = || {
-            let route = rates.choose();
-            for _ in 0..4 {
-                rates.took(route, LONG, if route == CopyRoute::Ring { ring } else { kernel });
+            let route = rates.choose(1 << 20, KernelCopy::Halves, false);
+            for _ in 0..3 {
+                match route {
+                    CopyRoute::Ring => rates.out_of_ring.took(SAMPLE, ring),
+                    CopyRoute::Kernel => {
+                        rates.reads.took(SAMPLE, kernel);
+                        rates.written(SAMPLE, kernel);
+                    }
+                }
             }
             rates.count();
             u32::from(route == CopyRoute::Ring)
@@ -131,41 +243,71 @@ mod tests {
 
     #[test]
     fn messages_go_the_faster_way_but_for_a_few() {
+        let few = TRIAL.len() as u32;
         for (ring, kernel, by_ring) in
-            [(100, 300, 63), (250, 300, 1), (u64::MAX >> 10, 1, 1), (1, u64::MAX >> 10, 63)]
+            [(1300, 3000, PERIOD - few), (1400, 3000, few), (u64::MAX, 1, few), (1, u64::MAX, PERIOD - few)]
         {
             let rates = CopyRates::default();
-            assert_eq!(let_come(&rates, TRIAL / 8, ring, kernel), TRIAL / 8, "the first ones");
+            assert_eq!(let_come(&rates, TRIAL.start, ring, kernel), TRIAL.start, "the first ones");
             assert_eq!(let_come(&rates, 1, ring, kernel), 0, "the other way is tried soon");
-            let_come(&rates, TRIAL - TRIAL / 8 - 1, ring, kernel);
-            assert_eq!(let_come(&rates, 10 * TRIAL, ring, kernel), 10 * by_ring, "{ring} {kernel}");
+            let_come(&rates, PERIOD - TRIAL.start - 1, ring, kernel);
+            assert_eq!(let_come(&rates, 10 * PERIOD, ring, kernel), 10 * by_ring, "{ring} {kernel}");
         }
     }
 
     #[test]
     fn they_follow_what_changes() {
         let rates = CopyRates::default();
-        let_come(&rates, TRIAL, 100, 300);
-        assert_eq!(rates.choose(), CopyRoute::Ring);
-        let_come(&rates, 1, 250, 300);
-        assert_eq!(rates.choose(), CopyRoute::Kernel, "the ring has become slow");
-        let_come(&rates, TRIAL, 100, 300);
-        assert_eq!(rates.choose(), CopyRoute::Ring, "a trial has found that it is fast again");
+        let chooses = || rates.choose(1 << 20, KernelCopy::Halves, false);
+        let_come(&rates, PERIOD, 1000, 3000);
+        assert_eq!(chooses(), CopyRoute::Ring);
+        let_come(&rates, 1, 2000, 3000);
+        assert_eq!(chooses(), CopyRoute::Kernel, "the ring has become slow");
+        let_come(&rates, PERIOD, 1000, 3000);
+        assert_eq!(chooses(), CopyRoute::Ring, "a trial has found that it is fast again");
+    }
+
+    #[test]
+    fn a_message_takes_as_long_as_the_slower_rank_does() {
+        let rates = CopyRates::default();
+        let chooses = |by_kernel, busy| rates.choose(1 << 20, by_kernel, busy);
+        let_come(&rates, PERIOD, 1200, 3000);
+        assert_eq!(chooses(KernelCopy::Halves, false), CopyRoute::Ring);
+        assert_eq!(chooses(KernelCopy::Write, true), CopyRoute::Ring);
+        (0..3).for_each(|_| rates.filled(SAMPLE, 2000));
+        assert_eq!(
+            chooses(KernelCopy::Halves, false),
+            CopyRoute::Ring,
+            "the peer's time counts, not this rank's"
+        );
+        assert_eq!(chooses(KernelCopy::Write, true), CopyRoute::Kernel, "this rank has two copies to make");
+        rates.peer_fills(rates.fill_time());
+        assert_eq!(chooses(KernelCopy::Halves, false), CopyRoute::Kernel);
+        (0..3).for_each(|_| rates.written(SAMPLE, 6000));
+        assert_eq!(chooses(KernelCopy::Halves, false), CopyRoute::Ring, "the peer's writes are slow");
+        assert_eq!(chooses(KernelCopy::Read, false), CopyRoute::Ring);
+        // A peer may say anything.
+        (0..3).for_each(|_| rates.written(usize::MAX, u64::MAX));
+        (0..3).for_each(|_| rates.written(0, 0));
+        rates.peer_fills(u32::MAX);
+        (0..3).for_each(|_| rates.filled(1, u64::MAX));
+        let _ = (chooses(KernelCopy::Halves, true), rates.so_far());
     }
 
     #[test]
     fn one_copy_that_was_interrupted_and_short_ones_change_nothing() {
         let rates = CopyRates::default();
-        let_come(&rates, TRIAL, 100, 300);
-        rates.took(CopyRoute::Ring, LONG, 900);
-        assert!(rates.ring_is_faster());
+        let_come(&rates, PERIOD, 1000, 3000);
+        let is_ring = || rates.choose(1 << 20, KernelCopy::Halves, false) == CopyRoute::Ring;
+        rates.out_of_ring.took(SAMPLE, 9000);
+        assert!(is_ring());
         for _ in 0..2 {
             rates.time(CopyRoute::Ring, LONG - 1, || std::thread::sleep(std::time::Duration::from_millis(1)));
         }
-        assert!(rates.ring_is_faster());
+        assert!(is_ring());
         for _ in 0..2 {
-            rates.time(CopyRoute::Ring, LONG, || std::thread::sleep(std::time::Duration::from_millis(1)));
+            rates.time(CopyRoute::Ring, SAMPLE, || std::thread::sleep(std::time::Duration::from_millis(1)));
         }
-        assert!(!rates.ring_is_faster(), "that were two in a row");
+        assert!(!is_ring(), "that were two of three");
     }
 }

@@ -291,13 +291,15 @@ impl Engine {
             DecodedRecord::Fragment(data) => self.eager_fragments().on_fragment(from, data),
             DecodedRecord::Data(data) => self.rendezvous().on_data(from, id, data),
             DecodedRecord::Control(control) => match control {
-                Control::Rts(rts) => self.rendezvous().on_rts(from, header, rts),
+                Control::Rts(rts, fill) => self.rendezvous().on_rts(from, header, rts, fill),
                 Control::Matched => self.eager().on_matched(from, id),
                 Control::Cts { receiver, wanted } => self.rendezvous().on_cts(from, id, receiver, wanted),
                 Control::SplitCts { receiver, addr, split, end } => {
                     self.rendezvous().on_split_cts(from, id, receiver, addr, (split, end))
                 }
-                Control::SplitDone { copied } => self.rendezvous().on_split_done(from, id, copied),
+                Control::SplitDone { copied, ticks } => {
+                    self.rendezvous().on_split_done(from, id, copied, ticks)
+                }
                 Control::HeapCts { receiver, place, total, turn } => {
                     self.rendezvous().on_heap_cts(from, id, receiver, (place, total), turn)
                 }

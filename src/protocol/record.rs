@@ -7,11 +7,11 @@
 //! | `Matched` | receiver → sender | the sender | – |
 //! | `First` | sender → receiver | the sender (for cancelling) | the size of a message whose fragments are the very next records |
 //! | `Fragment` | sender → receiver | – | a fragment of that message, in order |
-//! | `Rts` | sender → receiver | the sender | size, address or 0, place in the shared heap or 0 |
+//! | `Rts` | sender → receiver | the sender | size, address or 0, place in the shared heap or 0, ticks for a KiB that the sender's ring takes or 0 |
 //! | `Cts` | receiver → sender | the sender | the receiver's request, bytes wanted |
 //! | `Data` | sender → receiver | the receiver | a part of the message, in order |
 //! | `SplitCts` | receiver → sender | the sender | the receiver's request, address, where the sender's part begins, end |
-//! | `SplitDone` | sender → receiver | the receiver | 1, or 0 if the sender could not |
+//! | `SplitDone` | sender → receiver | the receiver | 1, or 0 if the sender could not; how many ticks it took |
 //! | `HeapCts` | receiver → sender | the sender | the receiver's request, place of its buffer, size, turn of the cooperative copy or 0 for all by the sender |
 //! | `HeapDone` | sender → receiver | the receiver | bytes that the sender has copied there |
 //! | `Fin` | receiver → sender | the sender | how it was copied |
@@ -73,7 +73,8 @@ impl Kind {
 /// A record of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Control {
-    Rts(Rts),
+    /// With what [`crate::engine::CopyRates::fill_time`] says.
+    Rts(Rts, u32),
     Matched,
     /// Clear to send the first `wanted` bytes, through the ring, to this request of the receiver.
     Cts {
@@ -87,8 +88,10 @@ pub(crate) enum Control {
         split: u64,
         end: u64,
     },
+    /// The sender's part is over; `ticks` as [`crate::engine::timed`] says.
     SplitDone {
         copied: bool,
+        ticks: u64,
     },
     /// Finished. `protocol` is the number that telemetry has for how the message was copied.
     Fin {
@@ -119,13 +122,15 @@ impl Control {
     /// Its kind, and its words.
     fn encode(self) -> (Kind, [u64; 4]) {
         match self {
-            Self::Rts(Rts { total, addr, place }) => (Kind::Rts, [total as u64, addr, place, 0]),
+            Self::Rts(Rts { total, addr, place }, fill) => {
+                (Kind::Rts, [total as u64, addr, place, fill.into()])
+            }
             Self::Matched => (Kind::Matched, [0; 4]),
             Self::Cts { receiver, wanted } => (Kind::Cts, [receiver.into(), wanted, 0, 0]),
             Self::SplitCts { receiver, addr, split, end } => {
                 (Kind::SplitCts, [receiver.into(), addr, split, end])
             }
-            Self::SplitDone { copied } => (Kind::SplitDone, [copied.into(), 0, 0, 0]),
+            Self::SplitDone { copied, ticks } => (Kind::SplitDone, [copied.into(), ticks, 0, 0]),
             Self::Fin { protocol } => (Kind::Fin, [protocol, 0, 0, 0]),
             Self::Cancel => (Kind::Cancel, [0; 4]),
             Self::CancelReply { granted } => (Kind::CancelReply, [granted.into(), 0, 0, 0]),
@@ -141,13 +146,16 @@ impl Control {
         let [first, second, third, fourth] = words;
         Some(match kind {
             Kind::Eager | Kind::EagerSynchronous | Kind::Data | Kind::Fragment => return None,
-            Kind::Rts => Self::Rts(Rts { total: usize::try_from(first).ok()?, addr: second, place: third }),
+            Kind::Rts => {
+                let rts = Rts { total: usize::try_from(first).ok()?, addr: second, place: third };
+                Self::Rts(rts, fourth as u32)
+            }
             Kind::Matched => Self::Matched,
             Kind::Cts => Self::Cts { receiver: first as u32, wanted: second },
             Kind::SplitCts => {
                 Self::SplitCts { receiver: first as u32, addr: second, split: third, end: fourth }
             }
-            Kind::SplitDone => Self::SplitDone { copied: first == 1 },
+            Kind::SplitDone => Self::SplitDone { copied: first == 1, ticks: second },
             Kind::Fin => Self::Fin { protocol: first },
             Kind::Cancel => Self::Cancel,
             Kind::CancelReply => Self::CancelReply { granted: first == 1 },
@@ -226,11 +234,11 @@ mod tests {
     #[test]
     fn a_control_record_survives_the_ring() {
         let controls = [
-            Control::Rts(Rts { total: 1 << 40, addr: u64::MAX, place: 1 << 63 }),
+            Control::Rts(Rts { total: 1 << 40, addr: u64::MAX, place: 1 << 63 }, u32::MAX),
             Control::Matched,
             Control::Cts { receiver: u32::MAX, wanted: 12 },
             Control::SplitCts { receiver: 1, addr: 2, split: 3, end: 4 },
-            Control::SplitDone { copied: true },
+            Control::SplitDone { copied: true, ticks: u64::MAX },
             Control::Fin { protocol: 5 },
             Control::Cancel,
             Control::CancelReply { granted: true },
@@ -245,7 +253,10 @@ mod tests {
         let cut_off = DecodedRecord::read(Kind::Rts as u8, &[1; 15]);
         assert_eq!(
             cut_off,
-            Ok(DecodedRecord::Control(Control::Rts(Rts { total: 0x0101_0101_0101_0101, addr: 0, place: 0 })))
+            Ok(DecodedRecord::Control(Control::Rts(
+                Rts { total: 0x0101_0101_0101_0101, addr: 0, place: 0 },
+                0
+            )))
         );
     }
 

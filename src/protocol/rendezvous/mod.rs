@@ -71,7 +71,8 @@ impl Rendezvous<'_> {
         let context = unsafe { body.active_context() };
         let addr = if body.is_bytes() { body.addr.get() as u64 } else { 0 };
         let rts = Rts { total: body.bytes.get(), addr, place: self.place_of_send(body) };
-        let (kind, payload) = Control::Rts(rts).write();
+        let fill = self.engine.peers[body.world.get() as usize].copy_rates().fill_time();
+        let (kind, payload) = Control::Rts(rts, fill).write();
         self.engine.transmit().send_control(
             body.world.get(),
             header_of(kind, context, body, request.id()),
@@ -79,8 +80,9 @@ impl Rendezvous<'_> {
         )
     }
 
-    /// A message is ready at its sender.
-    pub(super) fn on_rts(self, from: u32, header: &Header, rts: Rts) -> Result<()> {
+    /// A message is ready at its sender, which takes `fill` ticks to copy a KiB into the ring.
+    pub(super) fn on_rts(self, from: u32, header: &Header, rts: Rts, fill: u32) -> Result<()> {
+        self.engine.peers[from as usize].copy_rates().peer_fills(fill);
         let rts = Rts { place: self.check_place(from, rts.place, rts.total)?, ..rts };
         let context = self.engine.delivery().context_of(from, header)?;
         let mut tally = Tally::default();

@@ -4,7 +4,7 @@
 use super::Rendezvous;
 use super::{CopyEngine, emit};
 use crate::arch::copy_nontemporal;
-use crate::engine::{Body, CopyRoute, Engine, Ref, Rts, Stage, TxQueue, corrupt};
+use crate::engine::{Body, CopyRoute, Engine, Ref, Rts, Stage, TxQueue, corrupt, timed};
 use crate::error::Result;
 use crate::events::Event;
 use crate::protocol::{Control, Kind};
@@ -113,11 +113,17 @@ impl Rendezvous<'_> {
             source: self.engine.rank,
             id: body.remote.get(),
         };
-        let pushed = tx.producer.try_push(&header, len, |to| {
-            // SAFETY: the user's buffer stays valid until the request completes; the part lies within it.
-            unsafe { body.pack(body.moved.get(), to) };
-        });
+        let push = || {
+            tx.producer.try_push(&header, len, |to| {
+                // SAFETY: the user's buffer stays valid until the request completes; the part lies within it.
+                unsafe { body.pack(body.moved.get(), to) };
+            })
+        };
+        let (pushed, ticks) = timed(len, push);
         debug_assert!(pushed, "there was room, and nobody else fills the ring");
+        if body.is_bytes() {
+            self.engine.peers[tx.peer as usize].copy_rates().filled(len, ticks);
+        }
         body.moved.set(body.moved.get() + len);
         if body.moved.get() < body.wanted.get() {
             return Some(false);

@@ -1,7 +1,7 @@
 //! From which size on two processes copy between their memories, and whether the kernel lets them.
 
 use crate::arch::strings_stall;
-use crate::engine::{Body, CopiesFromPeer, CopyRoute, Engine, Rts};
+use crate::engine::{Body, CopiesFromPeer, CopyRoute, Engine, KernelCopy, Mode, Rts};
 use crate::shm::Job;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::variables::{Config, CopyChoice, ValueSource, VariableId};
@@ -9,6 +9,9 @@ use crate::variables::{Config, CopyChoice, ValueSource, VariableId};
 /// Word of the header's tuning area that says whether a cross-memory copy was refused.
 const TUNING: usize = 0;
 const REFUSED: u64 = 1;
+
+/// Bytes from which a message is so long that its receiver copies a part of it.
+const LONG: usize = 64 << 10;
 
 /// What one rank knows of the copy engines.
 #[derive(Debug, Default)]
@@ -22,7 +25,7 @@ impl Engine {
     /// How long messages from the rank at place `world` are copied.
     #[must_use]
     pub fn copies_from(&self, world: u32) -> CopiesFromPeer {
-        let learns = world != self.rank() && self.protocol_state().copy.learns(self);
+        let learns = world != self.rank() && self.protocol_state().copy.learns(self, 0);
         if learns { self.peers[world as usize].copy_rates().so_far() } else { CopiesFromPeer::default() }
     }
 }
@@ -44,17 +47,20 @@ impl CopyPolicy {
         }
     }
 
-    /// Whether long messages from each peer are copied as copies before them say ([`crate::engine::CopyRates`]).
-    fn learns(&self, engine: &Engine) -> bool {
+    /// Whether messages of so many bytes from each peer are copied as copies before them say
+    /// ([`crate::engine::CopyRates`]). What does not fit into half of a ring waits there for its receiver again and
+    /// again: that pays only where writers may go past the cache.
+    fn learns(&self, engine: &Engine, bytes: usize) -> bool {
         let shape = engine.config.shape();
-        shape.streams && !shape.is_oversubscribed() && self.is_left_to_us(engine)
+        let fits = shape.streams || bytes <= shape.ring_bulk as usize / 2;
+        fits && !shape.is_oversubscribed() && self.is_left_to_us(engine)
     }
 
     /// Notes that an announced message has come, through the ring or by the kernel.
     pub fn count(&self, engine: &Engine, body: &Body) {
         let [read, halves] = self.cma_thresholds(engine);
         let is_plain = body.remote_addr.get() != 0 && body.is_bytes();
-        if is_plain && body.wanted.get() >= read.min(halves) && self.learns(engine) {
+        if is_plain && body.wanted.get() >= read.min(halves) && self.learns(engine, body.wanted.get()) {
             engine.peers[body.world.get() as usize].copy_rates().count();
         }
     }
@@ -69,10 +75,39 @@ impl CopyPolicy {
     /// Whether the receiver takes a message out of the ring, though it could copy it in one step: because that takes
     /// less time, or because the kernel would copy it at a tenth of its speed.
     pub fn prefers_ring(&self, engine: &Engine, body: &Body, rts: &Rts) -> bool {
-        self.learns(engine)
-            && engine.peers[body.world.get() as usize].copy_rates().choose() == CopyRoute::Ring
+        let rates = || engine.peers[body.world.get() as usize].copy_rates();
+        let is_faster = || {
+            rates().choose(rts.total, self.by_kernel(engine, body), self.sends_itself()) == CopyRoute::Ring
+        };
+        self.learns(engine, rts.total) && is_faster()
             || engine.config.copy() == CopyChoice::Auto
                 && strings_stall(rts.addr as usize, body.addr.get().addr())
+    }
+
+    /// How the kernel would copy a message. With several threads another one may meet the sender's part while we copy
+    /// ours: two owners of one body. Of what one member of a collective operation has for all, each reads its own.
+    pub fn by_kernel(&self, engine: &Engine, body: &Body) -> KernelCopy {
+        if engine.shared || body.mode.get() == Mode::FromRoot && self.is_left_to_us(engine) {
+            KernelCopy::Read
+        } else if self.own_part(engine, body) > 0 {
+            KernelCopy::Halves
+        } else {
+            KernelCopy::Write
+        }
+    }
+
+    /// How many bytes of a message the receiver reads, if its sender writes the rest.
+    ///
+    /// What the sender has just stored lies in its cache: to write from there takes a third of the time that the
+    /// receiver takes to fetch it. So the receiver helps only with long messages, if it has none of its own on their
+    /// way, and not with one of many.
+    pub fn own_part(&self, engine: &Engine, body: &Body) -> usize {
+        let bytes = body.wanted.get();
+        let helps_many = body.mode.get() == Mode::ToRoot && self.is_left_to_us(engine);
+        if bytes < LONG || helps_many || self.sends_itself() {
+            return 0;
+        }
+        (bytes / 2).next_multiple_of(crate::limits::PAGE).min(bytes)
     }
 
     /// Notes that a message is announced.

@@ -4,33 +4,28 @@
 use super::Rendezvous;
 use super::selection::refuse;
 use super::{CopyEngine, emit, is_plain};
-use crate::engine::{Body, CopyRoute, Engine, Mode, Part, Ref, Rts, Stage, corrupt};
+use crate::engine::{Body, CopyRoute, Engine, KernelCopy, Part, Ref, Rts, Stage, corrupt, timed};
 use crate::error::Result;
 use crate::events::Event;
 use crate::protocol::Control;
 use crate::shm::peer_memory::{read_peer, write_peer};
 use crate::shm::telemetry::ProtocolKind;
 
-/// Bytes from which a message is long.
-const LONG: usize = 64 << 10;
-
 pub(super) static ENGINE: CopyEngine = CopyEngine { number: 2, takes, begin };
 
 fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
-    // With several threads another one may meet the sender's part while we copy ours: two owners of one body.
     let policy = &engine.protocol_state().copy;
     let [_, split] = policy.cma_thresholds(engine);
-    !engine.shared
-        && is_plain(body, rts)
+    is_plain(body, rts)
         && rts.total >= split
-        && !(body.mode.get() == Mode::FromRoot && policy.is_left_to_us(engine))
+        && policy.by_kernel(engine, body) != KernelCopy::Read
         && !policy.prefers_ring(engine, body, rts)
 }
 
 fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     // SAFETY: request rule 2: matched, so ours.
     let body = unsafe { request.body() };
-    let split = own_part(engine, body);
+    let split = engine.protocol_state().copy.own_part(engine, body);
     body.stage.set(Stage::Split { own: Part::Pending, other: Part::Pending });
     let (world, remote, addr) = (body.world.get(), body.remote.get(), body.addr.get());
     let clear = Control::SplitCts {
@@ -57,21 +52,6 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     body.moved.set(if read { split } else { 0 });
     engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.moved.get());
     engine.rendezvous().end_part(request, true, read)
-}
-
-/// How many bytes of a message the receiver reads; the sender writes the rest.
-///
-/// What the sender has just stored lies in its cache: to write from there takes a third of the time that the receiver
-/// takes to fetch it. So the receiver helps only with long messages, if it has none of its own on their way, and not
-/// with one of many.
-fn own_part(engine: &Engine, body: &Body) -> usize {
-    let bytes = body.wanted.get();
-    let policy = &engine.protocol_state().copy;
-    let helps_many = body.mode.get() == Mode::ToRoot && policy.is_left_to_us(engine);
-    if bytes < LONG || helps_many || policy.sends_itself() {
-        return 0;
-    }
-    (bytes / 2).next_multiple_of(crate::limits::PAGE).min(bytes)
 }
 
 impl Rendezvous<'_> {
@@ -120,20 +100,31 @@ impl Rendezvous<'_> {
             // SAFETY: our buffer has `end` bytes (checked) and stays valid until the request completes;
             // the peer asked for them.
             let write = || unsafe { write_peer(pid, own, peers, len) };
-            let rates = self.engine.peers[from as usize].copy_rates();
-            self.engine.job.reach(from, || rates.time(CopyRoute::Kernel, len, write))
+            self.engine.job.reach(from, write)
         };
-        let written = self.engine.job.process_of(from).and_then(copy);
+        let (written, ticks) = timed(len, || self.engine.job.process_of(from).and_then(copy));
         let copied = matches!(written, Some(Ok(_)));
         self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if copied { len } else { 0 });
         body.stage.set(Stage::AwaitsFin);
-        self.engine.answer(from, receiver, Control::SplitDone { copied })
+        self.engine.answer(from, receiver, Control::SplitDone { copied, ticks })
     }
 
     /// The sender's part is over.
-    pub(in crate::protocol) fn on_split_done(self, from: u32, id: u32, copied: bool) -> Result<()> {
+    pub(in crate::protocol) fn on_split_done(
+        self,
+        from: u32,
+        id: u32,
+        copied: bool,
+        ticks: u64,
+    ) -> Result<()> {
         let pending = |stage| matches!(stage, Stage::Split { other: Part::Pending, .. });
         let request = self.engine.requests().own_receive(from, id, pending)?;
+        if copied {
+            // SAFETY: request rule 2: a receive at this stage belongs to progress.
+            let body = unsafe { request.body() };
+            let written = body.wanted.get().saturating_sub(body.moved.get());
+            self.engine.peers[from as usize].copy_rates().written(written, ticks);
+        }
         self.end_part(request, false, copied)
     }
 }
