@@ -98,7 +98,7 @@ impl MemberWords {
     }
 
     /// Notes that `member` has been granted the lock.
-    #[inline]
+    #[inline(always)]
     pub fn set_last_holder(&self, member: u32) {
         // Relaxed: as in `last_holder`.
         self.holder.store(member + 1, Ordering::Relaxed);
@@ -179,7 +179,7 @@ impl Control {
     ///
     /// # Panics
     /// If there is no such member.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn member(&self, rank: u32) -> &MemberWords {
         assert!((rank as usize) < self.members);
@@ -202,6 +202,7 @@ impl Control {
     ///
     /// # Panics
     /// If there is no such rank.
+    #[inline(always)]
     #[must_use]
     pub fn lock_marks(&self, rank: u32) -> &[AtomicU64] {
         assert!((rank as usize) < self.members);
@@ -226,7 +227,7 @@ impl Control {
 
     /// How each member holds the lock of `rank`, as a [`Hold`]:
     /// for people alone, so that a member that waits can say for whom.
-    #[inline]
+    #[inline(always)]
     fn holds(&self, rank: u32) -> &[AtomicU8] {
         assert!((rank as usize) < self.members);
         // SAFETY: a byte for each pair of members lies at `holds`, a row for each rank; zeros are no holds;
@@ -240,7 +241,7 @@ impl Control {
     ///
     /// # Panics
     /// If there is no such member or rank.
-    #[inline]
+    #[inline(always)]
     pub fn set_hold(&self, rank: u32, member: u32, hold: Hold) {
         // Relaxed: for people alone.
         self.holds(rank)[member as usize].store(hold as u8, Ordering::Relaxed);

@@ -93,6 +93,7 @@ impl Epochs {
         Ok(Self { access: AtomicU8::new(0), holds: holds.into(), turns: ConditionalLock::default(), shared })
     }
 
+    #[inline(always)]
     fn turns(&self) -> ConditionalGuard<'_, Turns> {
         self.turns.lock(self.shared)
     }
@@ -104,6 +105,7 @@ impl Epochs {
         Access::from(self.access.load(Ordering::Relaxed))
     }
 
+    #[inline(always)]
     fn set_access(&self, access: Access) {
         self.access.store(access as u8, Ordering::Relaxed);
     }
@@ -113,6 +115,7 @@ impl Epochs {
         Hold::from(self.holds[rank as usize].load(Ordering::Relaxed))
     }
 
+    #[inline(always)]
     fn set_hold(&self, rank: u32, hold: Hold) {
         self.holds[rank as usize].store(hold as u8, Ordering::Relaxed);
     }

@@ -79,7 +79,7 @@ impl LockWords {
     }
 
     /// Releases a lock that was granted. What was done under it is there for the rank that is granted the lock next.
-    #[inline]
+    #[inline(always)]
     pub fn release(&self, exclusive: bool) {
         if exclusive {
             // Window lock rule 2. Relaxed: the holder's own turn; nobody else stores.
