@@ -157,7 +157,7 @@ impl CopyRates {
             let both = out.saturating_add(self.into_ring.usual());
             return both.saturating_add(both / 2);
         }
-        let parts = (bytes / PART).max(2) as u32;
+        let parts = u32::try_from(bytes / PART).unwrap_or(u32::MAX).max(2);
         let into = self.peer_into_ring.get();
         out.max(into).saturating_add(out.min(into) / parts)
     }

@@ -48,12 +48,12 @@ impl CopyPolicy {
     }
 
     /// Whether messages of so many bytes from each peer are copied as copies before them say
-    /// ([`crate::engine::CopyRates`]). What does not fit into half of a ring waits there for its receiver again and
-    /// again: that pays only where writers may go past the cache.
+    /// ([`crate::engine::CopyRates`]). Of long ones, of which the kernel copies a half for each rank, times say too
+    /// little but where writers may go past the cache.
     fn learns(&self, engine: &Engine, bytes: usize) -> bool {
         let shape = engine.config.shape();
-        let fits = shape.streams || bytes <= shape.ring_bulk as usize / 2;
-        fits && !shape.is_oversubscribed() && self.is_left_to_us(engine)
+        let may_pay = shape.streams || bytes < LONG;
+        may_pay && !shape.is_oversubscribed() && self.is_left_to_us(engine)
     }
 
     /// Notes that an announced message has come, through the ring or by the kernel.
