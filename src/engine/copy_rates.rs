@@ -120,7 +120,12 @@ pub struct CopyRates {
     reads: LastThree,
     /// The kernel, for the peer, into this rank's memory: as the peer says.
     writes: LastThree,
+    /// Which way was the usual one for the last message: [`BY_RING`] or [`BY_KERNEL`]; 0: there was none.
+    last: Relaxed<u32>,
 }
+
+const BY_RING: u32 = 1;
+const BY_KERNEL: u32 = 2;
 
 impl CopyRates {
     /// Which way the next message goes, of so many bytes, which the kernel would copy in that way.
@@ -128,6 +133,7 @@ impl CopyRates {
     pub fn choose(&self, bytes: usize, by_kernel: KernelCopy, busy: bool) -> CopyRoute {
         let at = self.messages.get() % PERIOD;
         let usual = self.usual(bytes, by_kernel, busy);
+        self.last.set(if usual == Some(CopyRoute::Kernel) { BY_KERNEL } else { BY_RING });
         match usual {
             None if self.messages.get() < TRIAL.start => CopyRoute::Ring,
             None => CopyRoute::Kernel,
@@ -172,11 +178,16 @@ impl CopyRates {
         }
     }
 
-    /// Which way messages go, and what copies took.
+    /// Which way messages go, and what copies took: nothing before there was one that might have gone either way.
     pub fn so_far(&self) -> CopiesFromPeer {
+        let route = match self.last.get() {
+            0 => return CopiesFromPeer::default(),
+            BY_KERNEL => CopyRoute::Kernel,
+            _ => CopyRoute::Ring,
+        };
         let kernel = self.reads.usual().max(self.writes.usual());
         CopiesFromPeer {
-            route: Some(self.usual(1 << 20, KernelCopy::Halves, false).unwrap_or(CopyRoute::Ring)),
+            route: Some(route),
             ring: nanoseconds(self.ring_time(1 << 20, false)),
             kernel: nanoseconds(kernel),
         }

@@ -3,7 +3,8 @@
  */
 #include "check.h"
 
-enum { BYTES = 1 << 20, MESSAGES = 200 };
+/* On some processors times decide of long messages, on others of shorter ones. */
+enum { BYTES = 1 << 20, SHORTER = 48 << 10, MESSAGES = 400 };
 
 static char data[BYTES];
 static MPI_T_pvar_session session;
@@ -41,8 +42,9 @@ int main(int argc, char **argv) {
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_T_pvar_session_create(&session));
     for (int i = 0; i < MESSAGES; i++) {
-        if (rank == i % 2) OK(MPI_Send(data, BYTES, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD));
-        else OK(MPI_Recv(data, BYTES, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        int bytes = i < MESSAGES / 2 ? BYTES : SHORTER;
+        if (rank == i % 2) OK(MPI_Send(data, bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD));
+        else OK(MPI_Recv(data, bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
     route = bound("copy_route", MPI_T_PVAR_CLASS_STATE, MPI_COMM_WORLD, 2);
     OK(MPI_T_pvar_read(session, route, routes));
@@ -59,7 +61,7 @@ int main(int argc, char **argv) {
         CHECK(ring[1 - rank] > 0);
     } else {
         SAME(routes[1 - rank], route_named("kernel"));
-        CHECK(kernel[1 - rank] > 0 && ring[1 - rank] >= kernel[1 - rank] / 2);
+        CHECK(kernel[1 - rank] > 0 && ring[1 - rank] > 0);
     }
     OK(MPI_T_pvar_read(session, bound("copy_route", MPI_T_PVAR_CLASS_STATE, MPI_COMM_SELF, 1), &alone));
     SAME(alone, route_named("by_thresholds"));
