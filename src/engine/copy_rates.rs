@@ -75,6 +75,15 @@ pub enum KernelCopy {
     Halves,
 }
 
+/// The way that takes less time; `None` while the kernel has copied nothing.
+///
+/// The ring has to be an eighth faster: rates of the way that is not taken are those of a few messages, which find
+/// memory as the other way has left it.
+fn usual(ring: u32, kernel: u32) -> Option<CopyRoute> {
+    let is_ring = 8 * u64::from(ring) <= 7 * u64::from(kernel);
+    (kernel > 0).then_some(if is_ring { CopyRoute::Ring } else { CopyRoute::Kernel })
+}
+
 /// Has `copy` copy `bytes` bytes. How many ticks it took; 0 for few bytes.
 pub fn timed<R>(bytes: usize, copy: impl FnOnce() -> R) -> (R, u64) {
     if bytes < LONG {
@@ -94,7 +103,7 @@ pub enum CopyRoute {
     Ring,
 }
 
-/// How long messages from one peer are copied, and why.
+/// How long messages from one peer are copied, and why: the times by which the last one was judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CopiesFromPeer {
     /// Which way, but for one message of many; `None` where thresholds decide.
@@ -122,6 +131,9 @@ pub struct CopyRates {
     writes: LastThree,
     /// Which way was the usual one for the last message: [`BY_RING`] or [`BY_KERNEL`]; 0: there was none.
     last: Relaxed<u32>,
+    /// Its times by which that was chosen.
+    last_ring: Relaxed<u32>,
+    last_kernel: Relaxed<u32>,
 }
 
 const BY_RING: u32 = 1;
@@ -132,7 +144,10 @@ impl CopyRates {
     /// `busy`: this rank has messages of its own to copy meanwhile.
     pub fn choose(&self, bytes: usize, by_kernel: KernelCopy, busy: bool) -> CopyRoute {
         let at = self.messages.get() % PERIOD;
-        let usual = self.usual(bytes, by_kernel, busy);
+        let (ring, kernel) = (self.ring_time(bytes, busy), self.kernel_time(by_kernel));
+        let usual = usual(ring, kernel);
+        self.last_ring.set(ring);
+        self.last_kernel.set(kernel);
         self.last.set(if usual == Some(CopyRoute::Kernel) { BY_KERNEL } else { BY_RING });
         match usual {
             None if self.messages.get() < TRIAL.start => CopyRoute::Ring,
@@ -141,16 +156,6 @@ impl CopyRates {
             Some(CopyRoute::Ring) => CopyRoute::Kernel,
             Some(CopyRoute::Kernel) => CopyRoute::Ring,
         }
-    }
-
-    /// The way that takes less time; `None` while the kernel has copied nothing.
-    ///
-    /// The ring has to be an eighth faster: rates of the way that is not taken are those of a few messages, which find
-    /// memory as the other way has left it.
-    fn usual(&self, bytes: usize, by_kernel: KernelCopy, busy: bool) -> Option<CopyRoute> {
-        let kernel = self.kernel_time(by_kernel);
-        let is_ring = 8 * u64::from(self.ring_time(bytes, busy)) <= 7 * u64::from(kernel);
-        (kernel > 0).then_some(if is_ring { CopyRoute::Ring } else { CopyRoute::Kernel })
     }
 
     /// Ticks for a KiB of a message of `bytes` bytes through the ring.
@@ -185,12 +190,8 @@ impl CopyRates {
             BY_KERNEL => CopyRoute::Kernel,
             _ => CopyRoute::Ring,
         };
-        let kernel = self.reads.usual().max(self.writes.usual());
-        CopiesFromPeer {
-            route: Some(route),
-            ring: nanoseconds(self.ring_time(1 << 20, false)),
-            kernel: nanoseconds(kernel),
-        }
+        let (ring, kernel) = (nanoseconds(self.last_ring.get()), nanoseconds(self.last_kernel.get()));
+        CopiesFromPeer { route: Some(route), ring, kernel }
     }
 
     /// Notes that a message that might have gone either way has come.

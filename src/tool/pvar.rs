@@ -420,11 +420,11 @@ table! {
     "allocations_ordinary" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().ordinary_allocations.get())
         => "Calls of MPI_Alloc_mem for copy_direct_from bytes and more that took ordinary memory: the shared heap is exhausted, or there is none",
     "copy_route" State UserBasic Copies PvarSource::Copies(OfCopies::Route); &ROUTES
-        => "How messages longer than train_limit from each rank of this communicator are copied: as the thresholds say, once by the kernel, or twice through the ring, whichever of the two has taken less time so far (copy_time_…)",
+        => "How announced messages from each rank of this communicator are copied: as the thresholds say, once by the kernel, or twice through the ring, whichever of the two took less time so far when the last one came (copy_time_…)",
     "copy_time_ring" Level UserDetail Copies PvarSource::Copies(OfCopies::RingTime)
-        => "Nanoseconds that this rank takes to copy a MiB that each rank of this communicator sent out of the ring; 0: none yet",
+        => "Nanoseconds for a MiB through the ring, by which the way of the last announced message from each rank of this communicator was chosen; 0: none yet",
     "copy_time_kernel" Level UserDetail Copies PvarSource::Copies(OfCopies::KernelTime)
-        => "Nanoseconds that the kernel takes to copy a MiB from each rank of this communicator; 0: none yet",
+        => "The same by the kernel",
     "requests_alive" Level UserDetail Requests PvarSource::Now(|e| e.slab.alive_ones().count() as u64)
         => "Requests that are alive, the engine's own and persistent ones included",
     "operations_in_background" Level UserDetail Collectives PvarSource::Now(|e| e.progress().background_operations())

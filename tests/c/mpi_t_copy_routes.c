@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
         CHECK(ring[1 - rank] > 0);
     } else {
         SAME(routes[1 - rank], route_named("kernel"));
-        CHECK(kernel[1 - rank] > 0 && ring[1 - rank] > 0);
+        CHECK(kernel[1 - rank] > 0 && ring[1 - rank] >= kernel[1 - rank] / 2);
     }
     OK(MPI_T_pvar_read(session, bound("copy_route", MPI_T_PVAR_CLASS_STATE, MPI_COMM_SELF, 1), &alone));
     SAME(alone, route_named("by_thresholds"));

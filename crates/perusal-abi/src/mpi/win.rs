@@ -258,24 +258,27 @@ pub fn test(win: &WindowObject) -> Result<bool> {
     win.test_completed(engine()?)
 }
 
+/// A kind of lock by its number.
+#[inline(always)]
+fn lock_kind(kind: c_int) -> Option<LockKind> {
+    match kind {
+        MPI_LOCK_SHARED => Some(LockKind::Shared),
+        MPI_LOCK_EXCLUSIVE => Some(LockKind::Exclusive),
+        _ => None,
+    }
+}
+
 /// MPI_Win_lock of a lock that is free.
 #[inline(always)]
 pub fn lock_direct(kind: c_int, rank: c_int, assert: c_int, win: &WindowObject) -> Option<()> {
-    let kind = match kind {
-        MPI_LOCK_SHARED => LockKind::Shared,
-        MPI_LOCK_EXCLUSIVE => LockKind::Exclusive,
-        _ => return None,
-    };
+    let kind = lock_kind(kind)?;
     (fast_path_is_open() && assert == 0 && win.lock_direct(running()?, kind, rank)).then_some(())
 }
 
 /// MPI_Win_lock. Nothing is locked at MPI_PROC_NULL.
 pub fn lock(kind: c_int, rank: c_int, assert: c_int, win: &WindowObject) -> Result<()> {
-    let kind = match kind {
-        MPI_LOCK_SHARED => LockKind::Shared,
-        MPI_LOCK_EXCLUSIVE => LockKind::Exclusive,
-        _ => return Err(Error::LockKind("it is neither MPI_LOCK_SHARED nor MPI_LOCK_EXCLUSIVE")),
-    };
+    let wrong = Error::LockKind("it is neither MPI_LOCK_SHARED nor MPI_LOCK_EXCLUSIVE");
+    let kind = lock_kind(kind).ok_or(wrong)?;
     let assert = assertions(assert, MPI_MODE_NOCHECK)?;
     if rank == MPI_PROC_NULL { Ok(()) } else { win.lock(engine()?, kind, rank, assert) }
 }
