@@ -144,6 +144,19 @@ fn larger_records_wrap_around_the_bulk_area() {
 }
 
 #[test]
+fn a_lap_begins_anew_when_its_beginning_has_been_read() {
+    // A line each: the next lap may begin behind each of them.
+    model(1, || {
+        let lens = &[64, 64, 48, 64, 64];
+        let ring = HeapRing::new(8, 256);
+        let mut producer = Producer::new(ring.clone()).with_short_laps();
+        let sender = thread::spawn(move || push_all(&mut producer, lens));
+        poll_all(&mut Consumer::new(ring).with_short_laps(), lens);
+        sender.join().expect("the sender");
+    });
+}
+
+#[test]
 fn small_and_larger_records_mix() {
     pass(&[48, 8, 50]);
 }

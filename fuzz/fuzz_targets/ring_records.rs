@@ -108,7 +108,7 @@ impl Scene {
     }
 
     fn forge(&mut self, kind: u8, len: u32) {
-        let control = MappedRing::bytes(self.cells, self.bulk) - self.cells * 64 - self.bulk;
+        let control = MappedRing::bytes(self.cells, 0) - self.cells * 64;
         let cell = control + self.polled as usize % self.cells * 64;
         let sequence = u64::from((self.polled as u32).wrapping_add(1));
         self.write(cell / 8, sequence | u64::from(kind) << 32 | u64::from(len) << 40);
@@ -144,13 +144,17 @@ fuzz_target!(|input: Input| {
     let memory = NonNull::from(blocks.as_mut_slice()).cast::<u8>();
     // SAFETY: `blocks` lives to the end, is aligned, zeroed, of that size, and used by nobody else from here on.
     let ring = unsafe { MappedRing::new(memory, cells, bulk) };
+    let (mut producer, mut consumer) = (Producer::new(ring), Consumer::new(ring));
+    if input.bulk >= 128 {
+        (producer, consumer) = (producer.with_short_laps(), consumer.with_short_laps());
+    }
     let mut scene = Scene {
         memory,
         bytes,
         bulk,
         cells,
-        producer: Producer::new(ring),
-        consumer: Consumer::new(ring),
+        producer,
+        consumer,
         expected: Some(VecDeque::new()),
         polled: 0,
         pushed: 0,

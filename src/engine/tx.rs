@@ -52,7 +52,8 @@ impl TxQueue {
             // that lock has the engine, and with it the job.
             let (ring, blocks) =
                 unsafe { (ring(job, job.rank(), to), engine.peers[to as usize].blocks(engine, to)) };
-            Producer::resume(ring).passing(blocks)
+            let producer = Producer::resume(ring).passing(blocks);
+            if engine.config.shape().is_oversubscribed() { producer.with_short_laps() } else { producer }
         };
         Ok(Box::new(Self {
             peer: to,

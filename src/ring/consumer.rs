@@ -2,7 +2,8 @@
 
 use super::blocks::{Block, Blocks};
 use super::control::{NOTIFY, POLLED, resumed};
-use super::record::{self, Corrupt, Header, INLINE};
+use super::lap::shown_after;
+use super::record::{self, BulkPlace, Corrupt, Header, INLINE};
 use super::storage::Storage;
 use crate::limits::block_bytes;
 use crate::sync::{Arc, Ordering};
@@ -13,8 +14,11 @@ pub struct Consumer<S> {
     storage: S,
     /// Position of the next cell to read.
     head: u64,
-    /// Bulk position behind the last payload read.
+    /// Bulk position behind the last payload read, and the last one that the producer may know.
     bulk_head: u64,
+    bulk_shown: u64,
+    /// Bytes that it reads before it shows that, without a notification.
+    shown_after: u64,
     /// The heads at which credit is due: a quarter of the ring behind those that the producer knows.
     due: u64,
     bulk_due: u64,
@@ -49,7 +53,18 @@ impl<S: Storage> Consumer<S> {
     /// The consumer of a ring in zeroed memory.
     pub fn new(storage: S) -> Self {
         let (due, bulk_due) = (storage.cells() as u64 / 4, storage.bulk() as u64 / 4);
-        Self { storage, head: 0, bulk_head: 0, due, bulk_due, known: 0, checks_left: 0, blocks: None }
+        Self {
+            storage,
+            head: 0,
+            bulk_head: 0,
+            bulk_shown: 0,
+            shown_after: u64::MAX,
+            due,
+            bulk_due,
+            known: 0,
+            checks_left: 0,
+            blocks: None,
+        }
     }
 
     /// The consumer of a ring whose last consumer has retired, or that never had one.
@@ -58,7 +73,7 @@ impl<S: Storage> Consumer<S> {
         // Relaxed, both: who retired has ended before this process was started.
         let head = resumed(words.head.load(Ordering::Relaxed), 1);
         let bulk_head = resumed(words.bulk_head.load(Ordering::Relaxed), 1);
-        let mut consumer = Self { head, bulk_head, ..Self::new(storage) };
+        let mut consumer = Self { head, bulk_head, bulk_shown: bulk_head, ..Self::new(storage) };
         consumer.set_due();
         consumer
     }
@@ -69,6 +84,13 @@ impl<S: Storage> Consumer<S> {
         // Relaxed: see `resume`.
         blocks.open_incoming(self.storage.control().consumer.blocks.load(Ordering::Relaxed));
         Self { blocks: Some(blocks), ..self }
+    }
+
+    /// From now on it soon shows what it has read of the bulk area, for a producer [with short
+    /// laps](super::Producer::with_short_laps).
+    #[must_use]
+    pub fn with_short_laps(self) -> Self {
+        Self { shown_after: shown_after(self.storage.bulk()), ..self }
     }
 
     /// Returns all credit, which leaves to a later consumer where it is to go on, and has producers notify. This one
@@ -246,36 +268,52 @@ impl<S: Storage> Consumer<S> {
     ) -> Result<R, Corrupt> {
         let capacity = self.storage.bulk();
         let len = record::length(said);
-        let block = if record::is_in_block(said) { Some(self.block(len)?) } else { None };
+        let name = if record::is_elsewhere(said) { Some(self.name()) } else { None };
+        let block = match name {
+            None | Some(record::IN_NEXT_LAP) => None,
+            Some(name) => Some(self.block(name, len)?),
+        };
         if len > capacity / 4 {
             return Err(Corrupt { what: "payload length exceeds a quarter of the ring", value: len as u64 });
         }
-        let (start, end) = record::place(self.bulk_head, len, capacity);
+        let place = match name {
+            Some(record::IN_NEXT_LAP) => BulkPlace::in_next_lap(self.bulk_head, len, capacity),
+            _ => BulkPlace::behind(self.bulk_head, len, capacity),
+        };
         let (ring, at) = match (&self.blocks, block) {
             (Some(blocks), Some(block)) => blocks.place(block),
-            _ => (&self.storage, (start & (capacity as u64 - 1)) as usize),
+            _ => (&self.storage, (place.start & (capacity as u64 - 1)) as usize),
         };
         let result = ring.read_bulk(at, len, |bytes| {
             // SAFETY: `read_bulk` gives `len` valid bytes: `len` was checked against the block, ours by block rule 1;
-            // or against the area, within which `place` keeps them, and by ring rule 2 they are ours to read until
-            // `publish`.
+            // or against the area, within which `BulkPlace` keeps them, and by ring rule 2 they are ours to read until
+            // `show_bulk_head`.
             f(&envelope, unsafe { core::slice::from_raw_parts(bytes, len) })
         });
         match (&self.blocks, block) {
             (Some(blocks), Some(block)) => blocks.put(block),
-            _ => self.bulk_head = end,
+            _ => {
+                self.bulk_head = place.end;
+                if place.end - self.bulk_shown >= self.shown_after {
+                    self.show_bulk_head();
+                }
+            }
         }
         Ok(result)
     }
 
-    /// The block that the next record names, in which its payload of `len` bytes lies.
-    fn block(&self, len: usize) -> Result<Block, Corrupt> {
+    /// Where the payload of the next record lies, which is elsewhere than behind the last one.
+    fn name(&self) -> u32 {
         let place = self.head as usize & (self.storage.cells() - 1);
-        let name = self.storage.read_body(place, |body| {
+        self.storage.read_body(place, |body| {
             // SAFETY: `read_body` gives a valid body of plain integers; by ring rule 2 it is ours to read.
             let inline = unsafe { &(*body).inline };
             u32::from_ne_bytes(core::array::from_fn(|at| inline[at]))
-        });
+        })
+    }
+
+    /// The block of this name, in which the payload of the next record lies, of `len` bytes.
+    fn block(&self, name: u32, len: usize) -> Result<Block, Corrupt> {
         let block = Block::named(name);
         if !self.blocks.as_ref().is_some_and(|blocks| blocks.is_peers(block)) {
             return Err(Corrupt {
@@ -310,12 +348,21 @@ impl<S: Storage> Consumer<S> {
 
     #[inline(always)]
     fn publish_heads(&mut self) {
+        self.show_bulk_head();
         let words = &self.storage.control().consumer;
-        // Release: edge 2, pairs with Acquire in `Producer::bulk_free`: our reads of these bytes are over.
-        words.bulk_head.store(self.bulk_head, Ordering::Release);
         // Release: edge 2, pairs with Acquire in `Producer::cells_free`: our reads of these cells are over.
         words.head.store(self.head, Ordering::Release);
         self.set_due();
+    }
+
+    /// Returns bulk bytes, without a notification: for a producer that need not wait for them.
+    #[inline(always)]
+    fn show_bulk_head(&mut self) {
+        if self.bulk_shown != self.bulk_head {
+            self.bulk_shown = self.bulk_head;
+            // Release: edge 2, pairs with Acquire in `Producer::bulk_free`: our reads of these bytes are over.
+            self.storage.control().consumer.bulk_head.store(self.bulk_head, Ordering::Release);
+        }
     }
 
     #[inline(always)]

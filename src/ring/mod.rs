@@ -2,7 +2,8 @@
 //!
 //! A ring has four parts: *control* words, *cells* of one cache line, a *bulk* area of bytes, and [*blocks*](blocks). A
 //! record is one cell: a commit word, an envelope, and up to [`INLINE`] bytes of payload, so a small message is one
-//! line transfer. A longer payload lies in the bulk area, contiguous, in the order of its cells, or in a block. No cell
+//! line transfer. A longer payload lies in the bulk area, contiguous, in the order of its cells, or in a block. A
+//! producer may begin the next lap through the bulk area before its end ([*short laps*](lap)). No cell
 //! ever holds user bytes where a commit word will be read later,
 //! so a stale commit word is always one of an earlier lap and never user data.
 //!
@@ -12,6 +13,7 @@
 //! | `control`, `record`, `blocks` | the control words, what a cell says, and the blocks |
 //! | `storage` | the algorithm's view of memory; `heap` implements it for models, `mapped` on the job's memory |
 //! | `copy_times` | whether a writer writes through its cache or past it |
+//! | `lap` | how much of the bulk area a producer uses |
 //!
 //! # Rules
 //!
@@ -29,7 +31,9 @@
 //! - **Ring rule 5 (trust).** What the consumer reads may have been written by a hostile peer: lengths are checked
 //!   against the area before they are used, once, in [`Consumer::poll`]. A wrong one is [`Corrupt`].
 //! - **Ring rule 6 (batches).** Credit is returned when a quarter of either area is taken and not returned. A record
-//!   takes at most a quarter of the bulk area, so a drained ring always has room for one more, credit returned or not.
+//!   takes at most a quarter of the bulk area, so a drained ring always has room for one more, credit returned or not:
+//!   a producer begins the next lap early only where it has room for that. Bulk bytes may be given back sooner, without
+//!   a notification.
 //! - **Ring rule 7 (notification).** While `notification` is `NOTIFY` the consumer does not poll this ring: after a
 //!   commit the producer must notify it through its doorbell, once, and says so by `NOTIFIED`. The store-load pair
 //!   between commit word and `notification` is doorbell rule 1 (`src/doorbell.rs`).
@@ -39,6 +43,7 @@ mod consumer;
 mod control;
 mod copy_times;
 mod heap;
+mod lap;
 mod mapped;
 mod producer;
 mod record;

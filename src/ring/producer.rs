@@ -3,11 +3,13 @@
 use super::CopyTimes;
 use super::blocks::Blocks;
 use super::control::{NOTIFIED, NOTIFY, resumed};
-use super::record::{self, Header, INLINE, MAX_LEN, Room};
+use super::lap::Lap;
+use super::record::{self, BulkPlace, Header, INLINE, MAX_LEN, Room};
 use super::storage::Storage;
 use crate::limits::{LINE, block_bytes};
 use crate::sync::{Arc, AtomicU64, Ordering};
 use core::hint::cold_path;
+use core::ops::Range;
 
 /// Cells between the next record and the one that [`Producer::try_push_inline`] and [`Producer::try_push_long`]
 /// prefetch.
@@ -24,6 +26,9 @@ pub struct Producer<S> {
     /// The consumer's heads as last read: what lies before them may be written again.
     head: u64,
     bulk_head: u64,
+    lap: Lap,
+    /// Where fragments go for which there was room ([`Self::room_for_fragments`]): no lap ends there.
+    fragments: Range<u64>,
     blocks: Option<Arc<Blocks<S>>>,
     /// How payloads had better be written.
     times: CopyTimes,
@@ -33,11 +38,13 @@ impl<S: Storage> Producer<S> {
     /// The producer of a ring in zeroed memory.
     pub fn new(storage: S) -> Self {
         Self {
+            lap: Lap::whole(storage.bulk()),
             storage,
             tail: 0,
             bulk_tail: 0,
             head: 0,
             bulk_head: 0,
+            fragments: 0..0,
             blocks: None,
             times: CopyTimes::default(),
         }
@@ -50,14 +57,20 @@ impl<S: Storage> Producer<S> {
         let load = |word: &AtomicU64, unit| resumed(word.load(Ordering::Relaxed), unit);
         let (tail, bulk_tail) = (load(&control.producer.tail, 1), load(&control.producer.bulk_tail, LINE));
         let (head, bulk_head) = (load(&control.consumer.head, 1), load(&control.consumer.bulk_head, 1));
-        let times = CopyTimes::default();
-        Self { storage, tail, bulk_tail, head, bulk_head, blocks: None, times }
+        Self { tail, bulk_tail, head, bulk_head, ..Self::new(storage) }
     }
 
     /// From now on payloads may lie in these blocks, which the consumer of the ring from the peer has, too.
     #[must_use]
     pub fn passing(self, blocks: Arc<Blocks<S>>) -> Self {
         Self { blocks: Some(blocks), ..self }
+    }
+
+    /// From now on it uses no more of the bulk area than the consumer leaves unread, if that shows what it has read
+    /// ([`super::Consumer::with_short_laps`]): for ranks that share a core with others.
+    #[must_use]
+    pub fn with_short_laps(self) -> Self {
+        Self { lap: Lap::short(self.storage.bulk()), ..self }
     }
 
     /// Leaves to a later producer where it is to go on. This one may go on, too, and retire again.
@@ -108,8 +121,7 @@ impl<S: Storage> Producer<S> {
     /// Whether a record of `len` payload bytes would be taken now. If so, it stays so: nobody else can fill the ring.
     #[inline]
     pub fn room(&mut self, len: usize) -> bool {
-        let (_, end) = record::place(self.bulk_tail, len, self.storage.bulk());
-        self.cell_free() && (len <= INLINE || self.has_block_for(len) || self.bulk_free(end))
+        self.cell_free() && (len <= INLINE || self.has_block_for(len) || self.claim(len).is_some())
     }
 
     /// The longest payload that would lie in a block now, if this end has one.
@@ -131,13 +143,55 @@ impl<S: Storage> Producer<S> {
         if len > capacity || !self.cells_free(len.div_ceil(fragment) as u64 + 1) {
             return false;
         }
-        let (mut end, mut left) = (self.bulk_tail, len);
-        while left > INLINE {
-            let next = fragment.min(left);
-            (_, end) = record::place(end, next, capacity);
-            left -= next;
+        let end_from = |from: u64| {
+            let (mut end, mut left) = (from, len);
+            while left > INLINE {
+                let next = fragment.min(left);
+                end = BulkPlace::behind(end, next, capacity).end;
+                left -= next;
+            }
+            end
+        };
+        if self.ends_lap() {
+            let from = record::next_lap(self.bulk_tail, capacity);
+            if self.bulk_free(end_from(from)) {
+                self.fragments = from..end_from(from);
+                return true;
+            }
+            self.lap.was_too_short();
         }
-        self.bulk_free(end)
+        let end = end_from(self.bulk_tail);
+        let is_free = self.bulk_free(end);
+        if is_free {
+            self.fragments = self.bulk_tail..end;
+        }
+        is_free
+    }
+
+    /// Whether the next payload had better begin the next lap.
+    #[inline(always)]
+    fn ends_lap(&self) -> bool {
+        let offset = self.bulk_tail as usize & (self.storage.bulk() - 1);
+        self.lap.is_over(offset) && !self.fragments.contains(&self.bulk_tail)
+    }
+
+    /// Where a payload of `len` bytes goes in the bulk area, if that is free.
+    #[inline]
+    fn claim(&mut self, len: usize) -> Option<BulkPlace> {
+        let capacity = self.storage.bulk();
+        if self.ends_lap() {
+            let next = BulkPlace::in_next_lap(self.bulk_tail, len, capacity);
+            if self.bulk_free(next.end) {
+                return Some(next);
+            }
+            self.lap.was_too_short();
+        }
+        let place = BulkPlace::behind(self.bulk_tail, len, capacity);
+        let is_free = self.bulk_free(place.end);
+        if !is_free {
+            self.lap.was_full();
+        }
+        is_free.then_some(place)
     }
 
     /// As [`Self::try_push`], for at most [`INLINE`] payload bytes. `prefetch`: more records are about to come, so the
@@ -191,21 +245,19 @@ impl<S: Storage> Producer<S> {
     ) -> bool {
         assert!(len <= self.max_payload(), "payload of {len} bytes exceeds a quarter of the bulk area");
         let capacity = self.storage.bulk();
-        let (start, end) = record::place(self.bulk_tail, len, capacity);
         if !self.cell_free() {
             return false;
         }
         let block = self.blocks.as_ref().and_then(|blocks| blocks.take(len));
-        if block.is_none() && !self.bulk_free(end) {
-            return false;
-        }
-        let (ring, at) = match (&self.blocks, block) {
-            (Some(blocks), Some(block)) => blocks.place(block),
-            _ => (&self.storage, (start & (capacity as u64 - 1)) as usize),
+        let claimed = if block.is_some() { None } else { self.claim(len) };
+        let (ring, at) = match (&self.blocks, block, &claimed) {
+            (Some(blocks), Some(block), _) => blocks.place(block),
+            (.., Some(claimed)) => (&self.storage, (claimed.start & (capacity as u64 - 1)) as usize),
+            _ => return false,
         };
         ring.write_bulk(at, len, |to| {
             // SAFETY: `write_bulk` gives `len` valid bytes: `take` keeps `len` within the block, which is ours alone by
-            // block rule 1; or `place` keeps `at + len` within the area, ours alone by ring rule 1: `bulk_free` found
+            // block rule 1; or `claim` keeps `at + len` within the area, ours alone by ring rule 1: `bulk_free` found
             // all of it behind the consumer's published head.
             let to = unsafe { core::slice::from_raw_parts_mut(to, len) };
             // A block has been read by this end, so a store to it waits for nobody.
@@ -217,13 +269,20 @@ impl<S: Storage> Producer<S> {
         }
         // SAFETY: `cell_free` found the cell behind the consumer's published head, so it is ours (ring rule 1).
         let inline = unsafe { self.begin_cell(place, &header) };
-        let said = if let Some(block) = block {
-            inline[..4].copy_from_slice(&block.name().to_ne_bytes());
-            record::in_block(len)
-        } else {
-            self.bulk_tail = end;
-            len
+        let name = match &claimed {
+            Some(claimed) if claimed.in_next_lap => Some(record::IN_NEXT_LAP),
+            _ => block.map(|block| block.name()),
         };
+        let said = name.map_or(len, |name| {
+            inline[..4].copy_from_slice(&name.to_ne_bytes());
+            record::elsewhere(len)
+        });
+        if let Some(claimed) = claimed {
+            if claimed.start & (capacity as u64 - 1) == 0 {
+                self.lap.ended(self.bulk_tail - self.bulk_head);
+            }
+            self.bulk_tail = claimed.end;
+        }
         self.commit(place, header.kind, said);
         true
     }

@@ -139,27 +139,30 @@ impl DerefMut for Room<'_> {
     }
 }
 
-/// In the length of a commit word: the payload lies in a block, which the cell names.
-/// So it is no length of an inline payload.
-const IN_BLOCK: usize = 1 << 23;
-const _: () = assert!(MAX_LEN < IN_BLOCK);
+/// In the length of a commit word: the first inline bytes say where the payload lies, the name of a block or
+/// [`IN_NEXT_LAP`]. So it is no length of an inline payload.
+const ELSEWHERE: usize = 1 << 23;
+const _: () = assert!(MAX_LEN < ELSEWHERE);
 
-/// The length in a commit word of a payload of `len` bytes in a block.
+/// The payload lies at the beginning of the bulk area, which was not used to its end. No block has this name.
+pub(super) const IN_NEXT_LAP: u32 = u32::MAX;
+
+/// The length in a commit word of a payload of `len` bytes that lies elsewhere than behind the last one.
 #[inline(always)]
-pub(super) fn in_block(len: usize) -> usize {
-    len | IN_BLOCK
+pub(super) fn elsewhere(len: usize) -> usize {
+    len | ELSEWHERE
 }
 
 /// The payload's length, of what a commit word says of it.
 #[inline(always)]
 pub(super) fn length(said: usize) -> usize {
-    said & !IN_BLOCK
+    said & !ELSEWHERE
 }
 
-/// Whether it lies in a block.
+/// Whether it lies elsewhere.
 #[inline(always)]
-pub(super) fn is_in_block(said: usize) -> bool {
-    said & IN_BLOCK != 0
+pub(super) fn is_elsewhere(said: usize) -> bool {
+    said & ELSEWHERE != 0
 }
 
 /// The commit word: position + 1 (low half), kind, payload length.
@@ -175,19 +178,43 @@ pub(super) fn sequence(position: u64) -> u32 {
 }
 
 /// Kind and what is said of the payload out of a commit word:
-/// up to [`INLINE`] its length, above it for [`length`] and [`is_in_block`].
+/// up to [`INLINE`] its length, above it for [`length`] and [`is_elsewhere`].
 #[inline(always)]
 pub(super) fn split(word: u64) -> (u8, usize) {
     ((word >> 32) as u8, (word >> 40) as usize)
 }
 
-/// Where a bulk payload of `len` bytes goes when the bulk position is `at`: behind the end of the area if it would
-/// not fit in front of it. Returns the payload's position and the next free one, both line-aligned.
+/// Where a payload lies in the bulk area.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BulkPlace {
+    /// Its position, line-aligned.
+    pub start: u64,
+    /// The next free one, line-aligned.
+    pub end: u64,
+    /// Whether it begins a lap before the area ends: the record says so.
+    pub in_next_lap: bool,
+}
+
+impl BulkPlace {
+    /// Of `len` bytes when the bulk position is `at`: behind the end of the area if it would not fit in front of it.
+    #[inline]
+    pub fn behind(at: u64, len: usize, capacity: usize) -> Self {
+        let offset = at & (capacity as u64 - 1);
+        let start = if offset as usize + len > capacity { next_lap(at, capacity) } else { at };
+        Self { start, end: (start + len as u64).next_multiple_of(LINE as u64), in_next_lap: false }
+    }
+
+    /// Of `len` bytes at the beginning of the next lap.
+    #[inline]
+    pub fn in_next_lap(at: u64, len: usize, capacity: usize) -> Self {
+        Self { in_next_lap: true, ..Self::behind(next_lap(at, capacity), len, capacity) }
+    }
+}
+
+/// Where the lap behind the one of position `at` begins.
 #[inline]
-pub(super) fn place(at: u64, len: usize, capacity: usize) -> (u64, u64) {
-    let offset = at & (capacity as u64 - 1);
-    let start = if offset as usize + len > capacity { at - offset + capacity as u64 } else { at };
-    (start, (start + len as u64).next_multiple_of(LINE as u64))
+pub(super) fn next_lap(at: u64, capacity: usize) -> u64 {
+    (at & !(capacity as u64 - 1)) + capacity as u64
 }
 
 #[cfg(test)]

@@ -11,6 +11,12 @@ fn pair(cells: usize, bulk: usize) -> (Producer<HeapRing>, Consumer<HeapRing>) {
     (Producer::new(ring.clone()), Consumer::new(ring))
 }
 
+/// One whose producer uses no more of the bulk area than it needs.
+fn pair_in_short_laps(cells: usize, bulk: usize) -> (Producer<HeapRing>, Consumer<HeapRing>) {
+    let (producer, consumer) = pair(cells, bulk);
+    (producer.with_short_laps(), consumer.with_short_laps())
+}
+
 fn pop(consumer: &mut Consumer<HeapRing>) -> Option<(Header, Vec<u8>)> {
     let got = consumer.poll(|header, bytes| (*header, bytes.to_vec())).expect("no corruption here");
     consumer.return_credit();
@@ -150,7 +156,12 @@ fn who_hopes_for_nothing_sees_the_next_record_of_a_stream_at_once() {
 
 #[test]
 fn random_operations_agree_with_a_plain_queue() {
-    let (mut producer, mut consumer) = pair(16, 2048);
+    for (producer, consumer) in [pair(16, 2048), pair_in_short_laps(16, 2048)] {
+        agree_with_a_plain_queue(producer, consumer);
+    }
+}
+
+fn agree_with_a_plain_queue(mut producer: Producer<HeapRing>, mut consumer: Consumer<HeapRing>) {
     let mut oracle = VecDeque::new();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
@@ -159,8 +170,19 @@ fn random_operations_agree_with_a_plain_queue() {
         random ^= random << 17;
         random
     };
-    for step in 0..rounds(200_000) as u32 {
-        if next() % 2 == 0 {
+    for step in 0..rounds(100_000) as u32 {
+        let operation = next() % 100;
+        if operation == 0 {
+            let mut left = next() as usize % 700;
+            if producer.room_for_fragments(left, 128) {
+                while left > 0 {
+                    let len = left.min(128);
+                    assert!(producer.try_push(&HEADER, len, |to| to.fill(step as u8)), "there was room");
+                    oracle.push_back((HEADER, vec![step as u8; len]));
+                    left -= len;
+                }
+            }
+        } else if operation < 50 {
             let len = match next() % 3 {
                 0 => next() as usize % (INLINE + 1),
                 1 => next() as usize % 100,
@@ -170,9 +192,9 @@ fn random_operations_agree_with_a_plain_queue() {
             if producer.try_push(&header, len, |to| to.fill(step as u8)) {
                 oracle.push_back((header, vec![step as u8; len]));
             } else {
-                assert!(!oracle.is_empty(), "an empty ring is never full");
+                assert!(!producer.room(len) && !oracle.is_empty(), "an empty ring is never full");
             }
-        } else if next() % 2 == 0 {
+        } else if operation < 75 {
             assert_eq!(pop(&mut consumer), oracle.pop_front());
         } else {
             let most = next() as usize % 5;
@@ -187,11 +209,55 @@ fn random_operations_agree_with_a_plain_queue() {
     }
 }
 
+/// Where in the bulk area the producer writes a record of 100 bytes, if it has room for one.
+fn place_of_next(producer: &mut Producer<HeapRing>) -> Option<usize> {
+    let mut at = 0;
+    let begin = producer.storage().write_bulk(0, 1, |bulk| bulk.addr());
+    producer.try_push(&HEADER, 100, |to| at = to.as_ptr().addr()).then(|| at - begin)
+}
+
+#[test]
+fn short_laps_use_what_the_consumer_leaves_unread() {
+    let (mut producer, mut consumer) = pair_in_short_laps(1024, 16384);
+    let mut furthest = |producer: &mut Producer<HeapRing>, ahead: usize, records: usize| {
+        let places = (0..records).map(|_| {
+            while producer.position() > consumer.position() + ahead as u64 {
+                pop(&mut consumer);
+            }
+            place_of_next(producer).unwrap_or_else(|| {
+                while pop(&mut consumer).is_some() {}
+                place_of_next(producer).expect("a drained ring has room")
+            })
+        });
+        places.max().expect("some records")
+    };
+    assert!(furthest(&mut producer, 0, 1000) <= 1024, "a sixteenth of the area, and one that begins there");
+    assert!(furthest(&mut producer, 100, 1000) > 12_000, "as much as is unread, and more");
+    furthest(&mut producer, 0, 100 * 1000);
+    assert!(furthest(&mut producer, 0, 1000) <= 1024, "as little as at first");
+}
+
+#[test]
+fn without_short_laps_all_of_the_area_is_used() {
+    let (mut producer, mut consumer) = pair(1024, 16384);
+    let places = (0..1000).map(|_| {
+        let place = place_of_next(&mut producer).expect("a drained ring has room");
+        pop(&mut consumer);
+        place
+    });
+    assert_eq!(places.max(), Some(16384 - 128));
+}
+
 #[test]
 fn two_threads_pass_a_million_records_in_order() {
-    let (mut producer, mut consumer) = pair(64, 8192);
+    for (producer, consumer) in [pair(64, 8192), pair_in_short_laps(64, 8192)] {
+        pass_in_order(producer, consumer);
+    }
+}
+
+fn pass_in_order(mut producer: Producer<HeapRing>, mut consumer: Consumer<HeapRing>) {
     let sender = std::thread::spawn(move || {
-        for i in 0..rounds(1_000_000) as u32 {
+        for i in 0..rounds(500_000) as u32 {
             let len = if i % 7 == 0 { 200 } else { 4 };
             while !producer
                 .try_push(&Header { id: i, ..HEADER }, len, |to| to[..4].copy_from_slice(&i.to_le_bytes()))
@@ -200,7 +266,7 @@ fn two_threads_pass_a_million_records_in_order() {
             }
         }
     });
-    for i in 0..rounds(1_000_000) as u32 {
+    for i in 0..rounds(500_000) as u32 {
         loop {
             let got = consumer.poll(|header, bytes| (header.id, bytes[..4].to_vec())).expect("no corruption");
             consumer.return_credit();
@@ -223,11 +289,14 @@ fn later_ends_of_a_ring_go_on_where_the_former_ones_retired() {
         if round % 3 == 0 {
             producer.retire();
             producer = Producer::resume(ring.clone());
+            if round % 2 == 0 {
+                producer = producer.with_short_laps();
+            }
         }
         assert_eq!(pop(&mut consumer), Some((HEADER, vec![round as u8; len])));
         if round % 5 == 0 {
             consumer.retire();
-            consumer = Consumer::resume(ring.clone());
+            consumer = Consumer::resume(ring.clone()).with_short_laps();
             assert!(!consumer.ready());
         }
     }
@@ -359,7 +428,8 @@ fn a_later_rank_has_the_blocks_of_the_one_before() {
 
 #[test]
 fn a_block_that_is_not_the_senders_is_corrupt() {
-    for (name, with_blocks) in [(0_u32, true), (2, true), (1 + 2 * 7, true), (u32::MAX, true), (1, false)] {
+    for (name, with_blocks) in [(0_u32, true), (2, true), (1 + 2 * 7, true), (u32::MAX - 1, true), (1, false)]
+    {
         let [(mut to_second, _), (_, mut from_first)] = exchange(1024);
         if !with_blocks {
             from_first = Consumer::new(from_first.storage().clone());

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// "perusal" and the byte order.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"perusal\x01");
 /// Version of the segment's layout and protocols; ranks and launcher must have the same.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 
 /// Words for what one rank measures or chooses for the whole job.
 pub const TUNING_WORDS: usize = 32;

@@ -94,7 +94,10 @@ impl InboundRings {
         let (ring, blocks) = unsafe {
             (ring(&engine.job, peer, engine.rank()), engine.peers[peer as usize].blocks(engine, peer))
         };
-        let consumer = Consumer::resume(ring).passing(blocks);
+        let mut consumer = Consumer::resume(ring).passing(blocks);
+        if engine.config.shape().is_oversubscribed() {
+            consumer = consumer.with_short_laps();
+        }
         self.0[peer as usize] = Inbound::Open(Box::new(consumer));
     }
 }
