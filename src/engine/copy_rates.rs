@@ -10,8 +10,11 @@ use crate::arch::clock;
 use crate::sync::Relaxed;
 use core::ops::Range;
 
-/// Of [`PERIOD`] messages these go the other way: so many that the memory they go to lies where that way leaves it.
-const TRIAL: Range<u32> = 32..48;
+/// Of [`PERIOD`] messages these go the other way: so many that the memory they go to lies where that way leaves it. The
+/// first messages of all, before these, go through the ring: so many that some are not the first to touch its memory.
+const TRIAL: Range<u32> = 64..80;
+/// Messages after which the next such ones may come early, because the usual way takes longer than after the last ones.
+const SOONEST: u32 = 256;
 /// No multiple of it is a usual number of messages that come at once.
 const PERIOD: u32 = 2039;
 /// What is shorter says little of a long message.
@@ -129,6 +132,8 @@ pub struct CopyRates {
     reads: LastThree,
     /// The kernel, for the peer, into this rank's memory: as the peer says.
     writes: LastThree,
+    /// What the usual way took after the last messages that went the other way; 0: not known yet.
+    judged: Relaxed<u32>,
     /// Which way was the usual one for the last message: [`BY_RING`] or [`BY_KERNEL`]; 0: there was none.
     last: Relaxed<u32>,
     /// Its times by which that was chosen.
@@ -143,12 +148,12 @@ impl CopyRates {
     /// Which way the next message goes, of so many bytes, which the kernel would copy in that way.
     /// `busy`: this rank has messages of its own to copy meanwhile.
     pub fn choose(&self, bytes: usize, by_kernel: KernelCopy, busy: bool) -> CopyRoute {
-        let at = self.messages.get() % PERIOD;
         let (ring, kernel) = (self.ring_time(bytes, busy), self.kernel_time(by_kernel));
         let usual = usual(ring, kernel);
         self.last_ring.set(ring);
         self.last_kernel.set(kernel);
         self.last.set(if usual == Some(CopyRoute::Kernel) { BY_KERNEL } else { BY_RING });
+        let at = self.number(if usual == Some(CopyRoute::Kernel) { kernel } else { ring });
         match usual {
             None if self.messages.get() < TRIAL.start => CopyRoute::Ring,
             None => CopyRoute::Kernel,
@@ -156,6 +161,22 @@ impl CopyRates {
             Some(CopyRoute::Ring) => CopyRoute::Kernel,
             Some(CopyRoute::Kernel) => CopyRoute::Ring,
         }
+    }
+
+    /// The next message's number in its period. The next period begins if the usual way, which takes `usual`, takes half
+    /// as long again as it did: what a program does with the bytes has changed, and times of the other way are old.
+    fn number(&self, usual: u32) -> u32 {
+        let messages = self.messages.get();
+        let at = messages % PERIOD;
+        if TRIAL.contains(&at) {
+            self.judged.set(0);
+        } else if self.judged.get() == 0 {
+            self.judged.set(usual);
+        } else if at >= SOONEST && u64::from(usual) * 2 > u64::from(self.judged.get()) * 3 {
+            self.messages.set((messages - at).wrapping_add(PERIOD + TRIAL.start));
+            return TRIAL.start;
+        }
+        at
     }
 
     /// Ticks for a KiB of a message of `bytes` bytes through the ring.
@@ -277,6 +298,18 @@ mod tests {
         assert_eq!(chooses(), CopyRoute::Kernel, "the ring has become slow");
         let_come(&rates, PERIOD, 1000, 3000);
         assert_eq!(chooses(), CopyRoute::Ring, "a trial has found that it is fast again");
+    }
+
+    #[test]
+    fn the_other_way_is_tried_soon_when_the_usual_one_has_become_slow() {
+        let rates = CopyRates::default();
+        let_come(&rates, PERIOD / 2, 9000, 3000);
+        let_come(&rates, 100, 1000, 3000);
+        assert_eq!(rates.so_far().route, Some(CopyRoute::Kernel), "nothing has shown that the ring is fast");
+        let_come(&rates, TRIAL.len() as u32 + 3, 1000, 6000);
+        assert_eq!(rates.so_far().route, Some(CopyRoute::Ring));
+        let few = TRIAL.len() as u32;
+        assert_eq!(let_come(&rates, PERIOD, 1000, 6000), PERIOD - few, "once");
     }
 
     #[test]
