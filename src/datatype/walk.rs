@@ -162,6 +162,8 @@ impl Mover for Packer {
         self.left -= bytes;
     }
 
+    // In its caller's loop, its own would have to share the registers.
+    #[inline(never)]
     unsafe fn gather(&mut self, base: isize, places: &[isize], len: usize) {
         let from = self.buffer.wrapping_offset(base);
         let mut to = self.stream;
@@ -223,6 +225,8 @@ impl Mover for Unpacker {
         self.left -= bytes;
     }
 
+    // In its caller's loop, its own would have to share the registers.
+    #[inline(never)]
     unsafe fn gather(&mut self, base: isize, places: &[isize], len: usize) {
         let mut from = self.stream;
         let to = self.buffer.wrapping_offset(base);

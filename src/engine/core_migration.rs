@@ -9,7 +9,10 @@
 //!
 //! Ranks that wait for several others in turn stay: wherever they run, all of them need their turn on a CPU anyway.
 //! But each CPU should have as many of them as the others, so ranks begin on the CPUs in turn: of four that start at
-//! once the kernel puts three on one of two CPUs in some jobs, and leaves them there.
+//! once the kernel puts three on one of two CPUs in some jobs, and leaves them there. And ranks whose numbers follow each
+//! other had better be apart, for programs have them talk, or be the root, one after the other. The kernel mixes them
+//! within a second, whenever something else has run for a moment. So a rank that finds itself elsewhere, again and
+//! again, goes back.
 
 use crate::arch::clock::now;
 use crate::engine::Engine;
@@ -40,6 +43,10 @@ pub(crate) struct CoreMigration {
     not_before: AtomicU64,
     /// The gap that led to it.
     gap: AtomicU64,
+    /// One more than the CPU where the rank has begun, or to which it has moved away from a partner; 0 for none.
+    home: AtomicU32,
+    /// Checks in a row that have found the rank elsewhere.
+    away: AtomicU32,
 }
 
 impl Engine {
@@ -53,8 +60,8 @@ impl Engine {
 }
 
 impl CoreMigration {
-    /// The rank has waited in vain for some time: publishes where it runs,
-    /// and moves if the awaited rank runs there too.
+    /// The rank has waited in vain for some time: publishes where it runs, and moves if the awaited rank runs there too,
+    /// or if the rank is not where it belongs.
     #[cold]
     pub fn consider(&self, engine: &Engine, why: &dyn Fn() -> Option<Wait>) {
         if !migrates(engine) {
@@ -69,9 +76,41 @@ impl CoreMigration {
             theirs.cpu() == Some(here) && theirs.partner() == Some(engine.rank)
         });
         let enough = self.note_check(together);
-        if enough && together.is_some_and(|peer| peer < engine.rank) && self.may_move(now()) {
-            move_from(engine, here);
+        let leaves = enough && together.is_some_and(|peer| peer < engine.rank);
+        let home = self.note_place(here).filter(|_| !leaves);
+        if (leaves || home.is_some()) && self.may_move(now()) {
+            self.move_from(engine, here, home);
         }
+    }
+
+    /// Takes where a check has found the rank. Returns its home, if it has been elsewhere for long.
+    fn note_place(&self, here: u32) -> Option<u32> {
+        let home = self.home.load(Ordering::Relaxed).checked_sub(1)?;
+        let away = if home == here { 0 } else { self.away.load(Ordering::Relaxed) + 1 };
+        self.away.store(away % EVIDENCE, Ordering::Relaxed);
+        (away == EVIDENCE).then_some(home)
+    }
+
+    /// Moves the rank from the CPU `here` to its home, or makes a quieter one its home, if there is one.
+    #[cold]
+    fn move_from(&self, engine: &Engine, here: u32, home: Option<u32>) {
+        let allowed = cpus::affinity();
+        let others = (0..engine.job.places_in_use()).filter(|&rank| rank != engine.rank);
+        let occupied = others.filter_map(|rank| engine.job.telemetry(rank).last_yield.cpu());
+        let occupied = occupied.map(|cpu| cpu as usize);
+        let target = match home.map(|home| home as usize) {
+            Some(home) => {
+                Some(home).filter(|_| allowed.contains(&home) && has_room(home, here as usize, occupied))
+            }
+            None => quietest(&allowed, here as usize, occupied),
+        };
+        // Where there is none, or the system forbids it, the next attempt comes after a gap that grows.
+        let Some(cpu) = target.filter(|&cpu| cpus::visit(cpu, &allowed)) else { return };
+        self.home.store(cpu as u32 + 1, Ordering::Relaxed);
+        let telemetry = engine.telemetry();
+        telemetry.last_yield.set(cpu as u32, telemetry.last_yield.partner());
+        telemetry.moves.add(1);
+        engine.emit_move(cpu as u32);
     }
 
     /// Takes the outcome of a check: `partner` is on our CPU and waits for us, or nobody (`None`).
@@ -110,6 +149,13 @@ fn quietest(allowed: &[usize], here: usize, occupied: impl Iterator<Item = usize
         .min_by_key(|&cpu| (occupied.clone().filter(|&occupied| occupied == cpu).count(), cpu.abs_diff(here)))
 }
 
+/// Whether a rank may go home from the CPU `here`: at most one rank more runs there. That one perhaps belongs here, and
+/// goes next. `occupied`: the CPUs of the others.
+fn has_room(home: usize, here: usize, occupied: impl Iterator<Item = usize>) -> bool {
+    let more = |sum: i64, cpu| sum + i64::from(cpu == home) - i64::from(cpu == here);
+    occupied.fold(0, more) <= 1
+}
+
 /// Whether the ranks of `engine`'s job migrate: not where the user has bound them.
 fn migrates(engine: &Engine) -> bool {
     let bound = engine.config.text(VariableId::BindTo);
@@ -129,22 +175,9 @@ pub(super) fn begin(engine: &Engine) {
     }
     let allowed = cpus::affinity();
     // Where the system forbids it, the rank stays where it is.
-    let _ = first_cpu(&allowed, engine.rank).is_some_and(|cpu| cpus::visit(cpu, &allowed));
-}
-
-/// Moves the rank from the CPU `here` to a quieter one, if there is one.
-#[cold]
-fn move_from(engine: &Engine, here: u32) {
-    let allowed = cpus::affinity();
-    let occupied =
-        (0..engine.job.places_in_use()).filter_map(|rank| engine.job.telemetry(rank).last_yield.cpu());
-    let target = quietest(&allowed, here as usize, occupied.map(|cpu| cpu as usize));
-    // Where there is none, or the system forbids it, the next attempt comes after a gap that grows.
-    let Some(cpu) = target.filter(|&cpu| cpus::visit(cpu, &allowed)) else { return };
-    let telemetry = engine.telemetry();
-    telemetry.last_yield.set(cpu as u32, telemetry.last_yield.partner());
-    telemetry.moves.add(1);
-    engine.emit_move(cpu as u32);
+    if let Some(cpu) = first_cpu(&allowed, engine.rank).filter(|&cpu| cpus::visit(cpu, &allowed)) {
+        engine.core_migration.home.store(cpu as u32 + 1, Ordering::Relaxed);
+    }
 }
 
 #[cfg(all(test, not(perusal_loom)))]
@@ -168,6 +201,27 @@ mod tests {
         assert_eq!(looks(Some(4), EVIDENCE - 1), 0, "another partner");
         assert_eq!(looks(Some(4), 1), 1);
         assert_eq!(looks(Some(4), 3 * EVIDENCE), 3, "each time anew");
+    }
+
+    #[test]
+    fn a_rank_goes_home_when_it_is_elsewhere_again_and_again() {
+        let core_migration = CoreMigration::default();
+        let looks = |here, n| (0..n).filter_map(|_| core_migration.note_place(here)).collect::<Vec<_>>();
+        assert_eq!(looks(7, 3 * EVIDENCE), [], "it has no home");
+        core_migration.home.store(1 + 2, Ordering::Relaxed);
+        assert_eq!(looks(7, EVIDENCE - 1), []);
+        assert_eq!(looks(2, 1), []);
+        assert_eq!(looks(7, EVIDENCE - 1), [], "it has been at home meanwhile");
+        assert_eq!(looks(7, 1 + EVIDENCE), [2, 2], "each time anew");
+    }
+
+    #[test]
+    fn a_rank_goes_home_unless_many_more_are_there() {
+        for (others, may) in
+            [(&[0, 1, 1][..], true), (&[1, 1], false), (&[0, 0, 1], true), (&[5, 1], true), (&[], true)]
+        {
+            assert_eq!(has_room(1, 0, others.iter().copied()), may, "{others:?}");
+        }
     }
 
     #[test]

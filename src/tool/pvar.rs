@@ -476,7 +476,7 @@ table! {
     "yields" Counter TunerBasic Doorbell PvarSource::Sum(|e| e.telemetry().yields.get())
         => "Times that this rank gave its CPU away while it waited",
     "moves" Counter UserDetail Doorbell PvarSource::Sum(|e| e.telemetry().moves.get())
-        => "Times that this rank moved to another CPU, away from the rank that it waited for (keep_apart)",
+        => "Times that this rank moved to another CPU, away from the rank that it waited for, or back to where it belongs (keep_apart)",
     "time_asleep" Timer UserBasic Doorbell PvarSource::Time(|e| e.telemetry().asleep.get())
         => "Seconds that this rank slept while it waited",
     "time_asleep" Percentage UserBasic Doorbell PvarSource::Share(|e| e.telemetry().asleep.get())
