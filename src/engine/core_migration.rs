@@ -9,9 +9,9 @@
 //!
 //! Ranks that wait for several others in turn stay: wherever they run, all of them need their turn on a CPU anyway.
 //! But each CPU should have as many of them as the others, so ranks begin on the CPUs in turn: of four that start at
-//! once the kernel puts three on one of two CPUs in some jobs, and leaves them there. And ranks whose numbers follow each
-//! other had better be apart, for programs have them talk, or be the root, one after the other. The kernel mixes them
-//! within a second, whenever something else has run for a moment. So a rank that finds itself elsewhere, again and
+//! once the kernel puts three on one of two CPUs in some jobs, and leaves them there. And ranks whose numbers follow
+//! each other had better be apart, for programs have them talk, or be the root, one after the other. The kernel mixes
+//! them within a second, whenever something else has run for a moment. So a rank that finds itself elsewhere, again and
 //! again, goes back.
 
 use crate::arch::clock::now;
@@ -60,8 +60,8 @@ impl Engine {
 }
 
 impl CoreMigration {
-    /// The rank has waited in vain for some time: publishes where it runs, and moves if the awaited rank runs there too,
-    /// or if the rank is not where it belongs.
+    /// The rank has waited in vain for some time: publishes where it runs, and moves if the awaited rank runs there
+    /// too, or if the rank is not where it belongs.
     #[cold]
     pub fn consider(&self, engine: &Engine, why: &dyn Fn() -> Option<Wait>) {
         if !migrates(engine) {
