@@ -163,8 +163,9 @@ impl CopyRates {
         }
     }
 
-    /// The next message's number in its period. The next period begins if the usual way, which takes `usual`, takes
-    /// half as long again as it did: what a program does with the bytes has changed, and times of the other way are old.
+    /// The next message's number in its period. The next period begins early if the usual way, which takes `usual`,
+    /// takes half as long again as it did: what a program does with the bytes has changed, and what the other way took
+    /// says little.
     fn number(&self, usual: u32) -> u32 {
         let messages = self.messages.get();
         let at = messages % PERIOD;
