@@ -22,6 +22,9 @@ const _: () = assert!(MAX_LEN < u32::MAX as usize);
 const BRIEF_POLLS: u32 = 50;
 /// Most yields of a receive that is not posted yet: by then the sender has had its turn, if it does not compute.
 const MOST_YIELDS: u32 = 32;
+/// Of these, the first so many come even if other senders wait for progress: to put aside what they have sent, until it
+/// is asked for, takes longer than to find it in their rings then.
+const PATIENT_YIELDS: u32 = 8;
 
 /// What a receive got out of a ring: two words, so that it is given back in registers.
 #[derive(Clone, Copy)]
@@ -182,7 +185,7 @@ impl PolledReceive<'_> {
     }
 
     /// Takes the message, and gives the CPU away until it has come, [`MOST_YIELDS`] times at most. `None` also where
-    /// something waits for progress, and where yields are slow. To post the receive first would take as long as the
+    /// something waits for progress (another sender, some yields later), and where yields are slow. To post the receive first would take as long as the
     /// switch to the sender's turn.
     #[inline(always)]
     fn yield_for(
@@ -197,7 +200,7 @@ impl PolledReceive<'_> {
             let mut poller = engine.poller.lock(false);
             match poller.take(engine, from, wanted, take) {
                 Polled::Taken(taken) => return Some(taken),
-                Polled::Empty if !poller.others_wait(engine, from) => {}
+                Polled::Empty if yields < PATIENT_YIELDS || !poller.others_wait(engine, from) => {}
                 Polled::Empty | Polled::Unwanted => return None,
             }
             drop(poller);
