@@ -185,8 +185,8 @@ impl PolledReceive<'_> {
     }
 
     /// Takes the message, and gives the CPU away until it has come, [`MOST_YIELDS`] times at most. `None` also where
-    /// something waits for progress (another sender, some yields later), and where yields are slow. To post the receive first would take as long as the
-    /// switch to the sender's turn.
+    /// something has waited for progress during the first [`PATIENT_YIELDS`], and where yields are slow. To post the
+    /// receive first would take as long as the switch to the sender's turn.
     #[inline(always)]
     fn yield_for(
         self,
