@@ -57,6 +57,7 @@ impl<S: Storage> Producer<S> {
         let load = |word: &AtomicU64, unit| resumed(word.load(Ordering::Relaxed), unit);
         let (tail, bulk_tail) = (load(&control.producer.tail, 1), load(&control.producer.bulk_tail, LINE));
         let (head, bulk_head) = (load(&control.consumer.head, 1), load(&control.consumer.bulk_head, 1));
+        let (head, bulk_head) = (head.min(tail), bulk_head.min(bulk_tail));
         Self { tail, bulk_tail, head, bulk_head, ..Self::new(storage) }
     }
 

@@ -315,6 +315,18 @@ fn what_is_no_position_counts_as_the_first() {
     assert_eq!(Consumer::resume(ring).position(), 0);
 }
 
+#[test]
+fn heads_that_are_ahead_of_the_producer_are_not_believed() {
+    let ring = HeapRing::new(8, 1024);
+    let heads = &ring.control().consumer;
+    for word in [&heads.head, &heads.bulk_head] {
+        word.store(64, crate::sync::Ordering::Relaxed);
+    }
+    let mut producer = Producer::resume(ring).with_short_laps();
+    let pushed = (0..100).take_while(|_| producer.try_push(&HEADER, 100, |to| to.fill(1))).count();
+    assert_eq!(pushed, 8, "as much as fits into an empty ring");
+}
+
 /// The rings between two ranks, whose ends pass blocks from 48 bytes on: what each rank has.
 fn exchange(bulk: usize) -> [(Producer<HeapRing>, Consumer<HeapRing>); 2] {
     let [there, back] = [(); 2].map(|()| HeapRing::new(16, bulk));
