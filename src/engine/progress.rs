@@ -165,6 +165,28 @@ impl Progress<'_> {
                 engine.waiters.pass_on();
             }
         }
+        self.end_poll(happened, by_progress)
+    }
+
+    /// As [`Self::poll_for_program`], for one that has found nothing to be done.
+    ///
+    /// # Errors
+    ///
+    /// As [`Progress::wait_until`].
+    pub(crate) fn poll_in_vain(self) -> Result<()> {
+        if self.engine.may_have_failures() {
+            self.engine.notice_failures();
+        }
+        self.end_poll(false, true)
+    }
+
+    /// The end of [`Self::poll_for_program`]. `happened`: there was something.
+    ///
+    /// # Errors
+    ///
+    /// As [`Progress::wait_until`].
+    pub(crate) fn end_poll(self, happened: bool, by_progress: bool) -> Result<()> {
+        let engine = self.engine;
         if engine.config.shape().is_oversubscribed() || engine.oversubscription.threads_outnumber_cpus(engine)
         {
             // Steps of an operation in the background are none of what happens.

@@ -6,8 +6,9 @@ use crate::comm::Comm;
 use crate::engine::{Data, Engine, MatchContext, RaisingComm, Ref, RequestOperation, UnexpectedMessage};
 use crate::error::{Error, Result};
 use crate::matching::Envelope;
-use crate::protocol::pattern;
+use crate::protocol::{Probed, pattern};
 use crate::request::MessageStatus;
+use crate::ring::Polled;
 use crate::shm::telemetry::{Wait, Waiting};
 use core::ptr::NonNull;
 
@@ -61,8 +62,20 @@ impl Engine {
         if let Some(found) = self.peek(comm, source, tag) {
             return Ok(Some(found));
         }
-        self.progress().poll_for_program(true)?;
-        let found = self.peek(comm, source, tag);
+        let found = match self.polled_receive().probe(probed(comm, source, tag)) {
+            Polled::Taken(found) => {
+                self.progress().end_poll(true, true)?;
+                Some(found)
+            }
+            Polled::Empty => {
+                self.progress().poll_in_vain()?;
+                None
+            }
+            Polled::Unwanted => {
+                self.progress().poll_for_program(true)?;
+                self.peek(comm, source, tag)
+            }
+        };
         if found.is_none() {
             self.check_probe(comm.p2p(), peer_of(comm, source))?;
         }
@@ -80,14 +93,13 @@ impl Engine {
     ///
     /// As [`Engine::wait`].
     pub fn probe(&self, comm: &Comm, source: i32, tag: i32) -> Result<MessageStatus> {
+        let why = || Some(probe_wait(comm, source, tag));
         let mut found = self.iprobe(comm, source, tag)?;
-        self.progress().wait_until(
-            || Some(probe_wait(comm, source, tag)),
-            || {
-                found = found.or_else(|| self.peek(comm, source, tag));
-                found.is_some()
-            },
-        )?;
+        found = found.or_else(|| self.polled_receive().await_probed(probed(comm, source, tag), &why));
+        self.progress().wait_until(why, || {
+            found = found.or_else(|| self.peek(comm, source, tag));
+            found.is_some()
+        })?;
         Ok(found.unwrap_or_default())
     }
 
@@ -162,6 +174,11 @@ impl Engine {
 /// The job rank of the sender that a probe is for; `None` for any.
 fn peer_of(comm: &Comm, source: i32) -> Option<u32> {
     (source >= 0).then(|| comm.world_rank_of(source))
+}
+
+/// The message that a probe is for.
+fn probed(comm: &Comm, source: i32, tag: i32) -> Probed<'_> {
+    Probed { context: comm.p2p(), source, world: peer_of(comm, source).unwrap_or(u32::MAX), tag }
 }
 
 fn probe_wait(comm: &Comm, source: i32, tag: i32) -> Wait {

@@ -108,7 +108,7 @@ fn a_wait_for_a_lone_receive_takes_its_own_message_and_leaves_the_others_theirs(
 }
 
 /// Bytes that repeat at no distance at which a message is divided.
-fn pattern(len: usize, seed: u8) -> Vec<u8> {
+pub(super) fn pattern(len: usize, seed: u8) -> Vec<u8> {
     let period: Vec<u8> = (0..=250_u8).map(|i| i.wrapping_mul(31).wrapping_add(seed)).collect();
     let mut bytes = period.repeat(len / period.len() + 1);
     bytes.truncate(len);

@@ -12,6 +12,7 @@
 //! | `rendezvous` | a large message: ready-to-send, clear-to-send, data by a copy engine, finish |
 //! | `loopback` | a rank's messages to itself |
 //! | `polled_receive` | a receive that polls the ring for its message before it is posted |
+//! | `polled_probe` | a probe that finds its message in the ring, and leaves it there |
 //! | `failures` | what cannot end well any more, because a rank has died, ends with an error |
 //! | `cancel` | a sender wants an eager or announced message back |
 //!
@@ -26,6 +27,7 @@ mod eager;
 mod eager_fragments;
 mod failures;
 mod loopback;
+mod polled_probe;
 mod polled_receive;
 mod record;
 pub mod rendezvous;
@@ -34,6 +36,7 @@ mod start;
 
 pub(crate) use deliver::{Claim, Delivery, pattern};
 pub(crate) use eager::{Destination, Eager};
+pub(crate) use polled_probe::Probed;
 pub(crate) use record::{Control, Kind};
 
 use crate::engine::{Engine, Protocols, Ref, TxQueue, corrupt};

@@ -10,7 +10,7 @@ use super::content::protocol_of;
 use super::deliver::status_of;
 use crate::abi;
 use crate::arch::clock::now;
-use crate::engine::{Engine, MatchContext, RecvMemory, Ref, RingOf, Stage};
+use crate::engine::{Engine, Look, MatchContext, Poller, RecvMemory, Ref, RingOf, Stage};
 use crate::protocol::Kind;
 use crate::request::MessageStatus;
 use crate::ring::{Header, MAX_LEN, Polled};
@@ -59,29 +59,49 @@ impl TakenMessage {
     }
 }
 
-/// Which message is wanted, by its context, and where it goes.
+/// Which message is wanted, by its context, and where it goes. `world`: its sender's rank in the job, if it is not from
+/// `ANY`.
 #[derive(Clone, Copy)]
 struct Wanted<'a, const ANY: bool> {
     context: u32,
     source: u32,
+    world: u32,
     tag: i32,
     room: RecvMemory<'a>,
 }
 
-impl<const ANY: bool> Wanted<'_, ANY> {
+impl<const ANY: bool> Look for Wanted<'_, ANY> {
+    type Found = (Header, usize, u32);
+
     #[inline(always)]
-    fn matches(&self, header: &Header, len: usize) -> bool {
-        header.kind == Kind::Eager as u8
-            && header.context == self.context
-            && (ANY || header.source == self.source)
-            && (header.tag == self.tag || (self.tag == abi::MPI_ANY_TAG && header.tag >= 0))
-            && self.room.fits(len)
+    fn rings(self) -> RingOf {
+        ring_of::<ANY>(self.world)
     }
 
     #[inline(always)]
-    fn from(world: u32) -> RingOf {
-        if ANY { RingOf::Any } else { RingOf::Peer(world) }
+    fn look(self, engine: &Engine, poller: &mut Poller) -> Polled<Self::Found> {
+        let matches = move |header: &Header, len| {
+            header.kind == Kind::Eager as u8
+                && is_for::<ANY>(header, self.context, self.source, self.tag)
+                && self.room.fits(len)
+        };
+        // SAFETY: the length was wanted, so the payload fits; the ring is no user's memory.
+        poller.take(engine, self.rings(), matches, move |payload| unsafe { self.room.fill(payload) })
     }
+}
+
+/// Whether a message is one of those that a receive or a probe asks for.
+#[inline(always)]
+pub(super) fn is_for<const ANY: bool>(header: &Header, context: u32, source: u32, tag: i32) -> bool {
+    header.context == context
+        && (ANY || header.source == source)
+        && (header.tag == tag || (tag == abi::MPI_ANY_TAG && header.tag >= 0))
+}
+
+/// Where that comes from, if the sender is `world` in the job.
+#[inline(always)]
+pub(super) fn ring_of<const ANY: bool>(world: u32) -> RingOf {
+    if ANY { RingOf::Any } else { RingOf::Peer(world) }
 }
 
 /// Receives of an engine that poll before they are posted ([`Engine::polled_receive`]).
@@ -91,20 +111,12 @@ pub(crate) struct PolledReceive<'e> {
 }
 
 impl PolledReceive<'_> {
-    /// Gives a receive its message if it is the next one in the ring of `world`, or, if it is from `ANY`, in the first
+    /// Gives a receive its message if it is the next one in its sender's ring, or, if it is from `ANY`, in the first
     /// ring that has one: one look. The caller has seen that no receive is posted that could want it, that none is
     /// unexpected, and that nothing wants progress.
     #[inline(always)]
-    fn poll_next<const ANY: bool>(self, wanted: Wanted<'_, ANY>, world: u32) -> Polled<TakenMessage> {
-        let mut incoming = self.engine.poller.lock(false);
-        let polled = incoming.try_take(
-            self.engine,
-            Wanted::<ANY>::from(world),
-            move |header, len| wanted.matches(header, len),
-            // SAFETY: the length was wanted, so the payload fits; the ring is no user's memory.
-            move |payload| unsafe { wanted.room.fill(payload) },
-        );
-        match polled {
+    fn poll_next<const ANY: bool>(self, wanted: Wanted<'_, ANY>) -> Polled<TakenMessage> {
+        match self.engine.poller.lock(false).try_look(self.engine, wanted) {
             Polled::Taken(taken) => {
                 self.engine.delivery().count_received(protocol_of(taken.1), taken.1, false);
                 Polled::Taken(TakenMessage::new(taken))
@@ -124,8 +136,8 @@ impl PolledReceive<'_> {
         source: i32,
         tag: i32,
     ) -> TakenMessage {
-        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, room };
-        match self.poll_next(wanted, world) {
+        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, world, tag, room };
+        match self.poll_next(wanted) {
             Polled::Taken(got) => got,
             Polled::Empty => self.poll_on::<ANY, BRIEF>(context, world, room, source, tag),
             Polled::Unwanted => TakenMessage::NOTHING,
@@ -157,25 +169,13 @@ impl PolledReceive<'_> {
         tag: i32,
     ) -> TakenMessage {
         let engine = self.engine;
-        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, room };
-        let from = Wanted::<ANY>::from(world);
-        let matches = move |header: &Header, len| wanted.matches(header, len);
-        // SAFETY: the length was wanted, so the payload fits; the ring is no user's memory.
-        let take = move |payload: &[u8]| unsafe { room.fill(payload) };
-        let mut got = None;
-        if engine.oversubscription.spinning_pays() {
-            let polls = if BRIEF { BRIEF_POLLS } else { engine.config.ring_polls() };
-            got = engine.poller.lock(false).spin_take(engine, from, polls, matches, take);
-        }
-        if got.is_none() && !BRIEF && engine.config.shape().is_oversubscribed() {
+        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, world, tag, room };
+        let why = || {
             let kind = if context.id() % 2 == 1 { Waiting::Collective } else { Waiting::Receive };
             let peer = (!ANY).then_some(world);
-            let why = || {
-                Some(Wait { kind, peer, tag: (tag >= 0).then_some(tag), context: context.id(), since: now() })
-            };
-            got = self.yield_for(from, matches, take, &why);
-        }
-        match got {
+            Some(Wait { kind, peer, tag: (tag >= 0).then_some(tag), context: context.id(), since: now() })
+        };
+        match self.look_on::<BRIEF, _>(wanted, &why) {
             Some(taken) => {
                 engine.delivery().count_received(protocol_of(taken.1), taken.1, false);
                 TakenMessage::new(taken)
@@ -184,23 +184,39 @@ impl PolledReceive<'_> {
         }
     }
 
-    /// Takes the message, and gives the CPU away until it has come, [`MOST_YIELDS`] times at most. `None` also where
-    /// something has waited for progress during the first [`PATIENT_YIELDS`], and where yields are slow. To post the
+    /// Goes on to look into the rings where the first look has found nothing. `None` if nothing came, or everything
+    /// must be left to [`Poller::poll`].
+    #[inline(always)]
+    pub(super) fn look_on<const BRIEF: bool, L: Look>(
+        self,
+        look: L,
+        why: &dyn Fn() -> Option<Wait>,
+    ) -> Option<L::Found> {
+        let engine = self.engine;
+        if engine.oversubscription.spinning_pays() {
+            let polls = if BRIEF { BRIEF_POLLS } else { engine.config.ring_polls() };
+            let got = engine.poller.lock(false).spin(engine, polls, look);
+            if got.is_some() {
+                return got;
+            }
+        }
+        if BRIEF || !engine.config.shape().is_oversubscribed() {
+            return None;
+        }
+        self.yield_for(look, why)
+    }
+
+    /// Looks, and gives the CPU away until something has come, [`MOST_YIELDS`] times at most. `None` also where
+    /// something has waited for progress during the first [`PATIENT_YIELDS`], and where yields are slow. To post a
     /// receive first would take as long as the switch to the sender's turn.
     #[inline(always)]
-    fn yield_for(
-        self,
-        from: RingOf,
-        wanted: impl Fn(&Header, usize) -> bool + Copy,
-        take: impl Fn(&[u8]) + Copy,
-        why: &dyn Fn() -> Option<Wait>,
-    ) -> Option<(Header, usize, u32)> {
+    fn yield_for<L: Look>(self, look: L, why: &dyn Fn() -> Option<Wait>) -> Option<L::Found> {
         let engine = self.engine;
         for yields in 0..engine.config.yields().min(MOST_YIELDS) {
             let mut poller = engine.poller.lock(false);
-            match poller.take(engine, from, wanted, take) {
-                Polled::Taken(taken) => return Some(taken),
-                Polled::Empty if yields < PATIENT_YIELDS || !poller.others_wait(engine, from) => {}
+            match look.look(engine, &mut poller) {
+                Polled::Taken(got) => return Some(got),
+                Polled::Empty if yields < PATIENT_YIELDS || !poller.others_wait(engine, look.rings()) => {}
                 Polled::Empty | Polled::Unwanted => return None,
             }
             drop(poller);
@@ -224,8 +240,8 @@ impl PolledReceive<'_> {
         source: i32,
         tag: i32,
     ) -> TakenMessage {
-        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, room };
-        match self.poll_next(wanted, world) {
+        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, world, tag, room };
+        match self.poll_next(wanted) {
             Polled::Taken(got) => got,
             Polled::Empty | Polled::Unwanted => TakenMessage::NOTHING,
         }

@@ -3,7 +3,7 @@
 //! One thread at a time has it, under the engine's `poller` lock. Which rings it looks into follows from the
 //! notification mode: with flags those that it polls ([`PolledRings`]) and those whose peers have set their flag in the
 //! doorbell; with counters those whose count has changed ([`Counters`]). A receive that nothing else precedes takes its
-//! message out of a ring itself ([`Poller::try_take`]).
+//! message out of a ring itself ([`Poller::try_look`]).
 
 mod counters;
 mod polled;
@@ -49,6 +49,16 @@ pub(crate) enum RingOf {
     Peer(u32),
     /// Those that are polled or whose counts have changed, in turn.
     Any,
+}
+
+/// What a receive or a probe looks for in the rings.
+pub(crate) trait Look: Copy {
+    /// What it finds.
+    type Found;
+    /// In which rings it looks.
+    fn rings(self) -> RingOf;
+    /// Looks once. Unwanted: everything must be left to [`Poller::poll`].
+    fn look(self, engine: &Engine, poller: &mut Poller) -> Polled<Self::Found>;
 }
 
 impl Poller {
@@ -208,45 +218,30 @@ impl Poller {
         1
     }
 
-    /// Takes the next record of a ring for a receive that nothing else precedes, if it is a small message that `wanted`
-    /// accepts. Returns its header, length and sender (a rank of the job). Unwanted: the receive must leave everything
-    /// to [`Self::poll`].
+    /// Looks for what a receive wants that nothing else precedes, unless others have waited for long. Unwanted: the
+    /// receive must leave everything to [`Self::poll`].
     #[inline(always)]
-    pub fn try_take(
-        &mut self,
-        engine: &Engine,
-        from: RingOf,
-        wanted: impl Fn(&Header, usize) -> bool + Copy,
-        take: impl Fn(&[u8]) + Copy,
-    ) -> Polled<(Header, usize, u32)> {
+    pub fn try_look<L: Look>(&mut self, engine: &Engine, look: L) -> Polled<L::Found> {
         // Others must not wait for long.
         self.direct += 1;
-        if self.direct.is_multiple_of(DIRECT_TURN) && self.others_wait(engine, from) {
+        if self.direct.is_multiple_of(DIRECT_TURN) && self.others_wait(engine, look.rings()) {
             return Polled::Unwanted;
         }
-        self.take(engine, from, wanted, take)
+        look.look(engine, self)
     }
 
-    /// Goes on where [`Self::try_take`] has found nothing, for `polls` polls in all. `None` if the receive must leave
-    /// everything to [`Self::poll`], or nothing came.
+    /// Goes on to look where [`Self::try_look`] has found nothing, for `polls` looks in all.
     #[inline(always)]
-    pub fn spin_take(
-        &mut self,
-        engine: &Engine,
-        from: RingOf,
-        polls: u32,
-        wanted: impl Fn(&Header, usize) -> bool + Copy,
-        take: impl Fn(&[u8]) + Copy,
-    ) -> Option<(Header, usize, u32)> {
+    pub fn spin<L: Look>(&mut self, engine: &Engine, polls: u32, look: L) -> Option<L::Found> {
         for poll in 1..polls {
-            if poll.is_multiple_of(DIRECT_TURN) && self.others_wait(engine, from) {
+            if poll.is_multiple_of(DIRECT_TURN) && self.others_wait(engine, look.rings()) {
                 return None;
             }
             serialize_loads();
-            match self.take(engine, from, wanted, take) {
-                Polled::Taken(taken) => {
+            match look.look(engine, self) {
+                Polled::Taken(got) => {
                     engine.oversubscription.spun_well();
-                    return Some(taken);
+                    return Some(got);
                 }
                 Polled::Empty => {}
                 Polled::Unwanted => return None,
@@ -255,7 +250,8 @@ impl Poller {
         None
     }
 
-    /// As [`Self::try_take`], whether or not others wait.
+    /// Takes the next record of a ring, or of any, if it is a small message that `wanted` accepts, and gives its
+    /// payload to `take`. Returns its header, length and sender (a rank of the job).
     #[inline(always)]
     pub fn take(
         &mut self,

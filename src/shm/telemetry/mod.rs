@@ -131,6 +131,17 @@ mod watch {
     pub fn begin() {
         WATCHED.store(true, Ordering::Relaxed);
     }
+
+    /// Whether a tool may read lengths in this process.
+    static READ: AtomicBool = AtomicBool::new(false);
+
+    #[inline(always)]
+    pub fn has_readers() -> bool {
+        READ.load(Ordering::Relaxed)
+    }
+    pub fn expect_readers() {
+        READ.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A static cannot hold one of loom's atomics, and nothing that is modelled has lengths.
@@ -140,6 +151,21 @@ mod watch {
         true
     }
     pub fn begin() {}
+    pub fn has_readers() -> bool {
+        true
+    }
+    pub fn expect_readers() {}
+}
+
+/// A tool may read lengths of this process's ranks from now on: a message that a probe has found counts as unexpected.
+pub fn expect_readers() {
+    watch::expect_readers();
+}
+
+/// Whether [`expect_readers`] has been called.
+#[inline(always)]
+pub(crate) fn has_readers() -> bool {
+    watch::has_readers()
 }
 
 /// Makes the threads of the ranks of this process change the words of the lengths themselves from now on, so that no

@@ -316,6 +316,7 @@ impl PvarState {
         if self.sessions.len() >= TOOL_HANDLES {
             return Err(MPI_T_ERR_OUT_OF_SESSIONS);
         }
+        telemetry::expect_readers();
         let session = self.fresh();
         self.sessions.insert(session);
         Ok(session)
