@@ -18,7 +18,7 @@ use super::storage::Storage;
 use crate::limits::{MAX_BLOCKS, block_bytes, block_count};
 use crate::sync::{Arc, AtomicU32, Ordering};
 
-/// Where the ring begins whose blocks these are, in the mask of owned blocks: the ring to the peer, or that from it.
+/// Where the ring begins whose blocks these are, in a mask of blocks: the ring to the peer, or that from it.
 const OUTGOING: u32 = 0;
 const INCOMING: u32 = 16;
 
@@ -49,7 +49,12 @@ pub struct Blocks<S> {
     incoming: S,
     /// Bytes from which a payload lies in a block, if there is one.
     from: usize,
-    owned: AtomicU32,
+    /// A bit changes when the consumer puts the block here, and only then. What it was at first is the owner at first.
+    put: AtomicU32,
+    /// A bit changes when the producer takes the block, and only then. So this rank owns the blocks whose bits in the
+    /// two differ, and each of the two is written by one end alone: no store must be locked, which would wait for all
+    /// stores before it, those of the last message among them.
+    taken: AtomicU32,
 }
 
 impl<S: Storage> Blocks<S> {
@@ -60,15 +65,23 @@ impl<S: Storage> Blocks<S> {
         // Relaxed: a process that has retired has ended before this process was started.
         let given = outgoing.control().producer.blocks.load(Ordering::Relaxed);
         let all = (1 << block_count(outgoing.bulk())) - 1;
-        let owned = AtomicU32::new((all & !given) << OUTGOING);
-        Arc::new(Self { outgoing, incoming, from, owned })
+        let put = AtomicU32::new((all & !given) << OUTGOING);
+        Arc::new(Self { outgoing, incoming, from, put, taken: AtomicU32::new(0) })
     }
 
-    /// This rank has the ring from the peer, and of its blocks those whose bits are in `kept`.
+    /// The consumer has the ring from the peer, and this rank of its blocks those whose bits are in `kept`.
     pub(super) fn open_incoming(&self, kept: u32) {
         let all = (1 << block_count(self.incoming.bulk())) - 1;
-        // Relaxed: who read them last has ended before this process was started.
-        self.owned.fetch_or((all & kept) << INCOMING, Ordering::Relaxed);
+        // Relaxed, both: who read them last has ended before this process was started.
+        self.put.store(self.put.load(Ordering::Relaxed) | (all & kept) << INCOMING, Ordering::Relaxed);
+    }
+
+    /// The bits of the blocks that this rank owns. `puts`: how what was put is loaded.
+    #[inline(always)]
+    fn owned(&self, puts: Ordering) -> u32 {
+        // Relaxed: only the producer, which knows, writes what was taken; or the consumer asks for a block that the
+        // peer has given: behind edge 1, twice, lies that it was taken.
+        self.put.load(puts) ^ self.taken.load(Ordering::Relaxed)
     }
 
     /// The bits of the outgoing ring's blocks that the peer has, and of the incoming ring's that this rank has: for a
@@ -76,7 +89,7 @@ impl<S: Storage> Blocks<S> {
     #[must_use]
     pub fn left(&self) -> (u32, u32) {
         // Relaxed: who leaves them does nothing else.
-        let owned = self.owned.load(Ordering::Relaxed);
+        let owned = self.owned(Ordering::Relaxed);
         let all = (1 << block_count(self.outgoing.bulk())) - 1;
         (all & !(owned >> OUTGOING), owned >> INCOMING)
     }
@@ -85,8 +98,8 @@ impl<S: Storage> Blocks<S> {
     /// producer takes one, which asks.
     #[inline]
     pub(super) fn has_for(&self, len: usize) -> bool {
-        // Relaxed: only the producer takes bits away; `take` has the edge.
-        self.fits(len) && self.owned.load(Ordering::Relaxed) != 0
+        // Relaxed: `take` has the edge.
+        self.fits(len) && self.owned(Ordering::Relaxed) != 0
     }
 
     #[inline]
@@ -101,27 +114,28 @@ impl<S: Storage> Blocks<S> {
             return None;
         }
         // Acquire: edge 12, pairs with Release in `put`: the consumer's reads of the block are over.
-        let owned = self.owned.load(Ordering::Acquire);
+        let owned = self.owned(Ordering::Acquire);
         if owned == 0 {
             return None;
         }
         let block = Block(owned.trailing_zeros());
-        // Relaxed: only the producer takes bits away.
-        self.owned.fetch_and(!(1 << block.0), Ordering::Relaxed);
+        // Relaxed, both: only the producer writes it.
+        self.taken.store(self.taken.load(Ordering::Relaxed) ^ 1 << block.0, Ordering::Relaxed);
         Some(block)
     }
 
     /// Returns whether the peer may have given the block: there is such a one, and it is not this rank's already.
     pub(super) fn is_peers(&self, block: Block) -> bool {
         // Relaxed: of the peer's blocks, only the consumer, which asks, makes some this rank's.
-        let owned = self.owned.load(Ordering::Relaxed);
+        let owned = self.owned(Ordering::Relaxed);
         (block.0 % INCOMING) < block_count(self.outgoing.bulk()) as u32 && owned >> block.0 & 1 == 0
     }
 
     /// Puts a block there that has been read, for the producer.
     pub(super) fn put(&self, block: Block) {
-        // Release: edge 12, pairs with Acquire in `take`: the reads of the block are over.
-        self.owned.fetch_or(1 << block.0, Ordering::Release);
+        // Relaxed: only the consumer writes it. Release: edge 12, pairs with Acquire in `take`: the reads of the block
+        // are over.
+        self.put.store(self.put.load(Ordering::Relaxed) ^ 1 << block.0, Ordering::Release);
     }
 
     /// The ring behind whose bulk area a block lies, and how far behind its beginning.
