@@ -43,7 +43,7 @@ fn rounds(engine: &Engine, comm: &Comm) -> u64 {
 
 /// Performs `call` on `comm`, a blocking call that takes no round of the team. `about` describes it by its number, once
 /// it has waited for long.
-#[inline]
+#[inline(always)]
 pub fn counting<R>(
     engine: &Engine,
     comm: &Comm,

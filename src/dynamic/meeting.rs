@@ -102,7 +102,7 @@ pub fn meet(engine: &Engine, comm: &Comm, root: u32, bridge: Option<&Bridge<'_>>
         Some(bridge) => {
             let to_other = BlockingTransport::new(engine, &bridge.comm, Purpose::Create);
             let agreed = agree(Some((&to_other, 0)));
-            to_other.check().and(agreed)
+            to_other.conclude(agreed)
         }
     }
 }

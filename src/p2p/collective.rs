@@ -51,7 +51,7 @@ impl Engine {
     ) -> bool {
         let context = comm.collective();
         // SAFETY: the bytes are valid until the call returns.
-        !context.observed() && unsafe { self.send_fast(context, comm, addr, bytes, dest, tag) }
+        !context.observed() && unsafe { self.send_fast::<true>(context, comm, addr, bytes, dest, tag) }
     }
 
     /// Starts such a send.

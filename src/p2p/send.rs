@@ -36,7 +36,7 @@ impl Engine {
             && matches!(data.layout, Layout::Bytes)
             && !context.observed()
             // SAFETY: the buffer is valid until the call returns.
-            && unsafe { self.send_fast(context, comm, data.addr, data.bytes, dest, tag) }
+            && unsafe { self.send_fast::<false>(context, comm, data.addr, data.bytes, dest, tag) }
         {
             return Ok(());
         }
@@ -145,13 +145,13 @@ impl Engine {
 
     /// A blocking send of plain bytes that nobody observes, without a request. False, with nothing done, if it is not
     /// to be had so: the message is not small, or has no room in the ring.
-    /// The caller has seen that nobody observes the match context.
+    /// The caller has seen that nobody observes the match context. `MORE`: it may be one of many.
     ///
     /// # Safety
     ///
     /// `addr` is valid for reads of `bytes` bytes.
     #[inline(always)]
-    pub unsafe fn send_fast(
+    pub unsafe fn send_fast<const MORE: bool>(
         &self,
         context: &MatchContext,
         comm: &Comm,
@@ -162,17 +162,19 @@ impl Engine {
     ) -> bool {
         if self.shared {
             // SAFETY: the bytes are valid, as the caller says.
-            return apart(move || unsafe { self.send_in::<Locked>(context, comm, addr, bytes, dest, tag) });
+            return apart(move || unsafe {
+                self.send_in::<Locked, MORE>(context, comm, addr, bytes, dest, tag)
+            });
         }
         // SAFETY: the bytes are valid, as the caller says.
-        unsafe { self.send_in::<Unlocked>(context, comm, addr, bytes, dest, tag) }
+        unsafe { self.send_in::<Unlocked, MORE>(context, comm, addr, bytes, dest, tag) }
     }
 
     /// # Safety
     ///
     /// `addr` is valid for reads of `bytes` bytes.
     #[inline(always)]
-    unsafe fn send_in<L: Locking>(
+    unsafe fn send_in<L: Locking, const MORE: bool>(
         &self,
         context: &MatchContext,
         comm: &Comm,
@@ -186,7 +188,7 @@ impl Engine {
         }
         let to = Destination { context, source: comm.rank(), world: comm.world_rank_of(dest), tag };
         // SAFETY: the bytes are valid, as the caller says.
-        unsafe { self.eager().send_now::<L, false>(to, addr, bytes, 0) }
+        unsafe { self.eager().send_now::<L, MORE>(to, addr, bytes, 0) }
     }
 
     /// As [`Self::send_fast`], with a request that is complete when its user gets it: its id.

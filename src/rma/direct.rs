@@ -9,7 +9,7 @@ use super::memory::TargetMemory;
 use super::window::Window;
 use crate::arch::copy_long;
 use crate::datatype::Basic;
-use crate::datatype::op::Op;
+use crate::datatype::op::{BasicReduction, Op};
 use crate::engine::Engine;
 
 /// From so many bytes on a copy is a long one.
@@ -178,16 +178,14 @@ impl DirectTarget<'_> {
         if key % BLOCK + self.len as u64 > BLOCK {
             return false;
         }
-        let Some(op) = Op::predefined(op).filter(|op| op.takes(basic) && !op.is_for_rma_only()) else {
-            return false;
-        };
+        let Some(reduction) = BasicReduction::of(op, basic) else { return false };
         let Some(held) = self.target.locks.try_hold(key) else { return false };
         // SAFETY: `new` has as many bytes as the target's, whole values, which kernels take at any address; the
         // target's lie in a window that is mapped here (`Window::direct`), and are changed under their lock.
-        let done = unsafe { op.apply_basic(basic, new, self.addr, self.len / basic.size()) }.is_ok();
+        unsafe { reduction.apply(new, self.addr, self.len / basic.size()) };
         drop(held);
         self.window.stores.set();
-        done
+        true
     }
 
     /// Replaces one value by `new` if it is `compare`, and puts what it was to `old`.

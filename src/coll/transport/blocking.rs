@@ -18,8 +18,8 @@ use crate::team::{Membership, RoundArrival};
 use core::cell::Cell;
 use core::future::Future;
 
-/// A transport whose operations have finished when they return. [`check`](Self::check) returns the first failure, after
-/// which it goes on ([`Failure`]).
+/// A transport whose operations have finished when they return. [`conclude`](Self::conclude) gives the first failure,
+/// after which it goes on ([`Failure`]).
 pub struct BlockingTransport<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
@@ -96,16 +96,16 @@ impl<'a> BlockingTransport<'a> {
     /// # Errors
     /// Those of the collective, and the first failure of a transfer.
     pub fn run<T>(&self, collective: impl Future<Output = Result<T>>) -> Result<T> {
-        let result = crate::coll::run(collective);
-        self.check().and(result)
+        self.conclude(crate::coll::run(collective))
     }
 
-    /// Returns whether all transfers have succeeded.
+    /// Returns `result` if all transfers have succeeded.
     ///
     /// # Errors
-    /// The first failure of a transfer.
-    pub fn check(&self) -> Result<()> {
-        self.failure.check()
+    /// The first failure of a transfer, and that of `result`.
+    #[inline(always)]
+    pub fn conclude<T>(&self, result: Result<T>) -> Result<T> {
+        self.failure.or(result)
     }
 
     fn start_recv(&self, from: usize, room: &mut [u8]) -> ReceiveUnderWay {
@@ -192,7 +192,7 @@ impl Transport for BlockingTransport<'_> {
         self.failure.has_any()
     }
     fn failure(&self) -> Option<Error> {
-        self.check().err()
+        self.conclude(Ok(())).err()
     }
     fn requested(&self, operation: Collective) -> u64 {
         algorithm_for(self.engine, self.comm, operation)

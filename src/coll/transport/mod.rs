@@ -223,9 +223,18 @@ impl<'a> Failure<'a> {
         other.in_either_group = Some(both);
     }
 
-    /// The first failure.
-    fn check(&self) -> Result<()> {
-        self.first.get().cloned().map_or(Ok(()), Err)
+    /// The first failure; if there is none, `result`. A good one is not moved (decision 53).
+    #[inline(always)]
+    fn or<T>(&self, result: Result<T>) -> Result<T> {
+        match result {
+            Ok(value) if self.first.get().is_none() => Ok(value),
+            result => self.or_bad(result),
+        }
+    }
+
+    #[cold]
+    fn or_bad<T>(&self, result: Result<T>) -> Result<T> {
+        self.first.get().cloned().map_or(result, Err)
     }
 
     #[inline(always)]

@@ -32,7 +32,7 @@ pub enum SequenceNumber {
     Persistent(u32),
 }
 
-/// A transport whose operations complete while the engine makes progress. [`check`](Self::check) returns the first
+/// A transport whose operations complete while the engine makes progress. [`conclude`](Self::conclude) gives the first
 /// failure, after which it goes on ([`Failure`]).
 pub struct NonblockingTransport<'a> {
     engine: &'a Engine,
@@ -97,12 +97,13 @@ impl<'a> NonblockingTransport<'a> {
         Sides { local, remote }
     }
 
-    /// Returns whether all transfers have succeeded.
+    /// Returns `result` if all transfers have succeeded.
     ///
     /// # Errors
-    /// The first failure of a transfer.
-    pub fn check(&self) -> Result<()> {
-        self.failure.check()
+    /// The first failure of a transfer, and that of `result`.
+    #[inline(always)]
+    pub fn conclude<T>(&self, result: Result<T>) -> Result<T> {
+        self.failure.or(result)
     }
 
     /// Returns how members of the team arrive in such an operation, if they have a team.

@@ -114,7 +114,7 @@ impl Op {
     /// Whether it is MPI_REPLACE or MPI_NO_OP, which only one-sided communication takes (MPI 5.0 §12.3.4).
     #[must_use]
     pub fn is_for_rma_only(&self) -> bool {
-        matches!(self.0, OpKind::Builtin(Builtin::Replace | Builtin::NoOp))
+        matches!(self.0, OpKind::Builtin(builtin) if builtin.is_for_rma_only())
     }
 
     /// Whether it can combine elements of `datatype`.
@@ -242,6 +242,35 @@ impl Op {
             }
             _ => Err(MISFIT),
         }
+    }
+}
+
+/// A predefined reduction of values of a basic type, which it takes.
+#[derive(Debug, Clone, Copy)]
+pub struct BasicReduction {
+    builtin: Builtin,
+    basic: Basic,
+}
+
+impl BasicReduction {
+    /// The operation with this ABI handle; `None` if there is none that takes the type, or only one-sided communication
+    /// takes it.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(op: usize, basic: Basic) -> Option<Self> {
+        let builtin = Builtin::of(op)?;
+        let is_reduction = !builtin.is_location() && !builtin.is_for_rma_only();
+        (is_reduction && builtin.takes(basic.class())).then_some(Self { builtin, basic })
+    }
+
+    /// `right[i] = left[i] op right[i]` for `count` values.
+    ///
+    /// # Safety
+    /// Both hold so many values of the type, at any address, and do not overlap.
+    #[inline(always)]
+    pub unsafe fn apply(self, left: *const u8, right: *mut u8, count: usize) {
+        // SAFETY: kernel rule 1: both sides hold `count` values of `basic` and do not overlap, as the caller says.
+        unsafe { self.builtin.reduce(self.basic.machine_type(), self.basic.class(), left, right, count) }
     }
 }
 
@@ -398,6 +427,11 @@ impl Builtin {
 
     fn is_location(self) -> bool {
         matches!(self, Self::MinLoc | Self::MaxLoc)
+    }
+
+    #[inline(always)]
+    fn is_for_rma_only(self) -> bool {
+        matches!(self, Self::Replace | Self::NoOp)
     }
 
     #[inline(always)]

@@ -268,7 +268,7 @@ fn perform(engine: &Engine, world: &Comm, call: &CollectiveOp) -> Result<()> {
     let transports = Transports::Intracomm(transport);
     // SAFETY: the caller's buffers are valid until the future has been run to its end.
     let result = coll::run(unsafe { call.perform(&transports, world) });
-    collective::check(&transports).and(result)
+    collective::conclude(&transports, result)
 }
 
 /// The sentences of all ranks, at the first; nothing at the others.

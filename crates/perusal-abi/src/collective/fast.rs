@@ -15,7 +15,7 @@ use crate::coll::shared_memory::{Operands, show};
 use crate::coll::{Purpose, ReductionKernel, Transport, algorithms, pair};
 use crate::comm::Comm;
 use crate::datatype::Basic;
-use crate::datatype::op::Op;
+use crate::datatype::op::BasicReduction;
 use crate::datatypes::contiguous_size;
 use crate::error::Result;
 use crate::events::Collective;
@@ -56,9 +56,12 @@ pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 }
 
 /// A predefined operation on a basic type that it takes.
+///
+/// It fits into registers and owns nothing: what is moved in memory is loaded right after it was stored, which can take
+/// as long as a line (decision 53).
+#[derive(Clone, Copy)]
 struct PlainKernel {
-    op: Op,
-    basic: Basic,
+    reduction: BasicReduction,
     /// Bytes of a value, a power of two.
     size: usize,
 }
@@ -66,13 +69,9 @@ struct PlainKernel {
 impl PlainKernel {
     #[inline(always)]
     fn new(op: usize, datatype: usize) -> Option<Self> {
-        let (op, basic) = (Op::predefined(op)?, Basic::of(datatype)?);
-        let size = basic.size();
-        (size.is_power_of_two() && !op.is_for_rma_only() && op.takes(basic)).then_some(Self {
-            op,
-            basic,
-            size,
-        })
+        let basic = Basic::of(datatype)?;
+        let (reduction, size) = (BasicReduction::of(op, basic)?, basic.size());
+        size.is_power_of_two().then_some(Self { reduction, size })
     }
 }
 
@@ -87,7 +86,8 @@ impl ReductionKernel for PlainKernel {
     fn reduce(&self, left: &[u8], right: &mut [u8]) -> Result<()> {
         let count = left.len().min(right.len()) >> self.size.trailing_zeros();
         // SAFETY: two slices of so many values, of which one is borrowed for us alone.
-        unsafe { self.op.apply_basic(self.basic, left.as_ptr(), right.as_mut_ptr(), count) }
+        unsafe { self.reduction.apply(left.as_ptr(), right.as_mut_ptr(), count) };
+        Ok(())
     }
 }
 

@@ -71,11 +71,11 @@ pub(crate) fn blocking<'a>(
     }
 }
 
-/// The first failure of a transfer over blocking transports.
-pub(crate) fn check(transports: &Transports<BlockingTransport<'_>>) -> Result<()> {
+/// The first failure of a transfer over blocking transports; if there is none, `result`.
+pub(crate) fn conclude<T>(transports: &Transports<BlockingTransport<'_>>, result: Result<T>) -> Result<T> {
     match transports {
-        Transports::Intracomm(transport) => transport.check(),
-        Transports::Intercomm(sides) => sides.local.check().and(sides.remote.check()),
+        Transports::Intracomm(transport) => transport.conclude(result),
+        Transports::Intercomm(sides) => sides.local.conclude(sides.remote.conclude(result)),
     }
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn run(comm: &Comm, call: impl FnOnce(&Comm) -> Result<CollectiveOp>)
         // the future is run to its end.
         to_the_end(unsafe { call.perform(&transports, comm) })
     });
-    check(&transports).and(result)
+    conclude(&transports, result)
 }
 
 /// Waits for all members of an intracommunicator.
@@ -207,11 +207,14 @@ pub(crate) fn background<'a>(
     }
 }
 
-/// The first failure of a transfer over such transports.
-pub(crate) fn check_nonblocking(transports: &Transports<NonblockingTransport<'_>>) -> Result<()> {
+/// The first failure of a transfer over such transports; if there is none, `result`.
+pub(crate) fn conclude_nonblocking<T>(
+    transports: &Transports<NonblockingTransport<'_>>,
+    result: Result<T>,
+) -> Result<T> {
     match transports {
-        Transports::Intracomm(transport) => transport.check(),
-        Transports::Intercomm(sides) => sides.local.check().and(sides.remote.check()),
+        Transports::Intracomm(transport) => transport.conclude(result),
+        Transports::Intercomm(sides) => sides.local.conclude(sides.remote.conclude(result)),
     }
 }
 
@@ -271,5 +274,5 @@ async unsafe fn perform(
     let transports = background(engine, comm, number, team);
     // SAFETY: the buffers of the call are valid until this future is ready or leaked, and so while the inner one runs.
     let result = unsafe { call.perform(&transports, comm) }.await;
-    check_nonblocking(&transports).and(result)
+    conclude_nonblocking(&transports, result)
 }

@@ -269,8 +269,7 @@ impl<'a> Performer<'a> for InBackground<'a> {
         let (engine, comm) = (running()?, self.comm()?);
         self.begin(what, |number| async move {
             let transport = NonblockingTransport::new(engine, comm, number, &TeamUse::None);
-            let result = call(&transport).await;
-            transport.check().and(result)
+            transport.conclude(call(&transport).await)
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::coll::{
     BlockingTransport, NumberedCall, Outline, Purpose, SequenceNumber, Subset, Transport, agreement, run,
     tag_of_group_call, user_tag,
 };
-use crate::collective::{background, begin, blocking, check, check_nonblocking};
+use crate::collective::{background, begin, blocking, conclude, conclude_nonblocking};
 use crate::comm::{Comm, Group, Link, Similarity, Topology, attributes};
 use crate::comms;
 use crate::dynamic::Introductions;
@@ -96,7 +96,7 @@ fn duplicate(handle: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
     let engine = engine()?;
     let transports = blocking(engine, &old, Purpose::Create);
     let context = run(same_context(&transports, &old, engine));
-    let context = check(&transports).and(context)?;
+    let context = conclude(&transports, context)?;
     let new = admit(same(&old, context), old.topology().cloned(), &old)?;
     match dress(handle, &old, new, hints) {
         Ok(()) => Ok(new),
@@ -192,7 +192,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
     let work = async move {
         let transports = background(engine, &old, number, &TeamUse::OfComm);
         let context = same_context(&transports, &old, engine).await;
-        let context = check_nonblocking(&transports).and(context)?;
+        let context = conclude_nonblocking(&transports, context)?;
         let comm = opened(same(&old, context), old.topology().cloned(), &old, coming.events())?;
         engine.registry().propagate(&old.events, &comm.events);
         coming.arrives(comm)
@@ -211,7 +211,7 @@ pub(crate) fn split_by(comm: &Comm, color: Option<c_int>, key: c_int) -> Result<
             run(inter_split(sides, engine, (comm.group(), comm.peers()), (color, key)))
         }
     };
-    check(&transports).and(agreed)
+    conclude(&transports, agreed)
 }
 
 /// The handle of what was agreed on; MPI_COMM_NULL for those who are not in it.
@@ -320,7 +320,7 @@ fn connected(
             // there the tag says which belong together.
             let about = || CollectiveAbout { data: format!("tag {tag}"), ..CollectiveAbout::default() };
             let agreed = describing(&about, || agree(Some((&to_leader, remote_leader as usize))));
-            to_leader.check().and(agreed)
+            to_leader.conclude(agreed)
         }
         Err(error) => agree(None).and(Err(error)),
     }
@@ -345,7 +345,7 @@ fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), te
         Ok((leaders, other)) => {
             let to_other = leaders.transport();
             let agreed = agree(Some((&leaders.members(&to_other), other)));
-            to_other.check().and(agreed)
+            to_other.conclude(agreed)
         }
         Err(error) => agree(None).and(Err(error)),
     }
@@ -376,7 +376,7 @@ fn merged(comm: &Comm, high: bool) -> Result<Agreed> {
         Transports::Intracomm(_) => Err(Error::Comm("not an intercommunicator")),
         transports @ Transports::Intercomm(sides) => {
             let agreed = run(merge(sides, engine, (comm.group(), comm.peers()), high));
-            check(transports).and(agreed)
+            conclude(transports, agreed)
         }
     }
 }
@@ -572,7 +572,7 @@ pub fn disconnect(comm: InOut<'_, MPI_Comm>) -> Result<()> {
         Transports::Intracomm(transport) => run(crate::coll::barrier(transport)),
         Transports::Intercomm(sides) => run(crate::coll::intercomm::barrier(sides)),
     };
-    check(&ports).and(met)?;
+    conclude(&ports, met)?;
     let (start, _) = engine()?.detach_buffer(found.buffers())?;
     if check_calls::is_on() {
         check_calls::detached(start.addr());

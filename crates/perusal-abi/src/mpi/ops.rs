@@ -3,7 +3,7 @@
 use crate::abi::MPI_OP_NULL;
 use crate::arguments::{Buffer, Given, InOut};
 use crate::datatype::Basic;
-use crate::datatype::op::{Op, UserFunction, UserFunctionC};
+use crate::datatype::op::{BasicReduction, Op, UserFunction, UserFunctionC};
 use crate::datatypes::{insert_op, remove_op};
 use crate::error::{Error, Result};
 use crate::events::fast_path_is_open;
@@ -15,17 +15,17 @@ const NO_FUNCTION: Error = Error::Arg("the operation's function is NULL");
 /// MPI_Reduce_local of values of a basic type, by a predefined operation.
 #[inline(always)]
 pub fn reduce_local_direct(from: Buffer<'_>, to: Buffer<'_>, op: MPI_Op) -> Option<()> {
-    let (op, basic) = (Op::predefined(op)?, Basic::of(from.datatype)?);
-    let takes = op.takes(basic) && !op.is_for_rma_only();
+    let reduction = BasicReduction::of(op, Basic::of(from.datatype)?)?;
     let are_apart = from.addr != to.addr && is_memory(to.addr.addr());
-    if !fast_path_is_open() || !takes || !are_apart {
+    if !fast_path_is_open() || !are_apart {
         return None;
     }
     run_of_bytes(from)?;
     let (left, right) = (from.addr.cast_const().cast(), to.addr.cast());
     // SAFETY: argument rule 3: both hold so many values, no negative number of them (`run_of_bytes`); MPI 5.0 §6.9.7
     // forbids that they overlap.
-    unsafe { op.apply_basic(basic, left, right, from.count as usize) }.ok()
+    unsafe { reduction.apply(left, right, from.count as usize) };
+    Some(())
 }
 
 /// MPI_Reduce_local.

@@ -37,7 +37,9 @@ pub(super) fn send_fast(buf: Buffer<'_>, dest: c_int, tag: c_int, comm: CommHand
     let (Some(comm), Some(engine)) = (comm.peek(), running()) else { return false };
     // SAFETY: argument rule 3: the buffer holds the bytes of its elements, whose type has no gaps.
     comm.has_peer(dest)
-        && unsafe { engine.send_fast(comm.p2p(), comm, buf.addr.cast_const().cast(), bytes, dest, tag) }
+        && unsafe {
+            engine.send_fast::<false>(comm.p2p(), comm, buf.addr.cast_const().cast(), bytes, dest, tag)
+        }
 }
 
 /// MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend.

@@ -43,9 +43,13 @@ fn wait_for_one<const OBSERVED: bool>(
     taken.is_some()
 }
 
-/// Takes the outcome of what was over when its call returned; false if it is something else.
+/// Takes the outcome of what was over when its call returned, or of nothing; false if it is something else.
 fn take_over(request: &InOut<'_, MPI_Request>, status: StatusOut<'_>) -> bool {
     let mut handle = request.get();
+    if handle == MPI_REQUEST_NULL {
+        status.set_or_empty(&MessageStatus::EMPTY);
+        return true;
+    }
     let Some(got) = requests::take_over(&mut handle) else { return false };
     request.set(handle);
     status.set(&got);

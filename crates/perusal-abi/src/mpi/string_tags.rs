@@ -79,7 +79,7 @@ pub fn introduce(
     for rank in to {
         run(transport.send(rank, &message))?;
     }
-    transport.check()
+    transport.conclude(Ok(()))
 }
 
 /// Waits until rank `from` of `world` introduces the call with string `text`; the call's tag.

@@ -5,7 +5,7 @@ use crate::abi::*;
 use crate::arguments::{Argument, Array, Integer, Room, Unbounded};
 use crate::coll::call::Transports;
 use crate::coll::{Purpose, Transport, allgather, allgatherv, run};
-use crate::collective::{blocking, check};
+use crate::collective::{blocking, conclude};
 use crate::comm::topology::{Cart, DistGraph, Graph, dims_create};
 use crate::comm::{Comm, Topology};
 use crate::comms;
@@ -146,7 +146,7 @@ fn collected(comm: &Comm, own: &[i32]) -> Result<Vec<i32>> {
         allgatherv(transport, &mut all, &ends).await?;
         Ok(numbers(&all).collect())
     });
-    check(&transports).and(gathered)
+    conclude(&transports, gathered)
 }
 
 fn numbers(bytes: &[u8]) -> impl Iterator<Item = i32> + '_ {

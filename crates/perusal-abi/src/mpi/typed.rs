@@ -84,7 +84,7 @@ pub fn send(buf: Buffer<'_>, dest: c_int, tag: c_int, comm: CommHandle<'_>) -> b
         // SAFETY: argument rule 3: the buffer holds the bytes of its elements, or they are packed.
         let sent = tag >= 0
             && comm.has_peer(dest)
-            && unsafe { engine.send_fast(comm.p2p(), comm, addr, bytes, dest, tag) };
+            && unsafe { engine.send_fast::<false>(comm.p2p(), comm, addr, bytes, dest, tag) };
         sent.then_some(())
     };
     send_bytes(buf, send).is_some()
