@@ -170,8 +170,8 @@ fn a_block_goes_to_and_fro() {
         for (ring, given) in [(&there, 0b1110), (&back, 0b1111)] {
             ring.control().producer.blocks.store(given, Ordering::Relaxed);
         }
-        let own = Blocks::new(there.clone(), back.clone(), 48);
-        let peers = Blocks::new(back.clone(), there.clone(), 48);
+        let own = Blocks::new(there.clone(), back.clone());
+        let peers = Blocks::new(back.clone(), there.clone());
         let mut producer = Producer::new(there.clone()).passing(own.clone());
         let mut consumer = Consumer::new(back.clone()).passing(own.clone());
         let peer = thread::spawn(move || {

@@ -10,9 +10,6 @@ use crate::sync::{Arc, ConditionalLock, RwLock};
 use core::ptr::NonNull;
 use std::sync::{OnceLock, PoisonError};
 
-/// Bytes from which a payload lies in a block.
-const BLOCKS_FROM: usize = 256;
-
 /// One peer, as a sender sees it.
 pub(crate) struct Peer {
     /// The peer's doorbell.
@@ -50,7 +47,7 @@ impl Peer {
             // SAFETY: these are no ends of the rings. The start of the one is reserved, which is read; blocks are
             // touched when an end of a ring has been made, whose memory is then reserved.
             let (outgoing, incoming) = unsafe { (ring(job, own, peer), ring(job, peer, own)) };
-            Blocks::new(outgoing, incoming, BLOCKS_FROM)
+            Blocks::new(outgoing, incoming)
         };
         self.cold.blocks.get_or_init(make).clone()
     }

@@ -47,8 +47,6 @@ impl Block {
 pub struct Blocks<S> {
     outgoing: S,
     incoming: S,
-    /// Bytes from which a payload lies in a block, if there is one.
-    from: usize,
     /// A bit changes when the consumer puts the block here, and only then. What it was at first is the owner at first.
     put: AtomicU32,
     /// A bit changes when the producer takes the block, and only then. So this rank owns the blocks whose bits in the
@@ -58,15 +56,15 @@ pub struct Blocks<S> {
 }
 
 impl<S: Storage> Blocks<S> {
-    /// The blocks of the rings to and from a peer, for payloads of `from` bytes or more: those of the ring to the peer
-    /// but for what an earlier process at this rank's place has given away. It may come back before this one sends.
-    /// Only the control words of that ring are read.
-    pub fn new(outgoing: S, incoming: S, from: usize) -> Arc<Self> {
+    /// The blocks of the rings to and from a peer: those of the ring to the peer but for what an earlier process at this
+    /// rank's place has given away. It may come back before this one sends. Only the control words of that ring are
+    /// read.
+    pub fn new(outgoing: S, incoming: S) -> Arc<Self> {
         // Relaxed: a process that has retired has ended before this process was started.
         let given = outgoing.control().producer.blocks.load(Ordering::Relaxed);
         let all = (1 << block_count(outgoing.bulk())) - 1;
         let put = AtomicU32::new((all & !given) << OUTGOING);
-        Arc::new(Self { outgoing, incoming, from, put, taken: AtomicU32::new(0) })
+        Arc::new(Self { outgoing, incoming, put, taken: AtomicU32::new(0) })
     }
 
     /// The consumer has the ring from the peer, and this rank of its blocks those whose bits are in `kept`.
@@ -104,7 +102,7 @@ impl<S: Storage> Blocks<S> {
 
     #[inline]
     fn fits(&self, len: usize) -> bool {
-        len >= self.from && len <= block_bytes(self.outgoing.bulk())
+        len <= block_bytes(self.outgoing.bulk())
     }
 
     /// Takes a block for a payload of `len` bytes, if there is one and the payload may lie there.

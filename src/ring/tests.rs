@@ -327,11 +327,11 @@ fn heads_that_are_ahead_of_the_producer_are_not_believed() {
     assert_eq!(pushed, 8, "as much as fits into an empty ring");
 }
 
-/// The rings between two ranks, whose ends pass blocks from 48 bytes on: what each rank has.
+/// The rings between two ranks, whose ends pass blocks: what each rank has.
 fn exchange(bulk: usize) -> [(Producer<HeapRing>, Consumer<HeapRing>); 2] {
     let [there, back] = [(); 2].map(|()| HeapRing::new(16, bulk));
     [(there.clone(), back.clone()), (back, there)].map(|(outgoing, incoming)| {
-        let blocks = Blocks::new(outgoing.clone(), incoming.clone(), 48);
+        let blocks = Blocks::new(outgoing.clone(), incoming.clone());
         (Producer::new(outgoing).passing(blocks.clone()), Consumer::new(incoming).passing(blocks))
     })
 }
@@ -377,7 +377,7 @@ fn a_stream_takes_the_bulk_area_once_the_blocks_are_given() {
 #[test]
 fn short_and_long_payloads_and_full_rings_take_no_block() {
     let [(mut to_second, _), _] = exchange(1024);
-    for (len, bulk) in [(47, 64), (129, 64 + 192)] {
+    for (len, bulk) in [(INLINE, 0), (129, 192)] {
         assert!(to_second.try_push(&HEADER, len, |to| to.fill(1)));
         assert_eq!(used_bulk(&to_second), bulk);
     }
@@ -400,7 +400,7 @@ fn a_block_is_room_where_the_bulk_area_is_full() {
     assert!(push(&mut to_first));
     pop(&mut from_second);
     assert_eq!(to_second.block(), Some(128));
-    assert!(!to_second.room(47) && !to_second.room(129), "neither would lie in a block");
+    assert!(!to_second.room(129), "it would not lie in a block");
     assert!(to_second.room(128) && push(&mut to_second));
     assert!(!to_second.room(128));
 }
@@ -416,7 +416,7 @@ fn a_later_rank_has_the_blocks_of_the_one_before() {
     to_second.retire();
     from_second.retire();
     let (outgoing, incoming) = (to_second.storage().clone(), from_second.storage().clone());
-    let blocks = Blocks::new(outgoing.clone(), incoming.clone(), 48);
+    let blocks = Blocks::new(outgoing.clone(), incoming.clone());
     let mut to_second = Producer::resume(outgoing).passing(blocks.clone());
     let mut from_second = Consumer::resume(incoming).passing(blocks);
     let before = used_bulk(&to_second);
@@ -431,7 +431,7 @@ fn a_later_rank_has_the_blocks_of_the_one_before() {
     to_second.retire();
     from_second.retire();
     let (outgoing, incoming) = (to_second.storage().clone(), from_second.storage().clone());
-    let mut from_second = Consumer::resume(incoming.clone()).passing(Blocks::new(outgoing, incoming, 48));
+    let mut from_second = Consumer::resume(incoming.clone()).passing(Blocks::new(outgoing, incoming));
     for _ in 0..8 {
         push(&mut to_first);
         assert!(pop(&mut from_second).is_some());
