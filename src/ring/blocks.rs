@@ -56,9 +56,9 @@ pub struct Blocks<S> {
 }
 
 impl<S: Storage> Blocks<S> {
-    /// The blocks of the rings to and from a peer: those of the ring to the peer but for what an earlier process at this
-    /// rank's place has given away. It may come back before this one sends. Only the control words of that ring are
-    /// read.
+    /// The blocks of the rings to and from a peer: those of the ring to the peer but for what an earlier process at
+    /// this rank's place has given away. It may come back before this one sends. Only the control words of that ring
+    /// are read.
     pub fn new(outgoing: S, incoming: S) -> Arc<Self> {
         // Relaxed: a process that has retired has ended before this process was started.
         let given = outgoing.control().producer.blocks.load(Ordering::Relaxed);

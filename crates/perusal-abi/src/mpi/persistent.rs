@@ -18,17 +18,17 @@ use core::ffi::{c_int, c_void};
 fn start(handle: MPI_Request) -> Result<()> {
     let engine = engine()?;
     // SAFETY: argument rule 2.
-    let started = if let Some(task) = unsafe { requests::peek(handle) } {
-        task.start(engine)
+    if let Some(task) = unsafe { requests::peek(handle) } {
+        task.start(engine)?;
     } else if let Named::Message(request) = requests::find(engine, handle)? {
-        engine.start(request)
+        engine.start(request)?;
     } else {
-        Err(Error::Request("MPI_REQUEST_NULL cannot be started"))
-    };
-    if check::is_on() && started.is_ok() {
+        return Err(Error::Request("MPI_REQUEST_NULL cannot be started"));
+    }
+    if check::is_on() {
         check::started(handle);
     }
-    started
+    Ok(())
 }
 
 /// An operation that the program carries out by itself.
