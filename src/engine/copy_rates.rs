@@ -81,8 +81,8 @@ pub enum KernelCopy {
 /// The way that takes less time; `None` while the kernel has copied nothing.
 ///
 /// The ring has to be an eighth faster: rates of the way that is not taken are those of a few messages, which find
-/// memory as the other way has left it. It has to be a quarter faster where the receiver reads, for then the sender need
-/// not be asked.
+/// memory as the other way has left it. It has to be a quarter faster where the receiver reads, for then the sender
+/// need not be asked.
 fn usual(ring: u32, kernel: u32, by_kernel: KernelCopy) -> Option<CopyRoute> {
     let most = if by_kernel == KernelCopy::Read { 6 } else { 7 };
     let is_ring = 8 * u64::from(ring) <= most * u64::from(kernel);
