@@ -81,11 +81,9 @@ pub enum KernelCopy {
 /// The way that takes less time; `None` while the kernel has copied nothing.
 ///
 /// The ring has to be an eighth faster: rates of the way that is not taken are those of a few messages, which find
-/// memory as the other way has left it. It has to be a quarter faster where the receiver reads, for then the sender
-/// need not be asked.
-fn usual(ring: u32, kernel: u32, by_kernel: KernelCopy) -> Option<CopyRoute> {
-    let most = if by_kernel == KernelCopy::Read { 6 } else { 7 };
-    let is_ring = 8 * u64::from(ring) <= most * u64::from(kernel);
+/// memory as the other way has left it.
+fn usual(ring: u32, kernel: u32) -> Option<CopyRoute> {
+    let is_ring = 8 * u64::from(ring) <= 7 * u64::from(kernel);
     (kernel > 0).then_some(if is_ring { CopyRoute::Ring } else { CopyRoute::Kernel })
 }
 
@@ -151,7 +149,7 @@ impl CopyRates {
     /// `busy`: this rank has messages of its own to copy meanwhile.
     pub fn choose(&self, bytes: usize, by_kernel: KernelCopy, busy: bool) -> CopyRoute {
         let (ring, kernel) = (self.ring_time(bytes, busy), self.kernel_time(by_kernel));
-        let usual = usual(ring, kernel, by_kernel);
+        let usual = usual(ring, kernel);
         self.last_ring.set(ring);
         self.last_kernel.set(kernel);
         self.last.set(if usual == Some(CopyRoute::Kernel) { BY_KERNEL } else { BY_RING });
@@ -185,14 +183,12 @@ impl CopyRates {
     /// Ticks for a KiB of a message of `bytes` bytes through the ring.
     ///
     /// Each rank copies all of it, and the second begins when the first has copied a part. If each has a message for
-    /// the other, one copy comes after the other, and if they have several parts, each waits for room and for parts:
-    /// half as much again.
+    /// the other, one copy comes after the other, and each waits for room and for parts: half as much again.
     fn ring_time(&self, bytes: usize, busy: bool) -> u32 {
         let out = self.out_of_ring.usual();
         if busy {
             let both = out.saturating_add(self.into_ring.usual());
-            let waits = if bytes > PART { both / 2 } else { 0 };
-            return both.saturating_add(waits);
+            return both.saturating_add(both / 2);
         }
         let parts = u32::try_from(bytes / PART).unwrap_or(u32::MAX).max(2);
         let into = self.peer_into_ring.get();
@@ -342,22 +338,6 @@ mod tests {
         rates.peer_fills(u32::MAX);
         (0..3).for_each(|_| rates.filled(1, u64::MAX));
         let _ = (chooses(KernelCopy::Halves, true), rates.so_far());
-    }
-
-    #[test]
-    fn a_read_spares_an_answer_and_one_part_waits_for_none() {
-        for (ring, kernel, by) in [(1400, 2000, KernelCopy::Read), (1400, 2000, KernelCopy::Write)] {
-            let rates = CopyRates::default();
-            (0..3).for_each(|_| rates.out_of_ring.took(SAMPLE, ring));
-            (0..3).for_each(|_| rates.reads.took(SAMPLE, kernel));
-            (0..3).for_each(|_| rates.written(SAMPLE, kernel));
-            assert_eq!(rates.choose(PART, by, false), CopyRoute::Ring, "by less than three quarters");
-            (0..3).for_each(|_| rates.out_of_ring.took(SAMPLE, ring + 200));
-            let route = if by == KernelCopy::Read { CopyRoute::Kernel } else { CopyRoute::Ring };
-            assert_eq!(rates.choose(PART, by, false), route, "by less than seven eighths");
-            assert_eq!(rates.choose(PART, KernelCopy::Write, true), CopyRoute::Ring, "one part");
-            assert_eq!(rates.choose(PART + 1, KernelCopy::Write, true), CopyRoute::Kernel, "two parts");
-        }
     }
 
     #[test]

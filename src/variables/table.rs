@@ -162,7 +162,7 @@ table! {
         "bytes from which a message is announced and read by its receiver out of the sender's memory in one step, where the kernel allows that; 4294967295: never";
     CopyHalvesFrom => "copy_halves_from", Copies, Local, Always, TunerBasic,
         Domain::Number(|_| (0, NEVER)), |shape| if shape.is_oversubscribed() { NEVER } else { one_step(shape) },
-        "bytes from which a message is announced and written by its sender into the receiver's memory, of which the receiver reads a half itself if it is long, or all if it is short and copy_read_from is the default; where the kernel allows that; 4294967295: never, as where ranks outnumber CPUs";
+        "bytes from which a message is announced and written by its sender into the receiver's memory, of which the receiver reads a half itself if it is long; where the kernel allows that; 4294967295: never, as where ranks outnumber CPUs";
     CopyDirectFrom => "copy_direct_from", Copies, Local, Always, TunerBasic,
         Domain::Number(|_| (1, NEVER)), |_| DIRECT,
         "bytes from which a message is announced and copied once if its buffer lies in memory from MPI_Alloc_mem that all ranks see, and from which MPI_Alloc_mem takes such memory; 4294967295: never";

@@ -85,14 +85,9 @@ impl CopyPolicy {
     }
 
     /// How the kernel would copy a message. With several threads another one may meet the sender's part while we copy
-    /// ours: two owners of one body. Of what one member of a collective operation has for all, each reads its own. And
-    /// what is short, and may go through the ring, is read: it is here a line's way earlier, and what the sender has
-    /// just stored, which takes long to read, goes through the ring then.
+    /// ours: two owners of one body. Of what one member of a collective operation has for all, each reads its own.
     pub fn by_kernel(&self, engine: &Engine, body: &Body) -> KernelCopy {
-        let bytes = body.wanted.get();
-        let is_short = bytes < LONG && self.learns(engine, bytes);
-        let is_one_of_many = body.mode.get() == Mode::FromRoot && self.is_left_to_us(engine);
-        if engine.shared || is_short || is_one_of_many {
+        if engine.shared || body.mode.get() == Mode::FromRoot && self.is_left_to_us(engine) {
             KernelCopy::Read
         } else if self.own_part(engine, body) > 0 {
             KernelCopy::Halves

@@ -95,7 +95,7 @@ fn machine() {
 
 fn copies() {
     let how = if has_cross_memory_attach() {
-        "read out of the sender's memory by the receiver, or if they are long a half written by the sender, or through the ring, as copies so far say (copy_halves_from, copy_read_from)"
+        "written into the receiver's memory by the sender, and if they are long a half read by the receiver (copy_halves_from, copy_read_from)"
     } else {
         "through the ring, in chunks: the kernel does not let processes copy between their memories (process_vm_readv)"
     };
