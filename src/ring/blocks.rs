@@ -47,7 +47,8 @@ impl Block {
 pub struct Blocks<S> {
     outgoing: S,
     incoming: S,
-    /// A bit changes when the consumer puts the block here, and only then. What it was at first is the owner at first.
+    /// A bit changes when the consumer puts the block here, and only then. At first it is set if this rank owns the
+    /// block.
     put: AtomicU32,
     /// A bit changes when the producer takes the block, and only then. So this rank owns the blocks whose bits in the
     /// two differ, and each of the two is written by one end alone: no store must be locked, which would wait for all
@@ -77,8 +78,9 @@ impl<S: Storage> Blocks<S> {
     /// The bits of the blocks that this rank owns. `puts`: how what was put is loaded.
     #[inline(always)]
     fn owned(&self, puts: Ordering) -> u32 {
-        // Relaxed: only the producer, which knows, writes what was taken; or the consumer asks for a block that the
-        // peer has given: behind edge 1, twice, lies that it was taken.
+        // Relaxed: the producer, which writes it, reads what it has written. The consumer asks for a block that the
+        // peer has sent back: the producer took it before it sent it to the peer, so edge 1 to the peer and edge 1 back
+        // order that before this load.
         self.put.load(puts) ^ self.taken.load(Ordering::Relaxed)
     }
 

@@ -117,62 +117,64 @@ pub struct Telemetry {
 }
 
 #[cfg(not(perusal_loom))]
-mod watch {
+mod wish {
     use crate::sync::{AtomicBool, Ordering};
 
-    /// Whether a tool has asked this process for extremes of lengths.
-    static WATCHED: AtomicBool = AtomicBool::new(false);
+    /// Whether a tool has asked this process for something.
+    pub struct Wish(AtomicBool);
 
-    #[inline(always)]
-    pub fn is_on() -> bool {
-        // Relaxed, here and below: a change at the moment when a watch begins may count before it or after it.
-        WATCHED.load(Ordering::Relaxed)
-    }
-    pub fn begin() {
-        WATCHED.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether a tool may read lengths in this process.
-    static READ: AtomicBool = AtomicBool::new(false);
-
-    #[inline(always)]
-    pub fn has_readers() -> bool {
-        READ.load(Ordering::Relaxed)
-    }
-    pub fn expect_readers() {
-        READ.store(true, Ordering::Relaxed);
+    impl Wish {
+        pub const fn new() -> Self {
+            Self(AtomicBool::new(false))
+        }
+        #[inline(always)]
+        pub fn is_there(&self) -> bool {
+            // Relaxed, here and below: a change at the moment when a tool asks may count before it or after it.
+            self.0.load(Ordering::Relaxed)
+        }
+        pub fn note(&self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
     }
 }
 
 /// A static cannot hold one of loom's atomics, and nothing that is modelled has lengths.
 #[cfg(perusal_loom)]
-mod watch {
-    pub fn is_on() -> bool {
-        true
+mod wish {
+    pub struct Wish;
+
+    impl Wish {
+        pub const fn new() -> Self {
+            Self
+        }
+        pub fn is_there(&self) -> bool {
+            true
+        }
+        pub fn note(&self) {}
     }
-    pub fn begin() {}
-    pub fn has_readers() -> bool {
-        true
-    }
-    pub fn expect_readers() {}
 }
+
+/// Extremes of lengths.
+static EXTREMES: wish::Wish = wish::Wish::new();
+/// Lengths.
+static LENGTHS: wish::Wish = wish::Wish::new();
 
 /// A tool may read lengths of this process's ranks from now on: a message that a probe has found counts as unexpected.
 pub fn expect_readers() {
-    watch::expect_readers();
+    LENGTHS.note();
 }
 
 /// Whether [`expect_readers`] has been called.
 #[inline(always)]
 pub(crate) fn has_readers() -> bool {
-    watch::has_readers()
+    LENGTHS.is_there()
 }
 
 /// Makes the threads of the ranks of this process change the words of the lengths themselves from now on, so that no
 /// extreme is missed. Until a tool asks for that, threads count in their slots,
 /// and the extremes are those of one thread's changes.
 pub fn watch_extremes() {
-    watch::begin();
+    EXTREMES.note();
 }
 
 /// What the threads of a thread slot have added to the lengths of the queues, less what they have taken: the sum over
@@ -277,7 +279,7 @@ impl Telemetry {
 
     #[inline(always)]
     fn change_level(&self, length: &QueueLength, level: impl Fn(&Levels) -> &Counter, by: i64) {
-        if watch::is_on() {
+        if EXTREMES.is_there() {
             return length.change_shared(by, self.in_slots(level));
         }
         let slot = thread_slot();
