@@ -42,6 +42,12 @@ impl RecvMemory<'_> {
         Self { addr, len, buffer: PhantomData }
     }
 
+    /// Of its bytes the first `most` at most.
+    #[inline(always)]
+    pub(crate) fn first(self, most: usize) -> Self {
+        Self { len: self.len.min(most), ..self }
+    }
+
     /// Whether a message of `bytes` bytes fits.
     #[inline(always)]
     pub(crate) fn fits(self, bytes: usize) -> bool {

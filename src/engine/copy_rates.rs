@@ -17,6 +17,8 @@ const TRIAL: Range<u32> = 64..80;
 const SOONEST: u32 = 256;
 /// No multiple of it is a usual number of messages that come at once.
 const PERIOD: u32 = 2039;
+/// Most messages that may come unasked after one that was announced, of which the receiver has chosen the way.
+const MOST_UNASKED: u32 = 63;
 /// What is shorter says little of a long message.
 const LONG: usize = 8 << 10;
 /// Bytes of a part of a message of many parts.
@@ -128,6 +130,8 @@ pub struct CopyRates {
     into_ring: LastThree,
     /// Into the peer's ring, as it has said last; 0: unknown.
     peer_into_ring: Relaxed<u32>,
+    /// Messages to the peer that may go unasked, as it has said last.
+    unasked: Relaxed<u32>,
     /// The kernel, out of the peer's memory.
     reads: LastThree,
     /// The kernel, for the peer, into this rank's memory: as the peer says.
@@ -146,9 +150,9 @@ const BY_KERNEL: u32 = 2;
 
 impl CopyRates {
     /// Which way the next message goes, of so many bytes, which the kernel would copy in that way.
-    /// `busy`: this rank has messages of its own to copy meanwhile.
-    pub fn choose(&self, bytes: usize, by_kernel: KernelCopy, busy: bool) -> CopyRoute {
-        let (ring, kernel) = (self.ring_time(bytes, busy), self.kernel_time(by_kernel));
+    /// `own`: messages of its own that this rank has to copy meanwhile.
+    pub fn choose(&self, bytes: usize, by_kernel: KernelCopy, own: u64) -> CopyRoute {
+        let (ring, kernel) = (self.ring_time(bytes, own), self.kernel_time(by_kernel));
         let usual = usual(ring, kernel);
         self.last_ring.set(ring);
         self.last_kernel.set(kernel);
@@ -183,12 +187,13 @@ impl CopyRates {
     /// Ticks for a KiB of a message of `bytes` bytes through the ring.
     ///
     /// Each rank copies all of it, and the second begins when the first has copied a part. If each has a message for
-    /// the other, one copy comes after the other, and each waits for room and for parts: half as much again.
-    fn ring_time(&self, bytes: usize, busy: bool) -> u32 {
+    /// the other, one copy comes after the other; if it has several, each waits for room and for parts, too: half as
+    /// much again.
+    fn ring_time(&self, bytes: usize, own: u64) -> u32 {
         let out = self.out_of_ring.usual();
-        if busy {
+        if own > 0 {
             let both = out.saturating_add(self.into_ring.usual());
-            return both.saturating_add(both / 2);
+            return both.saturating_add(if own > 1 { both / 2 } else { 0 });
         }
         let parts = u32::try_from(bytes / PART).unwrap_or(u32::MAX).max(2);
         let into = self.peer_into_ring.get();
@@ -219,6 +224,27 @@ impl CopyRates {
     /// Notes that a message that might have gone either way has come.
     pub fn count(&self) {
         self.messages.set(self.messages.get().wrapping_add(1));
+    }
+
+    /// How many messages may come unasked after this one, whose way has just been chosen: those before the next that
+    /// are to go the other way, if they go through the ring.
+    pub fn invites(&self) -> u32 {
+        let at = self.messages.get() % PERIOD;
+        let left = if at < TRIAL.start { TRIAL.start - at } else { PERIOD - at };
+        let is_usual = self.last.get() == BY_RING && !TRIAL.contains(&at);
+        if is_usual { (left - 1).min(MOST_UNASKED) } else { 0 }
+    }
+
+    /// The peer has said how many messages may go there unasked.
+    pub fn invited(&self, messages: u32) {
+        self.unasked.set(messages.min(MOST_UNASKED));
+    }
+
+    /// Whether the next message to the peer goes there unasked.
+    pub fn goes_unasked(&self) -> bool {
+        let left = self.unasked.get();
+        self.unasked.set(left.saturating_sub(1));
+        left > 0
     }
 
     /// Has `copy` copy `bytes` bytes out of the ring, or have the kernel read them.
@@ -259,7 +285,7 @@ mod tests {
     /// Lets messages come of which each copy takes so many ticks, and returns how many of them went through the ring.
     fn let_come(rates: &CopyRates, messages: u32, ring: u64, kernel: u64) -> u32 {
         let one = || {
-            let route = rates.choose(1 << 20, KernelCopy::Halves, false);
+            let route = rates.choose(1 << 20, KernelCopy::Halves, 0);
             for _ in 0..3 {
                 match route {
                     CopyRoute::Ring => rates.out_of_ring.took(SAMPLE, ring),
@@ -292,7 +318,7 @@ mod tests {
     #[test]
     fn they_follow_what_changes() {
         let rates = CopyRates::default();
-        let chooses = || rates.choose(1 << 20, KernelCopy::Halves, false);
+        let chooses = || rates.choose(1 << 20, KernelCopy::Halves, 0);
         let_come(&rates, PERIOD, 1000, 3000);
         assert_eq!(chooses(), CopyRoute::Ring);
         let_come(&rates, 1, 2000, 3000);
@@ -316,35 +342,35 @@ mod tests {
     #[test]
     fn a_message_takes_as_long_as_the_slower_rank_does() {
         let rates = CopyRates::default();
-        let chooses = |by_kernel, busy| rates.choose(1 << 20, by_kernel, busy);
+        let chooses = |by_kernel, own| rates.choose(1 << 20, by_kernel, own);
         let_come(&rates, PERIOD, 1200, 3000);
-        assert_eq!(chooses(KernelCopy::Halves, false), CopyRoute::Ring);
-        assert_eq!(chooses(KernelCopy::Write, true), CopyRoute::Ring);
+        assert_eq!(chooses(KernelCopy::Halves, 0), CopyRoute::Ring);
+        assert_eq!(chooses(KernelCopy::Write, 2), CopyRoute::Ring);
         (0..3).for_each(|_| rates.filled(SAMPLE, 2000));
         assert_eq!(
-            chooses(KernelCopy::Halves, false),
+            chooses(KernelCopy::Halves, 0),
             CopyRoute::Ring,
             "the peer's time counts, not this rank's"
         );
-        assert_eq!(chooses(KernelCopy::Write, true), CopyRoute::Kernel, "this rank has two copies to make");
+        assert_eq!(chooses(KernelCopy::Write, 2), CopyRoute::Kernel, "this rank has two copies to make");
         rates.peer_fills(rates.fill_time());
-        assert_eq!(chooses(KernelCopy::Halves, false), CopyRoute::Kernel);
+        assert_eq!(chooses(KernelCopy::Halves, 0), CopyRoute::Kernel);
         (0..3).for_each(|_| rates.written(SAMPLE, 6000));
-        assert_eq!(chooses(KernelCopy::Halves, false), CopyRoute::Ring, "the peer's writes are slow");
-        assert_eq!(chooses(KernelCopy::Read, false), CopyRoute::Ring);
+        assert_eq!(chooses(KernelCopy::Halves, 0), CopyRoute::Ring, "the peer's writes are slow");
+        assert_eq!(chooses(KernelCopy::Read, 0), CopyRoute::Ring);
         // A peer may say anything.
         (0..3).for_each(|_| rates.written(usize::MAX, u64::MAX));
         (0..3).for_each(|_| rates.written(0, 0));
         rates.peer_fills(u32::MAX);
         (0..3).for_each(|_| rates.filled(1, u64::MAX));
-        let _ = (chooses(KernelCopy::Halves, true), rates.so_far());
+        let _ = (chooses(KernelCopy::Halves, 2), rates.so_far());
     }
 
     #[test]
     fn one_copy_that_was_interrupted_and_short_ones_change_nothing() {
         let rates = CopyRates::default();
         let_come(&rates, PERIOD, 1000, 3000);
-        let is_ring = || rates.choose(1 << 20, KernelCopy::Halves, false) == CopyRoute::Ring;
+        let is_ring = || rates.choose(1 << 20, KernelCopy::Halves, 0) == CopyRoute::Ring;
         rates.out_of_ring.took(SAMPLE, 9000);
         assert!(is_ring());
         for _ in 0..2 {

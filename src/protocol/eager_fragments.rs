@@ -14,7 +14,7 @@ use super::record::{Control, Kind};
 use crate::arch::copy_slice;
 use crate::engine::message_events::request_event;
 use crate::engine::specialization::{AsStarted, Unobserved};
-use crate::engine::{Body, Engine, Ref, TxQueue, corrupt};
+use crate::engine::{Body, CopyRates, CopyRoute, Engine, Ref, TxQueue, corrupt, timed};
 use crate::error::Result;
 use crate::events::Event;
 use crate::matching::Envelope;
@@ -61,7 +61,7 @@ pub(super) struct EagerFragments<'e> {
     pub(super) engine: &'e Engine,
 }
 
-impl EagerFragments<'_> {
+impl<'e> EagerFragments<'e> {
     /// Sends a message in fragments, or by rendezvous if the ring has no room for all of them.
     pub(crate) fn send(self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
@@ -85,6 +85,7 @@ impl EagerFragments<'_> {
         let (kind, payload) = Control::First { total: body.bytes.get() as u64 }.write();
         let first = header_of(kind, context, body, cancel_id(request.id(), body));
         let mut pushed = tx.producer.try_push(&first, payload.len(), |to| to.copy_from_slice(&payload));
+        let rates = self.rates_of(body, body.bytes.get());
         let (mut at, mut event) = (0, Event::ReqXferBegin);
         while at < body.bytes.get() {
             let len = most.min(body.bytes.get() - at);
@@ -92,7 +93,12 @@ impl EagerFragments<'_> {
             event = Event::ReqXferContinue;
             let header = Header { kind: Kind::Fragment as u8, id: 0, ..first };
             // SAFETY: the user's buffer stays valid until the request completes; the fragment lies within it.
-            pushed &= tx.producer.try_push(&header, len, |to| unsafe { body.pack(at, to) });
+            let push = || tx.producer.try_push(&header, len, |to| unsafe { body.pack(at, to) });
+            let (fragment, ticks) = timed(len, push);
+            pushed &= fragment;
+            if let Some(rates) = rates {
+                rates.filled(len, ticks);
+            }
             at += len;
             if at < body.bytes.get() {
                 // The receiver should begin to copy while we copy the next one.
@@ -104,6 +110,12 @@ impl EagerFragments<'_> {
         request_event(context, request, Event::ReqXferEnd);
         self.engine.requests().finish(request);
         true
+    }
+
+    /// What is learned of copies to or from the peer of a message of `bytes` bytes, if that might go another way.
+    fn rates_of(self, body: &Body, bytes: usize) -> Option<&'e CopyRates> {
+        let policy = &self.engine.protocol_state().copy;
+        if body.is_bytes() { policy.rates_of(self.engine, body.world.get(), bytes) } else { None }
     }
 
     /// The first record of a message in fragments.
@@ -169,7 +181,11 @@ impl EagerFragments<'_> {
                 let taken = data.len().min(body.bytes.get().saturating_sub(assembly.moved));
                 if taken > 0 {
                     // SAFETY: the user's buffer stays valid until the request completes; what is taken fits.
-                    unsafe { body.unpack(assembly.moved, &data[..taken]) };
+                    let copy = || unsafe { body.unpack(assembly.moved, &data[..taken]) };
+                    match self.rates_of(body, assembly.total) {
+                        Some(rates) => rates.time(CopyRoute::Ring, taken, copy),
+                        None => copy(),
+                    }
                 }
             }
             FragmentTarget::Whole(whole) => {
@@ -190,10 +206,13 @@ impl EagerFragments<'_> {
         match assembly.target {
             FragmentTarget::Receive(request) => {
                 // SAFETY: request rule 2: matched, so it belongs to the thread that has the message.
-                let room = unsafe { request.body() }.bytes.get();
+                let body = unsafe { request.body() };
+                if let Some(rates) = self.rates_of(body, assembly.total) {
+                    rates.count();
+                }
                 self.engine.delivery().count_received(
                     ProtocolKind::Chunked,
-                    assembly.total.min(room),
+                    assembly.total.min(body.bytes.get()),
                     self.engine.shared,
                 );
                 self.engine.requests().finish_receive(request, assembly.total);

@@ -115,13 +115,13 @@ impl<const SHARED: bool> Protocols for Messages<SHARED> {
             if n > before && consumer.has_known() {
                 continue;
             }
-            let (hoped, held) = (posted(), unexpected());
+            let held = unexpected();
             if !take_one::<SHARED>(engine, peer, consumer)? {
                 break;
             }
             n += 1;
             // The receives that will be posted take the next messages out of the ring themselves.
-            if !SHARED && waits && (unexpected() > held || hoped > 0 && posted() == 0) {
+            if !SHARED && waits && (unexpected() > held || posted() == 0) {
                 break;
             }
         }
@@ -296,7 +296,9 @@ impl Engine {
             DecodedRecord::Control(control) => match control {
                 Control::Rts(rts, fill) => self.rendezvous().on_rts(from, header, rts, fill),
                 Control::Matched => self.eager().on_matched(from, id),
-                Control::Cts { receiver, wanted } => self.rendezvous().on_cts(from, id, receiver, wanted),
+                Control::Cts { receiver, wanted, unasked } => {
+                    self.rendezvous().on_cts(from, id, receiver, (wanted, unasked))
+                }
                 Control::SplitCts { receiver, addr, split, end } => {
                     self.rendezvous().on_split_cts(from, id, receiver, addr, (split, end))
                 }

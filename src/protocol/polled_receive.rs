@@ -13,7 +13,7 @@ use crate::arch::clock::now;
 use crate::engine::{Engine, Look, MatchContext, Poller, RecvMemory, Ref, RingOf, Stage};
 use crate::protocol::Kind;
 use crate::request::MessageStatus;
-use crate::ring::{Header, MAX_LEN, Polled};
+use crate::ring::{Header, INLINE, MAX_LEN, Polled};
 use crate::shm::telemetry::{Wait, Waiting};
 
 const _: () = assert!(MAX_LEN < u32::MAX as usize);
@@ -230,7 +230,9 @@ impl PolledReceive<'_> {
         None
     }
 
-    /// [`Self::poll_next`] for a caller that does not wait.
+    /// [`Self::poll_next`] for a caller that does not wait: if the payload lies within its cell. A longer one stays in
+    /// the ring until the caller waits, for mostly it has something to send before: in an exchange, of two ranks of
+    /// which one is a little behind, this one would copy what the other has sent, and the other wait as long.
     #[inline(never)]
     pub(crate) fn try_next<const ANY: bool>(
         self,
@@ -240,6 +242,7 @@ impl PolledReceive<'_> {
         source: i32,
         tag: i32,
     ) -> TakenMessage {
+        let room = room.first(INLINE);
         let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, world, tag, room };
         match self.poll_next(wanted) {
             Polled::Taken(got) => got,

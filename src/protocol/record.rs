@@ -8,7 +8,7 @@
 //! | `First` | sender → receiver | the sender (for cancelling) | the size of a message whose fragments are the very next records |
 //! | `Fragment` | sender → receiver | – | a fragment of that message, in order |
 //! | `Rts` | sender → receiver | the sender | size, address or 0, place in the shared heap or 0, ticks for a KiB that the sender's ring takes or 0 |
-//! | `Cts` | receiver → sender | the sender | the receiver's request, bytes wanted |
+//! | `Cts` | receiver → sender | the sender | the receiver's request, bytes wanted, how many such messages may come unasked |
 //! | `Data` | sender → receiver | the receiver | a part of the message, in order |
 //! | `SplitCts` | receiver → sender | the sender | the receiver's request, address, where the sender's part begins, end |
 //! | `SplitDone` | sender → receiver | the receiver | 1, or 0 if the sender could not; how many ticks it took |
@@ -76,10 +76,12 @@ pub(crate) enum Control {
     /// With what [`crate::engine::CopyRates::fill_time`] says.
     Rts(Rts, u32),
     Matched,
-    /// Clear to send the first `wanted` bytes, through the ring, to this request of the receiver.
+    /// Clear to send the first `wanted` bytes, through the ring, to this request of the receiver; and so many messages
+    /// `unasked` as [`crate::engine::CopyRates::invites`] says.
     Cts {
         receiver: u32,
         wanted: u64,
+        unasked: u32,
     },
     /// Clear to write bytes `[split, end)` of the message behind `addr`, in the receiver's memory.
     SplitCts {
@@ -126,7 +128,9 @@ impl Control {
                 (Kind::Rts, [total as u64, addr, place, fill.into()])
             }
             Self::Matched => (Kind::Matched, [0; 4]),
-            Self::Cts { receiver, wanted } => (Kind::Cts, [receiver.into(), wanted, 0, 0]),
+            Self::Cts { receiver, wanted, unasked } => {
+                (Kind::Cts, [receiver.into(), wanted, unasked.into(), 0])
+            }
             Self::SplitCts { receiver, addr, split, end } => {
                 (Kind::SplitCts, [receiver.into(), addr, split, end])
             }
@@ -151,7 +155,7 @@ impl Control {
                 Self::Rts(rts, fourth as u32)
             }
             Kind::Matched => Self::Matched,
-            Kind::Cts => Self::Cts { receiver: first as u32, wanted: second },
+            Kind::Cts => Self::Cts { receiver: first as u32, wanted: second, unasked: third as u32 },
             Kind::SplitCts => {
                 Self::SplitCts { receiver: first as u32, addr: second, split: third, end: fourth }
             }
@@ -236,7 +240,7 @@ mod tests {
         let controls = [
             Control::Rts(Rts { total: 1 << 40, addr: u64::MAX, place: 1 << 63 }, u32::MAX),
             Control::Matched,
-            Control::Cts { receiver: u32::MAX, wanted: 12 },
+            Control::Cts { receiver: u32::MAX, wanted: 12, unasked: 13 },
             Control::SplitCts { receiver: 1, addr: 2, split: 3, end: 4 },
             Control::SplitDone { copied: true, ticks: u64::MAX },
             Control::Fin { protocol: 5 },

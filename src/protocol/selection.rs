@@ -5,6 +5,7 @@
 //! | to this rank itself | loopback |
 //! | at most `eager_limit` bytes | eager |
 //! | standard or ready mode, at most `fragments_limit` bytes, not to be copied in one step | eager fragments |
+//! | the same, of a pair whose copies through the ring take less time than in one step | eager fragments |
 //! | one of many, less than 64 KiB, at most `fragments_limit` bytes | eager fragments |
 //! | of an exchange, more than 128 KiB | rendezvous |
 //! | any other | rendezvous |
@@ -55,7 +56,8 @@ pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
         }
         let [read, halves] = engine.protocol_state().copy.cma_thresholds(engine);
         let copied = bytes >= read.min(halves) && body.is_bytes();
-        copied || engine.rendezvous().place_of_send(body) != 0
+        let unasked = || engine.protocol_state().copy.goes_unasked(engine, body);
+        copied && !unasked() || engine.rendezvous().place_of_send(body) != 0
     };
     choose(body.world.get() == engine.rank, bytes, mode, limits, in_one_step)
 }

@@ -90,7 +90,7 @@ fn fragments(shape: &JobShape) -> u64 {
     most_fragments(shape).min(if in_turn { FRAGMENTS_IN_TURN } else { FRAGMENTS })
 }
 
-const EAGER: u64 = 8 << 10;
+const EAGER: u64 = 16 << 10;
 /// A message of so many bytes takes no longer copied in one step, with its announcement, than through the ring: the
 /// machines that were looked at agree within a factor of two.
 const ONE_STEP: u64 = 8 << 10;

@@ -28,7 +28,9 @@ pub(super) fn ask(engine: &Engine, request: Ref, begun: bool) -> Result<()> {
     engine.protocol_state().copy.expect(body);
     engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
     let (world, remote) = (body.world.get(), body.remote.get());
-    engine.answer(world, remote, Control::Cts { receiver: request.id(), wanted: body.wanted.get() as u64 })
+    let unasked = if begun { 0 } else { engine.protocol_state().copy.invites(engine, body) };
+    let wanted = body.wanted.get() as u64;
+    engine.answer(world, remote, Control::Cts { receiver: request.id(), wanted, unasked })
 }
 
 /// The event that goes with the next part.
@@ -48,8 +50,14 @@ fn part_bytes(tx: &TxQueue, bytes: usize) -> usize {
 }
 
 impl Rendezvous<'_> {
-    /// The receiver is clear for the data.
-    pub(in crate::protocol) fn on_cts(self, from: u32, id: u32, receiver: u32, wanted: u64) -> Result<()> {
+    /// The receiver is clear for the data, and for so many messages unasked.
+    pub(in crate::protocol) fn on_cts(
+        self,
+        from: u32,
+        id: u32,
+        receiver: u32,
+        (wanted, unasked): (u64, u32),
+    ) -> Result<()> {
         let request = self
             .engine
             .requests()
@@ -59,6 +67,7 @@ impl Rendezvous<'_> {
         if wanted == 0 || wanted > body.bytes.get() as u64 {
             return Err(corrupt(from, format!("{wanted} bytes wanted of a message of {}", body.bytes.get())));
         }
+        self.engine.peers[from as usize].copy_rates().invited(unasked);
         body.wanted.set(wanted as usize);
         body.remote.set(receiver);
         body.moved.set(0);

@@ -1,7 +1,7 @@
 //! From which size on two processes copy between their memories, and whether the kernel lets them.
 
 use crate::arch::strings_stall;
-use crate::engine::{Body, CopiesFromPeer, CopyRoute, Engine, KernelCopy, Mode, Rts};
+use crate::engine::{Body, CopiesFromPeer, CopyRates, CopyRoute, Engine, KernelCopy, Mode, Rts};
 use crate::shm::Job;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::variables::{Config, CopyChoice, ValueSource, VariableId};
@@ -56,13 +56,35 @@ impl CopyPolicy {
         may_pay && !shape.is_oversubscribed() && self.is_left_to_us(engine)
     }
 
+    /// What is known of copies to and from the rank at place `world`, if messages of so many bytes might go either way.
+    pub fn rates_of<'e>(&self, engine: &'e Engine, world: u32, bytes: usize) -> Option<&'e CopyRates> {
+        let [read, halves] = self.cma_thresholds(engine);
+        let is_open = bytes >= read.min(halves) && self.learns(engine, bytes);
+        is_open.then(|| engine.peers[world as usize].copy_rates())
+    }
+
     /// Notes that an announced message has come, through the ring or by the kernel.
     pub fn count(&self, engine: &Engine, body: &Body) {
-        let [read, halves] = self.cma_thresholds(engine);
         let is_plain = body.remote_addr.get() != 0 && body.is_bytes();
-        if is_plain && body.wanted.get() >= read.min(halves) && self.learns(engine, body.wanted.get()) {
-            engine.peers[body.world.get() as usize].copy_rates().count();
+        let rates = self.rates_of(engine, body.world.get(), body.wanted.get());
+        if let Some(rates) = rates.filter(|_| is_plain) {
+            rates.count();
         }
+    }
+
+    /// How many messages may come unasked after one that its receiver takes out of the ring.
+    pub fn invites(&self, engine: &Engine, body: &Body) -> u32 {
+        let is_plain = body.remote_addr.get() != 0 && body.is_bytes();
+        let rates = self.rates_of(engine, body.world.get(), body.wanted.get()).filter(|_| is_plain);
+        rates.map_or(0, CopyRates::invites)
+    }
+
+    /// Whether a message that the kernel could copy goes through the ring unasked, because its receiver has taken those
+    /// before it from there. To a receiver that has unexpected messages it does not: it would be copied once more.
+    pub fn goes_unasked(&self, engine: &Engine, body: &Body) -> bool {
+        let world = body.world.get();
+        self.rates_of(engine, world, body.bytes.get()).is_some_and(CopyRates::goes_unasked)
+            && engine.job.telemetry(world).unexpected_bytes.now.get() == 0
     }
 
     /// Returns whether nobody has said how messages are copied.
@@ -77,7 +99,7 @@ impl CopyPolicy {
     pub fn prefers_ring(&self, engine: &Engine, body: &Body, rts: &Rts) -> bool {
         let rates = || engine.peers[body.world.get() as usize].copy_rates();
         let is_faster = || {
-            rates().choose(rts.total, self.by_kernel(engine, body), self.sends_itself()) == CopyRoute::Ring
+            rates().choose(rts.total, self.by_kernel(engine, body), self.own_messages()) == CopyRoute::Ring
         };
         self.learns(engine, rts.total) && is_faster()
             || engine.config.copy() == CopyChoice::Auto
@@ -123,7 +145,12 @@ impl CopyPolicy {
 
     /// Whether this rank sends large messages itself: then it has no time to help its peers.
     pub fn sends_itself(&self) -> bool {
-        self.announced.load(Ordering::Relaxed) > 0
+        self.own_messages() > 0
+    }
+
+    /// How many messages this rank has announced that are not copied yet.
+    fn own_messages(&self) -> u64 {
+        self.announced.load(Ordering::Relaxed)
     }
 
     /// Notes that the message of a receive comes through the ring.

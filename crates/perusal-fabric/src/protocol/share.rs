@@ -45,7 +45,7 @@ impl Core {
         }
         let rates = &self.peers.all[peer as usize].rates;
         let by_kernel = if self.is_shared(peer, wanted) { KernelCopy::Halves } else { KernelCopy::Read };
-        let route = rates.choose(wanted, by_kernel, !self.sends.is_empty());
+        let route = rates.choose(wanted, by_kernel, self.sends.len() as u64);
         rates.count();
         route == CopyRoute::Ring
     }

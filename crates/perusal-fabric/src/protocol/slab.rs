@@ -75,8 +75,12 @@ impl<T> Numbered<T> {
         u64::from(self.serial) << 32 | u64::from(at)
     }
 
+    pub fn len(&self) -> usize {
+        self.values.entries.len() - self.values.free.len()
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.values.entries.len() == self.values.free.len()
+        self.len() == 0
     }
 
     pub fn get(&mut self, number: u64) -> Option<&mut T> {
