@@ -2,6 +2,7 @@
  * tests/bench/peers.rs knows how many cells there are. */
 #include "bench.h"
 #include <stdlib.h>
+#include <string.h>
 
 enum { TAG = 7, MOST = 1 << 20, WINDOW = 64, IN_FLIGHT = 4 << 20 };
 
@@ -98,6 +99,43 @@ typedef void make_type(struct cell *c);
 
 static void contiguous(struct cell *c) { c->type = MPI_BYTE, c->count = c->bytes; }
 
+static void look(const struct cell *c)
+{
+    static volatile char seen;
+    for (int at = 0; at < c->bytes; at += 64) seen = c->in[at];
+    (void)seen;
+}
+
+/* As latency; a rank stores what it sends, and looks at what it has received. */
+static void touched_latency(long n, void *argument)
+{
+    struct cell *c = argument;
+    for (long i = 0; i < n; i++)
+        for (int turn = 0; turn < 2; turn++) {
+            if (turn == !c->first) {
+                memset(c->out, (int)i, (size_t)c->bytes);
+                MPI_Send(c->out, c->count, c->type, c->peer, TAG, MPI_COMM_WORLD);
+            } else {
+                MPI_Recv(c->in, c->count, c->type, c->peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                look(c);
+            }
+        }
+}
+
+/* A halo exchange: each of the two ranks stores what it sends, and looks at what it has received. */
+static void touched_exchange(long n, void *argument)
+{
+    struct cell *c = argument;
+    MPI_Request requests[2];
+    for (long i = 0; i < n; i++) {
+        memset(c->out, (int)i, (size_t)c->bytes);
+        MPI_Irecv(c->in, c->count, c->type, c->peer, TAG, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(c->out, c->count, c->type, c->peer, TAG, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        look(c);
+    }
+}
+
 /* Every second four bytes. */
 static void vector(struct cell *c)
 {
@@ -136,6 +174,8 @@ static const struct { const char *name; bench_body *body; make_type *make; } pai
     {"bandwidth", bandwidth, contiguous},
     {"bidirectional", bidirectional, contiguous},
     {"persistent-latency", persistent, contiguous},
+    {"touched-latency", touched_latency, contiguous},
+    {"touched-exchange", touched_exchange, contiguous},
     {"vector-latency", latency, vector},
     {"vector-bandwidth", bandwidth, vector},
     {"indexed-latency", latency, indexed},
@@ -144,7 +184,8 @@ static const struct { const char *name; bench_body *body; make_type *make; } pai
 
 static void measure_pair(const char *name, bench_body *body, make_type *make, struct cell c, int bytes)
 {
-    int messages = body == latency || body == persistent ? 1 : IN_FLIGHT / bytes < WINDOW ? IN_FLIGHT / bytes : WINDOW;
+    int in_window = IN_FLIGHT / bytes < WINDOW ? IN_FLIGHT / bytes : WINDOW;
+    int messages = body == bandwidth || body == bidirectional ? in_window : 1;
     c.bytes = bytes, c.window = messages;
     make(&c);
     if (make != contiguous) MPI_Type_commit(&c.type);
@@ -329,6 +370,7 @@ static void metric_crowd(struct cell c)
         if (bench_size == 2 || bench_size % 2) continue;
         measure_pair("pairs-latency", latency, contiguous, c, c.bytes);
         measure_pair("pairs-bandwidth", bandwidth, contiguous, c, c.bytes);
+        measure_pair("pairs-touched-exchange", touched_exchange, contiguous, c, c.bytes);
     }
 }
 

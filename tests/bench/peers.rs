@@ -100,7 +100,7 @@ fn every_operation_of_the_matrix_has_a_cell_for_each_size() {
     // Two barriers and what has a size, and polling; of two ranks messages of every kind,
     // of more pairs those of all pairs at once.
     let all = 2 + 28 * 6 + 6;
-    for (ranks, pairs) in [("2", 8 * 9), ("3", 0), ("4", 2 * 6)] {
+    for (ranks, pairs) in [("2", 10 * 9), ("3", 0), ("4", 3 * 6)] {
         assert_eq!(count(&bench(ranks, &["matrix"]), "matrix"), all + pairs, "{ranks} ranks");
     }
 }
