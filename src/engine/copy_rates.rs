@@ -367,6 +367,28 @@ mod tests {
     }
 
     #[test]
+    fn messages_are_invited_up_to_the_next_trial_while_the_ring_is_the_faster_way() {
+        let (rates, sender) = (CopyRates::default(), CopyRates::default());
+        assert!(!sender.goes_unasked(), "not before the receiver has said so");
+        let invited_after = |messages| {
+            let_come(&rates, messages, 1000, 3000);
+            let _ = rates.choose(1 << 20, KernelCopy::Halves, 0);
+            rates.invites()
+        };
+        assert_eq!(invited_after(1), TRIAL.start - 2, "the first ones go through the ring anyway");
+        assert_eq!(invited_after(TRIAL.start - 2), 0, "the next one is a trial");
+        assert_eq!(invited_after(1), 0, "a trial");
+        assert_eq!(invited_after(TRIAL.len() as u32), MOST_UNASKED);
+        let_come(&rates, PERIOD, 9000, 3000);
+        let _ = rates.choose(1 << 20, KernelCopy::Halves, 0);
+        assert_eq!(rates.invites(), 0, "the kernel is faster");
+        for (said, go) in [(0, 0), (3, 3), (u32::MAX, MOST_UNASKED)] {
+            sender.invited(said);
+            assert_eq!((0..100).filter(|_| sender.goes_unasked()).count() as u32, go);
+        }
+    }
+
+    #[test]
     fn one_copy_that_was_interrupted_and_short_ones_change_nothing() {
         let rates = CopyRates::default();
         let_come(&rates, PERIOD, 1000, 3000);

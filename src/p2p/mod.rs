@@ -29,6 +29,8 @@ pub use probe::Message;
 pub use wait::Taken;
 
 #[cfg(all(test, not(perusal_loom)))]
+mod exchange_tests;
+#[cfg(all(test, not(perusal_loom)))]
 mod probe_tests;
 #[cfg(all(test, not(perusal_loom)))]
 mod run_tests;
