@@ -57,7 +57,7 @@ pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
         let [read, halves] = engine.protocol_state().copy.cma_thresholds(engine);
         let copied = bytes >= read.min(halves) && body.is_bytes();
         let unasked = || engine.protocol_state().copy.goes_unasked(engine, body);
-        copied && !unasked() || engine.rendezvous().place_of_send(body) != 0
+        engine.rendezvous().place_of_send(body) != 0 || copied && !unasked()
     };
     choose(body.world.get() == engine.rank, bytes, mode, limits, in_one_step)
 }

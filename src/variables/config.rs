@@ -315,13 +315,14 @@ mod tests {
 
     #[test]
     fn where_writers_learn_to_go_past_the_cache_longer_messages_go_through_rings() {
-        use VariableId::{CollDirectFrom, CopyHalvesFrom, CopyReadFrom, TrainLimit};
+        use VariableId::{CollDirectFrom, CopyHalvesFrom, CopyReadFrom, EagerLimit, TrainLimit};
         let default = |id: VariableId, shape: &JobShape| (id.variable().default)(shape);
         let a_cpu_each = JobShape { usable_cpus: 4, ..HERE };
         let streams = JobShape { streams: true, ..a_cpu_each };
-        for id in [CopyReadFrom, CopyHalvesFrom, CollDirectFrom] {
-            assert_eq!(default(id, &a_cpu_each), 8 << 10, "{id:?}");
+        for id in [CopyReadFrom, CopyHalvesFrom] {
+            assert_eq!(default(id, &a_cpu_each), 1 + default(EagerLimit, &a_cpu_each), "{id:?}");
         }
+        assert_eq!(default(CollDirectFrom, &a_cpu_each), 8 << 10);
         for id in [CopyReadFrom, CopyHalvesFrom] {
             assert_eq!(default(id, &streams), 1 + default(TrainLimit, &streams), "{id:?}");
         }

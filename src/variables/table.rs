@@ -90,11 +90,12 @@ fn fragments(shape: &JobShape) -> u64 {
     most_fragments(shape).min(if in_turn { FRAGMENTS_IN_TURN } else { FRAGMENTS })
 }
 
-const EAGER: u64 = 16 << 10;
-/// A message of so many bytes takes no longer copied in one step, with its announcement, than through the ring: the
+/// A message of more bytes may take no longer copied in one step, with its announcement, than through the ring: the
 /// machines that were looked at agree within a factor of two.
+const EAGER: u64 = 16 << 10;
+/// What several members move takes no longer copied in one step than through their bulk from so many bytes on.
 const ONE_STEP: u64 = 8 << 10;
-/// The same of what several members move, where their bulk is filled past the cache or through it as they learn.
+/// The same where their bulk is filled past the cache or through it as they learn.
 const ONE_STEP_STREAMED: u64 = 64 << 10;
 /// The same where the answer comes only after another rank's turn on the CPU.
 const READ_IN_TURN: u64 = 32 << 10;
@@ -138,7 +139,7 @@ fn read_in_turn(shape: &JobShape) -> u64 {
 
 /// On AMD's processors what fits into the ring is never announced; what is longer goes as the messages before it say.
 fn one_step(shape: &JobShape) -> u64 {
-    if shape.streams { 1 + fragments(shape) } else { ONE_STEP }
+    1 + if shape.streams { fragments(shape) } else { EAGER }
 }
 
 table! {

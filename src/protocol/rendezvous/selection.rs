@@ -63,20 +63,22 @@ impl CopyPolicy {
         is_open.then(|| engine.peers[world as usize].copy_rates())
     }
 
+    /// The same, of an announced message and its receive.
+    fn rates_of_receive<'e>(&self, engine: &'e Engine, body: &Body) -> Option<&'e CopyRates> {
+        let is_plain = body.remote_addr.get() != 0 && body.is_bytes();
+        if is_plain { self.rates_of(engine, body.world.get(), body.wanted.get()) } else { None }
+    }
+
     /// Notes that an announced message has come, through the ring or by the kernel.
     pub fn count(&self, engine: &Engine, body: &Body) {
-        let is_plain = body.remote_addr.get() != 0 && body.is_bytes();
-        let rates = self.rates_of(engine, body.world.get(), body.wanted.get());
-        if let Some(rates) = rates.filter(|_| is_plain) {
+        if let Some(rates) = self.rates_of_receive(engine, body) {
             rates.count();
         }
     }
 
     /// How many messages may come unasked after one that its receiver takes out of the ring.
     pub fn invites(&self, engine: &Engine, body: &Body) -> u32 {
-        let is_plain = body.remote_addr.get() != 0 && body.is_bytes();
-        let rates = self.rates_of(engine, body.world.get(), body.wanted.get()).filter(|_| is_plain);
-        rates.map_or(0, CopyRates::invites)
+        self.rates_of_receive(engine, body).map_or(0, CopyRates::invites)
     }
 
     /// Whether a message that the kernel could copy goes through the ring unasked, because its receiver has taken those
