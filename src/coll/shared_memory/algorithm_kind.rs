@@ -22,6 +22,11 @@ pub enum AlgorithmKind {
     Messages,
 }
 
+/// Bytes from which two members that have a CPU each move a block in one step. What nobody touches the kernel copies in
+/// less time from 16 to 32 KiB on, according to the operation; of what a program has just stored, and then looks at, two
+/// copies in user space take half of the kernel's time, up to 64 KiB.
+const MOVED_BY_PAIR: usize = 32 << 10;
+
 /// Bytes of a block from which members that have a CPU each do not scatter or gather it by messages, though they do so
 /// with shorter ones: as many as a message has from which it leaves the rings.
 const LEAVES_RINGS: usize = 64 << 10;
@@ -134,8 +139,15 @@ impl TeamCapacity<'_> {
     fn end_of_messages_of_pair(&self, operation: Collective) -> usize {
         match operation {
             _ if self.streams() => usize::MAX,
-            _ => self.config.coll_direct_from(),
+            Collective::Reduce => self.config.coll_direct_from(),
+            _ => self.least_in_one_step(),
         }
+    }
+
+    /// Returns how many bytes are moved in one step at least.
+    pub(super) fn least_in_one_step(&self) -> usize {
+        let is_pair = self.size == 2 && !self.is_oversubscribed() && self.is_threshold_ours();
+        self.config.coll_direct_from().max(if is_pair { MOVED_BY_PAIR } else { 0 })
     }
 
     /// Returns whether an alltoall of blocks of `block` bytes is messages because ranks outnumber CPUs ([`EXCHANGED`]).
@@ -152,6 +164,15 @@ impl TeamCapacity<'_> {
         let (oversubscribed, ours) = (self.is_oversubscribed(), self.is_threshold_ours());
         match operation {
             _ if self.size == 2 && self.streams() => 0,
+            Collective::Bcast
+            | Collective::Scatter
+            | Collective::Gather
+            | Collective::Allgather
+            | Collective::Alltoall
+                if bytes < self.least_in_one_step() =>
+            {
+                0
+            }
             // The bulk has each block once for all.
             Collective::Bcast | Collective::Scatter | Collective::Allgather if oversubscribed && ours => 0,
             Collective::Bcast if self.size > 2 && ours => 0,
@@ -268,6 +289,25 @@ mod tests {
             assert_eq!(by_messages(Gather, 3, 3, bytes), goes, "{bytes}, gather");
             assert!(!by_messages(Gather, 3, 2, bytes), "{bytes}, gather, oversubscribed");
         }
+    }
+
+    #[test]
+    fn two_members_with_a_cpu_each_move_in_one_step_what_is_long() {
+        use AlgorithmKind::{Messages, OneStep, Rounds};
+        use Collective::{Allgather, Reduce};
+        for (operation, below) in [
+            (Bcast, Messages),
+            (Scatter, Messages),
+            (Gather, Messages),
+            (Allgather, Rounds),
+            (Alltoall, Rounds),
+        ] {
+            assert_eq!(kind(operation, 2, 2, MOVED_BY_PAIR - 1), below, "{operation:?}");
+            assert_eq!(kind(operation, 2, 2, MOVED_BY_PAIR), OneStep, "{operation:?}");
+        }
+        assert_eq!(kind(Reduce, 2, 2, (8 << 10) - 1), Messages);
+        assert_eq!(kind(Reduce, 2, 2, 8 << 10), Rounds);
+        assert_eq!(kind(Allgather, 3, 3, 8 << 10), OneStep);
     }
 
     #[test]

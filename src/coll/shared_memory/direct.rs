@@ -89,8 +89,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     /// Whether `bytes` bytes are so many that they may be copied in one step.
     #[inline]
     #[must_use]
-    pub fn is_long(&self, bytes: usize) -> bool {
-        bytes >= self.engine.config().coll_direct_from()
+    pub fn is_long(&mut self, bytes: usize) -> bool {
+        bytes >= self.engine.config().coll_direct_from() && bytes >= self.capacity().least_in_one_step()
     }
 
     /// Whether the members perform an operation in one step; `bytes` as for [`super::TeamCapacity::algorithm_kind`].

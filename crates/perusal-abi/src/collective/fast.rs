@@ -161,7 +161,7 @@ pub fn alltoall<'a, P: Performer<'a>>(
     if few(send)? != block || send.addr == recv.addr {
         return None;
     }
-    let team = performer.team(Collective::Alltoall)?;
+    let mut team = performer.team(Collective::Alltoall)?;
     let all = block * team.size();
     if all > MOST || team.is_long(block) {
         return None;
