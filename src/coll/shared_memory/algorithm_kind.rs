@@ -22,9 +22,9 @@ pub enum AlgorithmKind {
     Messages,
 }
 
-/// Bytes from which two members that have a CPU each move a block in one step. What nobody touches the kernel copies in
-/// less time from 16 to 32 KiB on, according to the operation. Of what a program has just stored, and then looks at, two
-/// copies in user space take half of the kernel's time up to 64 KiB.
+/// Bytes from which two members that have a CPU each move a block in one step. What nobody touches the kernel copies
+/// in less time from 16 to 32 KiB on, according to the operation. Of what a program has just stored, and then looks at,
+/// two copies in user space take half of the kernel's time up to 64 KiB.
 const MOVED_BY_PAIR: usize = 32 << 10;
 
 /// Bytes of a block from which members that have a CPU each do not scatter or gather it by messages, though they do so
