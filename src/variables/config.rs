@@ -320,7 +320,7 @@ mod tests {
         let a_cpu_each = JobShape { usable_cpus: 4, ..HERE };
         let streams = JobShape { streams: true, ..a_cpu_each };
         for id in [CopyReadFrom, CopyHalvesFrom] {
-            assert_eq!(default(id, &a_cpu_each), 1 + default(EagerLimit, &a_cpu_each), "{id:?}");
+            assert_eq!(default(id, &a_cpu_each), default(EagerLimit, &a_cpu_each), "{id:?}");
         }
         assert_eq!(default(CollDirectFrom, &a_cpu_each), 8 << 10);
         for id in [CopyReadFrom, CopyHalvesFrom] {

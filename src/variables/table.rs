@@ -139,7 +139,7 @@ fn read_in_turn(shape: &JobShape) -> u64 {
 
 /// On AMD's processors what fits into the ring is never announced; what is longer goes as the messages before it say.
 fn one_step(shape: &JobShape) -> u64 {
-    1 + if shape.streams { fragments(shape) } else { EAGER }
+    if shape.streams { 1 + fragments(shape) } else { EAGER }
 }
 
 table! {

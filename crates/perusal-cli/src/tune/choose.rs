@@ -354,8 +354,8 @@ mod tests {
             of(&all(&repetitions, &JOB), JobKind::Dedicated, "copy_read_from")
         };
         assert_eq!(from(&[65536.0, 131_072.0, 65536.0]).value, Some(65536));
-        let unsure = from(&[8192.0, 131_072.0, 65536.0]);
-        assert_eq!((unsure.value, unsure.why.as_str()), (None, "repetitions give 8192 to 131072"));
+        let unsure = from(&[16384.0, 131_072.0, 65536.0]);
+        assert_eq!((unsure.value, unsure.why.as_str()), (None, "repetitions give 16384 to 131072"));
         assert!(table(&[unsure]).contains("copy_read_from      default  repetitions give"));
     }
 
@@ -365,14 +365,14 @@ mod tests {
         let protocols = |bytes: usize| {
             let at = bytes as u64;
             [
-                ("eager", at, time(bytes, 16 << 10)),
+                ("eager", at, time(bytes, 32 << 10)),
                 ("fragments", at, time(bytes, 64 << 10)),
                 ("rendezvous", at, 2.0),
             ]
         };
         let lines: Vec<_> = EAGER.iter().flat_map(|&bytes| protocols(bytes)).collect();
         let all = [measured(&lines)];
-        assert_eq!(value(&all, "eager_limit"), Some(16 << 10));
+        assert_eq!(value(&all, "eager_limit"), Some(32 << 10));
         assert_eq!(value(&all, "train_limit"), Some(64 << 10));
     }
 

@@ -29,9 +29,9 @@ impl Measurement {
     }
 }
 
-/// Sizes at which copy engines are compared, in bytes.
-pub const SIZES: [usize; 9] =
-    [8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20];
+/// Sizes at which copy engines are compared, in bytes. What is shorter is sent in one record.
+pub const SIZES: [usize; 8] =
+    [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20];
 /// Sizes at which eager messages, eager fragments and rendezvous are compared.
 pub const EAGER: [usize; 7] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10];
 /// Wait strategies for two ranks on one CPU: microseconds of polling and number of yields. The last one is the default.
