@@ -355,6 +355,9 @@ mod tests {
         assert_eq!(chooses(KernelCopy::Write, 2), CopyRoute::Kernel, "this rank has two copies to make");
         rates.peer_fills(rates.fill_time());
         assert_eq!(chooses(KernelCopy::Halves, 0), CopyRoute::Kernel);
+        (0..3).for_each(|_| rates.written(SAMPLE, 4000));
+        assert_eq!(chooses(KernelCopy::Write, 1), CopyRoute::Ring, "one copy behind the other: 3200");
+        assert_eq!(chooses(KernelCopy::Write, 2), CopyRoute::Kernel, "several wait for each other: 4800");
         (0..3).for_each(|_| rates.written(SAMPLE, 6000));
         assert_eq!(chooses(KernelCopy::Halves, 0), CopyRoute::Ring, "the peer's writes are slow");
         assert_eq!(chooses(KernelCopy::Read, 0), CopyRoute::Ring);

@@ -1,6 +1,6 @@
 //! Receives that begin before the rank sends, and what they leave in the ring.
 
-use super::tests::{byte, pattern, ranks, recv, send};
+use super::tests::{byte, open_rings, pattern, ranks, recv, send};
 use crate::abi::MPI_BYTE;
 use crate::comm::Comm;
 use crate::engine::{Engine, Ref, Run};
@@ -19,17 +19,14 @@ fn begin(engine: &Engine, comm: &Comm, to: &mut [u8], tag: i32) -> Ref {
 fn a_receive_that_begins_takes_a_short_payload_and_leaves_a_longer_one_in_the_ring() {
     let sent = Barrier::new(2);
     ranks(2, false, |engine, comm| {
+        open_rings(engine, comm);
         if comm.rank() == 0 {
-            send(engine, comm, b"open", 1, 1, Mode::Standard);
-            recv(engine, comm, 0, 1, 1).expect("the ring is open");
             send(engine, comm, &pattern(40, 1), 1, 2, Mode::Standard);
             send(engine, comm, &pattern(41, 2), 1, 3, Mode::Standard);
             send(engine, comm, &pattern(9000, 3), 1, 4, Mode::Standard);
             sent.wait();
             return;
         }
-        recv(engine, comm, 4, 0, 1).expect("the first message");
-        send(engine, comm, &[], 0, 1, Mode::Standard);
         sent.wait();
         let (mut short, mut longer, mut long) = ([0; 40], [0; 41], vec![0; 9000]);
         let requests = [

@@ -1,6 +1,6 @@
 //! Messages that probes find.
 
-use super::tests::{pattern, ranks, recv, send};
+use super::tests::{open_rings, pattern, ranks, recv, send};
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG};
 use crate::p2p::Mode;
 use std::sync::Barrier;
@@ -9,18 +9,14 @@ use std::sync::Barrier;
 fn what_a_probe_finds_stays_in_the_ring_until_it_is_received() {
     let sent = Barrier::new(2);
     ranks(2, false, |engine, comm| {
+        open_rings(engine, comm);
         if comm.rank() == 0 {
-            // The ring is open from now on.
-            send(engine, comm, b"open", 1, 1, Mode::Standard);
-            recv(engine, comm, 0, 1, 1).expect("it has come");
             send(engine, comm, &pattern(100, 3), 1, 9, Mode::Standard);
             send(engine, comm, &pattern(5, 4), 1, 10, Mode::Standard);
             send(engine, comm, &pattern(9000, 5), 1, 9, Mode::Standard);
             sent.wait();
             return;
         }
-        recv(engine, comm, 4, 0, 1).expect("the first message");
-        send(engine, comm, &[], 0, 1, Mode::Standard);
         sent.wait();
         let unexpected = || engine.telemetry().unexpected_now();
         let probe = |source, tag| {

@@ -47,6 +47,17 @@ pub(crate) fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm)
     })
 }
 
+/// Opens the rings between ranks 0 and 1: each has a message from the other. Rank 0 goes on when rank 1 polls no more.
+pub(super) fn open_rings(engine: &Engine, comm: &Comm) {
+    if comm.rank() == 0 {
+        send(engine, comm, b"open", 1, 1, Mode::Standard);
+        recv(engine, comm, 0, 1, 1).expect("the answer");
+    } else {
+        recv(engine, comm, 4, 0, 1).expect("the first message");
+        send(engine, comm, &[], 0, 1, Mode::Standard);
+    }
+}
+
 pub(super) fn byte() -> &'static Datatype {
     Datatype::predefined_ref(MPI_BYTE).expect("MPI_BYTE")
 }
