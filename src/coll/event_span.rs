@@ -199,10 +199,11 @@ impl CollectiveOp {
     pub(super) fn is_served_by(&self, team: &TeamCapacity<'_>) -> bool {
         match self {
             Self::Alltoall(_, recv) => team.may_serve(self.operation(), recv.bytes(0)),
-            Self::Allgather(_, recv) if !matches!(recv.form, Form::Even(..)) => {
+            Self::Allgather(_, recv) => {
                 let longest = (0..team.size).map(|r| recv.bytes(r)).max().unwrap_or_default();
                 let equal = (0..team.size).all(|r| recv.bytes(r) == longest);
-                equal || team.size > 2 || longest <= PAYLOAD
+                let may = |bytes| bytes <= PAYLOAD || team.may_serve(self.operation(), bytes);
+                if equal { may(longest) } else { team.size > 2 || longest <= PAYLOAD }
             }
             Self::Gather(_, pieces, ..) | Self::Scatter(pieces, ..) if pieces.is_some() => {
                 let block = pieces.as_ref().map_or(0, |pieces| pieces.bytes(0));

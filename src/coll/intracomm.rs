@@ -168,6 +168,17 @@ pub async fn allgather<'a, T: Transport>(
     let run = || is_run.then(|| unsafe { first.reborrowed().widened(end) }.landing()).transpose();
     let sent = send.map_or(ends[rank] - begin(rank), |send| send.bytes());
     let mut team = transport.team(Collective::Allgather).await;
+    if let (2, Some(team)) = (size, &mut team)
+        && team.exchanges_blocks(&ends, equal)
+    {
+        // From where each has its own.
+        let (peer, own) = (1 - rank, send.unwrap_or_else(|| pieces(rank).as_input()));
+        let mut landing = pieces(peer).landing()?;
+        let (sends, mut recvs) = ([(peer, &*own.packed()?)], [(peer, &mut *landing)]);
+        let copy_own = || send.map_or(Ok(()), |send| copy(send, &pieces(rank)));
+        transport.exchange_all_while(&sends, &mut recvs, copy_own).await?;
+        return landing.land();
+    }
     if let (true, Some(team), true) = (is_run, &mut team, equal)
         && team.copies_equal_blocks(ends[0]).await?
         && let Some(mut all) = run()?

@@ -2,6 +2,7 @@
 //! Two queues, the gate of its communicator's events, and how long it lives.
 
 use super::attached_buffer::Buffers;
+use super::copy_rates::Contents;
 use super::message_events::ArrivalNumbers;
 use super::operation::Ref;
 use crate::arch::copy_slice;
@@ -46,6 +47,8 @@ pub(crate) struct Rts {
     pub addr: u64,
     /// Its place in the shared heap, if it is to be copied from there; else 0.
     pub place: u64,
+    /// What the sender knows of its bytes.
+    pub contents: Contents,
 }
 
 /// What there is of a message that is not matched.

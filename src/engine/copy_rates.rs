@@ -12,6 +12,7 @@ use core::ops::Range;
 
 /// Of [`PERIOD`] messages these go the other way: so many that the memory they go to lies where that way leaves it. The
 /// first messages of all, before these, go through the ring: so many that some are not the first to touch its memory.
+/// (Those whose bytes are the same as before are copied by the kernel.)
 const TRIAL: Range<u32> = 64..80;
 /// Messages after which the next such ones may come early, because the usual way takes longer than after the last ones.
 const SOONEST: u32 = 256;
@@ -69,6 +70,25 @@ fn nanoseconds(ticks: u32) -> u64 {
     (ticks * 1_000_000_000 / u128::from(clock::source().ticks_per_second.max(1))) as u64
 }
 
+/// What is known of the bytes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Contents {
+    /// Nothing.
+    Unknown,
+    /// They are those that the buffer held when it was last sent: nobody has stored there.
+    Same,
+    /// They have changed since the buffer was last sent: the program has stored there.
+    Changed,
+}
+
+impl Contents {
+    /// What a peer says by its number.
+    pub fn of(number: u64) -> Option<Self> {
+        [Self::Unknown, Self::Same, Self::Changed].get(usize::try_from(number).ok()?).copied()
+    }
+}
+
 /// How the kernel would copy a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelCopy {
@@ -83,9 +103,11 @@ pub enum KernelCopy {
 /// The way that takes less time; `None` while the kernel has copied nothing.
 ///
 /// The ring has to be an eighth faster: rates of the way that is not taken are those of a few messages, which find
-/// memory as the other way has left it.
-fn usual(ring: u32, kernel: u32) -> Option<CopyRoute> {
-    let is_ring = 8 * u64::from(ring) <= 7 * u64::from(kernel);
+/// memory as the other way has left it. It has to take three fifths of the time, if the bytes are the same as before:
+/// the kernel copies those from one cache to itself, unless the program has stored the same bytes again.
+fn usual(ring: u32, kernel: u32, contents: Contents) -> Option<CopyRoute> {
+    let (least, most) = if contents == Contents::Same { (5, 3) } else { (8, 7) };
+    let is_ring = ring > 0 && least * u64::from(ring) <= most * u64::from(kernel);
     (kernel > 0).then_some(if is_ring { CopyRoute::Ring } else { CopyRoute::Kernel })
 }
 
@@ -149,17 +171,19 @@ const BY_RING: u32 = 1;
 const BY_KERNEL: u32 = 2;
 
 impl CopyRates {
-    /// Which way the next message goes, of so many bytes, which the kernel would copy in that way.
-    /// `own`: messages of its own that this rank has to copy meanwhile.
-    pub fn choose(&self, bytes: usize, by_kernel: KernelCopy, own: u64) -> CopyRoute {
-        let (ring, kernel) = (self.ring_time(bytes, own), self.kernel_time(by_kernel));
-        let usual = usual(ring, kernel);
+    /// Which way the next message goes, of so many bytes, of which that is known, and which the kernel would copy in
+    /// that way. `own`: messages of its own that this rank has to copy meanwhile.
+    pub fn choose(&self, (bytes, contents): (usize, Contents), by_kernel: KernelCopy, own: u64) -> CopyRoute {
+        let (ring, kernel) = (self.ring_time(bytes, own), self.kernel_time(by_kernel, contents));
+        let usual = usual(ring, kernel, contents);
         self.last_ring.set(ring);
         self.last_kernel.set(kernel);
-        self.last.set(if usual == Some(CopyRoute::Kernel) { BY_KERNEL } else { BY_RING });
-        let at = self.number(if usual == Some(CopyRoute::Kernel) { kernel } else { ring });
+        let first = if contents == Contents::Same { CopyRoute::Kernel } else { CopyRoute::Ring };
+        let is_kernel = usual.unwrap_or(first) == CopyRoute::Kernel;
+        self.last.set(if is_kernel { BY_KERNEL } else { BY_RING });
+        let at = self.number(if is_kernel { kernel } else { ring }, is_kernel, contents);
         match usual {
-            None if self.messages.get() < TRIAL.start => CopyRoute::Ring,
+            None if self.messages.get() < TRIAL.start => first,
             None => CopyRoute::Kernel,
             Some(route) if !TRIAL.contains(&at) => route,
             Some(CopyRoute::Ring) => CopyRoute::Kernel,
@@ -169,15 +193,19 @@ impl CopyRates {
 
     /// The next message's number in its period. The next period begins early if the usual way, which takes `usual`,
     /// takes half as long again as it did: what a program does with the bytes has changed, and what the other way took
-    /// says little.
-    fn number(&self, usual: u32) -> u32 {
+    /// says little. If they are the same as before it does so while they go through the ring, which is seldom right.
+    fn number(&self, usual: u32, is_kernel: bool, contents: Contents) -> u32 {
         let messages = self.messages.get();
         let at = messages % PERIOD;
+        let is_doubtful = match contents {
+            Contents::Same => !is_kernel,
+            _ => u64::from(usual) * 2 > u64::from(self.judged.get()) * 3,
+        };
         if TRIAL.contains(&at) {
             self.judged.set(0);
         } else if self.judged.get() == 0 {
             self.judged.set(usual);
-        } else if at >= SOONEST && u64::from(usual) * 2 > u64::from(self.judged.get()) * 3 {
+        } else if at >= SOONEST && is_doubtful {
             self.messages.set((messages - at).wrapping_add(PERIOD + TRIAL.start));
             return TRIAL.start;
         }
@@ -201,13 +229,18 @@ impl CopyRates {
     }
 
     /// Ticks for a KiB by the kernel; 0: unknown.
-    fn kernel_time(&self, by_kernel: KernelCopy) -> u32 {
+    ///
+    /// What it has moved to the other CPU's cache comes back when the program looks at it, or stores there again: half
+    /// as much again as one rank takes to copy it, if the program does so.
+    fn kernel_time(&self, by_kernel: KernelCopy, contents: Contents) -> u32 {
         let (reads, writes) = (self.reads.usual(), self.writes.usual());
-        match by_kernel {
+        let by_one = match by_kernel {
             KernelCopy::Read => reads,
             KernelCopy::Write => writes,
-            KernelCopy::Halves => reads.max(writes).div_ceil(2),
-        }
+            KernelCopy::Halves => reads.max(writes),
+        };
+        let copies = if by_kernel == KernelCopy::Halves { by_one.div_ceil(2) } else { by_one };
+        copies.saturating_add(if contents == Contents::Changed { by_one / 2 } else { 0 })
     }
 
     /// Which way messages go, and what copies took: nothing before there was one that might have gone either way.
@@ -285,7 +318,7 @@ mod tests {
     /// Lets messages come of which each copy takes so many ticks, and returns how many of them went through the ring.
     fn let_come(rates: &CopyRates, messages: u32, ring: u64, kernel: u64) -> u32 {
         let one = || {
-            let route = rates.choose(1 << 20, KernelCopy::Halves, 0);
+            let route = rates.choose((1 << 20, Contents::Unknown), KernelCopy::Halves, 0);
             for _ in 0..3 {
                 match route {
                     CopyRoute::Ring => rates.out_of_ring.took(SAMPLE, ring),
@@ -318,7 +351,7 @@ mod tests {
     #[test]
     fn they_follow_what_changes() {
         let rates = CopyRates::default();
-        let chooses = || rates.choose(1 << 20, KernelCopy::Halves, 0);
+        let chooses = || rates.choose((1 << 20, Contents::Unknown), KernelCopy::Halves, 0);
         let_come(&rates, PERIOD, 1000, 3000);
         assert_eq!(chooses(), CopyRoute::Ring);
         let_come(&rates, 1, 2000, 3000);
@@ -342,7 +375,7 @@ mod tests {
     #[test]
     fn a_message_takes_as_long_as_the_slower_rank_does() {
         let rates = CopyRates::default();
-        let chooses = |by_kernel, own| rates.choose(1 << 20, by_kernel, own);
+        let chooses = |by_kernel, own| rates.choose((1 << 20, Contents::Unknown), by_kernel, own);
         let_come(&rates, PERIOD, 1200, 3000);
         assert_eq!(chooses(KernelCopy::Halves, 0), CopyRoute::Ring);
         assert_eq!(chooses(KernelCopy::Write, 2), CopyRoute::Ring);
@@ -370,12 +403,34 @@ mod tests {
     }
 
     #[test]
+    fn what_a_program_stores_and_looks_at_costs_the_kernel_more() {
+        let rates = CopyRates::default();
+        let chooses = |contents, by_kernel, own| rates.choose((1 << 20, contents), by_kernel, own);
+        let_come(&rates, PERIOD, 1000, 2200);
+        (0..3).for_each(|_| rates.filled(SAMPLE, 600));
+        (0..3).for_each(|_| rates.written(SAMPLE, 1600));
+        assert_eq!(chooses(Contents::Unknown, KernelCopy::Halves, 0), CopyRoute::Kernel, "1100");
+        assert_eq!(chooses(Contents::Changed, KernelCopy::Halves, 0), CopyRoute::Ring, "2200");
+        assert_eq!(
+            chooses(Contents::Unknown, KernelCopy::Write, 1),
+            CopyRoute::Kernel,
+            "1600, and the ring as much"
+        );
+        assert_eq!(chooses(Contents::Changed, KernelCopy::Write, 1), CopyRoute::Ring, "2400");
+        assert_eq!(
+            chooses(Contents::Changed, KernelCopy::Write, 2),
+            CopyRoute::Kernel,
+            "2400, and the ring as much"
+        );
+    }
+
+    #[test]
     fn messages_are_invited_up_to_the_next_trial_while_the_ring_is_the_faster_way() {
         let (rates, sender) = (CopyRates::default(), CopyRates::default());
         assert!(!sender.goes_unasked(), "not before the receiver has said so");
         let invited_after = |messages| {
             let_come(&rates, messages, 1000, 3000);
-            let _ = rates.choose(1 << 20, KernelCopy::Halves, 0);
+            let _ = rates.choose((1 << 20, Contents::Unknown), KernelCopy::Halves, 0);
             rates.invites()
         };
         assert_eq!(invited_after(1), TRIAL.start - 2, "the first ones go through the ring anyway");
@@ -383,7 +438,7 @@ mod tests {
         assert_eq!(invited_after(1), 0, "a trial");
         assert_eq!(invited_after(TRIAL.len() as u32), MOST_UNASKED);
         let_come(&rates, PERIOD, 9000, 3000);
-        let _ = rates.choose(1 << 20, KernelCopy::Halves, 0);
+        let _ = rates.choose((1 << 20, Contents::Unknown), KernelCopy::Halves, 0);
         assert_eq!(rates.invites(), 0, "the kernel is faster");
         for (said, go) in [(0, 0), (3, 3), (u32::MAX, MOST_UNASKED)] {
             sender.invited(said);
@@ -395,7 +450,7 @@ mod tests {
     fn one_copy_that_was_interrupted_and_short_ones_change_nothing() {
         let rates = CopyRates::default();
         let_come(&rates, PERIOD, 1000, 3000);
-        let is_ring = || rates.choose(1 << 20, KernelCopy::Halves, 0) == CopyRoute::Ring;
+        let is_ring = || rates.choose((1 << 20, Contents::Unknown), KernelCopy::Halves, 0) == CopyRoute::Ring;
         rates.out_of_ring.took(SAMPLE, 9000);
         assert!(is_ring());
         for _ in 0..2 {

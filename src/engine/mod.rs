@@ -74,7 +74,7 @@ pub(crate) use buffer::Data;
 pub use buffer::{RecvMemory, Run};
 pub use context::{MatchContext, MatchContexts, RaisingComm};
 pub(crate) use context::{Payload, Queues, Rts, UnexpectedMessage};
-pub use copy_rates::{CopiesFromPeer, CopyRates, CopyRoute, KernelCopy, timed};
+pub use copy_rates::{Contents, CopiesFromPeer, CopyRates, CopyRoute, KernelCopy, timed};
 use core_migration::CoreMigration;
 pub use current_call::{CallAbout, describing};
 pub(crate) use current_call::{is_described, numbering};

@@ -3,6 +3,7 @@
 use super::attached_buffer::Reservation;
 use super::buffer::{Data, Run};
 use super::context::MatchContext;
+use super::copy_rates::Contents;
 use super::payload::{copy_in, copy_out};
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -192,6 +193,8 @@ pub struct Body {
     pub mode: Cell<Mode>,
     /// Whether the request survives its completion.
     pub persistent: Cell<bool>,
+    /// What is known of the bytes of a message that is longer than an eager one, once it is sent, or announced.
+    pub contents: Cell<Contents>,
     /// Elements, as the user gave them.
     pub count: Cell<usize>,
     /// The user's address and datatype handle, for events.
@@ -435,6 +438,7 @@ impl Default for Body {
             operation: Relaxed::new(RequestOperation::Send),
             mode: Cell::new(Mode::Standard),
             persistent: Cell::new(false),
+            contents: Cell::new(Contents::Unknown),
             template: Cell::new((0, 0, 0, Mode::Standard)),
             stage: Relaxed::new(Stage::Idle),
             context: Cell::new(None),

@@ -2,11 +2,11 @@
 
 use super::outside::Outside;
 use super::tx::TxQueue;
-use super::{CopyRates, Engine};
+use super::{Contents, CopiesFromPeer, CopyRates, Engine};
 use crate::doorbell::Doorbell;
 use crate::ring::{Blocks, MappedRing};
 use crate::shm::Memory;
-use crate::sync::{Arc, ConditionalLock, RwLock};
+use crate::sync::{Arc, ConditionalLock, Relaxed, RwLock};
 use core::ptr::NonNull;
 use std::sync::{OnceLock, PoisonError};
 
@@ -26,7 +26,10 @@ struct ColdPeer {
     outside: RwLock<Option<Outside>>,
     /// The blocks of the two rings between this rank and it.
     blocks: OnceLock<Arc<Blocks<MappedRing>>>,
-    copy_rates: CopyRates,
+    /// For each [`Contents`].
+    copy_rates: [CopyRates; 3],
+    /// Those of the last message that was judged.
+    last_contents: Relaxed<u32>,
 }
 
 impl Peer {
@@ -52,9 +55,20 @@ impl Peer {
         self.cold.blocks.get_or_init(make).clone()
     }
 
-    /// What this rank has learned about long messages from it.
-    pub(crate) fn copy_rates(&self) -> &CopyRates {
-        &self.cold.copy_rates
+    /// What this rank has learned about long messages to and from it of whose bytes that is known.
+    pub(crate) fn copy_rates(&self, contents: Contents) -> &CopyRates {
+        &self.cold.copy_rates[contents as usize]
+    }
+
+    /// The same, to judge by it which way the next message from the peer goes.
+    pub(crate) fn judged_copy_rates(&self, contents: Contents) -> &CopyRates {
+        self.cold.last_contents.set(contents as u32);
+        self.copy_rates(contents)
+    }
+
+    /// Which way the last message from the peer went that might have gone either way, and why.
+    pub(crate) fn copies_so_far(&self) -> CopiesFromPeer {
+        self.cold.copy_rates[self.cold.last_contents.get() as usize].so_far()
     }
 
     /// Where a guest is reached, if a message has gone there.

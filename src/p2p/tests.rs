@@ -9,8 +9,21 @@ use crate::error::Error;
 use crate::events::Registry;
 use crate::limits::rounds;
 use crate::shm::Job;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `body` on `n` ranks, each a thread, and gives back what they return.
+/// Runs what `rank` does in `test`. If that panics the process ends: the other ranks would wait for this one for ever. The
+/// harness has captured what the panic has said, so that is said again.
+fn run_rank<R>(test: &str, rank: u32, body: impl FnOnce() -> R) -> R {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text");
+        let _ = writeln!(std::io::stderr(), "{test}: rank {rank} of a job of threads panicked: {text}");
+        std::process::exit(101)
+    })
+}
+
+/// Runs `body` on `n` ranks, each a thread, and gives back what they return. A rank that panics ends the process.
 pub(crate) fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm) -> R + Sync) -> Vec<R> {
     let jobs = Job::threads(n).expect("memory");
     std::thread::scope(|scope| {
@@ -18,6 +31,7 @@ pub(crate) fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm)
             .into_iter()
             .map(|job| {
                 let body = &body;
+                let test = std::thread::current().name().unwrap_or("a test").to_owned();
                 scope.spawn(move || {
                     // SAFETY: each engine is used by its own thread, or `shared` is true.
                     let engine =
@@ -25,7 +39,7 @@ pub(crate) fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm)
                             .expect("engine");
                     let comm = Comm::world(engine.rank(), engine.size(), engine.registry().attach(0));
                     let comm = engine.open(comm).expect("world");
-                    let result = body(&engine, &comm);
+                    let result = run_rank(&test, engine.rank(), || body(&engine, &comm));
                     // Nobody leaves while another one may still talk to it.
                     for peer in 0..engine.size() as i32 {
                         // SAFETY: no bytes.

@@ -14,7 +14,7 @@ use super::record::{Control, Kind};
 use crate::arch::copy_slice;
 use crate::engine::message_events::request_event;
 use crate::engine::specialization::{AsStarted, Unobserved};
-use crate::engine::{Body, CopyRates, CopyRoute, Engine, Ref, TxQueue, corrupt, timed};
+use crate::engine::{Body, Contents, CopyRates, CopyRoute, Engine, Ref, TxQueue, corrupt, timed};
 use crate::error::Result;
 use crate::events::Event;
 use crate::matching::Envelope;
@@ -82,7 +82,8 @@ impl<'e> EagerFragments<'e> {
         }
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() };
-        let (kind, payload) = Control::First { total: body.bytes.get() as u64 }.write();
+        let (total, contents) = (body.bytes.get() as u64, body.contents.get());
+        let (kind, payload) = Control::First { total, contents }.write();
         let first = header_of(kind, context, body, cancel_id(request.id(), body));
         let mut pushed = tx.producer.try_push(&first, payload.len(), |to| to.copy_from_slice(&payload));
         let rates = self.rates_of(body, body.bytes.get());
@@ -115,11 +116,11 @@ impl<'e> EagerFragments<'e> {
     /// What is learned of copies to or from the peer of a message of `bytes` bytes, if that might go another way.
     fn rates_of(self, body: &Body, bytes: usize) -> Option<&'e CopyRates> {
         let policy = &self.engine.protocol_state().copy;
-        if body.is_bytes() { policy.rates_of(self.engine, body.world.get(), bytes) } else { None }
+        if body.is_bytes() { policy.rates_of(self.engine, body, bytes) } else { None }
     }
 
     /// The first record of a message in fragments.
-    pub(super) fn on_first(self, from: u32, header: &Header, total: u64) -> Result<()> {
+    pub(super) fn on_first(self, from: u32, header: &Header, total: u64, contents: Contents) -> Result<()> {
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         let most = self.engine.config.shape().ring_bulk as usize;
         if total == 0 || total > most {
@@ -134,7 +135,11 @@ impl<'e> EagerFragments<'e> {
             return Err(corrupt(from, format!("a new message where {missing} bytes of another are missing")));
         }
         let target = match self.match_first(from, header, total)? {
-            Some(request) => FragmentTarget::Receive(request),
+            Some(request) => {
+                // SAFETY: request rule 2: matched, so it belongs to the thread that has the message.
+                unsafe { request.body() }.contents.set(contents);
+                FragmentTarget::Receive(request)
+            }
             None => FragmentTarget::Whole(Scratch::of(total)?),
         };
         *assembly = Some(Box::new(Assembly { first: *header, total, moved: 0, target }));

@@ -312,7 +312,9 @@ impl Engine {
                 Control::Fin { protocol } => self.rendezvous().on_fin(from, id, protocol),
                 Control::Cancel => self.cancellation().on_cancel(from, header),
                 Control::CancelReply { granted } => self.cancellation().on_cancel_reply(from, id, granted),
-                Control::First { total } => self.eager_fragments().on_first(from, header, total),
+                Control::First { total, contents } => {
+                    self.eager_fragments().on_first(from, header, total, contents)
+                }
             },
         }
     }

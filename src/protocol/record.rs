@@ -5,9 +5,9 @@
 //! | `Eager` | sender → receiver | the sender (for cancelling) | the message |
 //! | `EagerSynchronous` | sender → receiver | the sender | the message; wants `Matched` |
 //! | `Matched` | receiver → sender | the sender | – |
-//! | `First` | sender → receiver | the sender (for cancelling) | the size of a message whose fragments are the very next records |
+//! | `First` | sender → receiver | the sender (for cancelling) | the size of a message whose fragments are the very next records, and what is known of its bytes |
 //! | `Fragment` | sender → receiver | – | a fragment of that message, in order |
-//! | `Rts` | sender → receiver | the sender | size, address or 0, place in the shared heap or 0, ticks for a KiB that the sender's ring takes or 0 |
+//! | `Rts` | sender → receiver | the sender | size, address or 0, place in the shared heap or 0, ticks for a KiB that the sender's ring takes or 0 with what is known of the message's bytes |
 //! | `Cts` | receiver → sender | the sender | the receiver's request, bytes wanted, how many such messages may come unasked |
 //! | `Data` | sender → receiver | the receiver | a part of the message, in order |
 //! | `SplitCts` | receiver → sender | the sender | the receiver's request, address, where the sender's part begins, end |
@@ -21,7 +21,7 @@
 //! A peer's bytes become a [`DecodedRecord`] here, once. What a record names (a request, a place in the shared heap, a
 //! size that must fit) is checked by the protocol that it is for, where it looks that up.
 
-use crate::engine::{CONTROL_BYTES, ControlPayload, Rts};
+use crate::engine::{CONTROL_BYTES, Contents, ControlPayload, Rts};
 
 /// Kinds of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +106,7 @@ pub(crate) enum Control {
     /// The first record of a message in fragments, which has `total` bytes.
     First {
         total: u64,
+        contents: Contents,
     },
     /// Clear to copy to `place` of the shared heap: the first `total` bytes of the message (turn 0), or what the sender
     /// claims of them in that turn.
@@ -124,8 +125,8 @@ impl Control {
     /// Its kind, and its words.
     fn encode(self) -> (Kind, [u64; 4]) {
         match self {
-            Self::Rts(Rts { total, addr, place }, fill) => {
-                (Kind::Rts, [total as u64, addr, place, fill.into()])
+            Self::Rts(Rts { total, addr, place, contents }, fill) => {
+                (Kind::Rts, [total as u64, addr, place, u64::from(fill) | (contents as u64) << 32])
             }
             Self::Matched => (Kind::Matched, [0; 4]),
             Self::Cts { receiver, wanted, unasked } => {
@@ -138,7 +139,7 @@ impl Control {
             Self::Fin { protocol } => (Kind::Fin, [protocol, 0, 0, 0]),
             Self::Cancel => (Kind::Cancel, [0; 4]),
             Self::CancelReply { granted } => (Kind::CancelReply, [granted.into(), 0, 0, 0]),
-            Self::First { total } => (Kind::First, [total, 0, 0, 0]),
+            Self::First { total, contents } => (Kind::First, [total, contents as u64, 0, 0]),
             Self::HeapCts { receiver, place, total, turn } => {
                 (Kind::HeapCts, [receiver.into(), place, total, turn.into()])
             }
@@ -151,7 +152,8 @@ impl Control {
         Some(match kind {
             Kind::Eager | Kind::EagerSynchronous | Kind::Data | Kind::Fragment => return None,
             Kind::Rts => {
-                let rts = Rts { total: usize::try_from(first).ok()?, addr: second, place: third };
+                let (total, contents) = (usize::try_from(first).ok()?, Contents::of(fourth >> 32)?);
+                let rts = Rts { total, addr: second, place: third, contents };
                 Self::Rts(rts, fourth as u32)
             }
             Kind::Matched => Self::Matched,
@@ -163,7 +165,7 @@ impl Control {
             Kind::Fin => Self::Fin { protocol: first },
             Kind::Cancel => Self::Cancel,
             Kind::CancelReply => Self::CancelReply { granted: first == 1 },
-            Kind::First => Self::First { total: first },
+            Kind::First => Self::First { total: first, contents: Contents::of(second)? },
             Kind::HeapCts => {
                 Self::HeapCts { receiver: first as u32, place: second, total: third, turn: fourth as u32 }
             }
@@ -238,7 +240,10 @@ mod tests {
     #[test]
     fn a_control_record_survives_the_ring() {
         let controls = [
-            Control::Rts(Rts { total: 1 << 40, addr: u64::MAX, place: 1 << 63 }, u32::MAX),
+            Control::Rts(
+                Rts { total: 1 << 40, addr: u64::MAX, place: 1 << 63, contents: Contents::Changed },
+                u32::MAX,
+            ),
             Control::Matched,
             Control::Cts { receiver: u32::MAX, wanted: 12, unasked: 13 },
             Control::SplitCts { receiver: 1, addr: 2, split: 3, end: 4 },
@@ -246,7 +251,7 @@ mod tests {
             Control::Fin { protocol: 5 },
             Control::Cancel,
             Control::CancelReply { granted: true },
-            Control::First { total: 6 },
+            Control::First { total: 6, contents: Contents::Changed },
             Control::HeapCts { receiver: 7, place: 8, total: 9, turn: 10 },
             Control::HeapDone { bytes: 11 },
         ];
@@ -258,7 +263,7 @@ mod tests {
         assert_eq!(
             cut_off,
             Ok(DecodedRecord::Control(Control::Rts(
-                Rts { total: 0x0101_0101_0101_0101, addr: 0, place: 0 },
+                Rts { total: 0x0101_0101_0101_0101, addr: 0, place: 0, contents: Contents::Unknown },
                 0
             )))
         );

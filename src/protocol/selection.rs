@@ -47,6 +47,9 @@ pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
     };
     let limits = [config.eager_limit(), fragments];
     let bytes = body.bytes.get();
+    if bytes > config.eager_limit() {
+        engine.protocol_state().copy.note_contents(engine, body);
+    }
     let in_one_step = || {
         if matches!(mode, Mode::ToRoot | Mode::FromRoot)
             && bytes < AT_ONCE_FROM

@@ -52,7 +52,7 @@ macro_rules! algorithm_table {
     };
     (alltoall $then:ident $arguments:tt) => {
         $then! { $arguments
-            linear             5 Linear        (..) (3..=64) always;
+            linear             5 Linear        (..) (2..=64) always;
             pairwise           4 Pairwise      (..) (..) always;
         }
     };

@@ -11,7 +11,7 @@
 /* Beside something that computes a rank tries only at each 256th wait whether giving its CPU away has become worth
  * while. */
 enum { TRIES = 600 };
-static int rank, counted, flagged, in_memory, pairwise, two_proc, chain, doubling, algorithm_element;
+static int rank, counted, flagged, in_memory, linear, two_proc, chain, doubling, algorithm_element;
 static int last_algorithm, copies;
 
 static void write_cvar(const char *name, unsigned long value)
@@ -143,7 +143,7 @@ static void an_alltoall_is_shared_up_to_the_block_that_was_written(void)
         OK(MPI_Alltoall(mine, BLOCK, MPI_CHAR, theirs, BLOCK, MPI_CHAR, comm));
         SAME(theirs[0] + theirs[BLOCK - 1], 2 * 'a');
         SAME(theirs[BLOCK] + theirs[2 * BLOCK - 1], 2 * 'b');
-        SAME(last_algorithm, ways[i].algorithm ? in_memory : pairwise);
+        SAME(last_algorithm, ways[i].algorithm ? in_memory : linear);
     }
     OK(MPI_Comm_free(&comm));
 }
@@ -287,7 +287,7 @@ int main(int argc, char **argv)
     counted = number_of("shared_count", end);
     flagged = number_of("shared_flags", end);
     in_memory = number_of("shared_memory", end);
-    pairwise = number_of("pairwise", end);
+    linear = number_of("linear", end);
     two_proc = number_of("two_proc", end);
     chain = number_of("chain", end);
     doubling = number_of("recursive_doubling", end);

@@ -6,7 +6,7 @@
 #include "check.h"
 
 enum { MOST = 140000, ROUNDS = 160, LATE = 5 };
-static const int sizes[] = {39, 41, 4096, 16384, 16385, 24576, 40000, 65535, 65536, MOST};
+static const int sizes[] = {39, 41, 4096, 16384, 16385, 24576, 40000, 65535, 65536, 100001, MOST};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static unsigned char out[LATE][MOST], in[LATE][MOST];

@@ -32,9 +32,9 @@ pub async fn gather<'a, T: Transport>(
         };
     }
     let mut landings = landings(transport, &pieces)?;
-    transport.exchange_all(&[], &mut rooms(&mut landings)).await?;
-    land(landings)?;
-    send.map_or(Ok(()), |send| copy(send, &pieces(rank)))
+    let own = || send.map_or(Ok(()), |send| copy(send, &pieces(rank)));
+    transport.exchange_all_while(&[], &mut rooms(&mut landings), own).await?;
+    land(landings)
 }
 
 /// Scatters from `root`: `recv` becomes the caller's piece there; it may be `None` at the root.
@@ -57,8 +57,8 @@ pub async fn scatter<'a, T: Transport>(
     }
     let packed = others(transport).map(|to| Ok((to, pieces(to).packed()?))).collect::<Result<Vec<_>>>()?;
     let sends: Vec<(usize, &[u8])> = packed.iter().map(|(to, bytes)| (*to, &**bytes)).collect();
-    transport.exchange_all(&sends, &mut []).await?;
-    recv.map_or(Ok(()), |recv| copy(pieces(rank), &recv))
+    let own = || recv.map_or(Ok(()), |recv| copy(pieces(rank), &recv));
+    transport.exchange_all_while(&sends, &mut [], own).await
 }
 
 /// Returns when all ranks have called it.
@@ -120,11 +120,11 @@ pub async fn alltoall<'a, 'b, T: Transport>(
         return pairwise::alltoall(transport, send, recv).await;
     };
     let rank = transport.rank();
-    copy(send(rank), &recv(rank))?;
     let packed = others(transport).map(|to| Ok((to, send(to).packed()?))).collect::<Result<Vec<_>>>()?;
     let sends: Vec<(usize, &[u8])> = packed.iter().map(|(to, bytes)| (*to, &**bytes)).collect();
-    let mut landings = landings(transport, recv)?;
-    transport.exchange_all(&sends, &mut rooms(&mut landings)).await?;
+    let own = || copy(send(rank), &recv(rank));
+    let mut landings = landings(transport, &recv)?;
+    transport.exchange_all_while(&sends, &mut rooms(&mut landings), own).await?;
     land(landings)
 }
 

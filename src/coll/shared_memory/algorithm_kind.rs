@@ -10,6 +10,7 @@ use crate::events::Collective;
 use crate::team::PAYLOAD;
 use crate::variables::algorithms::AUTO;
 use crate::variables::{ValueSource, VariableId};
+use core::ops::RangeInclusive;
 
 /// How the members of a team perform an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +23,14 @@ pub enum AlgorithmKind {
     Messages,
 }
 
-/// Bytes from which two members that have a CPU each move a block in one step. What nobody touches the kernel copies
-/// in less time from 16 to 32 KiB on, according to the operation. Of what a program has just stored, and then looks at,
-/// two copies in user space take half of the kernel's time up to 64 KiB.
-const MOVED_BY_PAIR: usize = 32 << 10;
+/// Bytes of a block with which two members that have a CPU each exchange messages, in an allgather or alltoall: shorter
+/// ones take rounds. Of longer ones each message takes the time of a copy by the kernel, or more.
+const EXCHANGED_BY_PAIR: RangeInclusive<usize> = 32 << 10..=128 << 10;
+
+/// Most bytes of a block that one of two such members has for the other, and sends as a message. Each message is copied
+/// as its bytes ask for ([`crate::engine::Contents`]): of what a program has just stored, and then looks at, one step,
+/// which is the kernel's, takes up to twice as long.
+const MOVED_BY_PAIR: usize = 256 << 10;
 
 /// Bytes of a block from which members that have a CPU each do not scatter or gather it by messages, though they do so
 /// with shorter ones: as many as a message has from which it leaves the rings.
@@ -118,6 +123,9 @@ impl TeamCapacity<'_> {
             Collective::Bcast | Collective::Scatter | Collective::Gather | Collective::Reduce if is_pair => {
                 bytes > PAYLOAD && bytes < self.end_of_messages_of_pair(operation)
             }
+            Collective::Allgather | Collective::Alltoall if is_pair => {
+                self.is_pair_apart() && !self.streams() && EXCHANGED_BY_PAIR.contains(&bytes)
+            }
             Collective::Scatter if several_apart => bytes > PAYLOAD && bytes < LEAVES_RINGS,
             Collective::Gather if several_apart && self.is_threshold_ours() => {
                 (GATHERED..LEAVES_RINGS).contains(&bytes) || (GATHERED_LONG..CONTENDED).contains(&bytes)
@@ -140,14 +148,19 @@ impl TeamCapacity<'_> {
         match operation {
             _ if self.streams() => usize::MAX,
             Collective::Reduce => self.config.coll_direct_from(),
-            _ => self.least_in_one_step(),
+            _ if self.is_pair_apart() => self.config.coll_direct_from().max(MOVED_BY_PAIR + 1),
+            _ => self.config.coll_direct_from(),
         }
+    }
+
+    /// Returns whether these are two members that have a CPU each, and nobody has said how they move blocks.
+    fn is_pair_apart(&self) -> bool {
+        self.size == 2 && !self.is_oversubscribed() && self.is_threshold_ours()
     }
 
     /// Returns how many bytes are moved in one step at least.
     pub(super) fn least_in_one_step(&self) -> usize {
-        let is_pair = self.size == 2 && !self.is_oversubscribed() && self.is_threshold_ours();
-        self.config.coll_direct_from().max(if is_pair { MOVED_BY_PAIR } else { 0 })
+        self.config.coll_direct_from().max(if self.is_pair_apart() { *EXCHANGED_BY_PAIR.start() } else { 0 })
     }
 
     /// Returns whether an alltoall of blocks of `block` bytes is messages because ranks outnumber CPUs ([`EXCHANGED`]).
@@ -295,15 +308,19 @@ mod tests {
     fn two_members_with_a_cpu_each_move_in_one_step_what_is_long() {
         use AlgorithmKind::{Messages, OneStep, Rounds};
         use Collective::{Allgather, Reduce};
-        for (operation, below) in [
-            (Bcast, Messages),
-            (Scatter, Messages),
-            (Gather, Messages),
-            (Allgather, Rounds),
-            (Alltoall, Rounds),
+        let (shortest, longest) = EXCHANGED_BY_PAIR.into_inner();
+        for (operation, below, longest) in [
+            (Bcast, Messages, MOVED_BY_PAIR),
+            (Scatter, Messages, MOVED_BY_PAIR),
+            (Gather, Messages, MOVED_BY_PAIR),
+            (Allgather, Rounds, longest),
+            (Alltoall, Rounds, longest),
         ] {
-            assert_eq!(kind(operation, 2, 2, MOVED_BY_PAIR - 1), below, "{operation:?}");
-            assert_eq!(kind(operation, 2, 2, MOVED_BY_PAIR), OneStep, "{operation:?}");
+            assert_eq!(kind(operation, 2, 2, shortest - 1), below, "{operation:?}");
+            for bytes in [shortest, longest] {
+                assert_eq!(kind(operation, 2, 2, bytes), Messages, "{operation:?}, {bytes}");
+            }
+            assert_eq!(kind(operation, 2, 2, longest + 1), OneStep, "{operation:?}");
         }
         assert_eq!(kind(Reduce, 2, 2, (8 << 10) - 1), Messages);
         assert_eq!(kind(Reduce, 2, 2, 8 << 10), Rounds);
@@ -320,7 +337,7 @@ mod tests {
             (8, 8 << 10, true),
             (8, (8 << 10) + 1, false),
             (16, 8 << 10, false),
-            (2, 32 << 10, false),
+            (2, 8 << 10, false),
         ] {
             assert_eq!(by_messages(Alltoall, size, 2, block), does, "{size} ranks, {block}");
             assert!(!by_messages(Alltoall, size, 16, block), "{size} ranks that have a CPU each, {block}");

@@ -136,6 +136,17 @@ impl<H: Hold> TeamGuard<'_, H> {
             && self.is_one_step(Collective::Allgather, total / size).await?)
     }
 
+    /// Whether two members exchange their blocks by messages, that of member `r` before byte `ends[r]` of both: long
+    /// ones that differ, so that the member that has less need not wait until the other has written all; and equal ones
+    /// of which a message takes less time.
+    #[must_use]
+    pub fn exchanges_blocks(&mut self, ends: &[usize], equal: bool) -> bool {
+        if equal {
+            return self.goes_by_messages(Collective::Allgather, ends[0]);
+        }
+        Blocks::EndingAt(ends).longest() > PAYLOAD
+    }
+
     /// Fills `all`, which consists of a block for each member, that of member `r` before byte `ends[r]`, of which the
     /// caller's own is filled in. Long ones are copied in one step.
     ///

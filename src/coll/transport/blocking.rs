@@ -2,7 +2,7 @@
 
 use super::{
     FEW, Failure, Purpose, ReceiveUnderWay, Transport, WITHIN, algorithm_for, are_oversubscribed,
-    expected_capacity, join_team, mode_among_many, mode_of_receive,
+    expected_capacity, join_team, mode_among_many, mode_of_receive, mode_of_send,
 };
 use crate::coll::NumberedCall;
 use crate::coll::create::{self, Name};
@@ -226,19 +226,25 @@ impl Transport for BlockingTransport<'_> {
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {
         self.exchange_all(&[(to, bytes)], &mut [(from, room)]).await
     }
-    async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
-        let mode = if recvs.is_empty() { self.message_mode.get() } else { Mode::Exchange };
+    async fn exchange_all_while(
+        &self,
+        sends: &[(usize, &[u8])],
+        recvs: &mut [(usize, &mut [u8])],
+        own: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let mode = mode_of_send(self.message_mode.get(), self.size() - 1, !recvs.is_empty());
         let in_turn = recvs.iter().all(|(_, room)| room.len() <= FEW);
         let post = |(from, room): &mut (usize, &mut [u8])| self.start_recv(*from, room);
         let coming: Vec<_> = if in_turn { vec![] } else { recvs.iter_mut().map(post).collect() };
         let going: Vec<_> =
             sends.iter().filter_map(|(to, bytes)| self.begin_send(*to, bytes, mode)).collect();
+        let done = own();
         for (from, room) in recvs.iter_mut().filter(|_| in_turn) {
             self.recv(*from, room).await?;
         }
         coming.into_iter().for_each(|coming| self.finish_recv(coming));
         going.into_iter().for_each(|request| self.finish_send(request));
-        Ok(())
+        done
     }
 }
 

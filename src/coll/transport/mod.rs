@@ -58,7 +58,19 @@ pub trait Transport {
     ///
     /// # Errors
     /// As for [`exchange`](Self::exchange).
-    async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()>;
+    async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
+        self.exchange_all_while(sends, recvs, || Ok(())).await
+    }
+    /// Does the same, and `own` when the messages have begun, before it waits for any.
+    ///
+    /// # Errors
+    /// As for [`exchange`](Self::exchange), and those of `own`.
+    async fn exchange_all_while(
+        &self,
+        sends: &[(usize, &[u8])],
+        recvs: &mut [(usize, &mut [u8])],
+        own: impl FnOnce() -> Result<()>,
+    ) -> Result<()>;
     /// What holds the team while the caller performs an operation.
     type Hold<'t>: Hold
     where
@@ -349,8 +361,23 @@ const WRITTEN_ALONE: usize = 3 << 20;
 /// The same of what a root has for all others, of which each reads its own.
 const READ_ALONE: usize = 3 << 19;
 
-/// The mode in which a message of `bytes` bytes is received, one of those of all `others` if `mode` says so.
+/// The mode in which a message is sent, one of those to all `others` if `mode` says so; `receives`: its sender waits
+/// for messages, too.
+fn mode_of_send(mode: Mode, others: usize, receives: bool) -> Mode {
+    match (receives, others) {
+        (true, _) => Mode::Exchange,
+        (false, 1) => Mode::Standard,
+        (false, _) => mode,
+    }
+}
+
+/// The mode in which a message of `bytes` bytes is received, one of those of all `others` if `mode` says so. The only
+/// other member reads what a root has for it: the root copies its own block meanwhile, and where the root changes, what
+/// one has written into the other's memory comes back.
 fn mode_of_receive(mode: Mode, bytes: usize, others: usize) -> Mode {
+    if others == 1 {
+        return mode;
+    }
     let alone_from = match mode {
         Mode::ToRoot => WRITTEN_ALONE,
         Mode::FromRoot => READ_ALONE,
@@ -362,8 +389,8 @@ fn mode_of_receive(mode: Mode, bytes: usize, others: usize) -> Mode {
 /// The mode of messages among the members of `comm`, of which all have the same end,
 /// or the same beginning, as `mode` says.
 fn mode_among_many(engine: &Engine, comm: &Comm, mode: Mode) -> Mode {
-    let each_has_a_cpu = comm.peers().size() > 2 && !are_oversubscribed(engine, comm);
-    if each_has_a_cpu { mode } else { Mode::Standard }
+    let are_several = comm.peers().size() > 2 || mode == Mode::FromRoot;
+    if are_several && !are_oversubscribed(engine, comm) { mode } else { Mode::Standard }
 }
 
 /// Which algorithm over messages is asked for. Members of several jobs may have been asked for different ones,
@@ -402,6 +429,7 @@ mod tests {
             (FromRoot, 256 << 10, 5, Standard),
             (FromRoot, usize::MAX, 2, FromRoot),
             (Standard, usize::MAX, 2, Standard),
+            (FromRoot, 1, 1, FromRoot),
         ] {
             assert_eq!(
                 mode_of_receive(mode, bytes, others),

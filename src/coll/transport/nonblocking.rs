@@ -2,7 +2,7 @@
 
 use super::{
     FEW, Failure, ReceiveUnderWay, Transport, algorithm_for, are_oversubscribed, expected_capacity,
-    join_team, mode_among_many, mode_of_receive,
+    join_team, mode_among_many, mode_of_receive, mode_of_send,
 };
 use crate::coll::intercomm::Sides;
 use crate::coll::nonblocking::TeamUse;
@@ -213,7 +213,8 @@ impl Transport for NonblockingTransport<'_> {
         self.mode
     }
     async fn send(&self, to: usize, bytes: &[u8]) -> Result<()> {
-        self.finish(self.start_send(to, bytes, self.message_mode.get())).await;
+        let mode = mode_of_send(self.message_mode.get(), self.size() - 1, false);
+        self.finish(self.start_send(to, bytes, mode)).await;
         Ok(())
     }
     async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()> {
@@ -226,8 +227,13 @@ impl Transport for NonblockingTransport<'_> {
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {
         self.exchange_all(&[(to, bytes)], &mut [(from, room)]).await
     }
-    async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
-        let mode = if recvs.is_empty() { self.message_mode.get() } else { Mode::Exchange };
+    async fn exchange_all_while(
+        &self,
+        sends: &[(usize, &[u8])],
+        recvs: &mut [(usize, &mut [u8])],
+        own: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let mode = mode_of_send(self.message_mode.get(), self.size() - 1, !recvs.is_empty());
         let in_turn = recvs.iter().all(|(_, room)| room.len() <= FEW);
         let mut coming = Vec::new();
         if !in_turn {
@@ -235,6 +241,7 @@ impl Transport for NonblockingTransport<'_> {
         }
         let going: Vec<_> =
             sends.iter().filter_map(|(to, bytes)| self.start_send(*to, bytes, mode)).collect();
+        let done = own();
         for (from, room) in recvs.iter_mut().filter(|_| in_turn) {
             // Once a message has not come, no more are waited for.
             if !(coming.is_empty() && self.receive_at_once(*from, room)) {
@@ -247,6 +254,6 @@ impl Transport for NonblockingTransport<'_> {
         for request in going {
             self.finish(Some(request)).await;
         }
-        Ok(())
+        done
     }
 }

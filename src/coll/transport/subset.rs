@@ -49,11 +49,16 @@ impl<T: Transport> Transport for Subset<'_, T> {
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {
         self.transport.exchange(self.ranks[to], bytes, self.ranks[from], room).await
     }
-    async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
+    async fn exchange_all_while(
+        &self,
+        sends: &[(usize, &[u8])],
+        recvs: &mut [(usize, &mut [u8])],
+        own: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let sends: Vec<(usize, &[u8])> = sends.iter().map(|&(to, bytes)| (self.ranks[to], bytes)).collect();
         let mut recvs: Vec<(usize, &mut [u8])> =
             recvs.iter_mut().map(|(from, room)| (self.ranks[*from], &mut **room)).collect();
-        self.transport.exchange_all(&sends, &mut recvs).await
+        self.transport.exchange_all_while(&sends, &mut recvs, own).await
     }
 }
 

@@ -80,7 +80,12 @@ impl Transport for ThreadTransport {
             crate::coll::run(self.recv(from, room))
         })
     }
-    async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
+    async fn exchange_all_while(
+        &self,
+        sends: &[(usize, &[u8])],
+        recvs: &mut [(usize, &mut [u8])],
+        own: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         std::thread::scope(|scope| {
             // One thread a peer: to one peer in order, to different peers at once.
             for (to, queue) in self.to.iter().enumerate() {
@@ -90,7 +95,9 @@ impl Transport for ThreadTransport {
                     }
                 });
             }
-            recvs.iter_mut().try_for_each(|(from, room)| crate::coll::run(self.recv(*from, room)))
+            let done = own();
+            recvs.iter_mut().try_for_each(|(from, room)| crate::coll::run(self.recv(*from, room)))?;
+            done
         })
     }
 }

@@ -26,9 +26,8 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
         // SAFETY: our buffer is valid for `wanted` bytes until the request completes.
         let read = || unsafe { read_peer(pid, body.remote_addr.get(), body.addr.get(), body.wanted.get()) };
         let (world, wanted) = (body.world.get(), body.wanted.get());
-        engine
-            .job
-            .reach(world, || engine.peers[world as usize].copy_rates().time(CopyRoute::Kernel, wanted, read))
+        let rates = engine.peers[world as usize].copy_rates(body.contents.get());
+        engine.job.reach(world, || rates.time(CopyRoute::Kernel, wanted, read))
     };
     let read = engine.job.process_of(body.world.get()).and_then(copy);
     let read = matches!(read, Some(Ok(_)));

@@ -18,6 +18,7 @@
 mod address_space;
 mod claims;
 mod cma;
+mod contents;
 mod ring_chunks;
 mod selection;
 mod shared_heap;
@@ -70,8 +71,9 @@ impl Rendezvous<'_> {
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() };
         let addr = if body.is_bytes() { body.addr.get() as u64 } else { 0 };
-        let rts = Rts { total: body.bytes.get(), addr, place: self.place_of_send(body) };
-        let fill = self.engine.peers[body.world.get() as usize].copy_rates().fill_time();
+        let contents = body.contents.get();
+        let rts = Rts { total: body.bytes.get(), addr, place: self.place_of_send(body), contents };
+        let fill = self.engine.peers[body.world.get() as usize].copy_rates(contents).fill_time();
         let (kind, payload) = Control::Rts(rts, fill).write();
         self.engine.transmit().send_control(
             body.world.get(),
@@ -82,7 +84,7 @@ impl Rendezvous<'_> {
 
     /// A message is ready at its sender, which takes `fill` ticks to copy a KiB into the ring.
     pub(super) fn on_rts(self, from: u32, header: &Header, rts: Rts, fill: u32) -> Result<()> {
-        self.engine.peers[from as usize].copy_rates().peer_fills(fill);
+        self.engine.peers[from as usize].copy_rates(rts.contents).peer_fills(fill);
         let rts = Rts { place: self.check_place(from, rts.place, rts.total)?, ..rts };
         let context = self.engine.delivery().context_of(from, header)?;
         let mut tally = Tally::default();
@@ -104,6 +106,7 @@ impl Rendezvous<'_> {
         body.remote.set(id);
         body.total.set(rts.total);
         body.remote_addr.set(rts.addr);
+        body.contents.set(rts.contents);
         body.moved.set(0);
         // Of a message that is longer than the receive's buffer its beginning moves,
         // as of one that comes with its envelope.

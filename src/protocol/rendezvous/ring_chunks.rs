@@ -67,7 +67,7 @@ impl Rendezvous<'_> {
         if wanted == 0 || wanted > body.bytes.get() as u64 {
             return Err(corrupt(from, format!("{wanted} bytes wanted of a message of {}", body.bytes.get())));
         }
-        self.engine.peers[from as usize].copy_rates().invited(unasked);
+        self.engine.peers[from as usize].copy_rates(body.contents.get()).invited(unasked);
         body.wanted.set(wanted as usize);
         body.remote.set(receiver);
         body.moved.set(0);
@@ -131,7 +131,7 @@ impl Rendezvous<'_> {
         let (pushed, ticks) = timed(len, push);
         debug_assert!(pushed, "there was room, and nobody else fills the ring");
         if body.is_bytes() {
-            self.engine.peers[tx.peer as usize].copy_rates().filled(len, ticks);
+            self.engine.peers[tx.peer as usize].copy_rates(body.contents.get()).filled(len, ticks);
         }
         body.moved.set(body.moved.get() + len);
         if body.moved.get() < body.wanted.get() {
@@ -165,7 +165,8 @@ impl Rendezvous<'_> {
             }
         };
         if body.is_bytes() {
-            self.engine.peers[from as usize].copy_rates().time(CopyRoute::Ring, data.len(), copy);
+            let rates = self.engine.peers[from as usize].copy_rates(body.contents.get());
+            rates.time(CopyRoute::Ring, data.len(), copy);
         } else {
             copy();
         }

@@ -1,7 +1,8 @@
 //! From which size on two processes copy between their memories, and whether the kernel lets them.
 
+use super::contents::SentContents;
 use crate::arch::strings_stall;
-use crate::engine::{Body, CopiesFromPeer, CopyRates, CopyRoute, Engine, KernelCopy, Mode, Rts};
+use crate::engine::{Body, Contents, CopiesFromPeer, CopyRates, CopyRoute, Engine, KernelCopy, Mode, Rts};
 use crate::shm::Job;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::variables::{Config, CopyChoice, ValueSource, VariableId};
@@ -12,6 +13,8 @@ const REFUSED: u64 = 1;
 
 /// Bytes from which a message is so long that its receiver copies a part of it.
 const LONG: usize = 64 << 10;
+/// Most bytes of a changed message for which the ring is tried where writers do not go past the cache.
+const LONGEST_CHANGED: usize = 256 << 10;
 
 /// What one rank knows of the copy engines.
 #[derive(Debug, Default)]
@@ -19,14 +22,15 @@ pub(crate) struct CopyPolicy {
     under_way: UnderWay,
     /// Messages of this rank that are announced, and neither copied nor cancelled.
     announced: AtomicU64,
+    sent: SentContents,
 }
 
 impl Engine {
     /// How long messages from the rank at place `world` are copied.
     #[must_use]
     pub fn copies_from(&self, world: u32) -> CopiesFromPeer {
-        let learns = world != self.rank() && self.protocol_state().copy.learns(self, 0);
-        if learns { self.peers[world as usize].copy_rates().so_far() } else { CopiesFromPeer::default() }
+        let learns = world != self.rank() && self.protocol_state().copy.learns(self, 0, Contents::Unknown);
+        if learns { self.peers[world as usize].copies_so_far() } else { CopiesFromPeer::default() }
     }
 }
 
@@ -49,24 +53,34 @@ impl CopyPolicy {
 
     /// Whether messages of so many bytes from each peer are copied as copies before them say
     /// ([`crate::engine::CopyRates`]). Of long ones, of which the kernel copies a half for each rank, times say too
-    /// little but where writers may go past the cache.
-    fn learns(&self, engine: &Engine, bytes: usize) -> bool {
+    /// little but where writers may go past the cache, or where the bytes have changed.
+    fn learns(&self, engine: &Engine, bytes: usize, contents: Contents) -> bool {
         let shape = engine.config.shape();
-        let may_pay = shape.streams || bytes < LONG;
+        let may_pay = shape.streams
+            || match contents {
+                Contents::Unknown | Contents::Same => bytes < LONG,
+                Contents::Changed => bytes <= LONGEST_CHANGED,
+            };
         may_pay && !shape.is_oversubscribed() && self.is_left_to_us(engine)
     }
 
-    /// What is known of copies to and from the rank at place `world`, if messages of so many bytes might go either way.
-    pub fn rates_of<'e>(&self, engine: &'e Engine, world: u32, bytes: usize) -> Option<&'e CopyRates> {
+    /// Whether messages of so many bytes might go either way.
+    fn is_open(&self, engine: &Engine, bytes: usize, contents: Contents) -> bool {
         let [read, halves] = self.cma_thresholds(engine);
-        let is_open = bytes >= read.min(halves) && self.learns(engine, bytes);
-        is_open.then(|| engine.peers[world as usize].copy_rates())
+        bytes >= read.min(halves) && self.learns(engine, bytes, contents)
+    }
+
+    /// What is known of copies to and from the peer of a message of so many bytes, if that might go either way.
+    pub fn rates_of<'e>(&self, engine: &'e Engine, body: &Body, bytes: usize) -> Option<&'e CopyRates> {
+        let contents = body.contents.get();
+        let is_open = self.is_open(engine, bytes, contents);
+        is_open.then(|| engine.peers[body.world.get() as usize].copy_rates(contents))
     }
 
     /// The same, of an announced message and its receive.
     fn rates_of_receive<'e>(&self, engine: &'e Engine, body: &Body) -> Option<&'e CopyRates> {
         let is_plain = body.remote_addr.get() != 0 && body.is_bytes();
-        if is_plain { self.rates_of(engine, body.world.get(), body.wanted.get()) } else { None }
+        if is_plain { self.rates_of(engine, body, body.wanted.get()) } else { None }
     }
 
     /// Notes that an announced message has come, through the ring or by the kernel.
@@ -74,6 +88,18 @@ impl CopyPolicy {
         if let Some(rates) = self.rates_of_receive(engine, body) {
             rates.count();
         }
+    }
+
+    /// Notes what a message of this rank holds, longer than an eager one, and in the message what is known of that:
+    /// nothing, where it makes no difference.
+    pub fn note_contents(&self, engine: &Engine, body: &Body) {
+        let bytes = body.bytes.get();
+        let matters = !engine.config.shape().streams
+            && body.is_bytes()
+            && self.is_open(engine, bytes, Contents::Changed);
+        // SAFETY: the user's buffer has the message's bytes, and stays valid until the request completes.
+        let note = || unsafe { self.sent.note(body.addr.get(), bytes) };
+        body.contents.set(if matters { note() } else { Contents::Unknown });
     }
 
     /// How many messages may come unasked after one that its receiver takes out of the ring.
@@ -85,7 +111,7 @@ impl CopyPolicy {
     /// before it from there. To a receiver that has unexpected messages it does not: it would be copied once more.
     pub fn goes_unasked(&self, engine: &Engine, body: &Body) -> bool {
         let world = body.world.get();
-        self.rates_of(engine, world, body.bytes.get()).is_some_and(CopyRates::goes_unasked)
+        self.rates_of(engine, body, body.bytes.get()).is_some_and(CopyRates::goes_unasked)
             && engine.job.telemetry(world).unexpected_bytes.now.get() == 0
     }
 
@@ -99,11 +125,14 @@ impl CopyPolicy {
     /// Whether the receiver takes a message out of the ring, though it could copy it in one step: because that takes
     /// less time, or because the kernel would copy it at a tenth of its speed.
     pub fn prefers_ring(&self, engine: &Engine, body: &Body, rts: &Rts) -> bool {
-        let rates = || engine.peers[body.world.get() as usize].copy_rates();
         let is_faster = || {
-            rates().choose(rts.total, self.by_kernel(engine, body), self.own_messages()) == CopyRoute::Ring
+            let rates = engine.peers[body.world.get() as usize].judged_copy_rates(rts.contents);
+            let message = (rts.total, rts.contents);
+            rates.choose(message, self.by_kernel(engine, body), self.own_messages()) == CopyRoute::Ring
         };
-        self.learns(engine, rts.total) && is_faster()
+        let is_changed = rts.contents == Contents::Changed;
+        let is_one_of_many = is_changed && rts.total >= LONG && self.own_messages() > 1;
+        self.learns(engine, rts.total, rts.contents) && !is_one_of_many && is_faster()
             || engine.config.copy() == CopyChoice::Auto
                 && strings_stall(rts.addr as usize, body.addr.get().addr())
     }
@@ -111,7 +140,10 @@ impl CopyPolicy {
     /// How the kernel would copy a message. With several threads another one may meet the sender's part while we copy
     /// ours: two owners of one body. Of what one member of a collective operation has for all, each reads its own.
     pub fn by_kernel(&self, engine: &Engine, body: &Body) -> KernelCopy {
-        if engine.shared || body.mode.get() == Mode::FromRoot && self.is_left_to_us(engine) {
+        let (mode, is_ours) = (body.mode.get(), self.is_left_to_us(engine));
+        let is_in_no_cache_alone =
+            mode != Mode::ToRoot && body.contents.get() == Contents::Same && body.wanted.get() < LONG;
+        if engine.shared || is_ours && (mode == Mode::FromRoot || is_in_no_cache_alone) {
             KernelCopy::Read
         } else if self.own_part(engine, body) > 0 {
             KernelCopy::Halves

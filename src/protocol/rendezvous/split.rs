@@ -40,9 +40,8 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     let copy = |pid| {
         // SAFETY: our buffer is valid for `split` bytes, and the sender writes only behind them.
         let read = || unsafe { read_peer(pid, body.remote_addr.get(), addr, split) };
-        engine
-            .job
-            .reach(world, || engine.peers[world as usize].copy_rates().time(CopyRoute::Kernel, split, read))
+        let rates = engine.peers[world as usize].copy_rates(body.contents.get());
+        engine.job.reach(world, || rates.time(CopyRoute::Kernel, split, read))
     };
     let read = engine.job.process_of(world).and_then(copy);
     let read = matches!(read, Some(Ok(_)));
@@ -123,7 +122,7 @@ impl Rendezvous<'_> {
             // SAFETY: request rule 2: a receive at this stage belongs to progress.
             let body = unsafe { request.body() };
             let written = body.wanted.get().saturating_sub(body.moved.get());
-            self.engine.peers[from as usize].copy_rates().written(written, ticks);
+            self.engine.peers[from as usize].copy_rates(body.contents.get()).written(written, ticks);
         }
         self.end_part(request, false, copied)
     }

@@ -12,7 +12,7 @@ use crate::protocol::core::{Core, EAGER_LIMIT};
 use crate::protocol::operation::{Part, There};
 use crate::protocol::wire;
 use perusal::internals::arch::streams;
-use perusal::internals::engine::{CopyRoute, KernelCopy};
+use perusal::internals::engine::{Contents, CopyRoute, KernelCopy};
 use perusal::internals::protocol::rendezvous::{Claims, Split};
 use perusal::internals::ring::{Header, Storage};
 
@@ -45,7 +45,7 @@ impl Core {
         }
         let rates = &self.peers.all[peer as usize].rates;
         let by_kernel = if self.is_shared(peer, wanted) { KernelCopy::Halves } else { KernelCopy::Read };
-        let route = rates.choose(wanted, by_kernel, self.sends.len() as u64);
+        let route = rates.choose((wanted, Contents::Unknown), by_kernel, self.sends.len() as u64);
         rates.count();
         route == CopyRoute::Ring
     }
