@@ -49,6 +49,27 @@ pub(crate) struct Rts {
     pub place: u64,
     /// What the sender knows of its bytes.
     pub contents: Contents,
+    /// What else the sender has announced that is not copied yet.
+    pub others: Announced,
+}
+
+/// Messages that a rank has announced before another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Announced {
+    /// None.
+    Nothing,
+    /// Some, to other ranks only.
+    Elsewhere,
+    /// Some to the same rank.
+    There,
+}
+
+impl Announced {
+    /// What a peer says by its number.
+    pub fn of(number: u64) -> Option<Self> {
+        [Self::Nothing, Self::Elsewhere, Self::There].get(usize::try_from(number).ok()?).copied()
+    }
 }
 
 /// What there is of a message that is not matched.

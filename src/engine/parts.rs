@@ -26,6 +26,8 @@ struct ColdPeer {
     outside: RwLock<Option<Outside>>,
     /// The blocks of the two rings between this rank and it.
     blocks: OnceLock<Arc<Blocks<MappedRing>>>,
+    /// Messages to it that are announced, and neither copied nor cancelled.
+    announced: Relaxed<u32>,
     /// For each [`Contents`].
     copy_rates: [CopyRates; 3],
     /// Those of the last message that was judged.
@@ -53,6 +55,18 @@ impl Peer {
             Blocks::new(outgoing, incoming)
         };
         self.cold.blocks.get_or_init(make).clone()
+    }
+
+    /// Notes that a message to it is announced. Whether others are.
+    pub(crate) fn announce(&self) -> bool {
+        let announced = self.cold.announced.get();
+        self.cold.announced.set(announced.wrapping_add(1));
+        announced > 0
+    }
+
+    /// Notes that an announced message to it needs this rank no more.
+    pub(crate) fn settle(&self) {
+        self.cold.announced.set(self.cold.announced.get().saturating_sub(1));
     }
 
     /// What this rank has learned about long messages to and from it of whose bytes that is known.

@@ -12,8 +12,8 @@ use crate::shm::Job;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs what `rank` does in `test`. If that panics the process ends: the other ranks would wait for this one for ever. The
-/// harness has captured what the panic has said, so that is said again.
+/// Runs what `rank` does in `test`. If that panics the process ends: the other ranks would wait for this one for ever.
+/// The harness has captured what the panic has said, so that is said again.
 fn run_rank<R>(test: &str, rank: u32, body: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -78,7 +78,7 @@ impl Cancellation<'_> {
             let carrier = if announced { self.engine.slab.get(id as usize) } else { None };
             // SAFETY: request rule 2: nobody will answer it any more, so it is ours.
             if carrier.is_some_and(|carrier| unsafe { carrier.body() }.stage.is(Stage::AwaitsCts)) {
-                self.engine.protocol_state().copy.settle();
+                self.engine.protocol_state().copy.settle(self.engine, world);
             }
             self.cancelled(request, carrier);
         }
@@ -155,7 +155,7 @@ impl Cancellation<'_> {
             match tx.deferred.remove(found?)? {
                 Deferred::Send(send) => Some(send),
                 Deferred::Control(..) => {
-                    self.engine.protocol_state().copy.settle();
+                    self.engine.protocol_state().copy.settle(self.engine, world);
                     self.engine.slab.get(id as usize)
                 }
             }

@@ -79,7 +79,7 @@ impl Failing<'_> {
         let announced =
             matches!(body.stage.get(), Stage::AwaitsCts | Stage::RingData { .. } | Stage::AwaitsFin);
         if announced && body.operation.get() == RequestOperation::Send {
-            self.engine.protocol_state().copy.settle();
+            self.engine.protocol_state().copy.settle(self.engine, body.world.get());
         }
         if body.operation.get() != RequestOperation::Send
             && matches!(body.stage.get(), Stage::RingData { .. })

@@ -7,7 +7,7 @@
 //! | `Matched` | receiver → sender | the sender | – |
 //! | `First` | sender → receiver | the sender (for cancelling) | the size of a message whose fragments are the very next records, and what is known of its bytes |
 //! | `Fragment` | sender → receiver | – | a fragment of that message, in order |
-//! | `Rts` | sender → receiver | the sender | size, address or 0, place in the shared heap or 0, ticks for a KiB that the sender's ring takes or 0 with what is known of the message's bytes |
+//! | `Rts` | sender → receiver | the sender | size, address or 0, place in the shared heap or 0, ticks for a KiB that the sender's ring takes or 0 with what is known of the message's bytes, and which others are announced |
 //! | `Cts` | receiver → sender | the sender | the receiver's request, bytes wanted, how many such messages may come unasked |
 //! | `Data` | sender → receiver | the receiver | a part of the message, in order |
 //! | `SplitCts` | receiver → sender | the sender | the receiver's request, address, where the sender's part begins, end |
@@ -21,7 +21,7 @@
 //! A peer's bytes become a [`DecodedRecord`] here, once. What a record names (a request, a place in the shared heap, a
 //! size that must fit) is checked by the protocol that it is for, where it looks that up.
 
-use crate::engine::{CONTROL_BYTES, Contents, ControlPayload, Rts};
+use crate::engine::{Announced, CONTROL_BYTES, Contents, ControlPayload, Rts};
 
 /// Kinds of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,9 +125,15 @@ impl Control {
     /// Its kind, and its words.
     fn encode(self) -> (Kind, [u64; 4]) {
         match self {
-            Self::Rts(Rts { total, addr, place, contents }, fill) => {
-                (Kind::Rts, [total as u64, addr, place, u64::from(fill) | (contents as u64) << 32])
-            }
+            Self::Rts(Rts { total, addr, place, contents, others }, fill) => (
+                Kind::Rts,
+                [
+                    total as u64,
+                    addr,
+                    place,
+                    u64::from(fill) | (contents as u64) << 32 | (others as u64) << 40,
+                ],
+            ),
             Self::Matched => (Kind::Matched, [0; 4]),
             Self::Cts { receiver, wanted, unasked } => {
                 (Kind::Cts, [receiver.into(), wanted, unasked.into(), 0])
@@ -152,8 +158,9 @@ impl Control {
         Some(match kind {
             Kind::Eager | Kind::EagerSynchronous | Kind::Data | Kind::Fragment => return None,
             Kind::Rts => {
-                let (total, contents) = (usize::try_from(first).ok()?, Contents::of(fourth >> 32)?);
-                let rts = Rts { total, addr: second, place: third, contents };
+                let (total, contents) = (usize::try_from(first).ok()?, Contents::of(fourth >> 32 & 0xff)?);
+                let others = Announced::of(fourth >> 40)?;
+                let rts = Rts { total, addr: second, place: third, contents, others };
                 Self::Rts(rts, fourth as u32)
             }
             Kind::Matched => Self::Matched,
@@ -241,7 +248,13 @@ mod tests {
     fn a_control_record_survives_the_ring() {
         let controls = [
             Control::Rts(
-                Rts { total: 1 << 40, addr: u64::MAX, place: 1 << 63, contents: Contents::Changed },
+                Rts {
+                    total: 1 << 40,
+                    addr: u64::MAX,
+                    place: 1 << 63,
+                    contents: Contents::Changed,
+                    others: Announced::There,
+                },
                 u32::MAX,
             ),
             Control::Matched,
@@ -263,7 +276,13 @@ mod tests {
         assert_eq!(
             cut_off,
             Ok(DecodedRecord::Control(Control::Rts(
-                Rts { total: 0x0101_0101_0101_0101, addr: 0, place: 0, contents: Contents::Unknown },
+                Rts {
+                    total: 0x0101_0101_0101_0101,
+                    addr: 0,
+                    place: 0,
+                    contents: Contents::Unknown,
+                    others: Announced::Nothing
+                },
                 0
             )))
         );

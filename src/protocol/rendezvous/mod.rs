@@ -67,12 +67,12 @@ impl Rendezvous<'_> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
         let body = unsafe { request.body() };
         body.stage.set(Stage::AwaitsCts);
-        self.engine.protocol_state().copy.announce();
+        let others = self.engine.protocol_state().copy.announce(self.engine, body);
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() };
         let addr = if body.is_bytes() { body.addr.get() as u64 } else { 0 };
         let contents = body.contents.get();
-        let rts = Rts { total: body.bytes.get(), addr, place: self.place_of_send(body), contents };
+        let rts = Rts { total: body.bytes.get(), addr, place: self.place_of_send(body), contents, others };
         let fill = self.engine.peers[body.world.get() as usize].copy_rates(contents).fill_time();
         let (kind, payload) = Control::Rts(rts, fill).write();
         self.engine.transmit().send_control(
@@ -151,7 +151,7 @@ impl Rendezvous<'_> {
         let body = unsafe { request.body() };
         // SAFETY: the send is active.
         request_event(unsafe { body.active_context() }, request, Event::ReqXferEnd);
-        self.engine.protocol_state().copy.settle();
+        self.engine.protocol_state().copy.settle(self.engine, body.world.get());
         self.engine.telemetry().count_sent(protocol, body.bytes.get(), self.engine.shared);
         self.engine.requests().finish(request);
     }

@@ -2,7 +2,9 @@
 
 use super::contents::SentContents;
 use crate::arch::strings_stall;
-use crate::engine::{Body, Contents, CopiesFromPeer, CopyRates, CopyRoute, Engine, KernelCopy, Mode, Rts};
+use crate::engine::{
+    Announced, Body, Contents, CopiesFromPeer, CopyRates, CopyRoute, Engine, KernelCopy, Mode, Rts,
+};
 use crate::shm::Job;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::variables::{Config, CopyChoice, ValueSource, VariableId};
@@ -13,6 +15,9 @@ const REFUSED: u64 = 1;
 
 /// Bytes from which a message is so long that its receiver copies a part of it.
 const LONG: usize = 64 << 10;
+/// Bytes of a message of which half a copy takes longer than the sender's next turn on its CPU is away, if others wait.
+const LONGER_THAN_TURNS: usize = 1 << 20;
+
 /// Most bytes of a changed message for which the ring is tried where writers do not go past the cache.
 const LONGEST_CHANGED: usize = 256 << 10;
 
@@ -152,6 +157,20 @@ impl CopyPolicy {
         }
     }
 
+    /// Whether each rank copies a half of a message though ranks outnumber CPUs, where the answer to an announcement
+    /// takes a turn of other ranks: if the sender has announced others there, and so has to wait in any case; or if the
+    /// message is so long that its turn comes meanwhile, and it has nobody else to answer. The receivers of all may
+    /// share a CPU, and the senders another.
+    pub fn halves_in_turn(&self, engine: &Engine, rts: &Rts) -> bool {
+        let shape = engine.config.shape();
+        let [read, _] = self.cma_thresholds(engine);
+        rts.total >= read.max(halved_in_turn_from(rts.others))
+            && shape.is_oversubscribed()
+            && !shape.streams
+            && self.is_left_to_us(engine)
+            && !self.sends_itself()
+    }
+
     /// How many bytes of a message the receiver reads, if its sender writes the rest.
     ///
     /// What the sender has just stored lies in its cache: to write from there takes a third of the time that the
@@ -166,15 +185,21 @@ impl CopyPolicy {
         (bytes / 2).next_multiple_of(crate::limits::PAGE).min(bytes)
     }
 
-    /// Notes that a message is announced.
-    pub fn announce(&self) {
+    /// Notes that a message is announced. Returns which others are.
+    pub fn announce(&self, engine: &Engine, body: &Body) -> Announced {
+        let there = engine.peers[body.world.get() as usize].announce();
         // Relaxed, here and below: a hint about this rank alone.
-        self.announced.fetch_add(1, Ordering::Relaxed);
+        match self.announced.fetch_add(1, Ordering::Relaxed) {
+            _ if there => Announced::There,
+            0 => Announced::Nothing,
+            _ => Announced::Elsewhere,
+        }
     }
 
-    /// Notes that an announced message needs this rank no more.
-    pub fn settle(&self) {
+    /// Notes that a message announced to the rank at place `world` needs this rank no more.
+    pub fn settle(&self, engine: &Engine, world: u32) {
         self.announced.fetch_sub(1, Ordering::Relaxed);
+        engine.peers[world as usize].settle();
     }
 
     /// Whether this rank sends large messages itself: then it has no time to help its peers.
@@ -196,6 +221,15 @@ impl CopyPolicy {
     /// it is more than the cache holds.
     pub fn come(&self, config: &Config, body: &Body, bytes: usize) -> bool {
         self.under_way.come(body.addr.get().addr(), bytes as u64) > config.uncached_from()
+    }
+}
+
+/// Bytes of a message that the sender can help to copy in its turn, by what else it has announced.
+fn halved_in_turn_from(others: Announced) -> usize {
+    match others {
+        Announced::There => LONG,
+        Announced::Nothing => LONGER_THAN_TURNS,
+        Announced::Elsewhere => usize::MAX,
     }
 }
 
@@ -267,6 +301,19 @@ pub fn has_cross_memory_attach() -> bool {
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sender_helps_in_its_turn_if_it_has_to_wait_there_or_for_nobody_else() {
+        for (others, bytes, helps) in [
+            (Announced::There, LONG, true),
+            (Announced::There, LONG - 1, false),
+            (Announced::Nothing, LONGER_THAN_TURNS, true),
+            (Announced::Nothing, LONGER_THAN_TURNS - 1, false),
+            (Announced::Elsewhere, 1 << 40, false),
+        ] {
+            assert_eq!(bytes >= halved_in_turn_from(others), helps, "{others:?}, {bytes} bytes");
+        }
+    }
 
     #[test]
     fn messages_to_one_buffer_count_once() {

@@ -17,7 +17,7 @@ fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
     let policy = &engine.protocol_state().copy;
     let [_, split] = policy.cma_thresholds(engine);
     is_plain(body, rts)
-        && rts.total >= split
+        && (rts.total >= split || policy.halves_in_turn(engine, rts))
         && policy.by_kernel(engine, body) != KernelCopy::Read
         && !policy.prefers_ring(engine, body, rts)
 }
