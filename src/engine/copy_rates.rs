@@ -4,7 +4,8 @@
 //! just stored, two copies through the ring may take half the time of one by the kernel; of what nobody stores or looks
 //! at, they may take twice as long. And it depends on whether the two CPUs share a cache. So both ranks time what they
 //! copy into the ring and out of it, and what the kernel reads and writes for them, and the sender says so to the
-//! receiver, which chooses. They time no whole messages: those wait for the peer, and for others that are under way.
+//! receiver, which chooses. The sender also says what it knows of the bytes: each kind has times of its own. Ranks time
+//! no whole messages: those wait for the peer, and for others that are under way.
 
 use crate::arch::clock;
 use crate::sync::Relaxed;
@@ -12,7 +13,7 @@ use core::ops::Range;
 
 /// Of [`PERIOD`] messages these go the other way: so many that the memory they go to lies where that way leaves it. The
 /// first messages of all, before these, go through the ring: so many that some are not the first to touch its memory.
-/// (Those whose bytes are the same as before are copied by the kernel.)
+/// (If their bytes are the same as before they are copied by the kernel.)
 const TRIAL: Range<u32> = 64..80;
 /// Messages after which the next such ones may come early, because the usual way takes longer than after the last ones.
 const SOONEST: u32 = 256;
@@ -103,8 +104,8 @@ pub enum KernelCopy {
 /// The way that takes less time; `None` while the kernel has copied nothing.
 ///
 /// The ring has to be an eighth faster: rates of the way that is not taken are those of a few messages, which find
-/// memory as the other way has left it. It has to take three fifths of the time, if the bytes are the same as before:
-/// the kernel copies those from one cache to itself, unless the program has stored the same bytes again.
+/// memory as the other way has left it. Where the bytes are the same as before it may take three fifths of the time at
+/// most: they are in the cache to which the kernel copies them, unless the program has stored the same bytes again.
 fn usual(ring: u32, kernel: u32, contents: Contents) -> Option<CopyRoute> {
     let (least, most) = if contents == Contents::Same { (5, 3) } else { (8, 7) };
     let is_ring = ring > 0 && least * u64::from(ring) <= most * u64::from(kernel);
@@ -317,8 +318,13 @@ mod tests {
 
     /// Lets messages come of which each copy takes so many ticks, and returns how many of them went through the ring.
     fn let_come(rates: &CopyRates, messages: u32, ring: u64, kernel: u64) -> u32 {
+        let_come_of(rates, Contents::Unknown, messages, ring, kernel)
+    }
+
+    /// The same, if that is known of their bytes.
+    fn let_come_of(rates: &CopyRates, contents: Contents, messages: u32, ring: u64, kernel: u64) -> u32 {
         let one = || {
-            let route = rates.choose((1 << 20, Contents::Unknown), KernelCopy::Halves, 0);
+            let route = rates.choose((1 << 20, contents), KernelCopy::Halves, 0);
             for _ in 0..3 {
                 match route {
                     CopyRoute::Ring => rates.out_of_ring.took(SAMPLE, ring),
@@ -422,6 +428,24 @@ mod tests {
             CopyRoute::Kernel,
             "2400, and the ring as much"
         );
+    }
+
+    #[test]
+    fn what_nobody_touches_is_left_to_the_kernel_unless_the_ring_is_much_faster() {
+        let rates = CopyRates::default();
+        let come = |messages, ring, kernel| let_come_of(&rates, Contents::Same, messages, ring, kernel);
+        assert_eq!(come(TRIAL.start, 1000, 3000), 0, "the first ones");
+        assert_eq!(come(TRIAL.len() as u32, 1000, 3000), TRIAL.len() as u32, "a trial");
+        assert_eq!(come(PERIOD - TRIAL.end, 1000, 3000), 0, "1000 of 1500");
+        let but = 1 + TRIAL.len() as u32;
+        assert_eq!(
+            come(SOONEST, 1000, 4000),
+            SOONEST - but,
+            "1000 of 2000, which the first has shown; and a trial"
+        );
+        assert_eq!(rates.so_far().route, Some(CopyRoute::Ring));
+        assert!(come(2 * SOONEST, 1000, 3000) <= SOONEST, "the kernel is tried soon");
+        assert_eq!(rates.so_far().route, Some(CopyRoute::Kernel));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{Contents, CopiesFromPeer, CopyRates, Engine};
 use crate::doorbell::Doorbell;
 use crate::ring::{Blocks, MappedRing};
 use crate::shm::Memory;
-use crate::sync::{Arc, ConditionalLock, Relaxed, RwLock};
+use crate::sync::{Arc, AtomicU32, ConditionalLock, Ordering, Relaxed, RwLock};
 use core::ptr::NonNull;
 use std::sync::{OnceLock, PoisonError};
 
@@ -27,7 +27,8 @@ struct ColdPeer {
     /// The blocks of the two rings between this rank and it.
     blocks: OnceLock<Arc<Blocks<MappedRing>>>,
     /// Messages to it that are announced, and neither copied nor cancelled.
-    announced: Relaxed<u32>,
+    /// Relaxed: a hint of this rank to itself.
+    announced: AtomicU32,
     /// For each [`Contents`].
     copy_rates: [CopyRates; 3],
     /// Those of the last message that was judged.
@@ -59,14 +60,12 @@ impl Peer {
 
     /// Notes that a message to it is announced. Whether others are.
     pub(crate) fn announce(&self) -> bool {
-        let announced = self.cold.announced.get();
-        self.cold.announced.set(announced.wrapping_add(1));
-        announced > 0
+        self.cold.announced.fetch_add(1, Ordering::Relaxed) > 0
     }
 
     /// Notes that an announced message to it needs this rank no more.
     pub(crate) fn settle(&self) {
-        self.cold.announced.set(self.cold.announced.get().saturating_sub(1));
+        self.cold.announced.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// What this rank has learned about long messages to and from it of whose bytes that is known.
