@@ -71,13 +71,13 @@ fn nanoseconds(ticks: u32) -> u64 {
     (ticks * 1_000_000_000 / u128::from(clock::source().ticks_per_second.max(1))) as u64
 }
 
-/// What is known of the bytes of a message.
+/// What a sender knows of the bytes of a message, by a few of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Contents {
     /// Nothing.
     Unknown,
-    /// They are those that the buffer held when it was last sent: nobody has stored there.
+    /// They are those that the buffer held when it was last sent: nobody has stored there, or the same bytes again.
     Same,
     /// They have changed since the buffer was last sent: the program has stored there.
     Changed,

@@ -23,8 +23,8 @@ pub enum AlgorithmKind {
     Messages,
 }
 
-/// Bytes of a block with which two members that have a CPU each exchange messages, in an allgather or alltoall: shorter
-/// ones take rounds. Of longer ones each message takes the time of a copy by the kernel, or more.
+/// Bytes of a block that two members with a CPU each exchange by messages, in an allgather or alltoall. Shorter ones
+/// take rounds. Longer ones, which each have to copy while the other does, take no longer in one step.
 const EXCHANGED_BY_PAIR: RangeInclusive<usize> = 32 << 10..=128 << 10;
 
 /// Most bytes of a block that one of two such members has for the other, and sends as a message. Each message is copied

@@ -1,8 +1,8 @@
 //! Whether what a program sends from a buffer has changed since it last sent that buffer.
 //!
 //! A program that has stored into a buffer has its lines in its own CPU's cache, and most likely the receiver looks at
-//! what it gets. Such a message takes less time through the ring than one that nobody stores or looks at, and more by
-//! the kernel ([`crate::engine::CopyRates`]). So the two kinds are judged apart.
+//! what it gets. Such a message mostly takes less time through the ring than by the kernel, and one that nobody stores
+//! or looks at more ([`crate::engine::CopyRates`]). So the two kinds are judged apart.
 
 use crate::engine::Contents;
 use crate::sync::{AtomicU64, Ordering};
@@ -19,8 +19,8 @@ pub(super) struct SentContents {
     buffers: Box<[SentBuffer; BUFFERS]>,
 }
 
-/// One buffer. Relaxed throughout: of two threads that send at once one may read what the other has half written, and
-/// then takes a changed buffer for a new one, or the other way about, which costs time and nothing else.
+/// One buffer. Relaxed throughout: of two threads that send at once one may find what the other has half written, and
+/// then says the wrong thing of its message, which costs time and nothing else.
 #[derive(Debug)]
 struct SentBuffer {
     /// Its address and length, mixed; 0: none.

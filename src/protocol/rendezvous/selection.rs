@@ -143,12 +143,13 @@ impl CopyPolicy {
     }
 
     /// How the kernel would copy a message. With several threads another one may meet the sender's part while we copy
-    /// ours: two owners of one body. Of what one member of a collective operation has for all, each reads its own.
+    /// ours: two owners of one body. Of what one member of a collective operation has for all, each reads its own. What
+    /// nobody has stored to is in the receiver's cache, too: it reads that, unless it is long, and answers nothing.
     pub fn by_kernel(&self, engine: &Engine, body: &Body) -> KernelCopy {
         let (mode, is_ours) = (body.mode.get(), self.is_left_to_us(engine));
-        let is_in_no_cache_alone =
-            mode != Mode::ToRoot && body.contents.get() == Contents::Same && body.wanted.get() < LONG;
-        if engine.shared || is_ours && (mode == Mode::FromRoot || is_in_no_cache_alone) {
+        let is_same = body.contents.get() == Contents::Same;
+        let is_short_and_same = mode != Mode::ToRoot && is_same && body.wanted.get() < LONG;
+        if engine.shared || is_ours && (mode == Mode::FromRoot || is_short_and_same) {
             KernelCopy::Read
         } else if self.own_part(engine, body) > 0 {
             KernelCopy::Halves
