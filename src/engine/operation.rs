@@ -204,6 +204,8 @@ pub struct Body {
     pub wanted: Cell<usize>,
     /// Bytes moved so far, of a message that moves in pieces.
     pub moved: Cell<usize>,
+    /// Where the data lies in the shared heap, if it is announced there; else 0. Of a message longer than an eager one.
+    pub place: Cell<u64>,
     /// An address in the peer (of a send: where to write the second half; of a receive: where to read).
     pub remote_addr: Cell<u64>,
     /// The peer's request id, where there is one.
@@ -455,6 +457,7 @@ impl Default for Body {
             total: Cell::new(0),
             wanted: Cell::new(0),
             moved: Cell::new(0),
+            place: Cell::new(0),
             remote_addr: Cell::new(0),
             status: Cell::new(MessageStatus::EMPTY),
             error: Cell::new(None),

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::error::{Error, Result};
-use crate::heap::Heap;
+use crate::heap::{BufferUse, Heap, RemappedBuffers, remapped_buffers};
 use crate::shm::peer_memory;
 use crate::variables::CopyChoice;
 use std::io;
@@ -56,6 +56,29 @@ impl Engine {
     pub fn peer_address(&self, addr: *const u8, len: usize) -> PeerAddress {
         let place = Heap::of(self.job()).and_then(|heap| heap.place_of(addr, len));
         place.map_or_else(|| PeerAddress::Address(addr.expose_provenance() as u64), PeerAddress::Place)
+    }
+
+    /// The remapped buffers of this process, if it may have any.
+    pub(crate) fn remapped_buffers(&self) -> Option<&'static RemappedBuffers> {
+        let may = !self.job().are_threads()
+            && matches!(self.config().copy(), CopyChoice::Auto | CopyChoice::Direct);
+        if may { remapped_buffers(self.job().memory()) } else { None }
+    }
+
+    /// Where `len` bytes at `addr` lie in the shared heap since they were remapped: they are now, if they have been
+    /// used for long enough ([`RemappedBuffers::place_of`]).
+    ///
+    /// # Safety
+    /// They are bytes of the buffer of an operation that has begun.
+    pub(crate) unsafe fn remapped_place(
+        &self,
+        addr: *const u8,
+        len: usize,
+        buffer_use: BufferUse,
+    ) -> Option<u64> {
+        let (after, buffers) = self.config().remap_after().zip(self.remapped_buffers())?;
+        // SAFETY: while the operation goes on, the program does not write to what is sent, and leaves the rest alone.
+        unsafe { buffers.place_of(addr, len, buffer_use, after) }
     }
 
     /// Whether this process may read the memory of job rank `world`, where the byte to try is at `probe`, and no

@@ -244,15 +244,8 @@ impl Arena {
             };
             at = to;
         }
-        let (copy, place, len) = (copy.as_ptr().cast(), extent.addr().as_ptr().cast(), len as usize);
-        // SAFETY: moves the new mapping, to which nobody else has a pointer, over the block's, which is as long.
-        // Pointers into the block find the same bytes there.
-        let moved = unsafe { mremap_fixed(copy, len, len, MremapFlags::MAYMOVE, place) };
-        if moved.is_err() {
-            // SAFETY: the new mapping has stayed where it is, and nobody else has a pointer to it.
-            let _ = unsafe { munmap(copy, len) };
-        }
-        moved.is_ok()
+        // SAFETY: the new mapping is as long as the block's, to which nobody else has a pointer; it has the same bytes.
+        unsafe { put_over(copy, extent.addr().as_ptr(), len as usize) }
     }
 
     /// The next bytes of the job's file between `at` and `end` that are not a hole.
@@ -265,11 +258,27 @@ impl Arena {
 }
 
 /// `len` bytes of private memory.
-fn anonymous(len: usize) -> Option<NonNull<u8>> {
+pub(super) fn anonymous(len: usize) -> Option<NonNull<u8>> {
     // SAFETY: a new mapping at an address of the kernel's choice.
     let addr =
         unsafe { mmap_anonymous(null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) };
     NonNull::new(addr.ok()?.cast())
+}
+
+/// Moves a mapping of `len` bytes to `place`, instead of what is mapped there. If the kernel refuses, it is unmapped.
+///
+/// # Safety
+/// It is a mapping of its own, to which nobody else has a pointer, and `len` bytes are mapped at `place`: whoever has
+/// pointers there finds the same bytes.
+pub(super) unsafe fn put_over(mapping: NonNull<u8>, place: *mut u8, len: usize) -> bool {
+    let mapping = mapping.as_ptr().cast();
+    // SAFETY: the caller's.
+    let moved = unsafe { mremap_fixed(mapping, len, len, MremapFlags::MAYMOVE, place.cast()) };
+    if moved.is_err() {
+        // SAFETY: the new mapping has stayed where it is, and nobody else has a pointer to it.
+        let _ = unsafe { munmap(mapping, len) };
+    }
+    moved.is_ok()
 }
 
 /// Gives the memory of a child's copy back.

@@ -7,7 +7,9 @@
 //! | `numa` | which NUMA node pages come from |
 //! | [`arena`] | [`Arena`]: one process's blocks, as malloc wants them |
 //! | [`mod@table`] | tables that all ranks share, made on first need |
-//! | [`malloc`] | the hook for the preloaded library `libperusal-heap.so`, and all state that is process-wide |
+//! | [`malloc`] | the hook for the preloaded library `libperusal-heap.so` |
+//! | [`remap`], `mappings` | buffers of other memory that are moved here; what this process has mapped |
+//! | `fork` | what a child process gets of its parent's blocks |
 //!
 //! The heap lies in the job's file behind the segment ([`crate::shm::HeapRegion`]). A rank maps it when it first needs
 //! it: one that never calls MPI_Alloc_mem, and is sent nothing from such memory, has neither the mapping nor a page of
@@ -17,11 +19,15 @@
 pub mod allocator;
 pub mod arena;
 mod bitmap_word;
+mod fork;
 pub mod malloc;
+mod mappings;
 mod numa;
+pub mod remap;
 mod table;
 
 pub use allocator::{Extent, Heap};
 pub use arena::Arena;
 pub use bitmap_word::BitmapWord;
+pub use remap::{BufferUse, ExposedPlaces, RemappedBuffers, remapped_buffers};
 pub use table::{agree_on, table};

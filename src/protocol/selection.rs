@@ -49,6 +49,7 @@ pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
     let bytes = body.bytes.get();
     if bytes > config.eager_limit() {
         engine.protocol_state().copy.note_contents(engine, body);
+        body.place.set(engine.rendezvous().place_of_send(body));
     }
     let in_one_step = || {
         if matches!(mode, Mode::ToRoot | Mode::FromRoot)
@@ -60,7 +61,7 @@ pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
         let [read, halves] = engine.protocol_state().copy.cma_thresholds(engine);
         let copied = bytes >= read.min(halves) && body.is_bytes();
         let unasked = || engine.protocol_state().copy.goes_unasked(engine, body);
-        engine.rendezvous().place_of_send(body) != 0 || copied && !unasked()
+        body.place.get() != 0 || copied && !unasked()
     };
     choose(body.world.get() == engine.rank, bytes, mode, limits, in_one_step)
 }

@@ -172,6 +172,13 @@ impl Job {
         self.launcher
     }
 
+    /// The memory of the job.
+    #[inline]
+    #[must_use]
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
     /// Whether all ranks are threads of this process, so that one can read another's memory.
     #[inline]
     #[must_use]

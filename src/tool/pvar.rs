@@ -7,6 +7,7 @@
 use super::states::{REACHES, ROUTES, STATES, WAITING};
 use crate::engine::{CopiesFromPeer, CopyRoute, Engine, FileCount};
 use crate::events::Binding;
+use crate::heap::RemappedBuffers;
 use crate::shm::telemetry::{ProtocolKind, QueueLength, Wait};
 use crate::variables::Category;
 use crate::variables::Verbosity;
@@ -419,6 +420,10 @@ table! {
         => "Calls of MPI_Alloc_mem that took memory that all ranks see",
     "allocations_ordinary" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().ordinary_allocations.get())
         => "Calls of MPI_Alloc_mem for copy_direct_from bytes and more that took ordinary memory: the shared heap is exhausted, or there is none",
+    "remapped_bytes" Level UserBasic Copies PvarSource::Now(|e| e.remapped_buffers().map_or(0, RemappedBuffers::bytes))
+        => "Bytes of this process's buffers that have been remapped into memory that all ranks see, because messages use them again and again",
+    "remapped_buffers" Counter UserDetail Copies PvarSource::Now(|e| e.remapped_buffers().map_or(0, RemappedBuffers::count))
+        => "Buffers of this process that have been remapped so far",
     "copy_route" State UserBasic Copies PvarSource::Copies(OfCopies::Route); &ROUTES
         => "How announced messages from each rank of this communicator are copied: as the thresholds say, once by the kernel, or twice through the ring, whichever of the two took less time so far when the last one came (copy_time_…)",
     "copy_time_ring" Level UserDetail Copies PvarSource::Copies(OfCopies::RingTime)

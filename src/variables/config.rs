@@ -171,6 +171,13 @@ impl Config {
         at_least(self.number(VariableId::CopyShareFrom))
     }
 
+    /// Messages after which a buffer is remapped into the shared heap; `None` for never.
+    #[inline]
+    #[must_use]
+    pub fn remap_after(&self) -> Option<u64> {
+        Some(self.number(VariableId::CopyRemapAfter)).filter(|after| *after != NEVER)
+    }
+
     /// Bytes on their way to this rank in chunks beyond which they are written past the cache.
     #[inline]
     #[must_use]

@@ -25,6 +25,7 @@ use crate::comm::Comm;
 use crate::engine::{Engine, PEER_ADDRESS, PeerAddress, probe_address};
 use crate::error::{Error, Result};
 use crate::events::Collective;
+use crate::heap::{BufferUse, ExposedPlaces};
 use core::mem::swap;
 use core::ops::Range;
 
@@ -48,6 +49,23 @@ struct Exposed<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
     runs: Vec<[PeerAddress; RUNS]>,
+    /// What keeps the caller's runs where they are, if they have been remapped.
+    places: Option<ExposedPlaces>,
+    /// The caller's run that others write to, if it has been remapped.
+    written: Option<ExposedRun>,
+}
+
+/// A run of bytes of the caller: where it begins, and its length.
+type ExposedRun = (*const u8, usize);
+
+/// How others use a run: they find in it what the caller has there.
+const AS_IT_IS: BufferUse = BufferUse { is_sent: true, is_quiet: false };
+
+/// None: nobody else uses it.
+const NO_RUN: ExposedRun = (core::ptr::null(), 0);
+
+fn run_of(bytes: &[u8]) -> ExposedRun {
+    (bytes.as_ptr(), bytes.len())
 }
 
 impl Exposed<'_> {
@@ -72,6 +90,15 @@ impl Exposed<'_> {
             // SAFETY: `from` is borrowed; the member has exposed the run.
             unsafe { self.engine.write_memory(world, self.runs[member][run], at, from.as_ptr(), from.len()) }
         })
+    }
+
+    /// Fetches what others have written to the caller's run, all but its bytes `own`. All have met.
+    fn fetch_written(&self, own: Range<usize>) {
+        let Some((places, (addr, len))) = self.places.as_ref().zip(self.written) else { return };
+        for written in [0..own.start, own.end..len] {
+            // SAFETY: a buffer of the operation, which the program leaves alone; others have written to it.
+            unsafe { places.buffers().fetch_edges(addr.cast_mut(), len, written) };
+        }
     }
 
     /// Copies, unless a member has died (direct rule 3).
@@ -149,25 +176,29 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         all.map_err(|error| self.fail_with(error))
     }
 
-    /// Exposes the caller's runs, which begin at these addresses and are `len` bytes long,
-    /// and returns where those of all lie.
-    async fn expose(
-        &mut self,
-        what: OperationKey,
-        own: [*const u8; RUNS],
-        len: usize,
-    ) -> Result<Exposed<'a>> {
+    /// Exposes the caller's runs, and returns where those of all lie.
+    async fn expose(&mut self, what: OperationKey, own: [ExposedRun; RUNS]) -> Result<Exposed<'a>> {
         let (engine, comm) = (self.engine, self.comm);
         let mut bytes = [0; RUNS * PEER_ADDRESS];
+        let (mut places, mut written) = (None, None);
         for (run, room) in own.into_iter().zip(bytes.chunks_exact_mut(PEER_ADDRESS)) {
-            room.copy_from_slice(&engine.peer_address(run, len).encode());
+            let address = engine.peer_address(run.0, run.1);
+            // SAFETY: of a buffer of the operation, which the caller leaves alone until all have met, but for what the
+            // operation says (direct rule 1). Its edges are those that the caller has of it, also where others write.
+            let place = || unsafe { engine.remapped_place(run.0, run.1, AS_IT_IS) };
+            let remapped = if matches!(address, PeerAddress::Address(1..)) { place() } else { None };
+            if remapped.is_some() {
+                places = places.or_else(|| Some(engine.remapped_buffers()?.expose()));
+                written = Some(run).filter(|run| *run == own[RECV]);
+            }
+            room.copy_from_slice(&remapped.map_or(address, PeerAddress::Place).encode());
         }
         let decode = |bytes: [u8; RUNS * PEER_ADDRESS]| {
             let run = |i: usize| PeerAddress::decode(core::array::from_fn(|at| bytes[i * PEER_ADDRESS + at]));
             [run(SEND), run(RECV)]
         };
         let runs = self.in_slots(what, bytes, decode).await?;
-        Ok(Exposed { engine, comm, runs })
+        Ok(Exposed { engine, comm, runs, places, written })
     }
 
     /// Waits until all members have done their part, and returns whether all have succeeded.
@@ -203,7 +234,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         data: &mut [u8],
         root: usize,
     ) -> Result<()> {
-        let exposed = self.expose(what, [data.as_ptr(); RUNS], data.len()).await?;
+        let exposed = self.expose(what, [run_of(data); RUNS]).await?;
         let share = (data.len() / self.size()) & !63;
         let share = if share < SHARE { 0 } else { share };
         let done = if self.rank() != root {
@@ -213,7 +244,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         } else {
             Ok(())
         };
-        self.meet(done).await
+        self.meet(done).await?;
+        exposed.fetch_written(share..share.max(data.len()));
+        Ok(())
     }
 
     /// An allgather: each writes its own block into all others' memory. The caller's own is `own`, or in `all` already:
@@ -226,14 +259,16 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let what = OperationKey::new(Collective::Allgather, 0, sent);
         let block = all.len() / self.size();
         let at = self.rank() * block;
-        let exposed = self.expose(what, [all.as_ptr(); RUNS], all.len()).await?;
+        let exposed = self.expose(what, [NO_RUN, run_of(all)]).await?;
         if let Some(own) = own {
             check_block(own, block).map_err(|error| self.fail_with(error))?;
             copy_slice(own, &mut all[at..][..block]);
         }
         let own = own.unwrap_or(&all[at..][..block]);
         let done = self.others().try_for_each(|to| exposed.write(to, RECV, at, own));
-        self.meet(done).await
+        self.meet(done).await?;
+        exposed.fetch_written(at..at + block);
+        Ok(())
     }
 
     /// An allgather of blocks of different lengths, `total` bytes together, of which the caller's has `block`, if `own`
@@ -249,7 +284,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         let what = OperationKey::new(Collective::Allgather, 0, total);
-        let exposed = self.expose(what, [own.as_ptr(); RUNS], own.len()).await?;
+        let exposed = self.expose(what, [run_of(own), NO_RUN]).await?;
         if own.len() != block {
             let error = Error::Truncate { sent: own.len() as u64, room: block as u64 };
             return Err(self.fail_with(error));
@@ -277,8 +312,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Gather, root, block);
-        let run = all.as_ref().map_or(core::ptr::null(), |all| all.as_ptr());
-        let exposed = self.expose(what, [own.as_ptr(), run], block).await?;
+        let run = all.as_ref().map_or(NO_RUN, |all| run_of(all));
+        let exposed = self.expose(what, [run_of(own), run]).await?;
         let written = exposed.has_room(root);
         let rank = self.rank();
         let done = match all {
@@ -292,7 +327,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
                 self.others().try_for_each(|from| place(from, &mut |room| exposed.read(from, SEND, 0, room)))
             }
         };
-        self.meet(done).await.map(|()| true)
+        self.meet(done).await?;
+        exposed.fetch_written(rank * block..(rank + 1) * block);
+        Ok(true)
     }
 
     /// A scatter of blocks of equal length, for which every member calls this. `all`, at the root, has all blocks;
@@ -313,7 +350,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         }
         let what = OperationKey::new(Collective::Scatter, root, block);
         let rank = self.rank();
-        let exposed = self.expose(what, [all.as_ptr(), own.as_ptr()], all.len().max(own.len())).await?;
+        let exposed = self.expose(what, [run_of(all), NO_RUN]).await?;
         let done = if rank == root { meanwhile() } else { exposed.read(root, SEND, rank * block, own) };
         self.meet(done).await.map(|()| true)
     }
@@ -332,7 +369,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         let what = OperationKey::new(Collective::Alltoall, 0, block);
-        let exposed = self.expose(what, [all.as_ptr(), room], all.len()).await?;
+        let exposed =
+            self.expose(what, [run_of(all), (room, if room.is_null() { 0 } else { all.len() })]).await?;
         let at = self.rank() * block;
         let mut done = self
             .others()
@@ -342,7 +380,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             let mut read = |from: usize| place(from, &mut |room| exposed.read(from, SEND, at, room));
             done = done.and_then(|()| self.others().try_for_each(&mut read));
         }
-        self.meet(done).await
+        self.meet(done).await?;
+        exposed.fetch_written(at..at + block);
+        Ok(())
     }
 
     /// The bytes of a member's slice of `len` bytes in elements of `unit` bytes.
@@ -372,8 +412,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let block = self.block_of(unit).min(mine.len()).max(unit);
         let mut room = Scratch::of(block * size)?;
         // A slice is used by one member alone, so its results may overwrite the operands.
-        let exposed = self.expose(what, [own, out.cast_const()], len).await?;
         let wants = |member: &usize| root.is_none_or(|root| root == *member);
+        let results = if wants(&rank) { (out.cast_const(), len) } else { NO_RUN };
+        let exposed = self.expose(what, [(own, len), results]).await?;
         let done = mine.clone().step_by(block).try_for_each(|at| {
             let results =
                 self.reduce_block(&exposed, &operands, at..mine.end.min(at + block), &mut room, kernel)?;
@@ -382,7 +423,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             }
             self.others().filter(wants).try_for_each(|to| exposed.write(to, RECV, at, results))
         });
-        self.meet(done).await.map(|()| true)
+        self.meet(done).await?;
+        exposed.fetch_written(mine);
+        Ok(true)
     }
 
     /// Whether a block of each member has room for an element of `unit` bytes.
@@ -422,7 +465,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let mut room = Scratch::of(block.min(bytes) * self.size())?;
         // SAFETY: the result is as long as the caller's range, and no operand lies there.
         let results = if apart { unsafe { operands.result(bytes) } } else { &mut *kept };
-        let exposed = self.expose(what, [own; RUNS], len).await?;
+        let exposed = self.expose(what, [(own, len), NO_RUN]).await?;
         let done = results.chunks_mut(block).zip(mine.step_by(block)).try_for_each(|(to, at)| {
             let reduced = self.reduce_block(&exposed, &operands, at..at + to.len(), &mut room, kernel)?;
             copy_slice(reduced, to);
@@ -455,8 +498,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let what = OperationKey::new(operation, 0, len);
         let block = (BLOCK / unit).max(1) * unit;
         let (mut acc, mut next) = (Scratch::of(block)?, Scratch::of(block)?);
-        let exposed = self.expose(what, [own, out.cast_const()], len).await?;
         let (rank, size) = (self.rank(), self.size());
+        let results = if inclusive || rank > 0 { (out.cast_const(), len) } else { NO_RUN };
+        let exposed = self.expose(what, [(own, len), results]).await?;
         let mine = self.slice_of(rank, len, unit);
         let put = |member: usize, at: usize, result: &[u8]| {
             if member != rank {
@@ -483,7 +527,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             }
             Ok(())
         });
-        self.meet(done).await.map(|()| true)
+        self.meet(done).await?;
+        exposed.fetch_written(mine);
+        Ok(true)
     }
 
     /// Fills `to` with a member's operands, from byte `at` on.

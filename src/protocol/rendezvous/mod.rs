@@ -72,7 +72,7 @@ impl Rendezvous<'_> {
         let context = unsafe { body.active_context() };
         let addr = if body.is_bytes() { body.addr.get() as u64 } else { 0 };
         let contents = body.contents.get();
-        let rts = Rts { total: body.bytes.get(), addr, place: self.place_of_send(body), contents, others };
+        let rts = Rts { total: body.bytes.get(), addr, place: body.place.get(), contents, others };
         let fill = self.engine.peers[body.world.get() as usize].copy_rates(contents).fill_time();
         let (kind, payload) = Control::Rts(rts, fill).write();
         self.engine.transmit().send_control(

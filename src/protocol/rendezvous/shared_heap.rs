@@ -15,21 +15,31 @@
 use super::Rendezvous;
 use super::{Claims, CopyEngine, Garbage, Split, emit};
 use crate::arch::copy_long;
-use crate::engine::{Body, Engine, Ref, Rts, Stage, corrupt};
+use crate::engine::{Body, Contents, Engine, Ref, Rts, Stage, corrupt};
 use crate::error::Result;
 use crate::events::Event;
-use crate::heap::Heap;
+use crate::heap::{BufferUse, Heap};
 use crate::protocol::Control;
 use crate::ring::{PROTOCOL_WORD, Room};
 use crate::shm::telemetry::ProtocolKind;
 use crate::sync::AtomicU64;
-use crate::variables::CopyChoice;
+use crate::variables::{CopyChoice, ValueSource, VariableId};
 use core::ops::Range;
 
 pub(super) static ENGINE: CopyEngine = CopyEngine { number: 3, takes, begin };
 
 /// Bytes after which the kernel maps the pages of a file together when one of them is read.
 const AROUND: usize = 64 << 10;
+
+/// Most bytes of a message whose program has stored into a buffer since it last sent it that go through the ring though
+/// the buffer has been remapped: they lie in the sender's cache.
+const LONGEST_CHANGED: usize = 128 << 10;
+/// The same where ranks outnumber CPUs, so that many of these messages lie in one cache.
+const LONGEST_CHANGED_IN_TURN: usize = 64 << 10;
+
+/// Bytes of a message from which its sender helps to copy it to a remapped buffer: to find the buffer's place, and to
+/// fetch its edge, takes time.
+const SHARED_REMAPPED: usize = 256 << 10;
 
 /// Who copies, and between which places of the heap.
 enum CopyPlan {
@@ -42,26 +52,62 @@ enum CopyPlan {
 }
 
 fn plan(engine: &Engine, body: &Body, rts: &Rts) -> Option<CopyPlan> {
-    if !engine.rendezvous().copies_in_heap() || engine.is_guest(body.world.get()) {
-        return None;
-    }
-    let heap = if rts.place == 0 { Heap::mapped(&engine.job) } else { Heap::of(&engine.job) }?;
     let total = rts.total;
-    let own = if total >= engine.config.direct_from() { place_of(heap, body, total) } else { 0 };
     if rts.place == 0 {
+        let own = own_place(engine, body, total);
         return (own != 0).then_some(CopyPlan::Sender { own });
     }
-    let from = heap.at(rts.place, total as u64)?.as_ptr().cast_const();
-    if body.overlaps(from, total) {
-        return None;
+    let from = source(engine, body, rts)?;
+    // With several threads another one may complete the sender's part while we copy ours: two owners of one body. And
+    // where both have a message for each other each copies one.
+    let alone = engine.shared || engine.protocol_state().copy.sends_itself();
+    let helps = total >= engine.config.share_from()
+        || is_share_ours(engine) && engine.protocol_state().copy.halves_in_turn(engine, rts);
+    if alone || !helps {
+        return Some(CopyPlan::Receiver(from));
     }
-    // With several threads another one may complete the sender's part while we copy ours: two owners of one body.
-    let both = own != 0 && total >= engine.config.share_from() && !engine.shared;
-    Some(if both { CopyPlan::Both { from, own } } else { CopyPlan::Receiver(from) })
+    let own = match own_place(engine, body, total) {
+        0 if total >= SHARED_REMAPPED => engine.rendezvous().remapped_place(body, total, false),
+        own => own,
+    };
+    Some(if own != 0 { CopyPlan::Both { from, own } } else { CopyPlan::Receiver(from) })
+}
+
+/// Whether nobody has said from how many bytes on both ranks copy.
+fn is_share_ours(engine: &Engine) -> bool {
+    matches!(engine.config.source(VariableId::CopyShareFrom), ValueSource::Default)
+}
+
+/// Whether a message of so many bytes goes through the ring if its program has stored into its buffer since it last
+/// sent that, which may be remapped otherwise.
+pub(super) fn may_be_remapped(engine: &Engine, bytes: usize) -> bool {
+    let in_turn = engine.config.shape().is_oversubscribed();
+    bytes <= if in_turn { LONGEST_CHANGED_IN_TURN } else { LONGEST_CHANGED }
+        && engine.config.remap_after().is_some()
+        && !engine.job.are_threads()
+}
+
+/// Where the bytes that a receive wants lie in the heap, if the program has its memory from there; else 0.
+fn own_place(engine: &Engine, body: &Body, total: usize) -> u64 {
+    match Heap::mapped(&engine.job) {
+        Some(heap) if total >= engine.config.direct_from() => place_of(heap, body, total),
+        _ => 0,
+    }
+}
+
+/// Where a message lies that has been announced in the heap, and is to be copied from there.
+fn source(engine: &Engine, body: &Body, rts: &Rts) -> Option<*const u8> {
+    let from = Heap::of(&engine.job)?.at(rts.place, rts.total as u64)?.as_ptr().cast_const();
+    (!body.overlaps(from, rts.total)).then_some(from)
 }
 
 fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
-    plan(engine, body, rts).is_some()
+    engine.rendezvous().copies_in_heap()
+        && !engine.is_guest(body.world.get())
+        && match rts.place {
+            0 => own_place(engine, body, rts.total) != 0,
+            _ => source(engine, body, rts).is_some(),
+        }
 }
 
 fn begin(engine: &Engine, request: Ref, rts: &Rts) -> Result<()> {
@@ -82,18 +128,24 @@ fn begin(engine: &Engine, request: Ref, rts: &Rts) -> Result<()> {
 
 impl<'e> Rendezvous<'e> {
     /// Where a send's buffer lies in the shared heap, if the message is to be copied from there; else 0.
-    #[inline]
     pub(crate) fn place_of_send(self, body: &Body) -> u64 {
-        match Heap::mapped(&self.engine.job) {
-            Some(heap)
-                if body.bytes.get() >= self.engine.config.direct_from()
-                    && self.copies_in_heap()
-                    && !self.engine.is_guest(body.world.get()) =>
-            {
-                place_of(heap, body, body.bytes.get())
-            }
-            _ => 0,
-        }
+        let (engine, bytes) = (self.engine, body.bytes.get());
+        let goes = bytes >= engine.config.direct_from()
+            && self.copies_in_heap()
+            && body.world.get() != engine.rank
+            && !engine.is_guest(body.world.get());
+        let own = if goes { own_place(engine, body, bytes) } else { 0 };
+        let is_changed = body.contents.get() == Contents::Changed && may_be_remapped(engine, bytes);
+        if own == 0 && goes && !is_changed { self.remapped_place(body, bytes, true) } else { own }
+    }
+
+    /// Where a buffer of other memory lies in the heap since it was remapped; else 0.
+    fn remapped_place(self, body: &Body, bytes: usize, is_sent: bool) -> u64 {
+        let is_quiet = !self.engine.shared && !self.engine.protocol_state().copy.sends_itself();
+        let buffer_use = BufferUse { is_sent, is_quiet };
+        // SAFETY: the first bytes of a buffer of one run, of a send or of a receive that is matched.
+        let place = || unsafe { self.engine.remapped_place(body.addr.get(), bytes, buffer_use) };
+        if body.is_bytes() { place().unwrap_or(0) } else { 0 }
     }
 
     fn copies_in_heap(self) -> bool {
@@ -216,7 +268,7 @@ impl<'e> Rendezvous<'e> {
             // SAFETY: the bytes that are wanted lie there in the heap (`at`), and not in our buffer.
             (0, false) => unsafe { self.copy_to_heap(request, remote, to.as_ptr()) },
             (0, true) => self.engine.answer(from, remote, Control::HeapDone { bytes: 0 }),
-            _ if place_of(heap, body, body.wanted.get()) == 0 => {
+            _ if body.place.get() == 0 => {
                 Err(corrupt(from, "a shared copy of a buffer outside of the shared heap".into()))
             }
             (_, true) => Err(corrupt(from, "a shared copy of a buffer to itself".into())),
@@ -296,6 +348,11 @@ impl<'e> Rendezvous<'e> {
             return Err(corrupt(from, format!("a copy of {bytes} bytes where {missing} are missing")));
         }
         if body.moved.get() != 0 {
+            if let Some(buffers) = self.engine.remapped_buffers() {
+                let written = body.moved.get()..body.wanted.get();
+                // SAFETY: a receive that is under way.
+                unsafe { buffers.fetch_edges(body.addr.get(), body.wanted.get(), written) };
+            }
             return self.finish_copied(request, ProtocolKind::Direct);
         }
         // The sender copied by itself and needs no answer: begin and end are seen here at one moment.

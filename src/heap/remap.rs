@@ -1,0 +1,519 @@
+//! Remapped buffers: buffers of a program's own memory that messages use again and again are moved into the shared heap
+//! under the program's hands, so that their messages are copied once, as those of memory from MPI_Alloc_mem.
+//!
+//! The pages that a message fills are copied into an extent of the heap, which is then mapped in their place. The
+//! program sees what it saw, at the same addresses. While a message is under way nobody may write to a send's buffer,
+//! or touch a receive's (MPI 5.0 §3.7.2), so nothing is lost in between; and its neighbours in the first and the last
+//! page, which may be used, stay where they are:
+//!
+//! - **Remap rule 1.** Only pages that lie in the buffer of an operation that is under way are remapped, and neither
+//!   the page that its first byte lies in nor that of its last. So whoever has made the mapping, malloc or the program,
+//!   still finds its first and its last page; and the kernel refuses to move or to resize it as one
+//!   (`mremap`), where malloc copies.
+//! - **Remap rule 2.** The extent has a page before and one behind the remapped ones, for the beginning and the end of
+//!   a message, its *edges*. They are copied there when it is sent, and from there when a peer has written them.
+//! - **Remap rule 3.** The program may unmap the pages, and other memory may lie there since. So the kernel is asked
+//!   each time whether it is still the extent that lies there. If no page of it is, it is given back.
+//! - **Remap rule 4.** A child process gets copies of the pages, as of all blocks of the heap ([`super::fork`]).
+//!
+//! **Process-wide state**: `REMAPPED`, written once and never freed, for the pages stay what they are as long as the
+//! process lives.
+
+use super::allocator::{Extent, Heap};
+use super::mappings::{FileId, Mapping, Mappings};
+use super::{arena, fork};
+use crate::limits::{GRANULE, PAGE};
+use crate::shm::Memory;
+use crate::sync::{Arc, Mutex, MutexGuard};
+use core::ffi::{CStr, c_void};
+use core::ops::Range;
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
+use std::sync::OnceLock;
+
+/// Bytes from which a message's buffer is remapped: of shorter ones the edges are too large a part.
+const SHORTEST: usize = 32 << 10;
+/// Most bytes of all remapped buffers of a process.
+const MOST: usize = 256 << 20;
+/// Most remapped buffers of a process: each takes three mappings where there was one.
+const MOST_RANGES: usize = 512;
+/// Buffers whose uses are counted; each one is forgotten when another takes its place.
+const COUNTED: usize = 256;
+
+/// The remapped buffers of this process; `None` where there can be none.
+static REMAPPED: OnceLock<Option<RemappedBuffers>> = OnceLock::new();
+
+/// Returns the remapped buffers of this process, a process of the job of `memory`. `None` where there can be none: the
+/// kernel does not say what is mapped, or malloc is not the C library's, which never takes for granted that the memory
+/// which it has dropped is zero.
+#[must_use]
+pub fn remapped_buffers(memory: &Arc<Memory>) -> Option<&'static RemappedBuffers> {
+    let buffers = REMAPPED.get_or_init(|| {
+        let can = has_malloc_of_c_library() && rustix::param::page_size() == PAGE;
+        can.then(|| RemappedBuffers::new(Arc::clone(memory)))?.filter(|_| fork::watch())
+    });
+    // A process may join another job later.
+    buffers.as_ref().filter(|buffers| buffers.memory.header().job_id() == memory.header().job_id())
+}
+
+/// The remapped buffers of this process, if it has any.
+pub(super) fn existing() -> Option<&'static RemappedBuffers> {
+    REMAPPED.get()?.as_ref()
+}
+
+/// How the buffer of an operation is used.
+#[derive(Debug, Clone, Copy)]
+pub struct BufferUse {
+    /// Whether peers read it; else they write to it.
+    pub is_sent: bool,
+    /// Whether no peer reads what another operation has announced.
+    pub is_quiet: bool,
+}
+
+/// Buffers of one process that lie in the shared heap of its job, though the program has them from elsewhere.
+#[derive(Debug)]
+pub struct RemappedBuffers {
+    memory: Arc<Memory>,
+    file: FileId,
+    mappings: Mappings,
+    state: Mutex<RemappedState>,
+}
+
+#[derive(Debug)]
+pub(super) struct RemappedState {
+    /// By address.
+    ranges: Vec<RemappedRange>,
+    /// Extents that were shorter buffers of pages which have been remapped once more. Peers may still read them.
+    retired: Vec<Extent>,
+    /// Bytes of all extents.
+    bytes: usize,
+    /// Operations of several messages that have told peers of places, and are not over.
+    exposed: usize,
+    /// How often buffers have been used; `name` is 0 where none is counted.
+    uses: [Uses; COUNTED],
+    /// How many buffers have been remapped.
+    made: u64,
+    /// How many of them the program has unmapped.
+    lost: u32,
+    /// Whether none is remapped any more: the process uses a device, whose driver may have pinned any page of it.
+    is_closed: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Uses {
+    /// Address and length, mixed.
+    name: u64,
+    count: u32,
+}
+
+#[derive(Debug)]
+struct RemappedRange {
+    /// Whole pages of the program.
+    pages: Range<usize>,
+    /// What they are now, and a page before and behind for edges.
+    extent: Extent,
+}
+
+impl RemappedRange {
+    /// Where messages may lie that go by this range: from the page before it to the page behind it.
+    fn reach(&self) -> Range<usize> {
+        self.pages.start - PAGE..self.pages.end + PAGE
+    }
+
+    /// The heap's address of the byte that the program has at `addr`, which is in reach.
+    fn in_heap(&self, addr: usize) -> *mut u8 {
+        self.extent.addr().as_ptr().wrapping_add(addr - self.reach().start)
+    }
+
+    /// The edges of what lies in `addresses`.
+    fn edges(&self, addresses: &Range<usize>) -> [Range<usize>; 2] {
+        let (start, end) = (addresses.start, addresses.end);
+        [start..end.min(self.pages.start), start.max(self.pages.end)..end]
+    }
+}
+
+impl RemappedBuffers {
+    /// `None` if the kernel does not say what is mapped.
+    fn new(memory: Arc<Memory>) -> Option<Self> {
+        let (file, mappings) = (FileId::of(memory.segment().file())?, Mappings::open()?);
+        let state = RemappedState {
+            ranges: vec![],
+            retired: vec![],
+            exposed: 0,
+            bytes: 0,
+            made: 0,
+            uses: [Uses::default(); COUNTED],
+            lost: 0,
+            is_closed: false,
+        };
+        Some(Self { memory, file, mappings, state: Mutex::new(state) })
+    }
+
+    /// Locks the state. Nobody panics with the lock held.
+    pub(super) fn lock(&self) -> MutexGuard<'_, RemappedState> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Returns where in the heap the `len` bytes at `addr` lie, the buffer of an operation that is under way, for a
+    /// peer that reads or writes them; `None` if it lies elsewhere. A buffer that is used for the `after`th time is
+    /// remapped.
+    ///
+    /// # Safety
+    /// The bytes are the buffer of an operation that has begun: nobody writes to them before it ends, and until then
+    /// they may be read; and nobody but this library accesses them, if they are not sent.
+    #[must_use]
+    pub unsafe fn place_of(
+        &self,
+        addr: *const u8,
+        len: usize,
+        buffer_use: BufferUse,
+        after: u64,
+    ) -> Option<u64> {
+        if len < SHORTEST {
+            return None;
+        }
+        let addresses = addr.addr()..addr.addr().checked_add(len)?;
+        let mut state = self.lock();
+        let at = match self.find(&mut state, &addresses) {
+            Some(at) => at,
+            None if state.is_due(&addresses, after) => {
+                if buffer_use.is_quiet && state.exposed == 0 {
+                    self.give_back_retired(&mut state);
+                }
+                // SAFETY: the caller promises what remap rule 1 asks for.
+                unsafe { self.remap(&mut state, &addresses)? }
+            }
+            None => return None,
+        };
+        let range = &state.ranges[at];
+        if buffer_use.is_sent {
+            for edge in range.edges(&addresses) {
+                let (from, to) = (addr.wrapping_add(edge.start - addresses.start), range.in_heap(edge.start));
+                // SAFETY: the edge is a part of the message, which may be read, as the caller promises; the extent has
+                // room for it, and where two messages have the same edge they have the same bytes.
+                unsafe { copy_what_differs(from, to, edge.len()) };
+            }
+        }
+        self.heap()?.place_of(range.in_heap(addresses.start), len)
+    }
+
+    /// Bytes of the program's pages that lie in the heap.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.lock().ranges.iter().map(|range| range.pages.len() as u64).sum()
+    }
+
+    /// How many buffers have been remapped so far.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.lock().made
+    }
+
+    /// Keeps what peers have been told of readable until it is dropped, whatever is remapped meanwhile.
+    #[must_use]
+    pub fn expose(&'static self) -> ExposedPlaces {
+        self.lock().exposed += 1;
+        ExposedPlaces(self)
+    }
+
+    /// Copies what a peer has written of the message in the `len` bytes at `addr`, its bytes `written`, from the edges
+    /// to the buffer, whose place [`place_of`](Self::place_of) has given.
+    ///
+    /// # Safety
+    /// The bytes are those of a receive that is under way, so that nobody but this library accesses them.
+    pub unsafe fn fetch_edges(&self, addr: *mut u8, len: usize, written: Range<usize>) {
+        if len < SHORTEST {
+            return;
+        }
+        let (state, addresses) = (self.lock(), addr.addr()..addr.addr().saturating_add(len));
+        let Some(range) = state.range_of(&addresses) else { return };
+        for edge in range.edges(&(addresses.start + written.start..addresses.start + written.end)) {
+            // SAFETY: the edge is a part of the message, which nobody else accesses, as the caller promises; the extent
+            // is mapped, and what lies there are bytes.
+            unsafe {
+                let to = addr.add(edge.start - addresses.start);
+                core::ptr::copy_nonoverlapping(range.in_heap(edge.start), to, edge.len());
+            }
+        }
+    }
+
+    fn heap(&self) -> Option<Heap<'_>> {
+        Heap::of(&self.memory)
+    }
+
+    /// The range that these addresses are in reach of, if all pages between its edges still are the heap's.
+    fn find(&self, state: &mut RemappedState, addresses: &Range<usize>) -> Option<usize> {
+        let at = state.index_of(addresses)?;
+        let range = &state.ranges[at];
+        let used = addresses.start.max(range.pages.start)..addresses.end.min(range.pages.end);
+        match self.mappings.at(used.start) {
+            Ok(Some(mapping)) if self.shows(&mapping, range) && mapping.addresses.end >= used.end => Some(at),
+            Ok(_) => {
+                self.forget(state, at);
+                None
+            }
+            // Not to be known; perhaps the program has closed our descriptor.
+            Err(_) => None,
+        }
+    }
+
+    /// Whether a mapping shows what is at these addresses since they were remapped.
+    fn shows(&self, mapping: &Mapping, range: &RemappedRange) -> bool {
+        let begin = self.offset_of(range) as i128 - range.pages.start as i128;
+        let shown =
+            |(file, offset)| file == self.file && offset as i128 - mapping.addresses.start as i128 == begin;
+        mapping.file.is_some_and(shown)
+    }
+
+    /// Where in the job's file the pages of a range begin.
+    fn offset_of(&self, range: &RemappedRange) -> u64 {
+        self.heap().map_or(0, |heap| heap.offset_of(range.extent.granules().0) + PAGE as u64)
+    }
+
+    /// Calls `each` for the pages of a range that still show what they show since they were remapped, run by run, until
+    /// it returns false. Returns whether it never did.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    fn shown(
+        &self,
+        mappings: &Mappings,
+        range: &RemappedRange,
+        mut each: impl FnMut(Range<usize>) -> bool,
+    ) -> std::io::Result<bool> {
+        let Range { mut start, end } = range.pages;
+        while start < end {
+            let Some(mapping) = mappings.at_or_behind(start)? else { break };
+            let pages = start.max(mapping.addresses.start)..end.min(mapping.addresses.end);
+            start = mapping.addresses.end;
+            if self.shows(&mapping, range) && !pages.is_empty() && !each(pages) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives a range back to the heap, if the program has unmapped all of it (remap rule 3).
+    fn forget(&self, state: &mut RemappedState, at: usize) {
+        let is_gone = self.shown(&self.mappings, &state.ranges[at], |_| false);
+        let Some(heap) = self.heap().filter(|_| is_gone.unwrap_or(false)) else { return };
+        let range = state.ranges.remove(at);
+        heap.give_back(&range.extent);
+        state.bytes -= bytes_of(&range.extent);
+        state.lost += 1;
+    }
+
+    /// Gives what peers may have read until now back to the heap.
+    fn give_back_retired(&self, state: &mut RemappedState) {
+        let Some(heap) = self.heap() else { return };
+        for extent in state.retired.drain(..) {
+            state.bytes -= bytes_of(&extent);
+            heap.give_back(&extent);
+        }
+    }
+
+    /// Remaps the pages between the edges of a buffer.
+    ///
+    /// # Safety
+    /// As for [`place_of`](Self::place_of).
+    #[cold]
+    unsafe fn remap(&self, state: &mut RemappedState, addresses: &Range<usize>) -> Option<usize> {
+        let start = (addresses.start + 1).next_multiple_of(PAGE);
+        let pages = start..(addresses.end - 1) / PAGE * PAGE;
+        // What the program has unmapped is in nobody's way.
+        for at in (0..state.ranges.len()).rev() {
+            if overlap(&state.ranges[at].pages, &pages) {
+                self.forget(state, at);
+            }
+        }
+        let fits = !state.is_closed && state.ranges.len() < MOST_RANGES && state.bytes + pages.len() <= MOST;
+        if !fits || !self.is_movable(state, &pages) {
+            return None;
+        }
+        state.is_closed = Mappings::has_devices();
+        if state.is_closed {
+            return None;
+        }
+        let heap = self.heap()?;
+        let extent = heap.allocate(pages.len() + 2 * PAGE, PAGE)?;
+        let range = RemappedRange { pages: pages.clone(), extent };
+        let (offset, to) = (self.offset_of(&range), range.in_heap(pages.start));
+        // SAFETY: the pages are a part of the message, which may be read, and the extent has room for them.
+        unsafe { core::ptr::copy_nonoverlapping(pages.start as *const u8, to, pages.len()) };
+        // SAFETY: private memory between a buffer's first and last page, which nobody may write to now (remap rule 1);
+        // what it has been replaced by has the same bytes.
+        if !unsafe { self.replace(&pages, offset) } {
+            // SAFETY: as above.
+            unsafe { self.restore(&pages, to) };
+            heap.give_back(&range.extent);
+            return None;
+        }
+        state.bytes += bytes_of(&range.extent);
+        state.made += 1;
+        // What the pages were before: shorter buffers, or what the program has unmapped since.
+        let at = state.ranges.partition_point(|range| range.pages.start < pages.start);
+        let behind = state.ranges.partition_point(|range| range.pages.start < pages.end);
+        let old = state.ranges.splice(at..behind, [range]);
+        state.retired.extend(old.map(|range| range.extent));
+        Some(at)
+    }
+
+    /// Whether these pages may be remapped: private memory and whole remapped buffers.
+    fn is_movable(&self, state: &RemappedState, pages: &Range<usize>) -> bool {
+        let is_own = |mapping: &Mapping| {
+            let within =
+                |range: &&RemappedRange| pages.start <= range.pages.start && range.pages.end <= pages.end;
+            state.ranges.iter().filter(within).any(|range| self.shows(mapping, range))
+        };
+        let mut start = pages.start;
+        while start < pages.end {
+            match self.mappings.at(start) {
+                Ok(Some(mapping)) if mapping.is_plain || is_own(&mapping) => start = mapping.addresses.end,
+                _ => return false,
+            }
+        }
+        // A range that began before them, or ends behind, would lose a part.
+        state.ranges.iter().all(|range| {
+            let (begins, ends) = (range.pages.start < pages.start, range.pages.end > pages.end);
+            !overlap(&range.pages, pages) || !begins && !ends
+        })
+    }
+
+    /// Maps the job's file from `offset` on in the place of these pages.
+    ///
+    /// # Safety
+    /// The process sees the same bytes there before and after.
+    unsafe fn replace(&self, pages: &Range<usize>, offset: u64) -> bool {
+        let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::POPULATE;
+        let (at, file) = (pages.start as *mut c_void, self.memory.segment().file());
+        // SAFETY: the caller's.
+        unsafe { mmap(at, pages.len(), ProtFlags::READ | ProtFlags::WRITE, flags, file, offset) }.is_ok()
+    }
+
+    /// Puts private memory with what is at `from` in the place of pages that the kernel has unmapped, and not replaced.
+    ///
+    /// # Safety
+    /// The pages belong to a buffer that nobody writes to; `from` has what they had.
+    unsafe fn restore(&self, pages: &Range<usize>, from: *const u8) {
+        if !matches!(self.mappings.at(pages.start), Ok(None)) {
+            return;
+        }
+        let (at, flags) = (pages.start as *mut c_void, MapFlags::PRIVATE | MapFlags::FIXED);
+        // SAFETY: nothing is mapped there since the kernel has unmapped it.
+        let mapped = unsafe { mmap_anonymous(at, pages.len(), ProtFlags::READ | ProtFlags::WRITE, flags) };
+        if mapped.is_err() {
+            fork::die(b"perusal: the kernel has unmapped a buffer and has no memory to map it again\n");
+        }
+        // SAFETY: the caller's `from`; the pages have just been mapped.
+        unsafe { core::ptr::copy_nonoverlapping(from, pages.start as *mut u8, pages.len()) };
+    }
+
+    /// Called in a child process, while its parent waits: puts private copies in the place of all remapped pages. False
+    /// if there is no memory for them.
+    pub(super) fn become_child(&self, state: &mut RemappedState) -> bool {
+        let copy = |pages: Range<usize>| {
+            let (from, len) = (pages.start as *mut u8, pages.len());
+            // SAFETY: both are mapped and so long, and the parent, which could write to the pages, waits.
+            arena::anonymous(len).is_some_and(|copy| unsafe {
+                copy.as_ptr().copy_from_nonoverlapping(from, len);
+                arena::put_over(copy, from, len)
+            })
+        };
+        // Our own mappings: those that are open are the parent's.
+        let ranges = core::mem::take(&mut state.ranges);
+        let all = |mappings: Mappings| {
+            ranges.iter().all(|range| self.shown(&mappings, range, copy).unwrap_or(false))
+        };
+        state.bytes = 0;
+        ranges.is_empty() || Mappings::open().is_some_and(all)
+    }
+}
+
+/// Places of remapped buffers that peers have been told of.
+#[derive(Debug)]
+pub struct ExposedPlaces(&'static RemappedBuffers);
+
+impl ExposedPlaces {
+    /// The buffers that the places belong to.
+    #[must_use]
+    pub fn buffers(&self) -> &'static RemappedBuffers {
+        self.0
+    }
+}
+
+impl Drop for ExposedPlaces {
+    fn drop(&mut self) {
+        self.0.lock().exposed -= 1;
+    }
+}
+
+impl RemappedState {
+    fn index_of(&self, addresses: &Range<usize>) -> Option<usize> {
+        // Of ranges in whose reach a message's beginning lies, the last but one has its end behind.
+        let behind = self.ranges.partition_point(|range| range.reach().start <= addresses.start);
+        (behind.saturating_sub(2)..behind).rev().find(|&at| {
+            let range = &self.ranges[at];
+            overlap(addresses, &range.pages) && addresses.end <= range.reach().end
+        })
+    }
+
+    fn range_of(&self, addresses: &Range<usize>) -> Option<&RemappedRange> {
+        self.index_of(addresses).map(|at| &self.ranges[at])
+    }
+
+    /// Whether there are pages that a child must copy.
+    pub(super) fn has_pages(&self) -> bool {
+        !self.ranges.is_empty()
+    }
+
+    /// Counts a use of a buffer. Whether it is used for the `after`th time, or more often: twice as often for each
+    /// remapped buffer that was unmapped, whose cost has not been worth while.
+    fn is_due(&mut self, addresses: &Range<usize>, after: u64) -> bool {
+        let product = (addresses.start.rotate_left(23) ^ addresses.len()) as u128 * 0x9e37_79b9_7f4a_7c15;
+        let name = ((product >> 64) as u64 ^ product as u64).max(1);
+        let uses = &mut self.uses[name as usize % COUNTED];
+        if uses.name != name {
+            *uses = Uses { name, count: 0 };
+        }
+        uses.count = uses.count.saturating_add(1);
+        let due = u64::from(uses.count) >= after.saturating_mul(1 << self.lost.min(20));
+        if due {
+            uses.count = 0;
+        }
+        due
+    }
+}
+
+/// Copies bytes, unless they are there already: then what a peer has of them in its cache stays there.
+///
+/// # Safety
+/// `from` is valid for reads and `to` for both; what peers write there meanwhile is any bytes.
+unsafe fn copy_what_differs(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's; `memcmp` takes any bytes, and what it says of some that change makes no difference.
+    unsafe {
+        if libc::memcmp(from.cast(), to.cast_const().cast(), len) != 0 {
+            core::ptr::copy_nonoverlapping(from, to, len);
+        }
+    }
+}
+
+fn bytes_of(extent: &Extent) -> usize {
+    extent.granules().1 as usize * GRANULE
+}
+
+fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+/// Whether malloc is the C library's, and that is glibc.
+fn has_malloc_of_c_library() -> bool {
+    let object_of = |name: &CStr| {
+        // SAFETY: the name is terminated; zeros are a `Dl_info`, which `dladdr` fills for an address that it knows.
+        unsafe {
+            let symbol = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+            let mut info: libc::Dl_info = core::mem::zeroed();
+            (!symbol.is_null() && libc::dladdr(symbol, &raw mut info) != 0).then_some(info.dli_fbase)
+        }
+    };
+    let own = object_of(c"gnu_get_libc_version");
+    own.is_some() && [c"malloc", c"free", c"realloc"].into_iter().all(|name| object_of(name) == own)
+}
