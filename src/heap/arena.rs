@@ -272,7 +272,7 @@ pub(super) fn anonymous(len: usize) -> Option<NonNull<u8>> {
 /// pointers there finds the same bytes.
 pub(super) unsafe fn put_over(mapping: NonNull<u8>, place: *mut u8, len: usize) -> bool {
     let mapping = mapping.as_ptr().cast();
-    // SAFETY: the caller's.
+    // SAFETY: a mapping of so many bytes, moved over as many that are mapped, as the caller promises.
     let moved = unsafe { mremap_fixed(mapping, len, len, MremapFlags::MAYMOVE, place.cast()) };
     if moved.is_err() {
         // SAFETY: the new mapping has stayed where it is, and nobody else has a pointer to it.

@@ -14,7 +14,7 @@ const WRITABLE: u64 = 2;
 const SHARED: u64 = 8;
 const COVERING_OR_NEXT: u64 = 16;
 
-/// Most bytes of the name of a mapping that may be plain.
+/// Most bytes of a mapping's name.
 const NAME: usize = 128;
 
 /// `struct procmap_query`.
@@ -60,9 +60,19 @@ pub struct Mapping {
     pub addresses: Range<usize>,
     /// What it shows: the file, and the byte of it at which the mapping begins. `None` for memory without a file.
     pub file: Option<(FileId, u64)>,
-    /// Whether it is private memory that the process may read and write, and neither a file's nor the first thread's
-    /// stack.
-    pub is_plain: bool,
+    /// What kind of memory it is.
+    pub kind: MemoryKind,
+}
+
+/// What kind of memory a mapping is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// What malloc has by `brk`: private, and to be read and written.
+    Break,
+    /// Other private memory that may be read and written, and is no file's.
+    Private,
+    /// Anything else.
+    Other,
 }
 
 /// Answers what lies at an address of this process.
@@ -96,7 +106,6 @@ impl Mappings {
     }
 
     fn ask(&self, addr: usize, flags: u64) -> std::io::Result<Option<Mapping>> {
-        let mut name = [0_u8; NAME];
         let mut query = Query {
             size: size_of::<Query>() as u64,
             query_flags: flags,
@@ -109,14 +118,20 @@ impl Mappings {
         let addresses = query.vma_start as usize..query.vma_end as usize;
         let id = FileId(query.dev_major, query.dev_minor, query.inode);
         let file = (query.inode != 0).then_some((id, query.vma_offset));
-        let mut is_plain =
+        let is_private =
             file.is_none() && query.vma_flags & (READABLE | WRITABLE | SHARED) == READABLE | WRITABLE;
-        if is_plain {
-            // Its name, by which the stack is known.
+        let mut kind = MemoryKind::Other;
+        if is_private {
+            let mut name = [0_u8; NAME];
             (query.vma_name_size, query.vma_name_addr) = (NAME as u32, name.as_mut_ptr() as u64);
-            is_plain = self.ioctl(&mut query).unwrap_or(false) && !name.starts_with(b"[stack]");
+            // A name that is longer is an error, and none of these.
+            kind = match self.ioctl(&mut query) {
+                Ok(true) if name.starts_with(b"[heap]") => MemoryKind::Break,
+                Ok(true) if !name.starts_with(b"[stack]") => MemoryKind::Private,
+                _ => MemoryKind::Other,
+            };
         }
-        Ok(Some(Mapping { addresses, file, is_plain }))
+        Ok(Some(Mapping { addresses, file, kind }))
     }
 
     /// Whether there is such a mapping.
@@ -131,8 +146,8 @@ impl Mappings {
         }
     }
 
-    /// Whether a driver's memory is mapped. Its device may have pages of this process pinned, and would go on using them
-    /// where the process sees others in their place.
+    /// Whether a driver's memory is mapped. Its device may have pages of this process pinned, and would go on using
+    /// them where the process sees others in their place.
     pub fn has_devices() -> bool {
         let Ok(text) = std::fs::read_to_string(PATH) else { return true };
         let path = |line: &str| line.split_ascii_whitespace().nth(5).map(str::to_owned);

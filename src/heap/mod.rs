@@ -8,7 +8,8 @@
 //! | [`arena`] | [`Arena`]: one process's blocks, as malloc wants them |
 //! | [`mod@table`] | tables that all ranks share, made on first need |
 //! | [`malloc`] | the hook for the preloaded library `libperusal-heap.so` |
-//! | [`remap`], `mappings` | buffers of other memory that are moved here; what this process has mapped |
+//! | [`remap`] | buffers of other memory that are moved here |
+//! | `mappings`, `origin`, `kept` | what this process has mapped; where a buffer's memory is from; what is not moved |
 //! | `fork` | what a child process gets of its parent's blocks |
 //!
 //! The heap lies in the job's file behind the segment ([`crate::shm::HeapRegion`]). A rank maps it when it first needs
@@ -20,14 +21,17 @@ pub mod allocator;
 pub mod arena;
 mod bitmap_word;
 mod fork;
+mod kept;
 pub mod malloc;
 mod mappings;
 mod numa;
+mod origin;
 pub mod remap;
 mod table;
 
 pub use allocator::{Extent, Heap};
 pub use arena::Arena;
 pub use bitmap_word::BitmapWord;
-pub use remap::{BufferUse, ExposedPlaces, RemappedBuffers, remapped_buffers};
+pub use kept::KeptMemory;
+pub use remap::{BufferUse, ExposedPlaces, RemappedBuffers, may_remap, remapped_buffers};
 pub use table::{agree_on, table};

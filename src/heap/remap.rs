@@ -14,24 +14,29 @@
 //!   a message, its *edges*. They are copied there when it is sent, and from there when a peer has written them.
 //! - **Remap rule 3.** The program may unmap the pages, and other memory may lie there since. So the kernel is asked
 //!   each time whether it is still the extent that lies there. If no page of it is, it is given back.
-//! - **Remap rule 4.** A child process gets copies of the pages, as of all blocks of the heap ([`super::fork`]).
+//! - **Remap rule 4.** Memory of the heap is not zero after `madvise(MADV_DONTNEED)`, as private memory is. The C
+//!   library's malloc does not rely on that; others do. So only memory that is known to be that malloc's is remapped,
+//!   and static memory ([`super::origin`]).
+//! - **Remap rule 5.** A child process gets copies of the pages, as of all blocks of the heap ([`super::fork`]).
 //!
 //! **Process-wide state**: `REMAPPED`, written once and never freed, for the pages stay what they are as long as the
 //! process lives.
 
 use super::allocator::{Extent, Heap};
-use super::mappings::{FileId, Mapping, Mappings};
-use super::{arena, fork};
+use super::mappings::{FileId, Mapping, Mappings, MemoryKind};
+use super::{arena, fork, kept, origin};
 use crate::limits::{GRANULE, PAGE};
 use crate::shm::Memory;
 use crate::sync::{Arc, Mutex, MutexGuard};
-use core::ffi::{CStr, c_void};
+use core::ffi::c_void;
 use core::ops::Range;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 use std::sync::OnceLock;
 
 /// Bytes from which a message's buffer is remapped: of shorter ones the edges are too large a part.
 const SHORTEST: usize = 32 << 10;
+/// Bytes from which a buffer stays where it is: while it is remapped its pages are there twice.
+const TOO_LONG: usize = 64 << 20;
 /// Most bytes of all remapped buffers of a process.
 const MOST: usize = 256 << 20;
 /// Most remapped buffers of a process: each takes three mappings where there was one.
@@ -43,16 +48,20 @@ const COUNTED: usize = 256;
 static REMAPPED: OnceLock<Option<RemappedBuffers>> = OnceLock::new();
 
 /// Returns the remapped buffers of this process, a process of the job of `memory`. `None` where there can be none: the
-/// kernel does not say what is mapped, or malloc is not the C library's, which never takes for granted that the memory
-/// which it has dropped is zero.
+/// kernel does not say what is mapped, or its pages are not as long as ours.
 #[must_use]
 pub fn remapped_buffers(memory: &Arc<Memory>) -> Option<&'static RemappedBuffers> {
     let buffers = REMAPPED.get_or_init(|| {
-        let can = has_malloc_of_c_library() && rustix::param::page_size() == PAGE;
-        can.then(|| RemappedBuffers::new(Arc::clone(memory)))?.filter(|_| fork::watch())
+        may_remap().then(|| RemappedBuffers::new(Arc::clone(memory)))?.filter(|_| fork::watch())
     });
     // A process may join another job later.
     buffers.as_ref().filter(|buffers| buffers.memory.header().job_id() == memory.header().job_id())
+}
+
+/// Returns whether this kernel lets a process know what it has mapped where, and has pages as long as ours.
+#[must_use]
+pub fn may_remap() -> bool {
+    rustix::param::page_size() == PAGE && Mappings::open().is_some()
 }
 
 /// The remapped buffers of this process, if it has any.
@@ -86,14 +95,12 @@ pub(super) struct RemappedState {
     retired: Vec<Extent>,
     /// Bytes of all extents.
     bytes: usize,
-    /// Operations of several messages that have told peers of places, and are not over.
+    /// Operations of several messages of which peers know places, and which are not over.
     exposed: usize,
     /// How often buffers have been used; `name` is 0 where none is counted.
     uses: [Uses; COUNTED],
     /// How many buffers have been remapped.
     made: u64,
-    /// How many of them the program has unmapped.
-    lost: u32,
     /// Whether none is remapped any more: the process uses a device, whose driver may have pinned any page of it.
     is_closed: bool,
 }
@@ -103,6 +110,8 @@ struct Uses {
     /// Address and length, mixed.
     name: u64,
     count: u32,
+    /// How often it has been remapped, or could not be.
+    attempts: u32,
 }
 
 #[derive(Debug)]
@@ -142,7 +151,6 @@ impl RemappedBuffers {
             bytes: 0,
             made: 0,
             uses: [Uses::default(); COUNTED],
-            lost: 0,
             is_closed: false,
         };
         Some(Self { memory, file, mappings, state: Mutex::new(state) })
@@ -168,7 +176,7 @@ impl RemappedBuffers {
         buffer_use: BufferUse,
         after: u64,
     ) -> Option<u64> {
-        if len < SHORTEST {
+        if !(SHORTEST..TOO_LONG).contains(&len) {
             return None;
         }
         let addresses = addr.addr()..addr.addr().checked_add(len)?;
@@ -208,7 +216,7 @@ impl RemappedBuffers {
         self.lock().made
     }
 
-    /// Keeps what peers have been told of readable until it is dropped, whatever is remapped meanwhile.
+    /// Keeps places that peers know readable until it is dropped, whatever is remapped meanwhile.
     #[must_use]
     pub fn expose(&'static self) -> ExposedPlaces {
         self.lock().exposed += 1;
@@ -230,7 +238,7 @@ impl RemappedBuffers {
             // SAFETY: the edge is a part of the message, which nobody else accesses, as the caller promises; the extent
             // is mapped, and what lies there are bytes.
             unsafe {
-                let to = addr.add(edge.start - addresses.start);
+                let to = addr.wrapping_add(edge.start - addresses.start);
                 core::ptr::copy_nonoverlapping(range.in_heap(edge.start), to, edge.len());
             }
         }
@@ -299,7 +307,6 @@ impl RemappedBuffers {
         let range = state.ranges.remove(at);
         heap.give_back(&range.extent);
         state.bytes -= bytes_of(&range.extent);
-        state.lost += 1;
     }
 
     /// Gives what peers may have read until now back to the heap.
@@ -319,14 +326,10 @@ impl RemappedBuffers {
     unsafe fn remap(&self, state: &mut RemappedState, addresses: &Range<usize>) -> Option<usize> {
         let start = (addresses.start + 1).next_multiple_of(PAGE);
         let pages = start..(addresses.end - 1) / PAGE * PAGE;
-        // What the program has unmapped is in nobody's way.
-        for at in (0..state.ranges.len()).rev() {
-            if overlap(&state.ranges[at].pages, &pages) {
-                self.forget(state, at);
-            }
-        }
+        // What the program has unmapped since is in nobody's way.
+        (0..state.ranges.len()).rev().for_each(|at| self.forget(state, at));
         let fits = !state.is_closed && state.ranges.len() < MOST_RANGES && state.bytes + pages.len() <= MOST;
-        if !fits || !self.is_movable(state, &pages) {
+        if !fits || kept::are_kept(&pages) || !self.is_movable(state, addresses, &pages) {
             return None;
         }
         state.is_closed = Mappings::has_devices();
@@ -339,10 +342,10 @@ impl RemappedBuffers {
         let (offset, to) = (self.offset_of(&range), range.in_heap(pages.start));
         // SAFETY: the pages are a part of the message, which may be read, and the extent has room for them.
         unsafe { core::ptr::copy_nonoverlapping(pages.start as *const u8, to, pages.len()) };
-        // SAFETY: private memory between a buffer's first and last page, which nobody may write to now (remap rule 1);
-        // what it has been replaced by has the same bytes.
+        // SAFETY: pages between a buffer's first and last, which nobody may write to now (remap rule 1); the extent has
+        // the same bytes.
         if !unsafe { self.replace(&pages, offset) } {
-            // SAFETY: as above.
+            // SAFETY: the same pages, and the extent has what they had.
             unsafe { self.restore(&pages, to) };
             heap.give_back(&range.extent);
             return None;
@@ -357,17 +360,46 @@ impl RemappedBuffers {
         Some(at)
     }
 
-    /// Whether these pages may be remapped: private memory and whole remapped buffers.
-    fn is_movable(&self, state: &RemappedState, pages: &Range<usize>) -> bool {
+    /// The address from which on private memory and remapped buffers lie without a gap up to a mapping, as far as the
+    /// beginning of a block is looked for.
+    fn mapped_from(&self, mapping: &Mapping, buffer: usize) -> usize {
+        let mut start = mapping.addresses.start;
+        while start > buffer.saturating_sub(origin::FAR) {
+            match self.mappings.at(start - 1) {
+                Ok(Some(before))
+                    if before.kind == MemoryKind::Private
+                        || before.file.is_some_and(|(file, _)| file == self.file) =>
+                {
+                    start = before.addresses.start;
+                }
+                _ => break,
+            }
+        }
+        start
+    }
+
+    /// Whether these pages of a buffer may be remapped: memory of malloc, static memory, and whole remapped buffers.
+    fn is_movable(&self, state: &RemappedState, buffer: &Range<usize>, pages: &Range<usize>) -> bool {
         let is_own = |mapping: &Mapping| {
             let within =
                 |range: &&RemappedRange| pages.start <= range.pages.start && range.pages.end <= pages.end;
             state.ranges.iter().filter(within).any(|range| self.shows(mapping, range))
         };
+        let mut is_known = None;
         let mut start = pages.start;
         while start < pages.end {
             match self.mappings.at(start) {
-                Ok(Some(mapping)) if mapping.is_plain || is_own(&mapping) => start = mapping.addresses.end,
+                Ok(Some(mapping)) if mapping.kind == MemoryKind::Break || is_own(&mapping) => {
+                    start = mapping.addresses.end;
+                }
+                Ok(Some(mapping)) if mapping.kind == MemoryKind::Private => {
+                    if !*is_known.get_or_insert_with(|| {
+                        origin::is_known(buffer, self.mapped_from(&mapping, buffer.start))
+                    }) {
+                        return false;
+                    }
+                    start = mapping.addresses.end;
+                }
                 _ => return false,
             }
         }
@@ -385,7 +417,7 @@ impl RemappedBuffers {
     unsafe fn replace(&self, pages: &Range<usize>, offset: u64) -> bool {
         let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::POPULATE;
         let (at, file) = (pages.start as *mut c_void, self.memory.segment().file());
-        // SAFETY: the caller's.
+        // SAFETY: whole pages, where the process sees the same bytes as before, as the caller promises.
         unsafe { mmap(at, pages.len(), ProtFlags::READ | ProtFlags::WRITE, flags, file, offset) }.is_ok()
     }
 
@@ -403,7 +435,7 @@ impl RemappedBuffers {
         if mapped.is_err() {
             fork::die(b"perusal: the kernel has unmapped a buffer and has no memory to map it again\n");
         }
-        // SAFETY: the caller's `from`; the pages have just been mapped.
+        // SAFETY: `from` has so many bytes, as the caller promises; the pages have just been mapped.
         unsafe { core::ptr::copy_nonoverlapping(from, pages.start as *mut u8, pages.len()) };
     }
 
@@ -428,7 +460,7 @@ impl RemappedBuffers {
     }
 }
 
-/// Places of remapped buffers that peers have been told of.
+/// Places of remapped buffers that peers know.
 #[derive(Debug)]
 pub struct ExposedPlaces(&'static RemappedBuffers);
 
@@ -465,19 +497,20 @@ impl RemappedState {
         !self.ranges.is_empty()
     }
 
-    /// Counts a use of a buffer. Whether it is used for the `after`th time, or more often: twice as often for each
-    /// remapped buffer that was unmapped, whose cost has not been worth while.
+    /// Counts a use of a buffer. Whether it has been used `after` times since it was to be remapped last, or twice as
+    /// often for each time that it was: it could not be, or the program has unmapped it since, and the cost was not
+    /// worth while.
     fn is_due(&mut self, addresses: &Range<usize>, after: u64) -> bool {
         let product = (addresses.start.rotate_left(23) ^ addresses.len()) as u128 * 0x9e37_79b9_7f4a_7c15;
         let name = ((product >> 64) as u64 ^ product as u64).max(1);
         let uses = &mut self.uses[name as usize % COUNTED];
         if uses.name != name {
-            *uses = Uses { name, count: 0 };
+            *uses = Uses { name, ..Uses::default() };
         }
         uses.count = uses.count.saturating_add(1);
-        let due = u64::from(uses.count) >= after.saturating_mul(1 << self.lost.min(20));
+        let due = u64::from(uses.count) >= after.saturating_mul(1 << uses.attempts.min(20));
         if due {
-            uses.count = 0;
+            (uses.count, uses.attempts) = (0, uses.attempts + 1);
         }
         due
     }
@@ -488,7 +521,7 @@ impl RemappedState {
 /// # Safety
 /// `from` is valid for reads and `to` for both; what peers write there meanwhile is any bytes.
 unsafe fn copy_what_differs(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's; `memcmp` takes any bytes, and what it says of some that change makes no difference.
+    // SAFETY: both have so many bytes, as the caller promises; `memcmp` takes any bytes, and what it says of some that change makes no difference.
     unsafe {
         if libc::memcmp(from.cast(), to.cast_const().cast(), len) != 0 {
             core::ptr::copy_nonoverlapping(from, to, len);
@@ -502,18 +535,4 @@ fn bytes_of(extent: &Extent) -> usize {
 
 fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start < other.end && other.start < one.end
-}
-
-/// Whether malloc is the C library's, and that is glibc.
-fn has_malloc_of_c_library() -> bool {
-    let object_of = |name: &CStr| {
-        // SAFETY: the name is terminated; zeros are a `Dl_info`, which `dladdr` fills for an address that it knows.
-        unsafe {
-            let symbol = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
-            let mut info: libc::Dl_info = core::mem::zeroed();
-            (!symbol.is_null() && libc::dladdr(symbol, &raw mut info) != 0).then_some(info.dli_fbase)
-        }
-    };
-    let own = object_of(c"gnu_get_libc_version");
-    own.is_some() && [c"malloc", c"free", c"realloc"].into_iter().all(|name| object_of(name) == own)
 }

@@ -11,7 +11,7 @@ use crate::coll::{BlockingTransport, Purpose, allgather, new_context};
 use crate::comm::{Attributes, Comm, ErrhandlerSlot, Link, lock};
 use crate::engine::{Engine, HomeJob, probe_address};
 use crate::error::{Error, Result};
-use crate::heap::{Extent, Heap};
+use crate::heap::{Extent, Heap, KeptMemory};
 use crate::info::Info;
 use crate::limits::{APART, PAGE};
 use crate::scratch::Scratch;
@@ -151,8 +151,10 @@ impl Window {
         let homes = homes?;
         let control = Self::control(engine, &homes[0].0, all[0].control, members)?;
         let attached = Served::default();
+        let mut kept = vec![];
         if let Memory::Own { base, bytes } = memory {
             lock(&attached).push((base as u64, bytes as u64));
+            kept.push(KeptMemory::new(base as u64, bytes as u64));
         }
         let service = match meeting.all_can_access_all(&all)? {
             true => None,
@@ -175,6 +177,7 @@ impl Window {
             epochs: Epochs::new(members, engine.is_shared())?,
             extents,
             attached,
+            kept: Mutex::new(kept),
             tables: Mutex::default(),
             service,
             exchange: ConditionalLock::default(),

@@ -18,7 +18,7 @@ use crate::datatype::op::Op;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::RmaOperation;
-use crate::heap::{Extent, Heap};
+use crate::heap::{Extent, Heap, KeptMemory};
 use crate::info::Info;
 use crate::limits::PAGE;
 use crate::scratch::Scratch;
@@ -113,6 +113,8 @@ pub struct Window {
     pub(super) extents: Vec<Extent>,
     /// What this member has put in of its own, or attached: address and bytes.
     pub(super) attached: Served,
+    /// The same: others write to it while this member sends it.
+    pub(super) kept: Mutex<Vec<KeptMemory>>,
     /// The tables in which it tells the others what it has attached, each a page.
     pub(super) tables: Mutex<Vec<Extent>>,
     /// Serves it to the others, where the kernel lets them not access it.
@@ -297,10 +299,12 @@ impl Window {
             return Err(Error::RmaAttach("some of this memory is attached to the window already"));
         }
         attached.try_reserve(1)?;
+        let kept = KeptMemory::new(at, bytes);
         if bytes > 0 {
             self.publish_region(engine, at, bytes)?;
         }
         attached.push((at, bytes));
+        lock(&self.kept).push(kept);
         Ok(())
     }
 
@@ -335,6 +339,10 @@ impl Window {
         let found = attached.iter().position(|(at, _)| *at == base as u64);
         let found = found.ok_or(Error::RmaAttach("nothing is attached to the window at this address"))?;
         let (at, bytes) = attached.swap_remove(found);
+        let mut kept = lock(&self.kept);
+        if let Some(found) = kept.iter().position(|kept| kept.addr() == at) {
+            kept.swap_remove(found);
+        }
         if bytes > 0 {
             lock(&self.tables).iter().any(|extent| region_table(extent).remove(at, bytes));
         }

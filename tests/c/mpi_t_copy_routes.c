@@ -1,5 +1,6 @@
 /* Which way long messages from each rank of a communicator are copied, and the times by which that is chosen.
  * RANKS: 2
+ * ENV: PERUSAL_COPY_REMAP_AFTER=4294967295
  */
 #include "check.h"
 

@@ -10,6 +10,7 @@ mod variables;
 use std::process::ExitCode;
 
 use crate::tune::file::FoundTuneFile;
+use perusal::internals::heap::may_remap;
 use perusal::internals::limits::PAGE;
 use perusal::internals::placement::MachineTopology;
 use perusal::internals::protocol::rendezvous::has_cross_memory_attach;
@@ -100,6 +101,12 @@ fn copies() {
         "through the ring, in chunks: the kernel does not let processes copy between their memories (process_vm_readv)"
     };
     println!("  large messages    {how}");
+    let remapped = if may_remap() {
+        "buffers of malloc and static ones, of 32 KiB and more, once messages have used them copy_remap_after times: copied once, without the kernel"
+    } else {
+        "none: the kernel does not let a process ask what it has mapped (PROCMAP_QUERY, Linux 6.11), or its pages are not of 4 KiB"
+    };
+    println!("  remapped buffers  {remapped}");
 }
 
 fn variables_of(options: &InfoOptions) -> perusal::Result<()> {
