@@ -92,7 +92,7 @@ pub(super) struct RemappedState {
     /// By address.
     ranges: Vec<RemappedRange>,
     /// Extents that were shorter buffers of pages which have been remapped once more. Peers may still read them.
-    retired: Vec<Extent>,
+    retired: Vec<Arc<Extent>>,
     /// Bytes of all extents.
     bytes: usize,
     /// Operations of several messages of which peers know places, and which are not over.
@@ -114,12 +114,15 @@ struct Uses {
     attempts: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct RemappedRange {
     /// Whole pages of the program.
     pages: Range<usize>,
-    /// What they are now, and a page before and behind for edges.
-    extent: Extent,
+    /// What they are now, and a page before and behind for edges. Where another buffer lies in between since, two
+    /// ranges have it.
+    extent: Arc<Extent>,
+    /// The address at which the extent would begin, if all of it were the program's.
+    origin: usize,
 }
 
 impl RemappedRange {
@@ -130,7 +133,7 @@ impl RemappedRange {
 
     /// The heap's address of the byte that the program has at `addr`, which is in reach.
     fn in_heap(&self, addr: usize) -> *mut u8 {
-        self.extent.addr().as_ptr().wrapping_add(addr - self.reach().start)
+        self.extent.addr().as_ptr().wrapping_add(addr - self.origin)
     }
 
     /// The edges of what lies in `addresses`.
@@ -274,7 +277,8 @@ impl RemappedBuffers {
 
     /// Where in the job's file the pages of a range begin.
     fn offset_of(&self, range: &RemappedRange) -> u64 {
-        self.heap().map_or(0, |heap| heap.offset_of(range.extent.granules().0) + PAGE as u64)
+        let skipped = (range.pages.start - range.origin) as u64;
+        self.heap().map_or(0, |heap| heap.offset_of(range.extent.granules().0) + skipped)
     }
 
     /// Calls `each` for the pages of a range that still show what they show since they were remapped, run by run, until
@@ -303,19 +307,23 @@ impl RemappedBuffers {
     /// Gives a range back to the heap, if the program has unmapped all of it (remap rule 3).
     fn forget(&self, state: &mut RemappedState, at: usize) {
         let is_gone = self.shown(&self.mappings, &state.ranges[at], |_| false);
-        let Some(heap) = self.heap().filter(|_| is_gone.unwrap_or(false)) else { return };
-        let range = state.ranges.remove(at);
-        heap.give_back(&range.extent);
-        state.bytes -= bytes_of(&range.extent);
+        if is_gone.unwrap_or(false) {
+            let range = state.ranges.remove(at);
+            self.give_back(state, range.extent);
+        }
+    }
+
+    /// Gives an extent back to the heap, if no other range has it.
+    fn give_back(&self, state: &mut RemappedState, extent: Arc<Extent>) {
+        if let (Some(extent), Some(heap)) = (Arc::into_inner(extent), self.heap()) {
+            state.bytes -= bytes_of(&extent);
+            heap.give_back(&extent);
+        }
     }
 
     /// Gives what peers may have read until now back to the heap.
     fn give_back_retired(&self, state: &mut RemappedState) {
-        let Some(heap) = self.heap() else { return };
-        for extent in state.retired.drain(..) {
-            state.bytes -= bytes_of(&extent);
-            heap.give_back(&extent);
-        }
+        core::mem::take(&mut state.retired).into_iter().for_each(|extent| self.give_back(state, extent));
     }
 
     /// Remaps the pages between the edges of a buffer.
@@ -338,7 +346,8 @@ impl RemappedBuffers {
         }
         let heap = self.heap()?;
         let extent = heap.allocate(pages.len() + 2 * PAGE, PAGE)?;
-        let range = RemappedRange { pages: pages.clone(), extent };
+        let range =
+            RemappedRange { pages: pages.clone(), extent: Arc::new(extent), origin: pages.start - PAGE };
         let (offset, to) = (self.offset_of(&range), range.in_heap(pages.start));
         // SAFETY: the pages are a part of the message, which may be read, and the extent has room for them.
         unsafe { core::ptr::copy_nonoverlapping(pages.start as *const u8, to, pages.len()) };
@@ -352,11 +361,9 @@ impl RemappedBuffers {
         }
         state.bytes += bytes_of(&range.extent);
         state.made += 1;
-        // What the pages were before: shorter buffers, or what the program has unmapped since.
+        state.cut_out(&pages);
         let at = state.ranges.partition_point(|range| range.pages.start < pages.start);
-        let behind = state.ranges.partition_point(|range| range.pages.start < pages.end);
-        let old = state.ranges.splice(at..behind, [range]);
-        state.retired.extend(old.map(|range| range.extent));
+        state.ranges.insert(at, range);
         Some(at)
     }
 
@@ -378,12 +385,12 @@ impl RemappedBuffers {
         start
     }
 
-    /// Whether these pages of a buffer may be remapped: memory of malloc, static memory, and whole remapped buffers.
+    /// Whether these pages of a buffer may be remapped: memory of malloc, static memory, and what other buffers
+    /// have been remapped to.
     fn is_movable(&self, state: &RemappedState, buffer: &Range<usize>, pages: &Range<usize>) -> bool {
         let is_own = |mapping: &Mapping| {
-            let within =
-                |range: &&RemappedRange| pages.start <= range.pages.start && range.pages.end <= pages.end;
-            state.ranges.iter().filter(within).any(|range| self.shows(mapping, range))
+            let overlapping = |range: &&RemappedRange| overlap(&range.pages, pages);
+            state.ranges.iter().filter(overlapping).any(|range| self.shows(mapping, range))
         };
         let mut is_known = None;
         let mut start = pages.start;
@@ -403,11 +410,7 @@ impl RemappedBuffers {
                 _ => return false,
             }
         }
-        // A range that began before them, or ends behind, would lose a part.
-        state.ranges.iter().all(|range| {
-            let (begins, ends) = (range.pages.start < pages.start, range.pages.end > pages.end);
-            !overlap(&range.pages, pages) || !begins && !ends
-        })
+        true
     }
 
     /// Maps the job's file from `offset` on in the place of these pages.
@@ -492,6 +495,24 @@ impl RemappedState {
         self.index_of(addresses).map(|at| &self.ranges[at])
     }
 
+    /// Takes pages out of the ranges that had them: other buffers, which the program has freed, or which were shorter.
+    fn cut_out(&mut self, pages: &Range<usize>) {
+        let (mut left, mut retired) = (vec![], vec![]);
+        for range in self.ranges.drain(..) {
+            if !overlap(&range.pages, pages) {
+                left.push(range);
+                continue;
+            }
+            let before = range.pages.start..range.pages.end.min(pages.start);
+            let behind = range.pages.start.max(pages.end)..range.pages.end;
+            let parts = [before, behind].into_iter().filter(|part| !part.is_empty());
+            left.extend(parts.map(|pages| RemappedRange { pages, ..range.clone() }));
+            retired.push(range.extent);
+        }
+        self.ranges = left;
+        self.retired.extend(retired);
+    }
+
     /// Whether there are pages that a child must copy.
     pub(super) fn has_pages(&self) -> bool {
         !self.ranges.is_empty()
@@ -521,7 +542,8 @@ impl RemappedState {
 /// # Safety
 /// `from` is valid for reads and `to` for both; what peers write there meanwhile is any bytes.
 unsafe fn copy_what_differs(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: both have so many bytes, as the caller promises; `memcmp` takes any bytes, and what it says of some that change makes no difference.
+    // SAFETY: both have so many bytes, as the caller promises. `memcmp` takes any; what it says of bytes that change
+    // makes no difference.
     unsafe {
         if libc::memcmp(from.cast(), to.cast_const().cast(), len) != 0 {
             core::ptr::copy_nonoverlapping(from, to, len);
