@@ -6,8 +6,9 @@
 //!
 //! **Process-wide state**: `FORK`, one for each thread, between the two ends of its fork; `WATCHED`, written once.
 
-use super::remap::{self, RemappedState};
-use super::{arena::Arena, malloc};
+use super::arena::Arena;
+use super::remapped_ranges::RemappedState;
+use super::{malloc, remap};
 use crate::shm::FreeRuns;
 use crate::sync::MutexGuard;
 use core::ffi::c_void;

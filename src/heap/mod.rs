@@ -8,7 +8,7 @@
 //! | [`arena`] | [`Arena`]: one process's blocks, as malloc wants them |
 //! | [`mod@table`] | tables that all ranks share, made on first need |
 //! | [`malloc`] | the hook for the preloaded library `libperusal-heap.so` |
-//! | [`remap`] | buffers of other memory that are moved here |
+//! | [`remap`], `remapped_ranges` | buffers of other memory that are moved here; where they are |
 //! | `mappings`, `origin`, `kept` | what this process has mapped; where a buffer's memory is from; what is not moved |
 //! | `fork` | what a child process gets of its parent's blocks |
 //!
@@ -27,6 +27,7 @@ mod mappings;
 mod numa;
 mod origin;
 pub mod remap;
+mod remapped_ranges;
 mod table;
 
 pub use allocator::{Extent, Heap};

@@ -24,8 +24,9 @@
 
 use super::allocator::{Extent, Heap};
 use super::mappings::{FileId, Mapping, Mappings, MemoryKind};
+use super::remapped_ranges::{RemappedRange, RemappedState, bytes_of, overlap};
 use super::{arena, fork, kept, origin};
-use crate::limits::{GRANULE, PAGE};
+use crate::limits::PAGE;
 use crate::shm::Memory;
 use crate::sync::{Arc, Mutex, MutexGuard};
 use core::ffi::c_void;
@@ -41,8 +42,6 @@ const TOO_LONG: usize = 64 << 20;
 const MOST: usize = 256 << 20;
 /// Most remapped buffers of a process: each takes three mappings where there was one.
 const MOST_RANGES: usize = 512;
-/// Buffers whose uses are counted; each one is forgotten when another takes its place.
-const COUNTED: usize = 256;
 
 /// The remapped buffers of this process; `None` where there can be none.
 static REMAPPED: OnceLock<Option<RemappedBuffers>> = OnceLock::new();
@@ -87,75 +86,11 @@ pub struct RemappedBuffers {
     state: Mutex<RemappedState>,
 }
 
-#[derive(Debug)]
-pub(super) struct RemappedState {
-    /// By address.
-    ranges: Vec<RemappedRange>,
-    /// Extents that were shorter buffers of pages which have been remapped once more. Peers may still read them.
-    retired: Vec<Arc<Extent>>,
-    /// Bytes of all extents.
-    bytes: usize,
-    /// Operations of several messages of which peers know places, and which are not over.
-    exposed: usize,
-    /// How often buffers have been used; `name` is 0 where none is counted.
-    uses: [Uses; COUNTED],
-    /// How many buffers have been remapped.
-    made: u64,
-    /// Whether none is remapped any more: the process uses a device, whose driver may have pinned any page of it.
-    is_closed: bool,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Uses {
-    /// Address and length, mixed.
-    name: u64,
-    count: u32,
-    /// How often it has been remapped, or could not be.
-    attempts: u32,
-}
-
-#[derive(Debug, Clone)]
-struct RemappedRange {
-    /// Whole pages of the program.
-    pages: Range<usize>,
-    /// What they are now, and a page before and behind for edges. Where another buffer lies in between since, two
-    /// ranges have it.
-    extent: Arc<Extent>,
-    /// The address at which the extent would begin, if all of it were the program's.
-    origin: usize,
-}
-
-impl RemappedRange {
-    /// Where messages may lie that go by this range: from the page before it to the page behind it.
-    fn reach(&self) -> Range<usize> {
-        self.pages.start - PAGE..self.pages.end + PAGE
-    }
-
-    /// The heap's address of the byte that the program has at `addr`, which is in reach.
-    fn in_heap(&self, addr: usize) -> *mut u8 {
-        self.extent.addr().as_ptr().wrapping_add(addr - self.origin)
-    }
-
-    /// The edges of what lies in `addresses`.
-    fn edges(&self, addresses: &Range<usize>) -> [Range<usize>; 2] {
-        let (start, end) = (addresses.start, addresses.end);
-        [start..end.min(self.pages.start), start.max(self.pages.end)..end]
-    }
-}
-
 impl RemappedBuffers {
     /// `None` if the kernel does not say what is mapped.
     fn new(memory: Arc<Memory>) -> Option<Self> {
         let (file, mappings) = (FileId::of(memory.segment().file())?, Mappings::open()?);
-        let state = RemappedState {
-            ranges: vec![],
-            retired: vec![],
-            exposed: 0,
-            bytes: 0,
-            made: 0,
-            uses: [Uses::default(); COUNTED],
-            is_closed: false,
-        };
+        let state = RemappedState::default();
         Some(Self { memory, file, mappings, state: Mutex::new(state) })
     }
 
@@ -481,62 +416,6 @@ impl Drop for ExposedPlaces {
     }
 }
 
-impl RemappedState {
-    fn index_of(&self, addresses: &Range<usize>) -> Option<usize> {
-        // Of ranges in whose reach a message's beginning lies, the last but one has its end behind.
-        let behind = self.ranges.partition_point(|range| range.reach().start <= addresses.start);
-        (behind.saturating_sub(2)..behind).rev().find(|&at| {
-            let range = &self.ranges[at];
-            overlap(addresses, &range.pages) && addresses.end <= range.reach().end
-        })
-    }
-
-    fn range_of(&self, addresses: &Range<usize>) -> Option<&RemappedRange> {
-        self.index_of(addresses).map(|at| &self.ranges[at])
-    }
-
-    /// Takes pages out of the ranges that had them: other buffers, which the program has freed, or which were shorter.
-    fn cut_out(&mut self, pages: &Range<usize>) {
-        let (mut left, mut retired) = (vec![], vec![]);
-        for range in self.ranges.drain(..) {
-            if !overlap(&range.pages, pages) {
-                left.push(range);
-                continue;
-            }
-            let before = range.pages.start..range.pages.end.min(pages.start);
-            let behind = range.pages.start.max(pages.end)..range.pages.end;
-            let parts = [before, behind].into_iter().filter(|part| !part.is_empty());
-            left.extend(parts.map(|pages| RemappedRange { pages, ..range.clone() }));
-            retired.push(range.extent);
-        }
-        self.ranges = left;
-        self.retired.extend(retired);
-    }
-
-    /// Whether there are pages that a child must copy.
-    pub(super) fn has_pages(&self) -> bool {
-        !self.ranges.is_empty()
-    }
-
-    /// Counts a use of a buffer. Whether it has been used `after` times since it was to be remapped last, or twice as
-    /// often for each time that it was: it could not be, or the program has unmapped it since, and the cost was not
-    /// worth while.
-    fn is_due(&mut self, addresses: &Range<usize>, after: u64) -> bool {
-        let product = (addresses.start.rotate_left(23) ^ addresses.len()) as u128 * 0x9e37_79b9_7f4a_7c15;
-        let name = ((product >> 64) as u64 ^ product as u64).max(1);
-        let uses = &mut self.uses[name as usize % COUNTED];
-        if uses.name != name {
-            *uses = Uses { name, ..Uses::default() };
-        }
-        uses.count = uses.count.saturating_add(1);
-        let due = u64::from(uses.count) >= after.saturating_mul(1 << uses.attempts.min(20));
-        if due {
-            (uses.count, uses.attempts) = (0, uses.attempts + 1);
-        }
-        due
-    }
-}
-
 /// Copies bytes, unless they are there already: then what a peer has of them in its cache stays there.
 ///
 /// # Safety
@@ -551,10 +430,59 @@ unsafe fn copy_what_differs(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-fn bytes_of(extent: &Extent) -> usize {
-    extent.granules().1 as usize * GRANULE
-}
+#[cfg(all(test, not(perusal_loom), not(miri)))]
+mod tests {
+    use super::*;
+    use crate::variables::{OverrideValue, Overrides, ValueSource, VariableId};
 
-fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
-    one.start < other.end && other.start < one.end
+    const SENT: BufferUse = BufferUse { is_sent: true, is_quiet: true };
+
+    #[test]
+    fn a_buffer_that_is_used_again_lies_in_the_heap_and_is_given_back_when_it_is_unmapped() {
+        let mut overrides = Overrides::default();
+        overrides.set(VariableId::SharedHeap, OverrideValue::Number(16 << 20), ValueSource::Tool);
+        let memory = Arc::new(Memory::create_with(2, 0, &overrides).expect("a job"));
+        // Where the kernel does not say what is mapped there is nothing to test.
+        let Some(buffers) = RemappedBuffers::new(Arc::clone(&memory)) else { return };
+        // As malloc has a long block: a mapping that begins with two words.
+        let whole = 300_000_usize.next_multiple_of(PAGE);
+        let block = arena::anonymous(whole).expect("memory").as_ptr();
+        // SAFETY: a mapping of so many bytes, to which nobody else has a pointer.
+        let data = unsafe {
+            block.cast::<[usize; 2]>().write([0, whole | 2]);
+            core::slice::from_raw_parts_mut(block.add(16), 300_000 - 16)
+        };
+        // SAFETY: nobody else has the bytes.
+        let place_of = |data: &[u8]| unsafe { buffers.place_of(data.as_ptr(), data.len(), SENT, 3) };
+        if Mappings::has_devices() {
+            return;
+        }
+        assert_eq!([place_of(data), place_of(data)], [None, None]);
+        let heap = Heap::of(&memory).expect("a heap");
+        for byte in 2..5 {
+            data.fill(byte);
+            let place = place_of(data).expect("remapped");
+            let at = heap.at(place, data.len() as u64).expect("a place of the heap");
+            // SAFETY: so many bytes are in the heap there, and nobody writes to them.
+            let shown = unsafe { core::slice::from_raw_parts(at.as_ptr(), data.len()) };
+            assert!(shown.iter().all(|shown| *shown == byte));
+        }
+        assert_eq!(buffers.count(), 1);
+        let part = place_of(&data[100_000..200_000]).expect("a part of it");
+        assert_eq!(Some(part), place_of(data).map(|place| place + 100_000));
+        // What a peer writes comes to the buffer: its inner pages at once, its edges when they are fetched.
+        let at = heap.at(place_of(data).expect("remapped"), data.len() as u64).expect("a place of the heap");
+        // SAFETY: so many bytes are in the heap there; the buffer is ours.
+        unsafe {
+            at.write_bytes(9, data.len());
+            buffers.fetch_edges(data.as_mut_ptr(), data.len(), 0..data.len());
+        }
+        assert!(data.iter().all(|byte| *byte == 9));
+        assert_eq!(buffers.lock().ranges.len(), 1);
+        // SAFETY: the mapping made above; nobody uses it any more.
+        unsafe { rustix::mm::munmap(block.cast(), whole) }.expect("a mapping");
+        let mut state = buffers.lock();
+        buffers.forget(&mut state, 0);
+        assert_eq!((state.ranges.len(), state.bytes), (0, 0));
+    }
 }

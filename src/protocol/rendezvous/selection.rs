@@ -99,9 +99,9 @@ impl CopyPolicy {
     /// nothing, where it makes no difference.
     pub fn note_contents(&self, engine: &Engine, body: &Body) {
         let bytes = body.bytes.get();
-        let decides = !engine.config.shape().streams && self.is_open(engine, bytes, Contents::Changed)
-            || super::shared_heap::may_be_remapped(engine, bytes);
-        let matters = decides && body.is_bytes();
+        let decides = super::shared_heap::may_be_remapped(engine, bytes)
+            || self.is_open(engine, bytes, Contents::Changed);
+        let matters = !engine.config.shape().streams && decides && body.is_bytes();
         // SAFETY: the user's buffer has the message's bytes, and stays valid until the request completes.
         let note = || unsafe { self.sent.note(body.addr.get(), bytes) };
         body.contents.set(if matters { note() } else { Contents::Unknown });
