@@ -250,7 +250,7 @@ impl RemappedBuffers {
 
     /// Gives an extent back to the heap, if no other range has it.
     fn give_back(&self, state: &mut RemappedState, extent: Arc<Extent>) {
-        if let (Some(extent), Some(heap)) = (Arc::into_inner(extent), self.heap()) {
+        if let (Some(extent), Some(heap)) = (Arc::try_unwrap(extent).ok(), self.heap()) {
             state.bytes -= bytes_of(&extent);
             heap.give_back(&extent);
         }
