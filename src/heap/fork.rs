@@ -63,8 +63,8 @@ fn take_fork() -> Option<Fork> {
 
 extern "C" fn before_fork() {
     let remapped = remap::existing().map(|buffers| buffers.lock());
-    let has_blocks = malloc::arena().is_some_and(Arena::has_blocks);
     let _blocks = malloc::arena().map(Arena::hold);
+    let has_blocks = malloc::arena().is_some_and(Arena::has_blocks);
     let has_pages = remapped.as_ref().is_some_and(|state| state.has_pages());
     let pipe = (has_blocks || has_pages).then(std::io::pipe).and_then(Result::ok);
     let fork = Fork { _blocks, remapped, pipe };

@@ -26,7 +26,7 @@ use super::allocator::{Extent, Heap};
 use super::mappings::{FileId, Mapping, Mappings, MemoryKind};
 use super::remapped_ranges::{RemappedRange, RemappedState, bytes_of, overlap};
 use super::{arena, fork, kept, origin};
-use crate::limits::PAGE;
+use crate::limits::{GRANULE, PAGE};
 use crate::shm::Memory;
 use crate::sync::{Arc, Mutex, MutexGuard};
 use core::ffi::c_void;
@@ -271,7 +271,11 @@ impl RemappedBuffers {
         let pages = start..(addresses.end - 1) / PAGE * PAGE;
         // What the program has unmapped since is in nobody's way.
         (0..state.ranges.len()).rev().for_each(|at| self.forget(state, at));
-        let fits = !state.is_closed && state.ranges.len() < MOST_RANGES && state.bytes + pages.len() <= MOST;
+        let heap = self.heap()?;
+        // Most of the heap is for what programs ask for: MPI_Alloc_mem, windows.
+        let part = heap.granules() as usize * GRANULE / (4 * self.memory.places_in_use().max(1) as usize);
+        let room = MOST.min(part).saturating_sub(state.bytes);
+        let fits = !state.is_closed && state.ranges.len() < MOST_RANGES && pages.len() <= room;
         if !fits || kept::are_kept(&pages) || !self.is_movable(state, addresses, &pages) {
             return None;
         }
@@ -279,7 +283,6 @@ impl RemappedBuffers {
         if state.is_closed {
             return None;
         }
-        let heap = self.heap()?;
         let extent = heap.allocate(pages.len() + 2 * PAGE, PAGE)?;
         let range =
             RemappedRange { pages: pages.clone(), extent: Arc::new(extent), origin: pages.start - PAGE };
