@@ -17,7 +17,7 @@ pub(super) struct RemappedState {
     pub retired: Vec<Arc<Extent>>,
     /// Bytes of all extents.
     pub bytes: usize,
-    /// Operations of several messages of which peers know places, and which are not over.
+    /// Collective operations that are not over, of whose buffers members know the places.
     pub exposed: usize,
     /// How often buffers have been used; `name` is 0 where none is counted.
     uses: [Uses; COUNTED],
@@ -74,6 +74,7 @@ impl Default for RemappedState {
 }
 
 impl RemappedState {
+    /// The range in whose reach these addresses are, if it has some of their pages.
     pub fn index_of(&self, addresses: &Range<usize>) -> Option<usize> {
         // Of ranges in whose reach a message's beginning lies, the last but one has its end behind.
         let behind = self.ranges.partition_point(|range| range.reach().start <= addresses.start);
@@ -83,6 +84,7 @@ impl RemappedState {
         })
     }
 
+    /// The same range.
     pub fn range_of(&self, addresses: &Range<usize>) -> Option<&RemappedRange> {
         self.index_of(addresses).map(|at| &self.ranges[at])
     }
