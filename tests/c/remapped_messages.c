@@ -5,6 +5,7 @@
  * ENV: PERUSAL_COPY_REMAP_AFTER=2
  */
 #include "remapped.h"
+#include <sys/mman.h>
 
 enum { BLOCK = 3 << 19, ROUNDS = 4, BESIDE = 3 * PAGE };
 
@@ -168,6 +169,32 @@ static void other_forms(void)
     free(in);
 }
 
+/* Other ranks may write to a window at any time, so its memory stays what it is; and so does memory of no malloc. */
+static void some_stay(void)
+{
+    enum { BYTES = 300000 };
+    MPI_Win window, dynamic;
+    unsigned char *created = malloc(BYTES), *attached = malloc(BYTES);
+    unsigned char *own = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static unsigned char fixed[BYTES];
+    unsigned char *buffers[] = {created, attached, own, fixed};
+    OK(MPI_Win_create(created, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window));
+    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic));
+    OK(MPI_Win_attach(dynamic, attached, BYTES));
+    for (int i = 0; i < ROUNDS; i++)
+        for (int j = 0; j < 4; j++) there_and_back(buffers[j], BYTES, i + j);
+    for (int j = 0; j < 3; j++) CHECK(!is_remapped(buffers[j] + BYTES / 2));
+    if (can_remap()) CHECK(is_remapped(fixed + BYTES / 2));
+    OK(MPI_Win_detach(dynamic, attached));
+    OK(MPI_Win_free(&dynamic));
+    OK(MPI_Win_free(&window));
+    for (int i = 0; i < 4 * ROUNDS; i++) there_and_back(attached, BYTES, i);
+    if (can_remap()) CHECK(is_remapped(attached + BYTES / 2));
+    munmap(own, BYTES);
+    free(attached);
+    free(created);
+}
+
 int main(void)
 {
     int size;
@@ -176,6 +203,8 @@ int main(void)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     peer = rank ^ 1;
+    /* First, while no memory is one that was remapped before. */
+    some_stay();
     neighbours_stay();
     several_under_way();
     freed_and_allocated();
