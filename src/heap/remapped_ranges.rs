@@ -5,8 +5,10 @@ use crate::limits::{GRANULE, PAGE};
 use crate::sync::Arc;
 use core::ops::Range;
 
-/// Buffers whose uses are counted; each one is forgotten when another takes its place.
+/// Buffers whose uses are counted.
 const COUNTED: usize = 256;
+/// Places that a buffer may be counted at; if others have all of them, the one with the fewest uses is forgotten.
+const WAYS: usize = 4;
 
 /// What a process knows of its remapped buffers, and of others.
 #[derive(Debug)]
@@ -118,7 +120,10 @@ impl RemappedState {
     pub fn is_due(&mut self, addresses: &Range<usize>, after: u64) -> bool {
         let product = (addresses.start.rotate_left(23) ^ addresses.len()) as u128 * 0x9e37_79b9_7f4a_7c15;
         let name = ((product >> 64) as u64 ^ product as u64).max(1);
-        let uses = &mut self.uses[name as usize % COUNTED];
+        let set = &mut self.uses[name as usize % (COUNTED / WAYS) * WAYS..][..WAYS];
+        let known = set.iter().position(|uses| uses.name == name);
+        let fewest = || (0..WAYS).min_by_key(|&way| set[way].count).unwrap_or_default();
+        let uses = &mut set[known.unwrap_or_else(fewest)];
         if uses.name != name {
             *uses = Uses { name, ..Uses::default() };
         }
@@ -214,5 +219,15 @@ mod tests {
         let uses = |state: &mut RemappedState, buffer: &Range<usize>| (1..).find(|_| state.is_due(buffer, 4));
         assert_eq!([(); 3].map(|()| uses(&mut state, &(0x1000..0x9000))), [Some(4), Some(8), Some(16)]);
         assert_eq!(uses(&mut state, &(0x1000..0x9001)), Some(4), "another buffer");
+    }
+
+    #[test]
+    fn buffers_that_are_used_in_turn_are_all_due() {
+        // A quarter as many as there are places: few of them find none beside the others.
+        let mut state = RemappedState::default();
+        let buffers: Vec<_> = (1..=COUNTED / 4).map(|i| i << 20..(i << 20) + 0x10_0000).collect();
+        let due =
+            (0..4).map(|_| buffers.iter().filter(|buffer| state.is_due(buffer, 4)).count()).sum::<usize>();
+        assert!(due >= buffers.len() * 9 / 10, "{due} of {}", buffers.len());
     }
 }
