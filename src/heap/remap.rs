@@ -17,7 +17,8 @@
 //! - **Remap rule 4.** Memory of the heap is not zero after `madvise(MADV_DONTNEED)`, as private memory is. The C
 //!   library's malloc does not rely on that; others do. So only memory that is known to be that malloc's is remapped,
 //!   and static memory ([`super::origin`]).
-//! - **Remap rule 5.** A child process gets copies of the pages, as of all blocks of the heap ([`super::fork`]).
+//! - **Remap rule 5.** Memory of windows stays where it is: others may write to it at any time ([`super::kept`]).
+//! - **Remap rule 6.** A child process gets copies of the pages, as of all blocks of the heap ([`super::fork`]).
 //!
 //! **Process-wide state**: `REMAPPED`, written once and never freed, for the pages stay what they are as long as the
 //! process lives.
