@@ -80,9 +80,12 @@ static void neighbours_stay(void)
 /* A send that waits while the buffer that it is a part of is remapped again, and others take the heap's memory. */
 static void several_under_way(void)
 {
-    enum { PART = 65536, WHOLE = 300000, OTHERS = 6 };
+    /* Longer than what takes the ring if it has changed. */
+    enum { PART = 150000, WHOLE = 300000, OTHERS = 6 };
     unsigned char *buffer = malloc(WHOLE), *others[OTHERS], *room = malloc(WHOLE);
     for (int i = 0; i < OTHERS; i++) others[i] = malloc(WHOLE);
+    /* The part has a place of its own before the whole has one. */
+    for (int i = 0; i < 3; i++) there_and_back(buffer, PART, i);
     for (int i = 0; i < ROUNDS; i++) {
         MPI_Request parts[2];
         if (rank % 2 == 0) {

@@ -7,6 +7,8 @@
 //! | both | from `copy_share_from` bytes on both of them, by [`Claims`]; else the receiver |
 //! | the receiver's | the sender, from any layout, once the receiver has said where |
 //!
+//! A buffer that has been remapped ([`crate::heap::remap`]) lies in the heap, too; both copy from 256 KiB on.
+//!
 //! What a peer says of a place is checked against the heap before it is used ([`crate::heap`], rule 3: a place inside
 //! of it is always memory); what lies there may be changed by anybody at any time, as the ring's bytes may. A place
 //! that overlaps our own buffer, which a window's memory may and a lie can, is not copied from, nor to:
