@@ -483,10 +483,12 @@ mod tests {
         }
         assert!(data.iter().all(|byte| *byte == 9));
         assert_eq!(buffers.lock().ranges.len(), 1);
-        // SAFETY: the mapping made above; nobody uses it any more.
-        unsafe { rustix::mm::munmap(block.cast(), whole) }.expect("a mapping");
-        let mut state = buffers.lock();
-        buffers.forget(&mut state, 0);
+        // The program unmaps it, and other memory lies there.
+        let other = arena::anonymous(whole).expect("memory");
+        // SAFETY: as long as the mapping made above, whose bytes nobody uses any more.
+        assert!(unsafe { arena::put_over(other, block, whole) });
+        assert_eq!(place_of(data), None);
+        let state = buffers.lock();
         assert_eq!((state.ranges.len(), state.bytes), (0, 0));
     }
 }
