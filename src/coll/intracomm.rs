@@ -281,6 +281,7 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
         let (rank, size, block) = (transport.rank(), transport.size(), recv(0).bytes());
         // In place, what others read would be overwritten.
         let run = send.as_ref().and_then(|send| one_run(size, block, send));
+        let room = one_run(size, block, |r| recv(r).as_input()).map_or(core::ptr::null(), <[u8]>::as_ptr);
         if send.is_some() && team.is_one_step(Collective::Alltoall, block).await? {
             let mut packed = Scratch::of(if run.is_none() { size * block } else { 0 })?;
             if let (None, Some(send)) = (run, &send) {
@@ -292,7 +293,6 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
                 fill(&mut landing)?;
                 landing.land()
             };
-            let room = one_run(size, block, |r| recv(r).as_input()).map_or(core::ptr::null(), <[u8]>::as_ptr);
             team.alltoall_direct(all, room, block, place).await?;
             return send.map_or(Ok(()), |send| copy(send(rank), &recv(rank)));
         }
@@ -303,7 +303,8 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
         let write = |peer: usize, at: usize, from: &[u8]| {
             recv(peer).unpack(at, from);
         };
-        if team.alltoall(recv(0).bytes(), read, write).await? {
+        let runs = run.map(|all| (all, room)).filter(|(_, room)| !room.is_null());
+        if team.alltoall(recv(0).bytes(), runs, read, write).await? {
             let rank = transport.rank();
             return send.map_or(Ok(()), |send| copy(send(rank), &recv(rank)));
         }

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::error::{Error, Result};
-use crate::heap::{BufferUse, Heap, RemappedBuffers, remapped_buffers};
+use crate::heap::{BufferUse, Heap, RemappedBuffers, map_around, remapped_buffers};
 use crate::shm::peer_memory;
 use crate::variables::CopyChoice;
 use std::io;
@@ -81,6 +81,17 @@ impl Engine {
         unsafe { buffers.place_of(addr, len, buffer_use, after) }
     }
 
+    /// Counts a use of `len` bytes at `addr` for which no peer asks where they lie ([`RemappedBuffers::count_use`]).
+    ///
+    /// # Safety
+    /// They are bytes of the buffer of an operation that has begun.
+    pub(crate) unsafe fn count_use(&self, addr: *const u8, len: usize) {
+        if let Some((after, buffers)) = self.config().remap_after().zip(self.remapped_buffers()) {
+            // SAFETY: as for `remapped_place`.
+            unsafe { buffers.count_use(addr, len, after) };
+        }
+    }
+
     /// Whether this process may read the memory of job rank `world`, where the byte to try is at `probe`, and no
     /// control variable forbids it.
     #[must_use]
@@ -140,13 +151,26 @@ impl Engine {
         match self.reach_memory(to, at, len) {
             PeerSpot::Here(to) => {
                 // SAFETY: the run lies in the shared heap, which is mapped here; `from` is the caller's.
-                unsafe { crate::arch::copy_long(from, to, len) };
+                unsafe {
+                    map_around(to, len);
+                    crate::arch::copy_long(from, to, len);
+                }
                 Ok(())
             }
             PeerSpot::There(to) => self.by_the_kernel(world, |pid| {
                 // SAFETY: `from` is the caller's, and the peer has asked for the bytes.
                 unsafe { peer_memory::write_peer(pid, from, to, len) }
             }),
+        }
+    }
+
+    /// Where a job rank's `len` bytes, from byte `at` behind `from` on, lie in this process: if they are the shared
+    /// heap's.
+    #[must_use]
+    pub fn view_memory(&self, from: PeerAddress, at: usize, len: usize) -> Option<*const u8> {
+        match self.reach_memory(from, at, len) {
+            PeerSpot::Here(here) => Some(here.cast_const()),
+            PeerSpot::There(_) => None,
         }
     }
 

@@ -370,6 +370,21 @@ unsafe fn populate(start: *mut u8, bytes: usize) {
     }
 }
 
+/// Bytes after which the kernel maps the pages of a file together when one of them is read.
+const AROUND: usize = 64 << 10;
+
+/// Has the kernel map the pages of the heap at `to` before they are written:
+/// sixteen at a time, which it does only if they are read.
+///
+/// # Safety
+/// `to` is valid for reads of `bytes` bytes.
+pub unsafe fn map_around(to: *const u8, bytes: usize) {
+    for at in (0..bytes).step_by(AROUND) {
+        // SAFETY: one of the bytes that are valid for reads, as the caller promises.
+        unsafe { to.add(at).read_volatile() };
+    }
+}
+
 /// The words of the bitmap that a run touches: for each its index, and the mask of the run in it.
 fn words(first: u64, granules: u64) -> impl DoubleEndedIterator<Item = (u64, u64)> {
     let end = first + granules;

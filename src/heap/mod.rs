@@ -30,7 +30,7 @@ pub mod remap;
 mod remapped_ranges;
 mod table;
 
-pub use allocator::{Extent, Heap};
+pub use allocator::{Extent, Heap, map_around};
 pub use arena::Arena;
 pub use bitmap_word::BitmapWord;
 pub use kept::KeptMemory;

@@ -155,6 +155,22 @@ impl RemappedBuffers {
         self.lock().made
     }
 
+    /// Counts a use of the buffer of an operation for which no peer asks where it lies: it is remapped now, if it has
+    /// been used often enough.
+    ///
+    /// # Safety
+    /// As for [`place_of`](Self::place_of).
+    pub unsafe fn count_use(&self, addr: *const u8, len: usize, after: u64) {
+        let Some(end) = addr.addr().checked_add(len).filter(|_| (SHORTEST..TOO_LONG).contains(&len)) else {
+            return;
+        };
+        let (mut state, addresses) = (self.lock(), addr.addr()..end);
+        if state.range_of(&addresses).is_none() && state.is_due(&addresses, after) {
+            // SAFETY: the caller promises what remap rule 1 asks for.
+            _ = unsafe { self.remap(&mut state, &addresses) };
+        }
+    }
+
     /// Keeps places that peers know readable until it is dropped, whatever is remapped meanwhile.
     #[must_use]
     pub fn expose(&'static self) -> ExposedPlaces {

@@ -8,6 +8,12 @@ use crate::ring::CopyTimes;
 use crate::shm::Job;
 use std::sync::Arc;
 
+/// Names of operations that a member tells apart.
+const NAMES: usize = 16;
+
+/// Operations at which members do not look after they have looked in vain.
+const LEAST_SKIPPED: u8 = 15;
+
 /// Whether a rank is a member of its communicator's team.
 #[derive(Default)]
 pub enum Membership {
@@ -20,6 +26,32 @@ pub enum Membership {
     Member(Box<Team>),
 }
 
+/// When members look whether their buffers serve them for an operation: to look costs a round, so they do it less and
+/// less often while it is in vain.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Looks {
+    /// How many more operations they do not look.
+    left: u8,
+    /// How many they did not after they had looked in vain; 0 if they had not.
+    skipped: u8,
+}
+
+impl Looks {
+    /// Whether they look at the next operation, which this counts.
+    pub(crate) fn is_due(&mut self) -> bool {
+        let due = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        due
+    }
+
+    /// They have looked, in vain or not.
+    pub(crate) fn note(&mut self, in_vain: bool) {
+        self.skipped =
+            if in_vain { self.skipped.saturating_mul(2).saturating_add(1).max(LEAST_SKIPPED) } else { 0 };
+        self.left = self.skipped;
+    }
+}
+
 /// One member's state in its team. Dropping it leaves the team; the last member that leaves gives the segment back.
 pub struct Team {
     pub(crate) rounds: Rounds<MappedSegment>,
@@ -30,6 +62,8 @@ pub struct Team {
     pub(crate) cannot_grow: bool,
     /// Whether the members can read each other's memory; `None` before anybody wanted to.
     pub(crate) direct: Option<bool>,
+    /// See [`looks`](Self::looks); of several names that have one place.
+    looks: [Looks; NAMES],
     /// How often a part was used.
     pub(crate) uses: u64,
     /// For each part, how many rounds must be complete before it is written again (team rule 6).
@@ -56,11 +90,19 @@ impl Team {
             index,
             cannot_grow: false,
             direct: None,
+            looks: [Looks::default(); NAMES],
             uses: 0,
             free_when: [0; PARTS],
             copy_times: (0..members).map(|_| CopyTimes::default()).collect(),
             failure: None,
         }
+    }
+
+    /// When the members look whether all their buffers of operations of this name lie in the shared heap. All members
+    /// know the same.
+    pub(crate) fn looks(&mut self, name: u64) -> &mut Looks {
+        let mixed = (name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+        &mut self.looks[mixed % NAMES]
     }
 
     /// Takes memory for parts of the bulk of `part` bytes. Whether there is any.

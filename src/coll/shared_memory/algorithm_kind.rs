@@ -19,6 +19,8 @@ pub enum AlgorithmKind {
     Rounds,
     /// In one step ([`super::direct`]), if the kernel allows it, else in rounds.
     OneStep,
+    /// In one step, if the buffers of all members lie in the shared heap, else in rounds.
+    OneStepInHeap,
     /// By messages.
     Messages,
 }
@@ -81,6 +83,25 @@ const SLICES: usize = 4;
 /// The same, of a reduction whose results others want, which they would fetch from the bulk.
 const SLICES_FOR_ALL: usize = 2;
 
+/// Bytes of operands, or of a block, from which rounds give way to one step, if all buffers lie in the shared heap.
+const IN_HEAP: usize = 32 << 10;
+
+/// Bytes of a member's slice of such operands, twice as many of those that take few rounds; and of a block of an
+/// allgather for each member.
+const SLICE_IN_HEAP: usize = 8 << 10;
+
+/// Bytes of such a broadcast for each member: its root otherwise need not wait for the others.
+const BCAST_IN_HEAP: usize = 64 << 10;
+
+/// Bytes of data that have changed from which that holds for them, too.
+const CHANGED_IN_HEAP: usize = 512 << 10;
+
+/// The same where ranks outnumber CPUs.
+const CHANGED_IN_HEAP_IN_TURN: usize = 128 << 10;
+
+/// The same of a broadcast.
+const CHANGED_BCAST_IN_HEAP: usize = 2 << 20;
+
 impl TeamCapacity<'_> {
     /// Returns the kind of algorithm for an operation. `bytes` are those of one block of a gather, scatter, allgather
     /// (the mean, if blocks differ) or alltoall, else those of a member's operands or of a broadcast.
@@ -90,6 +111,8 @@ impl TeamCapacity<'_> {
             AlgorithmKind::Messages
         } else if self.bytes_of_step(operation, bytes) >= self.config.coll_direct_from() {
             AlgorithmKind::OneStep
+        } else if self.may_be_in_heap(operation, bytes) {
+            AlgorithmKind::OneStepInHeap
         } else {
             AlgorithmKind::Rounds
         }
@@ -103,7 +126,7 @@ impl TeamCapacity<'_> {
         let is_even = longest.saturating_mul(self.size) / 2 <= len;
         match self.algorithm_kind(Collective::ReduceScatter, len) {
             AlgorithmKind::OneStep if is_even && self.is_oversubscribed() && self.is_threshold_ours() => {
-                AlgorithmKind::Rounds
+                AlgorithmKind::OneStepInHeap
             }
             kind => kind,
         }
@@ -204,6 +227,36 @@ impl TeamCapacity<'_> {
                 self.slice(bytes, SLICES)
             }
             _ => bytes,
+        }
+    }
+
+    /// Returns whether an operation that takes rounds is done in one step if all buffers lie in the shared heap: for
+    /// then nobody copies anything into the bulk. Where more than two members have a CPU each, all would read one
+    /// member's memory at a time.
+    fn may_be_in_heap(&self, operation: Collective, bytes: usize) -> bool {
+        use Collective::{Allgather, Allreduce, Alltoall, Bcast, Exscan, Reduce, ReduceScatter, Scan};
+        let least = match operation {
+            Reduce | Allreduce => SLICE_IN_HEAP * self.size,
+            ReduceScatter => 2 * SLICE_IN_HEAP * self.size,
+            Scan | Exscan if self.size > 2 => 2 * SLICE_IN_HEAP * self.size,
+            Allgather if self.size > 2 => SLICE_IN_HEAP * self.size,
+            Alltoall if self.size > 2 => IN_HEAP,
+            Bcast if self.size > 2 => BCAST_IN_HEAP * self.size,
+            _ => return false,
+        };
+        bytes >= least.max(IN_HEAP)
+            && (self.size == 2 || self.is_oversubscribed())
+            && self.is_threshold_ours()
+            && !self.config.shape().streams
+    }
+
+    /// Returns from how many bytes on that is done though they have changed since the operation was last performed:
+    /// somebody has stored there, so that they lie in that member's cache.
+    pub(super) fn least_changed_in_heap(&self, operation: Collective) -> usize {
+        match operation {
+            Collective::Bcast => CHANGED_BCAST_IN_HEAP,
+            _ if self.is_oversubscribed() => CHANGED_IN_HEAP_IN_TURN,
+            _ => CHANGED_IN_HEAP,
         }
     }
 

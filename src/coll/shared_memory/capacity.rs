@@ -60,15 +60,17 @@ impl TeamCapacity<'_> {
         match self.algorithm_kind(operation, bytes) {
             AlgorithmKind::Messages => false,
             AlgorithmKind::OneStep if self.direct => true,
-            AlgorithmKind::OneStep | AlgorithmKind::Rounds => match operation {
-                Collective::Alltoall => self.has_room_for_alltoall(bytes),
-                Collective::Scatter => self.has_room_for_scatter(bytes),
-                Collective::Gather | Collective::Scan | Collective::Exscan => {
-                    bytes <= PAYLOAD.max(self.room_among_all(Width::One))
+            AlgorithmKind::OneStep | AlgorithmKind::OneStepInHeap | AlgorithmKind::Rounds => {
+                match operation {
+                    Collective::Alltoall => self.has_room_for_alltoall(bytes),
+                    Collective::Scatter => self.has_room_for_scatter(bytes),
+                    Collective::Gather | Collective::Scan | Collective::Exscan => {
+                        bytes <= PAYLOAD.max(self.room_among_all(Width::One))
+                    }
+                    // These go in pieces.
+                    _ => true,
                 }
-                // These go in pieces.
-                _ => true,
-            },
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 //! Collectives that move data, as sequences of rounds. Each returns `Ok(false)`, at all members and before anything has
 //! happened, for a case that it does not serve.
 
-use super::{Hold, OperationKey, Place, TeamGuard, Wanted, Width, show};
+use super::direct::{Exposed, NO_RUN, RECV, RUNS, SEND, run_of};
+use super::{AlgorithmKind, Hold, OperationKey, Place, TeamGuard, Wanted, Width, show};
 use crate::arch::copy_slice;
 use crate::coll::algorithms::Blocks;
 use crate::error::Result;
@@ -10,7 +11,7 @@ use crate::ring::Room;
 use crate::team::PAYLOAD;
 use core::ops::Range;
 
-impl<H: Hold> TeamGuard<'_, H> {
+impl<'a, H: Hold> TeamGuard<'a, H> {
     /// Returns when all members have called it.
     ///
     /// # Errors
@@ -37,11 +38,20 @@ impl<H: Hold> TeamGuard<'_, H> {
             return self.bcast_piece(what, data, root).await.map(|()| true);
         }
         if self.is_one_step(Collective::Bcast, data.len()).await? {
-            return self.bcast_direct(what, data, root).await.map(|()| true);
+            let exposed = self.expose(what, [run_of(data); RUNS]).await?;
+            return self.bcast_direct(exposed, data, root).await.map(|()| true);
         }
         let piece = self.room_one_to_all().min(data.len());
         if !self.make_room(piece).await? {
             return Ok(false);
+        }
+        if self.capacity().algorithm_kind(Collective::Bcast, data.len()) == AlgorithmKind::OneStepInHeap {
+            let (operation, runs) = ((Collective::Bcast, what), [run_of(data); RUNS]);
+            let sent = (self.rank() == root).then_some(runs[SEND]);
+            let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(SEND);
+            if let Some(exposed) = self.expose_in_heap(operation, runs, sent, fits).await? {
+                return self.bcast_direct(exposed, data, root).await.map(|()| true);
+            }
         }
         let one = data.len() <= piece;
         for piece in pieces(data, piece) {
@@ -171,10 +181,14 @@ impl<H: Hold> TeamGuard<'_, H> {
         all: &mut [u8],
         (blocks, agreed): (Blocks<'_>, usize),
     ) -> Result<bool> {
+        let Some(room) = self.room_for_pieces(blocks).await? else { return Ok(false) };
+        if let Some(exposed) = self.expose_gathered((blocks, agreed), Some(all)).await? {
+            return self.allgather_exposed(exposed, None, all).await.map(|()| true);
+        }
         let (before, mine, behind) = around(all, blocks.range(self.rank()));
         let end = before.len() + mine.len();
-        self.allgather_pieces(
-            (blocks, agreed),
+        self.allgather_rounds(
+            (blocks, agreed, room),
             |at, to| show(&mine[at..][..to.len()], to),
             |from, at, bytes| {
                 let room = beside(before, (end, behind), blocks.range(from));
@@ -194,23 +208,57 @@ impl<H: Hold> TeamGuard<'_, H> {
     pub async fn allgather_pieces(
         &mut self,
         (blocks, agreed): (Blocks<'_>, usize),
+        own: impl FnMut(usize, &mut Room<'_>),
+        write: impl FnMut(usize, usize, &[u8]),
+    ) -> Result<bool> {
+        let Some(room) = self.room_for_pieces(blocks).await? else { return Ok(false) };
+        // Others may ask for one step; the caller's blocks are no run of bytes.
+        if self.expose_gathered((blocks, agreed), None).await?.is_some() {
+            unreachable!("the caller has exposed nothing");
+        }
+        self.allgather_rounds((blocks, agreed, room), own, write).await
+    }
+
+    /// Returns how many bytes of each block a round takes; `None` if there is no room for any, or none is to be taken.
+    async fn room_for_pieces(&mut self, blocks: Blocks<'_>) -> Result<Option<usize>> {
+        let longest = blocks.longest();
+        if longest <= PAYLOAD {
+            return Ok(Some(PAYLOAD));
+        }
+        if self.size() == 2 && matches!(blocks, Blocks::EndingAt(_)) {
+            return Ok(None);
+        }
+        let room = self.room_among_all(Width::One).min(2 * self.engine.config().coll_piece());
+        Ok(self.make_room_among_all((room.min(longest), Width::One)).await?.then_some(room))
+    }
+
+    /// Exposes where the caller has the blocks of all, if these are gathered in one step because all members have them
+    /// in the shared heap. All get the same answer.
+    async fn expose_gathered(
+        &mut self,
+        (blocks, agreed): (Blocks<'_>, usize),
+        all: Option<&[u8]>,
+    ) -> Result<Option<Exposed<'a>>> {
+        let Blocks::Equal(block) = blocks else { return Ok(None) };
+        if self.capacity().algorithm_kind(Collective::Allgather, block) != AlgorithmKind::OneStepInHeap {
+            return Ok(None);
+        }
+        let what = OperationKey::new(Collective::Allgather, 0, agreed);
+        let own = all.map(|all| run_of(&all[self.rank() * block..][..block]));
+        let runs = [NO_RUN, all.map_or(NO_RUN, run_of)];
+        let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(RECV);
+        self.expose_in_heap((Collective::Allgather, what), runs, own, fits).await
+    }
+
+    /// The rounds of [`Self::allgather_pieces`], each of `room` bytes of each block.
+    async fn allgather_rounds(
+        &mut self,
+        (blocks, agreed, room): (Blocks<'_>, usize, usize),
         mut own: impl FnMut(usize, &mut Room<'_>),
         mut write: impl FnMut(usize, usize, &[u8]),
     ) -> Result<bool> {
-        let (rank, size) = (self.rank(), self.size());
-        let longest = blocks.longest();
-        if longest > PAYLOAD && size == 2 && matches!(blocks, Blocks::EndingAt(_)) {
-            return Ok(false);
-        }
+        let (rank, longest) = (self.rank(), blocks.longest());
         let what = OperationKey::new(Collective::Allgather, 0, agreed);
-        let room = if longest <= PAYLOAD {
-            PAYLOAD
-        } else {
-            self.room_among_all(Width::One).min(2 * self.engine.config().coll_piece())
-        };
-        if longest > PAYLOAD && !self.make_room_among_all((room.min(longest), Width::One)).await? {
-            return Ok(false);
-        }
         let mut at = 0;
         loop {
             let len = room.min(longest - at);
@@ -300,13 +348,15 @@ impl<H: Hold> TeamGuard<'_, H> {
     }
 
     /// Every member has a block of `block` bytes for every other, at most `coll_alltoall_most`. `read` copies a stretch
-    /// of the caller's block for a member, `write` one of the block from a member.
+    /// of the caller's block for a member, `write` one of the block from a member. `runs` are where all blocks for
+    /// members lie, and where those from members belong, if both are one run of bytes and lie apart.
     ///
     /// # Errors
     /// As for [`Self::bcast`].
     pub async fn alltoall(
         &mut self,
         block: usize,
+        runs: Option<(&[u8], *const u8)>,
         mut read: impl FnMut(usize, usize, &mut Room<'_>),
         mut write: impl FnMut(usize, usize, &[u8]),
     ) -> Result<bool> {
@@ -325,6 +375,16 @@ impl<H: Hold> TeamGuard<'_, H> {
         let all = most.min(block).next_multiple_of(16).saturating_mul(size);
         if !self.make_room_among_all((all, width)).await? {
             return Ok(false);
+        }
+        if capacity.algorithm_kind(Collective::Alltoall, block) == AlgorithmKind::OneStepInHeap {
+            let exposed_runs = runs.map_or([NO_RUN; RUNS], |(all, room)| [run_of(all), (room, all.len())]);
+            let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(SEND) && exposed.are_in_heap(RECV);
+            let operation = (Collective::Alltoall, what);
+            if let Some(exposed) = self.expose_in_heap(operation, exposed_runs, None, fits).await?
+                && let Some((all, room)) = runs
+            {
+                return self.alltoall_exposed(exposed, all, room, block, |_, _| Ok(())).await.map(|()| true);
+            }
         }
         let mut at = 0;
         loop {

@@ -15,37 +15,28 @@
 //! What a member reads out of a slot is an address, which the kernel checks in the process that it belongs to: a peer
 //! that writes garbage spoils its own memory, or that of its job.
 
-use super::division::slice;
-use super::{AlgorithmKind, Hold, Operands, OperationKey, TeamGuard};
-use crate::arch::{copy_run, copy_slice};
+use super::{AlgorithmKind, Hold, OperationKey, TeamGuard};
+use crate::arch::copy_slice;
 use crate::coll::buffer::InputBuffer;
 use crate::coll::intracomm::check_block;
-use crate::coll::{ReductionKernel, Scratch};
 use crate::comm::Comm;
-use crate::engine::{Engine, PEER_ADDRESS, PeerAddress, probe_address};
+use crate::engine::{Contents, Engine, PEER_ADDRESS, PeerAddress, probe_address};
 use crate::error::{Error, Result};
 use crate::events::Collective;
 use crate::heap::{BufferUse, ExposedPlaces};
-use core::mem::swap;
 use core::ops::Range;
-
-/// Bytes of operands of a member that are read and reduced at a time.
-const BLOCK: usize = 64 << 10;
-
-/// Bytes of all members' operands that are: they stay in the second cache.
-const ROOM: usize = 512 << 10;
 
 /// Bytes of a broadcast from which the root writes a share of it:
 /// less is not worth a system call for each of the others.
 const SHARE: usize = 4096;
 
 /// What a member exposes: what others read, and what they write.
-const RUNS: usize = 2;
-const SEND: usize = 0;
-const RECV: usize = 1;
+pub(super) const RUNS: usize = 2;
+pub(super) const SEND: usize = 0;
+pub(super) const RECV: usize = 1;
 
 /// Where the runs of all members lie.
-struct Exposed<'a> {
+pub(super) struct Exposed<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
     runs: Vec<[PeerAddress; RUNS]>,
@@ -53,29 +44,53 @@ struct Exposed<'a> {
     places: Option<ExposedPlaces>,
     /// The caller's run that others write to, if it has been remapped.
     written: Option<ExposedRun>,
+    /// Whether what a member sends has changed, as far as its bytes were looked at.
+    has_changed: bool,
 }
 
 /// A run of bytes of the caller: where it begins, and its length.
-type ExposedRun = (*const u8, usize);
+pub(super) type ExposedRun = (*const u8, usize);
 
 /// How others use a run: they find in it what the caller has there.
 const AS_IT_IS: BufferUse = BufferUse { is_sent: true, is_quiet: false };
 
 /// None: nobody else uses it.
-const NO_RUN: ExposedRun = (core::ptr::null(), 0);
+pub(super) const NO_RUN: ExposedRun = (core::ptr::null(), 0);
 
-fn run_of(bytes: &[u8]) -> ExposedRun {
+pub(super) fn run_of(bytes: &[u8]) -> ExposedRun {
     (bytes.as_ptr(), bytes.len())
 }
 
 impl Exposed<'_> {
     /// Fills `to` with bytes of a member's run, from byte `at` on.
-    fn read(&self, member: usize, run: usize, at: usize, to: &mut [u8]) -> Result<()> {
+    pub(super) fn read(&self, member: usize, run: usize, at: usize, to: &mut [u8]) -> Result<()> {
         let world = self.comm.world_rank_of(member as i32);
         self.copy(|| {
             // SAFETY: `to` is borrowed.
             unsafe { self.engine.read_memory(world, self.runs[member][run], at, to.as_mut_ptr(), to.len()) }
         })
+    }
+
+    /// The `len` bytes of a member's run from byte `at` on, which lies in the shared heap.
+    pub(super) fn view(&self, member: usize, run: usize, at: usize, len: usize) -> Result<&[u8]> {
+        let here = self.engine.view_memory(self.runs[member][run], at, len).ok_or_else(|| {
+            Error::Other(format!(
+                "rank {member} says that its data lies at a place that the shared heap does not have"
+            ))
+        })?;
+        // SAFETY: the run lies in the shared heap, which is mapped here; nobody writes to it before the members have
+        // met, but for what the operation says (direct rules 1 and 2).
+        Ok(unsafe { core::slice::from_raw_parts(here, len) })
+    }
+
+    /// Whether all members have a run that lies in the shared heap.
+    pub(super) fn are_in_heap(&self, run: usize) -> bool {
+        self.runs.iter().all(|runs| matches!(runs[run], PeerAddress::Place(_)))
+    }
+
+    /// Whether no member has a run that lies elsewhere.
+    pub(super) fn are_nowhere_else(&self, run: usize) -> bool {
+        self.runs.iter().all(|runs| matches!(runs[run], PeerAddress::Place(_) | PeerAddress::Address(0)))
     }
 
     /// Whether a member has one run of bytes for what others write.
@@ -84,7 +99,7 @@ impl Exposed<'_> {
     }
 
     /// Writes `from` into a member's run, from byte `at` on.
-    fn write(&self, member: usize, run: usize, at: usize, from: &[u8]) -> Result<()> {
+    pub(super) fn write(&self, member: usize, run: usize, at: usize, from: &[u8]) -> Result<()> {
         let world = self.comm.world_rank_of(member as i32);
         self.copy(|| {
             // SAFETY: `from` is borrowed; the member has exposed the run.
@@ -93,7 +108,7 @@ impl Exposed<'_> {
     }
 
     /// Fetches what others have written to the caller's run, all but its bytes `own`. All have met.
-    fn fetch_written(&self, own: Range<usize>) {
+    pub(super) fn fetch_written(&self, own: Range<usize>) {
         let Some((places, (addr, len))) = self.places.as_ref().zip(self.written) else { return };
         for written in [0..own.start, own.end..len] {
             // SAFETY: a buffer of the operation, which the program leaves alone; others have written to it.
@@ -102,7 +117,7 @@ impl Exposed<'_> {
     }
 
     /// Copies, unless a member has died (direct rule 3).
-    fn copy(&self, copy: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(super) fn copy(&self, copy: impl FnOnce() -> Result<()>) -> Result<()> {
         let own = self.engine.job().roster().entry(self.engine.rank());
         own.begin_copying();
         let copied = self.engine.check_before_copying(self.comm.collective()).and_then(|()| copy());
@@ -132,7 +147,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 
     /// Whether the kernel allows the members to copy out of each other's memory. All get the same answer.
-    async fn may_copy(&mut self) -> Result<bool> {
+    pub(super) async fn may_copy(&mut self) -> Result<bool> {
         match self.team().direct {
             Some(direct) => Ok(direct),
             None => self.try_memory().await,
@@ -176,33 +191,85 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         all.map_err(|error| self.fail_with(error))
     }
 
+    /// Where a run of the caller lies for others, and whether because it has been remapped: it is now, if it has been
+    /// used often enough.
+    pub(super) fn place_of(&self, run: ExposedRun) -> (PeerAddress, bool) {
+        let address = self.engine.peer_address(run.0, run.1);
+        // SAFETY: of a buffer of the operation, which the caller leaves alone until all have met, but for what the
+        // operation says (direct rule 1). Its edges are those that the caller has of it, also where others write.
+        let place = || unsafe { self.engine.remapped_place(run.0, run.1, AS_IT_IS) };
+        let remapped = if matches!(address, PeerAddress::Address(1..)) { place() } else { None };
+        (remapped.map_or(address, PeerAddress::Place), remapped.is_some())
+    }
+
     /// Exposes the caller's runs, and returns where those of all lie.
-    async fn expose(&mut self, what: OperationKey, own: [ExposedRun; RUNS]) -> Result<Exposed<'a>> {
+    pub(super) async fn expose(
+        &mut self,
+        what: OperationKey,
+        own: [ExposedRun; RUNS],
+    ) -> Result<Exposed<'a>> {
+        self.expose_saying(what, own, false).await
+    }
+
+    /// The same; the caller says whether what it sends has changed.
+    async fn expose_saying(
+        &mut self,
+        what: OperationKey,
+        own: [ExposedRun; RUNS],
+        has_changed: bool,
+    ) -> Result<Exposed<'a>> {
         let (engine, comm) = (self.engine, self.comm);
-        let mut bytes = [0; RUNS * PEER_ADDRESS];
+        let mut bytes = [0; RUNS * PEER_ADDRESS + 1];
         let (mut places, mut written) = (None, None);
         for (run, room) in own.into_iter().zip(bytes.chunks_exact_mut(PEER_ADDRESS)) {
-            let address = engine.peer_address(run.0, run.1);
-            // SAFETY: of a buffer of the operation, which the caller leaves alone until all have met, but for what the
-            // operation says (direct rule 1). Its edges are those that the caller has of it, also where others write.
-            let place = || unsafe { engine.remapped_place(run.0, run.1, AS_IT_IS) };
-            let remapped = if matches!(address, PeerAddress::Address(1..)) { place() } else { None };
-            if remapped.is_some() {
+            let (address, is_remapped) = self.place_of(run);
+            if is_remapped {
                 places = places.or_else(|| Some(engine.remapped_buffers()?.expose()));
                 written = Some(run).filter(|run| *run == own[RECV]);
             }
-            room.copy_from_slice(&remapped.map_or(address, PeerAddress::Place).encode());
+            room.copy_from_slice(&address.encode());
         }
-        let decode = |bytes: [u8; RUNS * PEER_ADDRESS]| {
+        bytes[RUNS * PEER_ADDRESS] = u8::from(has_changed);
+        let decode = |bytes: [u8; RUNS * PEER_ADDRESS + 1]| {
             let run = |i: usize| PeerAddress::decode(core::array::from_fn(|at| bytes[i * PEER_ADDRESS + at]));
-            [run(SEND), run(RECV)]
+            ([run(SEND), run(RECV)], bytes[RUNS * PEER_ADDRESS] != 0)
         };
-        let runs = self.in_slots(what, bytes, decode).await?;
-        Ok(Exposed { engine, comm, runs, places, written })
+        let shown = self.in_slots(what, bytes, decode).await?;
+        let has_changed = shown.iter().any(|(_, has_changed)| *has_changed);
+        let runs = shown.into_iter().map(|(runs, _)| runs).collect();
+        Ok(Exposed { engine, comm, runs, places, written, has_changed })
+    }
+
+    /// Exposes the caller's runs for an operation that takes rounds else, if it is done in one step because they lie in
+    /// the shared heap: if `fits` finds that of those of all. All get the same answer. `sent`, if there is any, is what
+    /// the caller sends: if it has changed, and is short, rounds move it between the caches in less time.
+    pub(super) async fn expose_in_heap(
+        &mut self,
+        (operation, what): (Collective, OperationKey),
+        own: [ExposedRun; RUNS],
+        sent: Option<ExposedRun>,
+        fits: impl FnOnce(&Exposed<'a>) -> bool,
+    ) -> Result<Option<Exposed<'a>>> {
+        let least = self.capacity().least_changed_in_heap(operation);
+        let has_changed = sent.filter(|sent| sent.1 < least).is_some_and(|(addr, len)| {
+            // SAFETY: what the caller sends may be read until the operation has returned.
+            unsafe { self.engine.note_contents(addr, len) == Contents::Changed }
+        });
+        let name = what.without_root();
+        // All members have seen the same operations of each name, and what came of them.
+        if !self.team().looks(name).is_due() {
+            // SAFETY: of buffers of the operation, as for `place_of`.
+            own.into_iter().for_each(|run| unsafe { self.engine.count_use(run.0, run.1) });
+            return Ok(None);
+        }
+        let exposed = self.expose_saying(what, own, has_changed).await?;
+        let fits = fits(&exposed) && !exposed.has_changed;
+        self.team().looks(name).note(!fits);
+        Ok(fits.then_some(exposed))
     }
 
     /// Waits until all members have done their part, and returns whether all have succeeded.
-    async fn meet(&mut self, done: Result<()>) -> Result<()> {
+    pub(super) async fn meet(&mut self, done: Result<()>) -> Result<()> {
         let well = self.exchange_numbers(0xfc, u64::from(done.is_ok())).await?;
         done.map_err(|error| self.fail_with(error))?;
         match well.iter().position(|well| *well != 1) {
@@ -221,20 +288,19 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 
     /// The other members, beginning behind the caller, so that not all ask the same one first.
-    fn others(&self) -> impl Iterator<Item = usize> + use<H> {
+    pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<H> {
         let (rank, size) = (self.rank(), self.size());
         (1..size).map(move |step| (rank + step) % size)
     }
 
-    /// A broadcast. All copy at once, equally much: the root writes the beginning to each of the others,
-    /// which read the rest.
+    /// A broadcast of members that have exposed their `data`. All copy at once, equally much: the root writes the
+    /// beginning to each of the others, which read the rest.
     pub(super) async fn bcast_direct(
         &mut self,
-        what: OperationKey,
+        exposed: Exposed<'_>,
         data: &mut [u8],
         root: usize,
     ) -> Result<()> {
-        let exposed = self.expose(what, [run_of(data); RUNS]).await?;
         let share = (data.len() / self.size()) & !63;
         let share = if share < SHARE { 0 } else { share };
         let done = if self.rank() != root {
@@ -257,9 +323,19 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     /// Those of waiting and of the kernel; [`Error::Other`] where members disagree about the operation.
     pub async fn allgather_direct(&mut self, own: Option<&[u8]>, all: &mut [u8], sent: usize) -> Result<()> {
         let what = OperationKey::new(Collective::Allgather, 0, sent);
+        let exposed = self.expose(what, [NO_RUN, run_of(all)]).await?;
+        self.allgather_exposed(exposed, own, all).await
+    }
+
+    /// The same, of members that have exposed `all`.
+    pub(super) async fn allgather_exposed(
+        &mut self,
+        exposed: Exposed<'_>,
+        own: Option<&[u8]>,
+        all: &mut [u8],
+    ) -> Result<()> {
         let block = all.len() / self.size();
         let at = self.rank() * block;
-        let exposed = self.expose(what, [NO_RUN, run_of(all)]).await?;
         if let Some(own) = own {
             check_block(own, block).map_err(|error| self.fail_with(error))?;
             copy_slice(own, &mut all[at..][..block]);
@@ -366,11 +442,23 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         all: &[u8],
         room: *const u8,
         block: usize,
-        mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
+        place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         let what = OperationKey::new(Collective::Alltoall, 0, block);
-        let exposed =
-            self.expose(what, [run_of(all), (room, if room.is_null() { 0 } else { all.len() })]).await?;
+        let room_bytes = if room.is_null() { 0 } else { all.len() };
+        let exposed = self.expose(what, [run_of(all), (room, room_bytes)]).await?;
+        self.alltoall_exposed(exposed, all, room, block, place).await
+    }
+
+    /// The same, of members that have exposed `all` and `room`.
+    pub(super) async fn alltoall_exposed(
+        &mut self,
+        exposed: Exposed<'_>,
+        all: &[u8],
+        room: *const u8,
+        block: usize,
+        mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
         let at = self.rank() * block;
         let mut done = self
             .others()
@@ -383,188 +471,6 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await?;
         exposed.fetch_written(at..at + block);
         Ok(())
-    }
-
-    /// The bytes of a member's slice of `len` bytes in elements of `unit` bytes.
-    pub(super) fn slice_of(&self, member: usize, len: usize, unit: usize) -> Range<usize> {
-        slice(member, self.size(), len, unit)
-    }
-
-    /// A reduction whose results `root` wants, or, if there is none, all: each member reduces a slice of all operands,
-    /// and writes the results to those that want them. `false` if it is not done in one step.
-    ///
-    /// # Errors
-    /// Those of waiting, of the kernel and of the operation.
-    pub(super) async fn reduce_direct<K: ReductionKernel>(
-        &mut self,
-        what: OperationKey,
-        operands: Operands,
-        root: Option<usize>,
-        kernel: &K,
-    ) -> Result<bool> {
-        let Operands { own, out, len, unit } = operands;
-        // Wanted by one or by all, results go the same way.
-        if !self.has_room_for_blocks(unit) || !self.is_one_step(Collective::Allreduce, len).await? {
-            return Ok(false);
-        }
-        let (rank, size) = (self.rank(), self.size());
-        let mine = self.slice_of(rank, len, unit);
-        let block = self.block_of(unit).min(mine.len()).max(unit);
-        let mut room = Scratch::of(block * size)?;
-        // A slice is used by one member alone, so its results may overwrite the operands.
-        let wants = |member: &usize| root.is_none_or(|root| root == *member);
-        let results = if wants(&rank) { (out.cast_const(), len) } else { NO_RUN };
-        let exposed = self.expose(what, [(own, len), results]).await?;
-        let done = mine.clone().step_by(block).try_for_each(|at| {
-            let results =
-                self.reduce_block(&exposed, &operands, at..mine.end.min(at + block), &mut room, kernel)?;
-            if wants(&rank) {
-                operands.store_from(at, results);
-            }
-            self.others().filter(wants).try_for_each(|to| exposed.write(to, RECV, at, results))
-        });
-        self.meet(done).await?;
-        exposed.fetch_written(mine);
-        Ok(true)
-    }
-
-    /// Whether a block of each member has room for an element of `unit` bytes.
-    fn has_room_for_blocks(&self, unit: usize) -> bool {
-        unit <= ROOM / self.size()
-    }
-
-    /// Bytes of whole elements that are reduced at a time.
-    fn block_of(&self, unit: usize) -> usize {
-        (BLOCK.min(ROOM / self.size()) / unit).max(1) * unit
-    }
-
-    /// A reduce-scatter: member m gets the bytes `range(m)` of the results, in an `out` that is as long. `false` if it
-    /// is not done in one step.
-    ///
-    /// # Errors
-    /// Those of waiting, of the kernel and of the operation.
-    pub async fn reduce_scatter_direct<K: ReductionKernel>(
-        &mut self,
-        operands: Operands,
-        range: impl Fn(usize) -> Range<usize>,
-        kernel: &K,
-    ) -> Result<bool> {
-        let Operands { own, out, len, unit } = operands;
-        let longest = (0..self.size()).map(|member| range(member).len()).max().unwrap_or_default();
-        let kind = self.capacity().kind_for_reduce_scatter(len, longest);
-        if kind != AlgorithmKind::OneStep || !self.has_room_for_blocks(unit) || !self.may_copy().await? {
-            return Ok(false);
-        }
-        let what = OperationKey::new(Collective::ReduceScatter, 0, len);
-        let mine = range(self.rank());
-        let bytes = mine.len();
-        // In place, results would overwrite operands that others read.
-        let apart = operands.is_apart(bytes);
-        let mut kept = Scratch::of(if apart { 0 } else { bytes })?;
-        let block = self.block_of(unit);
-        let mut room = Scratch::of(block.min(bytes) * self.size())?;
-        // SAFETY: the result is as long as the caller's range, and no operand lies there.
-        let results = if apart { unsafe { operands.result(bytes) } } else { &mut *kept };
-        let exposed = self.expose(what, [(own, len), NO_RUN]).await?;
-        let done = results.chunks_mut(block).zip(mine.step_by(block)).try_for_each(|(to, at)| {
-            let reduced = self.reduce_block(&exposed, &operands, at..at + to.len(), &mut room, kernel)?;
-            copy_slice(reduced, to);
-            Ok(())
-        });
-        self.meet(done).await?;
-        if !apart {
-            // SAFETY: `out` has room for the caller's range (`Operands::new`), and all have met.
-            unsafe { copy_run(kept.as_ptr(), out, bytes) };
-        }
-        Ok(true)
-    }
-
-    /// A scan, or an exclusive one (`inclusive` is false): each member computes a slice of all members' results, and
-    /// writes it to them. `false` if it is not done in one step.
-    ///
-    /// # Errors
-    /// Those of waiting, of the kernel and of the operation.
-    pub async fn scan_direct<K: ReductionKernel>(
-        &mut self,
-        operands: Operands,
-        inclusive: bool,
-        kernel: &K,
-    ) -> Result<bool> {
-        let Operands { own, out, len, unit } = operands;
-        let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
-        if !self.is_one_step(operation, len).await? {
-            return Ok(false);
-        }
-        let what = OperationKey::new(operation, 0, len);
-        let block = (BLOCK / unit).max(1) * unit;
-        let (mut acc, mut next) = (Scratch::of(block)?, Scratch::of(block)?);
-        let (rank, size) = (self.rank(), self.size());
-        let results = if inclusive || rank > 0 { (out.cast_const(), len) } else { NO_RUN };
-        let exposed = self.expose(what, [(own, len), results]).await?;
-        let mine = self.slice_of(rank, len, unit);
-        let put = |member: usize, at: usize, result: &[u8]| {
-            if member != rank {
-                return exposed.write(member, RECV, at, result);
-            }
-            operands.store_from(at, result);
-            Ok(())
-        };
-        let done = mine.clone().step_by(block).try_for_each(|at| {
-            let count = block.min(mine.end - at);
-            for member in 0..size {
-                // Before its result is written, which may take its place.
-                self.fetch(&exposed, &operands, member, at, &mut next[..count])?;
-                if member > 0 {
-                    if !inclusive {
-                        put(member, at, &acc[..count])?;
-                    }
-                    kernel.reduce(&acc[..count], &mut next[..count])?;
-                }
-                swap(&mut acc, &mut next);
-                if inclusive {
-                    put(member, at, &acc[..count])?;
-                }
-            }
-            Ok(())
-        });
-        self.meet(done).await?;
-        exposed.fetch_written(mine);
-        Ok(true)
-    }
-
-    /// Fills `to` with a member's operands, from byte `at` on.
-    fn fetch(
-        &self,
-        exposed: &Exposed<'_>,
-        operands: &Operands,
-        member: usize,
-        at: usize,
-        to: &mut [u8],
-    ) -> Result<()> {
-        if member != self.rank() {
-            return exposed.read(member, SEND, at, to);
-        }
-        copy_slice(operands.part(at, to.len()), to);
-        Ok(())
-    }
-
-    /// Reduces the bytes `range` of all members' operands in `room`, which has as many for each member. It reads them
-    /// beginning behind the caller, and reduces them in rank order.
-    fn reduce_block<'r, K: ReductionKernel>(
-        &self,
-        exposed: &Exposed<'_>,
-        operands: &Operands,
-        range: Range<usize>,
-        room: &'r mut [u8],
-        kernel: &K,
-    ) -> Result<&'r [u8]> {
-        let (rank, size, at, len) = (self.rank(), self.size(), range.start, range.len());
-        for member in self.others().chain([rank]) {
-            self.fetch(exposed, operands, member, at, &mut room[member * len..][..len])?;
-        }
-        let (below, acc) = room[..size * len].split_at_mut((size - 1) * len);
-        (0..size - 1).rev().try_for_each(|member| kernel.reduce(&below[member * len..][..len], acc))?;
-        Ok(acc)
     }
 }
 

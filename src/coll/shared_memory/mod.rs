@@ -20,6 +20,7 @@ mod algorithm_kind;
 mod capacity;
 mod data_movement;
 mod direct;
+mod direct_reduction;
 mod division;
 mod hold;
 mod operation_key;

@@ -25,6 +25,11 @@ impl OperationKey {
 }
 
 impl OperationKey {
+    /// The number of the operation and its bytes, whichever its root is.
+    pub(super) const fn without_root(self) -> u64 {
+        self.0 & !(0xffff << 40)
+    }
+
     /// The operation's number, its root if it has one, and its bytes.
     fn parts(self) -> (usize, Option<u32>, u64) {
         let (kind, root, bytes) = ((self.0 >> 56) as usize, self.0 >> 40 & 0xffff, self.0 & ((1 << 40) - 1));

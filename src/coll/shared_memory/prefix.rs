@@ -1,6 +1,7 @@
 //! Reductions of which members get different results, as one round:
 //! each member sees all operands, and reduces what it needs.
 
+use super::direct_reduction::scan_of;
 use super::reduction::SlotRoom;
 use super::{Hold, Operands, OperationKey, Readers, TeamGuard, Wanted, Width};
 use crate::arch::{copy_run, copy_slice};
@@ -33,7 +34,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.goes_by_messages(Collective::ReduceScatter, operands.len) {
             return Ok(false);
         }
-        if self.reduce_scatter_direct(operands, &range, kernel).await? {
+        if self.reduce_scatter_direct(what, operands, &range, kernel).await? {
             return Ok(true);
         }
         self.reduce_scatter_shown(what, operands, range, kernel).await
@@ -50,7 +51,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         inclusive: bool,
         kernel: &K,
     ) -> Result<bool> {
-        let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
+        let operation = scan_of(inclusive);
         if self.goes_by_messages(operation, operands.len) {
             return Ok(false);
         }
@@ -59,13 +60,13 @@ impl<H: Hold> TeamGuard<'_, H> {
         if operands.len <= PAYLOAD {
             return self.reduce_few(what, operands, 0..operands.len, members, kernel).await.map(|()| true);
         }
-        if self.scan_direct(operands, inclusive, kernel).await? {
+        if self.scan_direct(what, operands, inclusive, kernel).await? {
             return Ok(true);
         }
         if self.size() > 2 && operands.len.saturating_mul(self.size()) > FOR_EACH {
             return self.scan_in_slices(what, operands, inclusive, kernel).await;
         }
-        self.scan_shown(what, operands, members, kernel).await
+        self.scan_shown(what, operands, inclusive, kernel).await
     }
 
     /// A round in which each member shows operands that fit into its slot, and reduces the bytes `range` of those of
@@ -116,6 +117,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         let Operands { own, out, len, unit } = operands;
         if len > self.room_among_all(Width::One) || !self.make_room_among_all((len, Width::One)).await? {
             return Ok(false);
+        }
+        if self.scan_in_heap(what, operands, inclusive, kernel).await? {
+            return Ok(true);
         }
         let (rank, size, apart) = (self.rank(), self.size(), self.reads_apart(len));
         let mine = self.slice_of(rank, len, unit);
@@ -169,19 +173,23 @@ impl<H: Hold> TeamGuard<'_, H> {
         reduced.map_err(|error| self.fail_with(error)).map(|()| true)
     }
 
-    /// A scan of operands that fit into no slot, in one round: each member reduces those of the first `members`.
+    /// A scan of operands that fit into no slot, in one round: each member reduces those of the members up to itself.
     /// `false` if there is no room for them.
     async fn scan_shown<K: ReductionKernel>(
         &mut self,
         what: OperationKey,
         operands: Operands,
-        members: usize,
+        inclusive: bool,
         kernel: &K,
     ) -> Result<bool> {
         let len = operands.len;
         if len > self.room_among_all(Width::One) || !self.make_room_among_all((len, Width::One)).await? {
             return Ok(false);
         }
+        if self.scan_in_heap(what, operands, inclusive, kernel).await? {
+            return Ok(true);
+        }
+        let members = self.rank() + usize::from(inclusive);
         let copy = self.copy_of_operands();
         let mut reduced: Option<Scratch> = None;
         self.among_all(
@@ -220,6 +228,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         let step = (self.room_among_all(Width::One) / size / unit * unit).min(longest);
         if step == 0 || !self.make_room_among_all((step * size, Width::One)).await? {
             return Ok(false);
+        }
+        if self.reduce_scatter_in_heap(what, operands, &range, kernel).await? {
+            return Ok(true);
         }
         let copy = self.copy_of_operands();
         let apart = self.reads_apart(operands.len);

@@ -221,7 +221,7 @@ impl<H: Hold> TeamGuard<'_, H> {
             }
             let alone = self.is_for_one(len) || self.size() == 2;
             let reducer = if alone { Reducer::Root(root) } else { Reducer::AllInSlices };
-            return self.reduce_bulk(key, reducer, operands, kernel).await;
+            return self.reduce_bulk(key, reducer, Some(root), operands, kernel).await;
         }
         wait!(self, self.begin()?);
         self.write_slot(key, |payload| operands.load(payload));
@@ -256,7 +256,7 @@ impl<H: Hold> TeamGuard<'_, H> {
                 RoundArrival::Count if self.is_for_one(len) => Reducer::Last,
                 _ => Reducer::AllInSlices,
             };
-            return self.reduce_bulk(key, reducer, operands, kernel).await;
+            return self.reduce_bulk(key, reducer, None, operands, kernel).await;
         }
         wait!(self, self.begin()?);
         self.write_slot(key, |payload| operands.load(payload));
@@ -309,11 +309,12 @@ impl<H: Hold> TeamGuard<'_, H> {
         (0..self.size()).try_for_each(|member| self.read_slot(member, key, |_| ()))
     }
 
-    /// Reduces operands of any length through the bulk, piece by piece.
+    /// Reduces operands of any length through the bulk, piece by piece, for `root` or for all.
     async fn reduce_bulk<K: ReductionKernel>(
         &mut self,
         key: OperationKey,
         reducer: Reducer,
+        root: Option<usize>,
         operands: Operands,
         kernel: &K,
     ) -> Result<bool> {
@@ -324,6 +325,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         let most = room.min(self.bytes_of_piece(reducer, total, unit)) / unit * unit;
         if most == 0 || !self.make_room(most.min(total).next_multiple_of(64) * share_count).await? {
             return Ok(false);
+        }
+        if self.reduce_in_heap(key, operands, root, kernel).await? {
+            return Ok(true);
         }
         let stride = (self.rounds().storage().part_bytes() / share_count) & !63;
         let (rank, size) = (self.rank(), self.size());

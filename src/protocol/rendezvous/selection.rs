@@ -37,6 +37,15 @@ impl Engine {
         let learns = world != self.rank() && self.protocol_state().copy.learns(self, 0, Contents::Unknown);
         if learns { self.peers[world as usize].copies_so_far() } else { CopiesFromPeer::default() }
     }
+
+    /// Notes that other ranks read the `bytes` bytes at `addr`. What is known of them since they did so last.
+    ///
+    /// # Safety
+    /// The bytes may be read.
+    pub(crate) unsafe fn note_contents(&self, addr: *const u8, bytes: usize) -> Contents {
+        // SAFETY: the bytes may be read, as the caller promises.
+        unsafe { self.protocol_state().copy.sent.note(addr, bytes) }
+    }
 }
 
 impl CopyPolicy {

@@ -20,7 +20,7 @@ use crate::arch::copy_long;
 use crate::engine::{Body, Contents, Engine, Ref, Rts, Stage, corrupt};
 use crate::error::Result;
 use crate::events::Event;
-use crate::heap::{BufferUse, Heap};
+use crate::heap::{BufferUse, Heap, map_around};
 use crate::protocol::Control;
 use crate::ring::{PROTOCOL_WORD, Room};
 use crate::shm::telemetry::ProtocolKind;
@@ -29,9 +29,6 @@ use crate::variables::{CopyChoice, ValueSource, VariableId};
 use core::ops::Range;
 
 pub(super) static ENGINE: CopyEngine = CopyEngine { number: 3, takes, begin };
-
-/// Bytes after which the kernel maps the pages of a file together when one of them is read.
-const AROUND: usize = 64 << 10;
 
 /// Most bytes of a message whose program has stored into a buffer since it last sent it that go through the ring though
 /// the buffer has been remapped: they lie in the sender's cache.
@@ -291,7 +288,7 @@ impl<'e> Rendezvous<'e> {
         emit(request, Event::ReqXferBegin);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, bytes);
         // SAFETY: so many bytes from `to` on are in the heap, as the caller promises.
-        unsafe { map_around(to, 0..bytes) };
+        unsafe { map_around(to, bytes) };
         if body.is_bytes() {
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap, as
             // the caller promises, and the receiver asked for them there.
@@ -326,7 +323,7 @@ impl<'e> Rendezvous<'e> {
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap, as
             // the caller promises; parts lie within them, and this one is ours (share rule 2).
             unsafe {
-                map_around(to, part.clone());
+                map_around(to.add(part.start), part.len());
                 copy_part(body.addr.get(), to, part);
             }
         };
@@ -393,19 +390,6 @@ fn copy_parts(
 unsafe fn copy_part(from: *const u8, to: *mut u8, part: Range<usize>) {
     // SAFETY: the part lies within what is valid at both ends.
     unsafe { copy_long(from.add(part.start), to.add(part.start), part.len()) };
-}
-
-/// Has the kernel map the pages of a part before they are written:
-/// sixteen at a time, which it does only if they are read.
-///
-/// # Safety
-///
-/// The part lies in what is valid for reads from `to` on.
-unsafe fn map_around(to: *mut u8, part: Range<usize>) {
-    for at in part.step_by(AROUND) {
-        // SAFETY: within the part, which is valid for reads, as the caller promises.
-        unsafe { to.add(at).read_volatile() };
-    }
 }
 
 fn spoiled(total: usize) -> String {

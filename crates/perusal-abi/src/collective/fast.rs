@@ -181,7 +181,8 @@ pub fn alltoall<'a, P: Performer<'a>>(
     let write = move |peer: usize, at: usize, data: &[u8]| unsafe {
         copy(data.as_ptr(), to.add(peer * block + at), data.len());
     };
-    performer.in_team(team, all, what, async move |team| team.alltoall(block, read, write).await)
+    performer
+        .in_team(team, all, what, async move |team| team.alltoall(block, Some((from, to)), read, write).await)
 }
 
 /// MPI_Gather.
