@@ -78,13 +78,14 @@ impl Piece {
         }
     }
 
-    /// Copies the caller's own data to its place, unless it is there already.
-    fn fill(self, from: Buffer<'_>) -> Option<()> {
-        if !in_place(from.addr) {
-            let from = Self::of(from)?;
-            from.copy_to(from.for_self(self)?);
+    /// What the caller copies to its place, this one, if it is not there already; `None` as for
+    /// [`for_self`](Self::for_self).
+    fn own(self, from: Buffer<'_>) -> Option<Option<(Self, Self)>> {
+        if in_place(from.addr) {
+            return Some(None);
         }
-        Some(())
+        let from = Self::of(from)?;
+        Some(Some((from, from.for_self(self)?)))
     }
 }
 
@@ -128,7 +129,8 @@ fn others(pieces: &[Piece], rank: usize) -> impl Iterator<Item = (usize, Piece)>
     behind.chain(before).map(|(member, piece)| (member, *piece))
 }
 
-/// Sends and receives pieces.
+/// Sends and receives pieces, and meanwhile copies what the caller has for itself: from one piece to another
+/// ([`Piece::for_self`]).
 ///
 /// # Safety
 /// The program lets the call read the sends and write the receives.
@@ -136,6 +138,7 @@ async unsafe fn exchange<T: Transport>(
     transport: &T,
     sends: impl Iterator<Item = (usize, Piece)>,
     recvs: impl Iterator<Item = (usize, Piece)>,
+    own: Option<(Piece, Piece)>,
 ) -> Result<()> {
     // SAFETY: the program lets the call read what it sends, as the caller promises.
     let sends: PerPeer<(usize, &[u8])> = sends.map(|(to, piece)| (to, unsafe { piece.data() })).collect();
@@ -143,7 +146,11 @@ async unsafe fn exchange<T: Transport>(
     // pieces overlap others.
     let mut recvs: PerPeer<(usize, &mut [u8])> =
         recvs.map(|(from, piece)| (from, unsafe { piece.room() })).collect();
-    transport.exchange_all(&sends, &mut recvs).await
+    let copy_own = || {
+        own.into_iter().for_each(|(from, to)| from.copy_to(to));
+        Ok(())
+    };
+    transport.exchange_all_while(&sends, &mut recvs, copy_own).await
 }
 
 /// MPI_Gatherv.
@@ -165,11 +172,11 @@ pub fn gatherv<'a, P: Performer<'a>>(
         });
     }
     let pieces = pieces(recv, members(comm))?;
-    pieces[root].fill(send)?;
+    let own = pieces[root].own(send)?;
     performer.by_messages(Purpose::Gather, what, async move |transport: &P::Transport| {
         transport.set_message_mode(Mode::ToRoot);
         // SAFETY: argument rule 3: the root has room for what the others send.
-        unsafe { exchange(transport, core::iter::empty(), others(&pieces, root)) }.await
+        unsafe { exchange(transport, core::iter::empty(), others(&pieces, root), own) }.await
     })
 }
 
@@ -193,14 +200,11 @@ pub fn scatterv<'a, P: Performer<'a>>(
     }
     let pieces = pieces(send, members(comm))?;
     let own = pieces[root];
-    let kept = if in_place(recv.addr) { None } else { Some(own.for_self(Piece::of(recv)?)?) };
+    let kept = if in_place(recv.addr) { None } else { Some((own, own.for_self(Piece::of(recv)?)?)) };
     performer.by_messages(Purpose::Scatter, what, async move |transport: &P::Transport| {
         transport.set_message_mode(Mode::FromRoot);
         // SAFETY: argument rule 3: the root has these pieces.
-        let sent = unsafe { exchange(transport, others(&pieces, root), core::iter::empty()) }.await;
-        // The others have waited for what is theirs.
-        kept.into_iter().for_each(|room| own.copy_to(room));
-        sent
+        unsafe { exchange(transport, others(&pieces, root), core::iter::empty(), kept) }.await
     })
 }
 
@@ -214,10 +218,10 @@ pub fn alltoallv<'a, P: Performer<'a>>(
     let rank = comm.rank() as usize;
     let what = |comm: &Comm| arguments::alltoallv(comm, send, recv);
     let (sends, recvs) = (pieces(send, members(comm))?, pieces(recv, members(comm))?);
-    sends[rank].copy_to(sends[rank].for_self(recvs[rank])?);
+    let own = (sends[rank], sends[rank].for_self(recvs[rank])?);
     performer.by_messages(Purpose::Alltoall, what, async move |transport: &P::Transport| {
         // SAFETY: argument rule 3: a piece for each member, and room for one of each.
-        unsafe { exchange(transport, others(&sends, rank), others(&recvs, rank)) }.await
+        unsafe { exchange(transport, others(&sends, rank), others(&recvs, rank), Some(own)) }.await
     })
 }
 
@@ -240,17 +244,18 @@ pub fn allgatherv<'a, P: Performer<'a>>(
         end += piece.bytes;
         ends.push(end);
     }
-    pieces[team.rank()].fill(send)?;
+    let (rank, own) = (team.rank(), pieces[team.rank()].own(send)?);
     let equal = pieces.iter().all(|piece| piece.bytes == longest);
     let what = |comm: &Comm| arguments::allgatherv(comm, send, recv);
     if team.size() == 2 && longest > PAYLOAD && !equal {
-        let (rank, own) = (team.rank(), pieces[team.rank()]);
         drop(team);
+        let sent = core::iter::once((1 - rank, own.map_or(pieces[rank], |(from, _)| from)));
         return performer.by_messages(Purpose::Allgather, what, async move |transport: &P::Transport| {
-            // SAFETY: argument rule 3: room for the pieces, of which the caller's is filled.
-            unsafe { exchange(transport, core::iter::once((1 - rank, own)), others(&pieces, rank)) }.await
+            // SAFETY: argument rule 3: the caller's own piece, and room for the other's.
+            unsafe { exchange(transport, sent, others(&pieces, rank), own) }.await
         });
     }
+    own.into_iter().for_each(|(from, to)| from.copy_to(to));
     performer.in_team(team, longest, what, async move |team| {
         // SAFETY: argument rule 3: room for the pieces, which are this run, and nothing else refers to it.
         let all = unsafe { Piece { addr: first, bytes: end }.room() };
@@ -275,7 +280,7 @@ fn with_neighbours<'a, P: Performer<'a>>(
         let sends = order.filter_map(|at| Some((neighbour(to, at)?, send(at))));
         let recvs = (0..from.len()).filter_map(|at| Some((neighbour(from, at)?, recv(at))));
         // SAFETY: argument rule 3: a piece for each neighbour, and room for one of each.
-        unsafe { exchange(transport, sends, recvs) }.await
+        unsafe { exchange(transport, sends, recvs, None) }.await
     })
 }
 
