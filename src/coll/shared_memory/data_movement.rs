@@ -49,7 +49,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             let (operation, runs) = ((Collective::Bcast, what), [run_of(data); RUNS]);
             let sent = (self.rank() == root).then_some(runs[SEND]);
             let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(SEND);
-            if let Some(exposed) = self.expose_in_heap(operation, runs, sent, fits).await? {
+            if let Some(look) = self.look(operation, runs, sent)
+                && let Some(exposed) = self.expose_in_heap(look, fits).await?
+            {
                 return self.bcast_direct(exposed, data, root).await.map(|()| true);
             }
         }
@@ -246,8 +248,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let what = OperationKey::new(Collective::Allgather, 0, agreed);
         let own = all.map(|all| run_of(&all[self.rank() * block..][..block]));
         let runs = [NO_RUN, all.map_or(NO_RUN, run_of)];
-        let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(RECV);
-        self.expose_in_heap((Collective::Allgather, what), runs, own, fits).await
+        let Some(look) = self.look((Collective::Allgather, what), runs, own) else { return Ok(None) };
+        self.expose_in_heap(look, |exposed| exposed.are_in_heap(RECV)).await
     }
 
     /// The rounds of [`Self::allgather_pieces`], each of `room` bytes of each block.
@@ -380,7 +382,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             let exposed_runs = runs.map_or([NO_RUN; RUNS], |(all, room)| [run_of(all), (room, all.len())]);
             let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(SEND) && exposed.are_in_heap(RECV);
             let operation = (Collective::Alltoall, what);
-            if let Some(exposed) = self.expose_in_heap(operation, exposed_runs, None, fits).await?
+            if let Some(look) = self.look(operation, exposed_runs, None)
+                && let Some(exposed) = self.expose_in_heap(look, fits).await?
                 && let Some((all, room)) = runs
             {
                 return self.alltoall_exposed(exposed, all, room, block, |_, _| Ok(())).await.map(|()| true);

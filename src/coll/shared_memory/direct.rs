@@ -48,6 +48,13 @@ pub(super) struct Exposed<'a> {
     has_changed: bool,
 }
 
+/// What a member shows when the members look whether their runs lie in the shared heap.
+pub(super) struct Look {
+    what: OperationKey,
+    own: [ExposedRun; RUNS],
+    has_changed: bool,
+}
+
 /// A run of bytes of the caller: where it begins, and its length.
 pub(super) type ExposedRun = (*const u8, usize);
 
@@ -240,31 +247,39 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         Ok(Exposed { engine, comm, runs, places, written, has_changed })
     }
 
-    /// Exposes the caller's runs for an operation that takes rounds else, if it is done in one step because they lie in
-    /// the shared heap: if `fits` finds that of those of all. All get the same answer. `sent`, if there is any, is what
-    /// the caller sends: if it has changed, and is short, rounds move it between the caches in less time.
-    pub(super) async fn expose_in_heap(
+    /// Whether the members look, at an operation that takes rounds else, whether their runs lie in the shared heap, so
+    /// that it can be done in one step. All get the same answer. `sent`, if there is any, is what the caller sends: if
+    /// that has changed, and is short, rounds move it between the caches in less time.
+    pub(super) fn look(
         &mut self,
         (operation, what): (Collective, OperationKey),
         own: [ExposedRun; RUNS],
         sent: Option<ExposedRun>,
-        fits: impl FnOnce(&Exposed<'a>) -> bool,
-    ) -> Result<Option<Exposed<'a>>> {
+    ) -> Option<Look> {
         let least = self.capacity().least_changed_in_heap(operation);
-        let has_changed = sent.filter(|sent| sent.1 < least).is_some_and(|(addr, len)| {
+        let has_changed = sent.filter(|(_, len)| *len < least).is_some_and(|(addr, len)| {
             // SAFETY: what the caller sends may be read until the operation has returned.
             unsafe { self.engine.note_contents(addr, len) == Contents::Changed }
         });
-        let name = what.without_root();
         // All members have seen the same operations of each name, and what came of them.
-        if !self.team().looks(name).is_due() {
+        let is_due = self.team().looks(what.without_root()).is_due();
+        if !is_due {
             // SAFETY: of buffers of the operation, as for `place_of`.
             own.into_iter().for_each(|run| unsafe { self.engine.count_use(run.0, run.1) });
-            return Ok(None);
         }
+        is_due.then_some(Look { what, own, has_changed })
+    }
+
+    /// Exposes the caller's runs, if the operation is done in one step: if `fits` finds that of those of all members,
+    /// and nothing has changed. All get the same answer.
+    pub(super) async fn expose_in_heap(
+        &mut self,
+        Look { what, own, has_changed }: Look,
+        fits: impl FnOnce(&Exposed<'a>) -> bool,
+    ) -> Result<Option<Exposed<'a>>> {
         let exposed = self.expose_saying(what, own, has_changed).await?;
         let fits = fits(&exposed) && !exposed.has_changed;
-        self.team().looks(name).note(!fits);
+        self.team().looks(what.without_root()).note(!fits);
         Ok(fits.then_some(exposed))
     }
 

@@ -46,7 +46,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         {
             return Ok(false);
         }
-        let room = self.room_for_reduction(&operands)?;
+        let room = Scratch::of(self.block_of_reduction(&operands) * self.size())?;
         let exposed = self.expose(what, self.runs_of_reduction(&operands, root)).await?;
         self.reduce_exposed(exposed, operands, root, room, kernel).await.map(|()| true)
     }
@@ -68,23 +68,16 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if kind != AlgorithmKind::OneStepInHeap || !self.has_room_for_blocks(unit) {
             return Ok(false);
         }
-        let room = self.room_for_reduction(&operands)?;
+        let (operation, runs) = ((Collective::Allreduce, what), self.runs_of_reduction(&operands, root));
+        let Some(look) = self.look(operation, runs, Some((own, len))) else { return Ok(false) };
+        let room = Scratch::of(self.block_of_reduction(&operands))?;
         // What the root gets is one copy.
         let by_kernel = root.is_some() && self.may_copy().await?;
-        let runs = self.runs_of_reduction(&operands, root);
         let fits = |exposed: &Exposed<'_>| {
             exposed.are_in_heap(SEND) && (by_kernel || exposed.are_nowhere_else(RECV))
         };
-        let operation = (Collective::Allreduce, what);
-        let Some(exposed) = self.expose_in_heap(operation, runs, Some((own, len)), fits).await? else {
-            return Ok(false);
-        };
+        let Some(exposed) = self.expose_in_heap(look, fits).await? else { return Ok(false) };
         self.reduce_exposed(exposed, operands, root, room, kernel).await.map(|()| true)
-    }
-
-    /// Memory for a block of each member's operands.
-    fn room_for_reduction(&self, operands: &Operands) -> Result<Scratch> {
-        Scratch::of(self.block_of_reduction(operands) * self.size())
     }
 
     /// Bytes that the caller reduces at a time.
@@ -158,7 +151,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         {
             return Ok(false);
         }
-        let room = self.room_for_range(&operands, range(self.rank()).len())?;
+        let room = self.room_for_range(&operands, range(self.rank()).len(), self.size())?;
         let exposed = self.expose(what, [(operands.own, operands.len), NO_RUN]).await?;
         self.reduce_scatter_exposed(exposed, operands, range(self.rank()), room, kernel).await.map(|()| true)
     }
@@ -180,12 +173,11 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if kind != AlgorithmKind::OneStepInHeap || !self.has_room_for_blocks(unit) {
             return Ok(false);
         }
-        let room = self.room_for_range(&operands, range(self.rank()).len())?;
         let (operation, sent) = ((Collective::ReduceScatter, what), (own, len));
+        let Some(look) = self.look(operation, [sent, NO_RUN], Some(sent)) else { return Ok(false) };
+        let room = self.room_for_range(&operands, range(self.rank()).len(), 1)?;
         let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(SEND);
-        let Some(exposed) = self.expose_in_heap(operation, [sent, NO_RUN], Some(sent), fits).await? else {
-            return Ok(false);
-        };
+        let Some(exposed) = self.expose_in_heap(look, fits).await? else { return Ok(false) };
         self.reduce_scatter_exposed(exposed, operands, range(self.rank()), room, kernel).await.map(|()| true)
     }
 
@@ -194,11 +186,11 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.capacity().kind_for_reduce_scatter(len, longest)
     }
 
-    /// Memory for a block of each member's operands, and for `bytes` bytes of results: in place, they would overwrite
-    /// operands that others read.
-    fn room_for_range(&self, operands: &Operands, bytes: usize) -> Result<[Scratch; 2]> {
+    /// Memory for so many blocks of operands, and for `bytes` bytes of results: in place, they would overwrite operands
+    /// that others read.
+    fn room_for_range(&self, operands: &Operands, bytes: usize, blocks: usize) -> Result<[Scratch; 2]> {
         let kept = Scratch::of(if operands.is_apart(bytes) { 0 } else { bytes })?;
-        Ok([Scratch::of(self.block_of(operands.unit).min(bytes) * self.size())?, kept])
+        Ok([Scratch::of(self.block_of(operands.unit).min(bytes) * blocks)?, kept])
     }
 
     /// A reduce-scatter of members that have exposed their operands: the caller gets the bytes `mine` of the results.
@@ -262,13 +254,11 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if self.capacity().algorithm_kind(operation, operands.len) != AlgorithmKind::OneStepInHeap {
             return Ok(false);
         }
-        let room = self.room_for_scan(&operands)?;
         let runs = self.runs_of_scan(&operands, inclusive);
+        let Some(look) = self.look((operation, what), runs, Some(runs[SEND])) else { return Ok(false) };
+        let room = self.room_for_scan(&operands)?;
         let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(SEND) && exposed.are_nowhere_else(RECV);
-        let Some(exposed) = self.expose_in_heap((operation, what), runs, Some(runs[SEND]), fits).await?
-        else {
-            return Ok(false);
-        };
+        let Some(exposed) = self.expose_in_heap(look, fits).await? else { return Ok(false) };
         self.scan_exposed(exposed, operands, inclusive, room, kernel).await.map(|()| true)
     }
 
@@ -344,8 +334,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         Ok(())
     }
 
-    /// Reduces the bytes `range` of all members' operands in `room`, which has as many for each member, in rank order:
-    /// where they lie, or copies of them, which it reads beginning behind the caller.
+    /// Reduces the bytes `range` of all members' operands in `room`, in rank order: where they lie, for which it has room
+    /// for as many bytes, or copies of them, which it reads beginning behind the caller, for as many of each member.
     fn reduce_block<'r, K: ReductionKernel>(
         &self,
         exposed: &Exposed<'_>,
