@@ -87,7 +87,8 @@ impl Engine {
     /// They are bytes of the buffer of an operation that has begun.
     pub(crate) unsafe fn count_use(&self, addr: *const u8, len: usize) {
         if let Some((after, buffers)) = self.config().remap_after().zip(self.remapped_buffers()) {
-            // SAFETY: as for `remapped_place`.
+            // SAFETY: while the operation goes on, the program does not write to what is sent, and leaves the rest
+            // alone.
             unsafe { buffers.count_use(addr, len, after) };
         }
     }

@@ -116,3 +116,26 @@ impl Drop for Team {
         self.job.collective_segments().release(self.index);
     }
 }
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_look_less_often_while_it_is_in_vain() {
+        let mut looks = Looks::default();
+        let mut between = |in_vain| {
+            let skipped = (0..).find(|_| looks.is_due());
+            looks.note(in_vain);
+            skipped
+        };
+        for skipped in [0, 15, 31, 63, 127, 255, 255] {
+            assert_eq!(between(true), Some(skipped));
+        }
+        assert_eq!(between(false), Some(255));
+        for in_vain in [false, false, true] {
+            assert_eq!(between(in_vain), Some(0));
+        }
+        assert_eq!(between(true), Some(15));
+    }
+}

@@ -11,9 +11,10 @@
 
 #ifndef IN_HEAP
 #define IN_HEAP 0
-#endif
-#ifndef MOST
 #define MOST 40000
+#define LENGTHS 0, 1, 3, 14, 15, 16, 30, 31, 100, 700, 1111, 8192, 20000, MOST
+/* Blocks for each are shorter. */
+#define SHORTER 4
 #endif
 
 static uint64_t state;
@@ -70,7 +71,7 @@ static void compare(const char *what, long words)
 
 static void one(MPI_Comm comm, int inter)
 {
-    static const int lengths[] = {0, 1, 3, 14, 15, 16, 30, 31, 100, 700, 1111, 8192, 20000, MOST};
+    static const int lengths[14] = {LENGTHS};
     int rank, size;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
@@ -78,7 +79,7 @@ static void one(MPI_Comm comm, int inter)
     int user = (int)draw(2);
     int blocks = operation >= 4 && operation < 10;
     if (blocks)
-        n = n / (4 * size); /* a block for each */
+        n = n / (SHORTER * size); /* a block for each */
     long all = blocks ? (long)n * size : n;
     n -= blocks ? 0 : n % 2;
     all -= blocks ? 0 : all % 2;

@@ -414,4 +414,45 @@ mod tests {
             assert!(!by_messages(operation, 1, 3, 1 << 16), "{operation:?}");
         }
     }
+
+    #[test]
+    fn long_data_in_the_heap_takes_one_step_where_members_share_cpus_or_are_two() {
+        use Collective::{Allgather, Allreduce, Gather, Reduce};
+        let in_heap =
+            |operation, size, cpus, bytes| kind(operation, size, cpus, bytes) == AlgorithmKind::OneStepInHeap;
+        for (operation, size, least) in [
+            (Reduce, 2, 32 << 10),
+            (Allreduce, 4, 32 << 10),
+            (Allreduce, 8, 64 << 10),
+            (ReduceScatter, 4, 64 << 10),
+            (Scan, 8, 128 << 10),
+            (Exscan, 4, 64 << 10),
+            (Allgather, 8, 64 << 10),
+            (Bcast, 4, 256 << 10),
+        ] {
+            assert!(in_heap(operation, size, 2, least), "{operation:?}, {size} members");
+            assert!(!in_heap(operation, size, 2, least - 1), "{operation:?}, {size} members, shorter");
+            assert_eq!(
+                in_heap(operation, size, 16, least),
+                size == 2,
+                "{operation:?}, {size} that have a CPU each"
+            );
+        }
+        assert!(in_heap(Alltoall, 16, 2, 32 << 10));
+        for (operation, size) in
+            [(Scan, 2), (Exscan, 2), (Bcast, 2), (Allgather, 2), (Alltoall, 2), (Gather, 8)]
+        {
+            assert!(!in_heap(operation, size, 2, 1 << 20), "{operation:?}, {size} members");
+        }
+    }
+
+    #[test]
+    fn what_has_changed_is_longer_where_it_takes_one_step() {
+        use Collective::Reduce;
+        let least =
+            |size, cpus, operation| with_capacity(size, cpus, |team| team.least_changed_in_heap(operation));
+        assert_eq!(least(2, 2, Reduce), 512 << 10);
+        assert_eq!(least(4, 2, Reduce), 128 << 10);
+        assert_eq!(least(4, 2, Bcast), 2 << 20);
+    }
 }
