@@ -334,9 +334,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         Ok(())
     }
 
-    /// Reduces the bytes `range` of all members' operands in `room`, in rank order: where they lie, for which `room` has
-    /// as many bytes, or copies of them, which it reads beginning behind the caller, for which it has as many for each
-    /// member.
+    /// Reduces the bytes `range` of all members' operands in `room`, in rank order: where they lie, for which `room`
+    /// has as many bytes, or copies of them, which it reads beginning behind the caller, for which it has as many for
+    /// each member.
     fn reduce_block<'r, K: ReductionKernel>(
         &self,
         exposed: &Exposed<'_>,

@@ -2,9 +2,9 @@
 //!
 //! [`TeamGuard`] is the team of a communicator while one of its members performs a collective. Five files give it
 //! operations: `data_movement` those that move data, `reduction` those that reduce it (in pieces, whose parts
-//! `division` shares out), `prefix` reduce-scatters and scans, `direct` and `direct_reduction` both kinds for long data.
-//! How it waits, and so whether the operations block, depends on what holds the team (`hold`); what it serves, on the
-//! `algorithm_kind` of an operation and on its `capacity`.
+//! `division` shares out), `prefix` reduce-scatters and scans, `direct` and `direct_reduction` both kinds for long
+//! data. How it waits, and so whether the operations block, depends on what holds the team (`hold`); what it serves, on
+//! the `algorithm_kind` of an operation and on its `capacity`.
 
 /// Waits until a condition holds, without a future where it holds soon.
 macro_rules! wait {
