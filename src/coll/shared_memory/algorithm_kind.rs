@@ -84,7 +84,7 @@ const SLICES: usize = 4;
 const SLICES_FOR_ALL: usize = 2;
 
 /// Bytes of operands, or of a block, from which rounds give way to one step, if all buffers lie in the shared heap.
-const IN_HEAP: usize = 32 << 10;
+pub(super) const IN_HEAP: usize = 32 << 10;
 
 /// Bytes of a member's slice of such operands, twice as many of those that take few rounds; and of a block of an
 /// allgather for each member.

@@ -1,6 +1,7 @@
 //! Collectives that move data, as sequences of rounds. Each returns `Ok(false)`, at all members and before anything has
 //! happened, for a case that it does not serve.
 
+use super::algorithm_kind::IN_HEAP;
 use super::direct::{Exposed, NO_RUN, RECV, RUNS, SEND, run_of};
 use super::{AlgorithmKind, Hold, OperationKey, Place, TeamGuard, Wanted, Width, show};
 use crate::arch::copy_slice;
@@ -37,23 +38,21 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if data.len() <= PAYLOAD {
             return self.bcast_piece(what, data, root).await.map(|()| true);
         }
-        if self.is_one_step(Collective::Bcast, data.len()).await? {
-            let exposed = self.expose(what, [run_of(data); RUNS]).await?;
-            return self.bcast_direct(exposed, data, root).await.map(|()| true);
+        Box::pin(self.bcast_long(what, data, root)).await
+    }
+
+    /// [`Self::bcast`] of data that fits into no slot.
+    async fn bcast_long(&mut self, what: OperationKey, data: &mut [u8], root: usize) -> Result<bool> {
+        let len = data.len();
+        if self.is_long(len) && self.bcast_direct(what, data, root).await? {
+            return Ok(true);
         }
         let piece = self.room_one_to_all().min(data.len());
         if !self.make_room(piece).await? {
             return Ok(false);
         }
-        if self.capacity().algorithm_kind(Collective::Bcast, data.len()) == AlgorithmKind::OneStepInHeap {
-            let (operation, runs) = ((Collective::Bcast, what), [run_of(data); RUNS]);
-            let sent = (self.rank() == root).then_some(runs[SEND]);
-            let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(SEND);
-            if let Some(look) = self.look(operation, runs, sent)
-                && let Some(exposed) = self.expose_in_heap(look, fits).await?
-            {
-                return self.bcast_direct(exposed, data, root).await.map(|()| true);
-            }
+        if len >= IN_HEAP && self.bcast_in_heap(what, data, root).await? {
+            return Ok(true);
         }
         let one = data.len() <= piece;
         for piece in pieces(data, piece) {
@@ -89,6 +88,11 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if block <= PAYLOAD {
             return self.allgather_few(all, block, sent).await.map(|()| true);
         }
+        Box::pin(self.allgather_long(all, block, sent)).await
+    }
+
+    /// [`Self::allgather`] of blocks that fit into no slot.
+    async fn allgather_long(&mut self, all: &mut [u8], block: usize, sent: usize) -> Result<bool> {
         if self.copies_equal_blocks(block).await? {
             return self.allgather_direct(None, all, sent).await.map(|()| true);
         }
@@ -359,15 +363,27 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         &mut self,
         block: usize,
         runs: Option<(&[u8], *const u8)>,
+        read: impl FnMut(usize, usize, &mut Room<'_>),
+        write: impl FnMut(usize, usize, &[u8]),
+    ) -> Result<bool> {
+        let what = OperationKey::new(Collective::Alltoall, 0, block);
+        // A slot has no block for the member itself.
+        if block * (self.size() - 1) <= PAYLOAD {
+            return self.alltoall_few(what, block, read, write).await.map(|()| true);
+        }
+        Box::pin(self.alltoall_long(what, block, runs, read, write)).await
+    }
+
+    /// [`Self::alltoall`] of blocks that fit into no slot.
+    async fn alltoall_long(
+        &mut self,
+        what: OperationKey,
+        block: usize,
+        runs: Option<(&[u8], *const u8)>,
         mut read: impl FnMut(usize, usize, &mut Room<'_>),
         mut write: impl FnMut(usize, usize, &[u8]),
     ) -> Result<bool> {
         let (rank, size) = (self.rank(), self.size());
-        let what = OperationKey::new(Collective::Alltoall, 0, block);
-        // A slot has no block for the member itself.
-        if block * (size - 1) <= PAYLOAD {
-            return self.alltoall_few(what, block, read, write).await.map(|()| true);
-        }
         let capacity = self.capacity();
         if capacity.goes_by_messages(Collective::Alltoall, block) || !capacity.has_room_for_alltoall(block) {
             return Ok(false);
@@ -378,16 +394,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if !self.make_room_among_all((all, width)).await? {
             return Ok(false);
         }
-        if capacity.algorithm_kind(Collective::Alltoall, block) == AlgorithmKind::OneStepInHeap {
-            let exposed_runs = runs.map_or([NO_RUN; RUNS], |(all, room)| [run_of(all), (room, all.len())]);
-            let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(SEND) && exposed.are_in_heap(RECV);
-            let operation = (Collective::Alltoall, what);
-            if let Some(look) = self.look(operation, exposed_runs, None)
-                && let Some(exposed) = self.expose_in_heap(look, fits).await?
-                && let Some((all, room)) = runs
-            {
-                return self.alltoall_exposed(exposed, all, room, block, |_, _| Ok(())).await.map(|()| true);
-            }
+        if block >= IN_HEAP && self.alltoall_in_heap(what, block, runs).await? {
+            return Ok(true);
         }
         let mut at = 0;
         loop {
@@ -417,6 +425,27 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
                 return Ok(true);
             }
         }
+    }
+
+    /// [`Self::alltoall`] in one step, if all blocks of all members lie in the shared heap; `false` if not.
+    async fn alltoall_in_heap(
+        &mut self,
+        what: OperationKey,
+        block: usize,
+        runs: Option<(&[u8], *const u8)>,
+    ) -> Result<bool> {
+        if self.capacity().algorithm_kind(Collective::Alltoall, block) != AlgorithmKind::OneStepInHeap {
+            return Ok(false);
+        }
+        let exposed_runs = runs.map_or([NO_RUN; RUNS], |(all, room)| [run_of(all), (room, all.len())]);
+        let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(SEND) && exposed.are_in_heap(RECV);
+        if let Some(look) = self.look((Collective::Alltoall, what), exposed_runs, None)
+            && let Some(exposed) = self.expose_in_heap(look, fits).await?
+            && let Some((all, room)) = runs
+        {
+            return self.alltoall_exposed(exposed, all, room, block, |_, _| Ok(())).await.map(|()| true);
+        }
+        Ok(false)
     }
 
     /// [`Self::alltoall`] of blocks that fit into slots, those of one member for all others.

@@ -157,7 +157,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     pub(super) async fn may_copy(&mut self) -> Result<bool> {
         match self.team().direct {
             Some(direct) => Ok(direct),
-            None => self.try_memory().await,
+            // Apart, as all that is rare or long: of futures the longest decides how much memory an operation has.
+            None => Box::pin(self.try_memory()).await,
         }
     }
 
@@ -308,14 +309,42 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         (1..size).map(move |step| (rank + step) % size)
     }
 
-    /// A broadcast of members that have exposed their `data`. All copy at once, equally much: the root writes the
-    /// beginning to each of the others, which read the rest.
+    /// A broadcast in one step, if it is one.
     pub(super) async fn bcast_direct(
         &mut self,
-        exposed: Exposed<'_>,
+        what: OperationKey,
         data: &mut [u8],
         root: usize,
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        if !self.is_one_step(Collective::Bcast, data.len()).await? {
+            return Ok(false);
+        }
+        let exposed = self.expose(what, [run_of(data); RUNS]).await?;
+        self.bcast_exposed(exposed, data, root).await.map(|()| true)
+    }
+
+    /// The same of what would take rounds else, for which there is room; `false` if the data do not all lie in the
+    /// shared heap.
+    pub(super) async fn bcast_in_heap(
+        &mut self,
+        what: OperationKey,
+        data: &mut [u8],
+        root: usize,
+    ) -> Result<bool> {
+        if self.capacity().algorithm_kind(Collective::Bcast, data.len()) != AlgorithmKind::OneStepInHeap {
+            return Ok(false);
+        }
+        let runs = [run_of(data); RUNS];
+        let sent = (self.rank() == root).then_some(runs[SEND]);
+        let Some(look) = self.look((Collective::Bcast, what), runs, sent) else { return Ok(false) };
+        let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(SEND);
+        let Some(exposed) = self.expose_in_heap(look, fits).await? else { return Ok(false) };
+        self.bcast_exposed(exposed, data, root).await.map(|()| true)
+    }
+
+    /// A broadcast of members that have exposed their `data`. All copy at once, equally much: the root writes the
+    /// beginning to each of the others, which read the rest.
+    async fn bcast_exposed(&mut self, exposed: Exposed<'_>, data: &mut [u8], root: usize) -> Result<()> {
         let share = (data.len() / self.size()) & !63;
         let share = if share < SHARE { 0 } else { share };
         let done = if self.rank() != root {

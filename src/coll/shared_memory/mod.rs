@@ -425,7 +425,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if bytes <= storage.part_bytes() {
             return Ok(true);
         }
-        self.grow(bytes).await
+        Box::pin(self.grow(bytes)).await
     }
 
     /// As [`Self::make_room`], for `len` bytes of each member in a round of [`Self::among_all`].

@@ -1,6 +1,7 @@
 //! Reductions of which members get different results, as one round:
 //! each member sees all operands, and reduces what it needs.
 
+use super::algorithm_kind::IN_HEAP;
 use super::direct_reduction::scan_of;
 use super::reduction::SlotRoom;
 use super::{Hold, Operands, OperationKey, Readers, TeamGuard, Wanted, Width};
@@ -34,10 +35,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.goes_by_messages(Collective::ReduceScatter, operands.len) {
             return Ok(false);
         }
-        if self.reduce_scatter_direct(what, operands, &range, kernel).await? {
-            return Ok(true);
-        }
-        self.reduce_scatter_shown(what, operands, range, kernel).await
+        Box::pin(self.reduce_scatter_long(what, operands, range, kernel)).await
     }
 
     /// Reduces the operands of the members up to the caller into its `out`; without the caller's own, if not
@@ -60,7 +58,18 @@ impl<H: Hold> TeamGuard<'_, H> {
         if operands.len <= PAYLOAD {
             return self.reduce_few(what, operands, 0..operands.len, members, kernel).await.map(|()| true);
         }
-        if self.scan_direct(what, operands, inclusive, kernel).await? {
+        Box::pin(self.scan_long(what, operands, inclusive, kernel)).await
+    }
+
+    /// [`Self::scan`] of operands that fit into no slot.
+    async fn scan_long<K: ReductionKernel>(
+        &mut self,
+        what: OperationKey,
+        operands: Operands,
+        inclusive: bool,
+        kernel: &K,
+    ) -> Result<bool> {
+        if self.is_long(operands.len) && self.scan_direct(what, operands, inclusive, kernel).await? {
             return Ok(true);
         }
         if self.size() > 2 && operands.len.saturating_mul(self.size()) > FOR_EACH {
@@ -118,7 +127,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if len > self.room_among_all(Width::One) || !self.make_room_among_all((len, Width::One)).await? {
             return Ok(false);
         }
-        if self.scan_in_heap(what, operands, inclusive, kernel).await? {
+        if len >= IN_HEAP && self.scan_in_heap(what, operands, inclusive, kernel).await? {
             return Ok(true);
         }
         let (rank, size, apart) = (self.rank(), self.size(), self.reads_apart(len));
@@ -186,7 +195,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if len > self.room_among_all(Width::One) || !self.make_room_among_all((len, Width::One)).await? {
             return Ok(false);
         }
-        if self.scan_in_heap(what, operands, inclusive, kernel).await? {
+        if len >= IN_HEAP && self.scan_in_heap(what, operands, inclusive, kernel).await? {
             return Ok(true);
         }
         let members = self.rank() + usize::from(inclusive);
@@ -213,23 +222,26 @@ impl<H: Hold> TeamGuard<'_, H> {
         Ok(true)
     }
 
-    /// A reduce-scatter of operands that fit into no slot, in as many rounds as they need: in each, every member shows
-    /// as many bytes of what each of the others gets, which reduces them. `false` if there is no room for an element of
-    /// each.
-    async fn reduce_scatter_shown<K: ReductionKernel>(
+    /// A reduce-scatter of operands that fit into no slot: in one step, or in as many rounds as they need, in each of
+    /// which every member shows as many bytes of what each of the others gets, which reduces them. `false` if there is no
+    /// room for an element of each.
+    async fn reduce_scatter_long<K: ReductionKernel>(
         &mut self,
         what: OperationKey,
         operands: Operands,
         range: impl Fn(usize) -> Range<usize>,
         kernel: &K,
     ) -> Result<bool> {
+        if self.is_long(operands.len) && self.reduce_scatter_direct(what, operands, &range, kernel).await? {
+            return Ok(true);
+        }
         let (rank, size, unit) = (self.rank(), self.size(), operands.unit);
         let longest = (0..size).map(|member| range(member).len()).max().unwrap_or_default();
         let step = (self.room_among_all(Width::One) / size / unit * unit).min(longest);
         if step == 0 || !self.make_room_among_all((step * size, Width::One)).await? {
             return Ok(false);
         }
-        if self.reduce_scatter_in_heap(what, operands, &range, kernel).await? {
+        if operands.len >= IN_HEAP && self.reduce_scatter_in_heap(what, operands, &range, kernel).await? {
             return Ok(true);
         }
         let copy = self.copy_of_operands();

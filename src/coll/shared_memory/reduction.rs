@@ -14,6 +14,7 @@
 //! - **Bulk rule 3.** A slice of the results is written by one member: the last to arrive, or the slice's. Others read
 //!   it when they know that this member has arrived in the next round, or that it has completed this one.
 
+use super::algorithm_kind::IN_HEAP;
 use super::division::{Division, Learned, Piece, Reducer};
 use super::{Hold, OperationKey, Readers, TeamGuard};
 use crate::arch::copy_run;
@@ -216,12 +217,9 @@ impl<H: Hold> TeamGuard<'_, H> {
             return Ok(false);
         }
         if len > PAYLOAD {
-            if self.reduce_direct(key, operands, Some(root), kernel).await? {
-                return Ok(true);
-            }
             let alone = self.is_for_one(len) || self.size() == 2;
             let reducer = if alone { Reducer::Root(root) } else { Reducer::AllInSlices };
-            return self.reduce_bulk(key, reducer, Some(root), operands, kernel).await;
+            return Box::pin(self.reduce_long(key, reducer, Some(root), operands, kernel)).await;
         }
         wait!(self, self.begin()?);
         self.write_slot(key, |payload| operands.load(payload));
@@ -246,9 +244,6 @@ impl<H: Hold> TeamGuard<'_, H> {
         let len = operands.len;
         let key = OperationKey::new(Collective::Allreduce, 0, len);
         if len > PAYLOAD {
-            if self.reduce_direct(key, operands, None, kernel).await? {
-                return Ok(true);
-            }
             let reducer = match self.arrival {
                 RoundArrival::Flags if self.is_for_one(len) || (self.size() == 2 && len < HALVED) => {
                     Reducer::EachForItself
@@ -256,7 +251,7 @@ impl<H: Hold> TeamGuard<'_, H> {
                 RoundArrival::Count if self.is_for_one(len) => Reducer::Last,
                 _ => Reducer::AllInSlices,
             };
-            return self.reduce_bulk(key, reducer, None, operands, kernel).await;
+            return Box::pin(self.reduce_long(key, reducer, None, operands, kernel)).await;
         }
         wait!(self, self.begin()?);
         self.write_slot(key, |payload| operands.load(payload));
@@ -309,8 +304,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         (0..self.size()).try_for_each(|member| self.read_slot(member, key, |_| ()))
     }
 
-    /// Reduces operands of any length through the bulk, piece by piece, for `root` or for all.
-    async fn reduce_bulk<K: ReductionKernel>(
+    /// Reduces operands that fit into no slot, for `root` or for all: in one step, or through the bulk, piece by piece.
+    async fn reduce_long<K: ReductionKernel>(
         &mut self,
         key: OperationKey,
         reducer: Reducer,
@@ -319,6 +314,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         kernel: &K,
     ) -> Result<bool> {
         let Operands { out, len: total, unit, .. } = operands;
+        if self.is_long(total) && self.reduce_direct(key, operands, root, kernel).await? {
+            return Ok(true);
+        }
         // All members' operands and the results lie in one part.
         let share_count = self.size() + 1;
         let room = (self.rounds().storage().most_part_bytes() / share_count) & !63;
@@ -326,7 +324,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if most == 0 || !self.make_room(most.min(total).next_multiple_of(64) * share_count).await? {
             return Ok(false);
         }
-        if self.reduce_in_heap(key, operands, root, kernel).await? {
+        if total >= IN_HEAP && self.reduce_in_heap(key, operands, root, kernel).await? {
             return Ok(true);
         }
         let stride = (self.rounds().storage().part_bytes() / share_count) & !63;
