@@ -38,20 +38,20 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if data.len() <= PAYLOAD {
             return self.bcast_piece(what, data, root).await.map(|()| true);
         }
-        Box::pin(self.bcast_long(what, data, root)).await
+        self.bcast_long(what, data, root).await
     }
 
     /// [`Self::bcast`] of data that fits into no slot.
     async fn bcast_long(&mut self, what: OperationKey, data: &mut [u8], root: usize) -> Result<bool> {
         let len = data.len();
-        if self.is_long(len) && self.bcast_direct(what, data, root).await? {
+        if self.is_long(len) && Box::pin(self.bcast_direct(what, data, root)).await? {
             return Ok(true);
         }
         let piece = self.room_one_to_all().min(data.len());
         if !self.make_room(piece).await? {
             return Ok(false);
         }
-        if len >= IN_HEAP && self.bcast_in_heap(what, data, root).await? {
+        if len >= IN_HEAP && Box::pin(self.bcast_in_heap(what, data, root)).await? {
             return Ok(true);
         }
         let one = data.len() <= piece;
@@ -88,13 +88,13 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if block <= PAYLOAD {
             return self.allgather_few(all, block, sent).await.map(|()| true);
         }
-        Box::pin(self.allgather_long(all, block, sent)).await
+        self.allgather_long(all, block, sent).await
     }
 
     /// [`Self::allgather`] of blocks that fit into no slot.
     async fn allgather_long(&mut self, all: &mut [u8], block: usize, sent: usize) -> Result<bool> {
         if self.copies_equal_blocks(block).await? {
-            return self.allgather_direct(None, all, sent).await.map(|()| true);
+            return Box::pin(self.allgather_direct(None, all, sent)).await.map(|()| true);
         }
         self.allgather_in_pieces(all, (Blocks::Equal(block), sent)).await
     }
@@ -178,7 +178,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         let place = |from: usize, fill: &mut dyn FnMut(&mut [u8]) -> Result<()>| {
             fill(beside(before, (end, behind), blocks.range(from)))
         };
-        self.allgatherv_direct(mine, (mine.len(), total), place).await.map(|()| true)
+        Box::pin(self.allgatherv_direct(mine, (mine.len(), total), place)).await.map(|()| true)
     }
 
     /// As [`Self::allgather_pieces`], of blocks that lie one behind the other in `all`.
@@ -189,7 +189,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     ) -> Result<bool> {
         let Some(room) = self.room_for_pieces(blocks).await? else { return Ok(false) };
         if let Some(exposed) = self.expose_gathered((blocks, agreed), Some(all)).await? {
-            return self.allgather_exposed(exposed, None, all).await.map(|()| true);
+            return Box::pin(self.allgather_exposed(exposed, None, all)).await.map(|()| true);
         }
         let (before, mine, behind) = around(all, blocks.range(self.rank()));
         let end = before.len() + mine.len();
@@ -371,7 +371,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if block * (self.size() - 1) <= PAYLOAD {
             return self.alltoall_few(what, block, read, write).await.map(|()| true);
         }
-        Box::pin(self.alltoall_long(what, block, runs, read, write)).await
+        self.alltoall_long(what, block, runs, read, write).await
     }
 
     /// [`Self::alltoall`] of blocks that fit into no slot.
@@ -394,7 +394,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if !self.make_room_among_all((all, width)).await? {
             return Ok(false);
         }
-        if block >= IN_HEAP && self.alltoall_in_heap(what, block, runs).await? {
+        if block >= IN_HEAP && Box::pin(self.alltoall_in_heap(what, block, runs)).await? {
             return Ok(true);
         }
         let mut at = 0;

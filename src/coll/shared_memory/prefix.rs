@@ -35,7 +35,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if self.goes_by_messages(Collective::ReduceScatter, operands.len) {
             return Ok(false);
         }
-        Box::pin(self.reduce_scatter_long(what, operands, range, kernel)).await
+        self.reduce_scatter_long(what, operands, range, kernel).await
     }
 
     /// Reduces the operands of the members up to the caller into its `out`; without the caller's own, if not
@@ -58,7 +58,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if operands.len <= PAYLOAD {
             return self.reduce_few(what, operands, 0..operands.len, members, kernel).await.map(|()| true);
         }
-        Box::pin(self.scan_long(what, operands, inclusive, kernel)).await
+        self.scan_long(what, operands, inclusive, kernel).await
     }
 
     /// [`Self::scan`] of operands that fit into no slot.
@@ -69,7 +69,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         inclusive: bool,
         kernel: &K,
     ) -> Result<bool> {
-        if self.is_long(operands.len) && self.scan_direct(what, operands, inclusive, kernel).await? {
+        if self.is_long(operands.len) && Box::pin(self.scan_direct(what, operands, inclusive, kernel)).await?
+        {
             return Ok(true);
         }
         if self.size() > 2 && operands.len.saturating_mul(self.size()) > FOR_EACH {
@@ -127,7 +128,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if len > self.room_among_all(Width::One) || !self.make_room_among_all((len, Width::One)).await? {
             return Ok(false);
         }
-        if len >= IN_HEAP && self.scan_in_heap(what, operands, inclusive, kernel).await? {
+        if len >= IN_HEAP && Box::pin(self.scan_in_heap(what, operands, inclusive, kernel)).await? {
             return Ok(true);
         }
         let (rank, size, apart) = (self.rank(), self.size(), self.reads_apart(len));
@@ -195,7 +196,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if len > self.room_among_all(Width::One) || !self.make_room_among_all((len, Width::One)).await? {
             return Ok(false);
         }
-        if len >= IN_HEAP && self.scan_in_heap(what, operands, inclusive, kernel).await? {
+        if len >= IN_HEAP && Box::pin(self.scan_in_heap(what, operands, inclusive, kernel)).await? {
             return Ok(true);
         }
         let members = self.rank() + usize::from(inclusive);
@@ -232,7 +233,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         range: impl Fn(usize) -> Range<usize>,
         kernel: &K,
     ) -> Result<bool> {
-        if self.is_long(operands.len) && self.reduce_scatter_direct(what, operands, &range, kernel).await? {
+        if self.is_long(operands.len)
+            && Box::pin(self.reduce_scatter_direct(what, operands, &range, kernel)).await?
+        {
             return Ok(true);
         }
         let (rank, size, unit) = (self.rank(), self.size(), operands.unit);
@@ -241,7 +244,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         if step == 0 || !self.make_room_among_all((step * size, Width::One)).await? {
             return Ok(false);
         }
-        if operands.len >= IN_HEAP && self.reduce_scatter_in_heap(what, operands, &range, kernel).await? {
+        if operands.len >= IN_HEAP
+            && Box::pin(self.reduce_scatter_in_heap(what, operands, &range, kernel)).await?
+        {
             return Ok(true);
         }
         let copy = self.copy_of_operands();

@@ -219,7 +219,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if len > PAYLOAD {
             let alone = self.is_for_one(len) || self.size() == 2;
             let reducer = if alone { Reducer::Root(root) } else { Reducer::AllInSlices };
-            return Box::pin(self.reduce_long(key, reducer, Some(root), operands, kernel)).await;
+            return self.reduce_long(key, reducer, Some(root), operands, kernel).await;
         }
         wait!(self, self.begin()?);
         self.write_slot(key, |payload| operands.load(payload));
@@ -251,7 +251,7 @@ impl<H: Hold> TeamGuard<'_, H> {
                 RoundArrival::Count if self.is_for_one(len) => Reducer::Last,
                 _ => Reducer::AllInSlices,
             };
-            return Box::pin(self.reduce_long(key, reducer, None, operands, kernel)).await;
+            return self.reduce_long(key, reducer, None, operands, kernel).await;
         }
         wait!(self, self.begin()?);
         self.write_slot(key, |payload| operands.load(payload));
@@ -314,7 +314,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         kernel: &K,
     ) -> Result<bool> {
         let Operands { out, len: total, unit, .. } = operands;
-        if self.is_long(total) && self.reduce_direct(key, operands, root, kernel).await? {
+        if self.is_long(total) && Box::pin(self.reduce_direct(key, operands, root, kernel)).await? {
             return Ok(true);
         }
         // All members' operands and the results lie in one part.
@@ -324,7 +324,7 @@ impl<H: Hold> TeamGuard<'_, H> {
         if most == 0 || !self.make_room(most.min(total).next_multiple_of(64) * share_count).await? {
             return Ok(false);
         }
-        if total >= IN_HEAP && self.reduce_in_heap(key, operands, root, kernel).await? {
+        if total >= IN_HEAP && Box::pin(self.reduce_in_heap(key, operands, root, kernel)).await? {
             return Ok(true);
         }
         let stride = (self.rounds().storage().part_bytes() / share_count) & !63;
