@@ -224,8 +224,8 @@ impl<H: Hold> TeamGuard<'_, H> {
     }
 
     /// A reduce-scatter of operands that fit into no slot: in one step, or in as many rounds as they need, in each of
-    /// which every member shows as many bytes of what each of the others gets, which reduces them. `false` if there is no
-    /// room for an element of each.
+    /// which every member shows as many bytes of what each of the others gets, which reduces them. `false` if there is
+    /// no room for an element of each.
     async fn reduce_scatter_long<K: ReductionKernel>(
         &mut self,
         what: OperationKey,
