@@ -304,9 +304,6 @@ impl ReductionKernel for OpKernel<'_> {
     fn unit(&self) -> usize {
         self.datatype.size()
     }
-    fn keeps_left(&self) -> bool {
-        self.op.is_predefined()
-    }
     fn reduce(&self, left: &[u8], right: &mut [u8]) -> Result<()> {
         // SAFETY: two buffers of collectives, which do not overlap; they begin at an address that suits every type
         // (`Scratch`), or the program's type, and are cut between elements, whose size is a multiple of their alignment

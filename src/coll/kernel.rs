@@ -13,12 +13,7 @@ pub trait ReductionKernel {
     fn commutes(&self) -> bool;
     /// Returns the bytes of an element.
     fn unit(&self) -> usize;
-    /// Returns whether [`reduce`](Self::reduce) is known to leave `left` alone: it may lie in another rank's memory. A
-    /// program's own function may do what it likes.
-    fn keeps_left(&self) -> bool {
-        true
-    }
-    /// `right[i] = left[i] op right[i]` for every element.
+    /// `right[i] = left[i] op right[i]` for every element. `left` may lie in another rank's memory, and stays as it is.
     ///
     /// # Errors
     /// Those of the operation.

@@ -70,7 +70,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         }
         let (operation, runs) = ((Collective::Allreduce, what), self.runs_of_reduction(&operands, root));
         let Some(look) = self.look(operation, runs, Some((own, len))) else { return Ok(false) };
-        let room = Scratch::of(self.block_of_reduction(&operands) * self.blocks_in_heap(kernel))?;
+        let room = Scratch::of(self.block_of_reduction(&operands))?;
         // What the root gets is one copy.
         let by_kernel = root.is_some() && self.may_copy().await?;
         let fits = |exposed: &Exposed<'_>| {
@@ -78,11 +78,6 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         };
         let Some(exposed) = self.expose_in_heap(look, fits).await? else { return Ok(false) };
         self.reduce_exposed(exposed, operands, root, room, kernel).await.map(|()| true)
-    }
-
-    /// Blocks for which a reduction in the shared heap needs room.
-    fn blocks_in_heap<K: ReductionKernel>(&self, kernel: &K) -> usize {
-        if kernel.keeps_left() { 1 } else { self.size() }
     }
 
     /// Bytes that the caller reduces at a time.
@@ -180,7 +175,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         }
         let (operation, sent) = ((Collective::ReduceScatter, what), (own, len));
         let Some(look) = self.look(operation, [sent, NO_RUN], Some(sent)) else { return Ok(false) };
-        let room = self.room_for_range(&operands, range(self.rank()).len(), self.blocks_in_heap(kernel))?;
+        let room = self.room_for_range(&operands, range(self.rank()).len(), 1)?;
         let fits = |exposed: &Exposed<'_>| exposed.are_in_heap(SEND);
         let Some(exposed) = self.expose_in_heap(look, fits).await? else { return Ok(false) };
         self.reduce_scatter_exposed(exposed, operands, range(self.rank()), room, kernel).await.map(|()| true)
@@ -340,8 +335,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     }
 
     /// Reduces the bytes `range` of all members' operands in `room`, in rank order: where they lie, for which `room`
-    /// has as many bytes, if the kernel leaves them alone there; or copies of them, which it reads beginning behind the
-    /// caller, for which it has as many for each member.
+    /// has as many bytes, or copies of them, which it reads beginning behind the caller, for which it has as many for
+    /// each member.
     fn reduce_block<'r, K: ReductionKernel>(
         &self,
         exposed: &Exposed<'_>,
@@ -351,7 +346,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         kernel: &K,
     ) -> Result<&'r [u8]> {
         let (rank, size, at, len) = (self.rank(), self.size(), range.start, range.len());
-        if exposed.are_in_heap(SEND) && kernel.keeps_left() && !self.reads_apart(operands.len) {
+        if exposed.are_in_heap(SEND) && !self.reads_apart(operands.len) {
             let acc = &mut room[..len];
             exposed.copy(|| self.reduce_views(exposed, operands, at, acc, kernel))?;
             return Ok(acc);
