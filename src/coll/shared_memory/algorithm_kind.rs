@@ -111,7 +111,14 @@ impl TeamCapacity<'_> {
             AlgorithmKind::Messages
         } else if self.bytes_of_step(operation, bytes) >= self.config.coll_direct_from() {
             AlgorithmKind::OneStep
-        } else if self.may_be_in_heap(operation, bytes) {
+        } else {
+            self.kind_of_rounds(operation, bytes)
+        }
+    }
+
+    /// Returns the kind for what takes rounds, unless all buffers lie in the shared heap.
+    fn kind_of_rounds(&self, operation: Collective, bytes: usize) -> AlgorithmKind {
+        if self.may_be_in_heap(operation, bytes) {
             AlgorithmKind::OneStepInHeap
         } else {
             AlgorithmKind::Rounds
@@ -126,7 +133,7 @@ impl TeamCapacity<'_> {
         let is_even = longest.saturating_mul(self.size) / 2 <= len;
         match self.algorithm_kind(Collective::ReduceScatter, len) {
             AlgorithmKind::OneStep if is_even && self.is_oversubscribed() && self.is_threshold_ours() => {
-                AlgorithmKind::OneStepInHeap
+                self.kind_of_rounds(Collective::ReduceScatter, len)
             }
             kind => kind,
         }
@@ -295,6 +302,15 @@ mod tests {
     use Collective::{Alltoall, Bcast, Exscan, Gather, ReduceScatter, Scan, Scatter};
 
     fn with_capacity<R>(size: usize, usable_cpus: u32, f: impl FnOnce(TeamCapacity<'_>) -> R) -> R {
+        with_capacity_of(size, usable_cpus, false, f)
+    }
+
+    fn with_capacity_of<R>(
+        size: usize,
+        usable_cpus: u32,
+        streams: bool,
+        f: impl FnOnce(TeamCapacity<'_>) -> R,
+    ) -> R {
         let shape = JobShape {
             ranks: size as u32,
             usable_cpus,
@@ -302,7 +318,7 @@ mod tests {
             ring_bulk: 1 << 16,
             sender_fences: false,
             heap: 0,
-            streams: false,
+            streams,
         };
         let config = Config::new(&Overrides::default(), shape).unwrap();
         f(TeamCapacity { config: &config, size, part_bytes: 1 << 20, direct: true })
@@ -443,6 +459,21 @@ mod tests {
             [(Scan, 2), (Exscan, 2), (Bcast, 2), (Allgather, 2), (Alltoall, 2), (Gather, 8)]
         {
             assert!(!in_heap(operation, size, 2, 1 << 20), "{operation:?}, {size} members");
+        }
+    }
+
+    #[test]
+    fn nothing_depends_on_the_heap_where_rings_are_filled_past_the_cache() {
+        let even = |streams, size, bytes: usize| {
+            with_capacity_of(size, 2, streams, |team| team.kind_for_reduce_scatter(bytes, bytes / size))
+        };
+        for (size, bytes) in [(4, 1 << 20), (8, 1 << 20), (8, 64 << 20), (16, 64 << 20)] {
+            assert_eq!(even(false, size, bytes), AlgorithmKind::OneStepInHeap, "{size} members, {bytes}");
+            assert_eq!(
+                even(true, size, bytes),
+                AlgorithmKind::Rounds,
+                "{size} members, {bytes}, past the cache"
+            );
         }
     }
 
