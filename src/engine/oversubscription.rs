@@ -90,10 +90,19 @@ impl Oversubscription {
         }
     }
 
-    /// A wait gives the CPU away, because spinning has not ended it. Returns how many did so in a row.
-    pub fn spun_in_vain(&self) -> u32 {
+    /// A wait gives the CPU away, because spinning has not ended it. Returns what came before.
+    pub fn spun_in_vain(&self) -> VainSpin {
         self.spinning.in_vain()
     }
+}
+
+/// A wait that spinning has not ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct VainSpin {
+    /// The number of such waits, with this one, since spinning last was worth it.
+    pub waits: u32,
+    /// Whether spinning has ended a wait since the last such one.
+    pub after_others: bool,
 }
 
 /// The number of ranks for each CPU that they may use, rounded down.
@@ -137,11 +146,12 @@ impl SpinHistory {
         self.ended.store(if ended >= self.worth { 0 } else { ended }, Ordering::Relaxed);
     }
 
-    fn in_vain(&self) -> u32 {
-        let vain = self.vain.load(Ordering::Relaxed).wrapping_add(1).max(1);
-        self.vain.store(vain, Ordering::Relaxed);
+    fn in_vain(&self) -> VainSpin {
+        let waits = self.vain.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        let after_others = waits == 1 || self.ended.load(Ordering::Relaxed) != 0;
+        self.vain.store(waits, Ordering::Relaxed);
         self.ended.store(0, Ordering::Relaxed);
-        vain
+        VainSpin { waits, after_others }
     }
 }
 
@@ -203,14 +213,17 @@ impl Oversubscription {
 /// Gives the CPU to another thread, at the time `before`,
 /// and tells the job if that took longer than the turns of the other ranks explain.
 fn yield_and_time(engine: &Engine, before: u64) {
-    engine.telemetry().yields.add(1);
+    let yields = &engine.telemetry().yields;
+    yields.add(1);
     yield_now();
     let after = now();
     let took = after.saturating_sub(before);
     let others = u64::from(ranks_per_cpu(engine.config.shape()));
     if took > SLOW_YIELD + TURN_OF_ANOTHER_RANK * others {
         engine.job.header().yield_was_slow(after, took);
+        engine.core_migration.regret(after);
     }
+    engine.core_migration.note_yield(engine, yields.get(), after);
 }
 
 #[cfg(all(test, not(perusal_loom)))]

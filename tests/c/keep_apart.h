@@ -1,4 +1,4 @@
-/* Two ranks that talk on one CPU, where both may use others: what the tests of keep_apart share. */
+/* Ranks that are put on one CPU, where they may use others: what the tests of keep_apart share. */
 #ifndef KEEP_APART_H
 #define KEEP_APART_H
 
