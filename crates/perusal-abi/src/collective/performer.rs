@@ -171,9 +171,9 @@ impl InBackground<'_> {
             Self::Once(_) => SequenceNumber::Once(comm.next_in_background()),
             Self::Again(start) => start.number,
         };
-        let work = work(number);
+        // Boxed as it is made: each further move would copy all of it, up to 1.3 KB.
+        let work: Pin<Box<dyn Future<Output = Result<()>> + '_>> = Box::pin(work(number));
         let number = NumberedCall::count_in_background(engine, comm);
-        let work: Pin<Box<dyn Future<Output = Result<()>> + '_>> = Box::pin(work);
         // SAFETY: of what is borrowed, it holds the communicator and the team, which the operation keeps, and the
         // program's buffers, which are valid until the request is complete (argument rule 3).
         let work =
