@@ -5,9 +5,9 @@ use crate::events::Collective;
 use crate::team::PAYLOAD;
 use crate::variables::{Config, VariableId};
 
-/// Members that share CPUs, up to which a scatter whose blocks do not fit into a piece is messages: a member that has
-/// its block goes on while the root sends the next.
-const FEW_MEMBERS: usize = 4;
+/// Members that share CPUs, up to which longer scatters and gathers are messages: a member goes on when it has its
+/// block, while the root sends the next, or when it has sent its own.
+pub(super) const FEW_MEMBERS: usize = 4;
 
 /// Bytes of all blocks together that more members scatter through a part at most. Of more, each block is read out of
 /// the root's memory; but shorter ones would go into the rings, which the others must empty before the root can go on.
