@@ -45,7 +45,7 @@ static unsigned long long talk(int n)
 }
 
 /* Both talk on the first CPU, where the scheduler has put them and where all of them are allowed. */
-static unsigned long long talk_together(int n)
+static inline unsigned long long talk_together(int n)
 {
     use_first();
     talk(1);
