@@ -246,6 +246,20 @@ mod tests {
     }
 
     #[test]
+    fn a_vain_spin_tells_whether_spinning_has_ended_a_wait_before_it() {
+        let rank = Oversubscription::new(1);
+        let spin = || (rank.spun_in_vain().waits, rank.spun_in_vain().after_others);
+        assert!(rank.spun_in_vain().after_others, "the first one");
+        assert_eq!(spin(), (2, false));
+        rank.spun_well();
+        assert!(rank.spun_in_vain().after_others, "one of several that would be worth it");
+        assert_eq!(spin(), (5, false));
+        (0..WORTH).for_each(|_| rank.spun_well());
+        let VainSpin { waits, after_others } = rank.spun_in_vain();
+        assert_eq!((waits, after_others), (1, true), "spinning was worth it");
+    }
+
+    #[test]
     fn spinning_must_end_several_waits_to_pay_and_many_where_many_share_a_cpu() {
         for (ranks, ended, pays) in [
             (MANY_RANKS - 1, WORTH - 1, false),

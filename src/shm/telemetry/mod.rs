@@ -104,7 +104,7 @@ pub struct Telemetry {
     pub waiting: WaitingFor,
     /// Where it ran when it last yielded.
     pub last_yield: LastYield,
-    /// Times it moved off the CPU of the rank that it waits for (core migration).
+    /// Times it moved: off the CPU of the rank that it waits for, or back to where it began (core migration).
     pub moves: Counter,
     /// What the threads of the other thread slots have counted; the last are those of the slots without an owner.
     others: [Counts; OWNED_SLOTS],

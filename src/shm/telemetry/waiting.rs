@@ -157,7 +157,8 @@ impl fmt::Display for Wait {
     }
 }
 
-/// Where a rank ran, and for which rank it waited, when it last yielded in a wait.
+/// Where a rank ran when it last looked, which it does as it yields, and for which rank it waited when it last noted
+/// that: less often.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct LastYield {
