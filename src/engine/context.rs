@@ -47,6 +47,8 @@ pub(crate) struct Rts {
     pub addr: u64,
     /// Its place in the shared heap, if it is to be copied from there; else 0.
     pub place: u64,
+    /// Whether the sender has yet to find out, and to say, that the message lies there.
+    pub is_unchecked: bool,
     /// What the sender knows of its bytes.
     pub contents: Contents,
     /// What else the sender has announced that is not copied yet.

@@ -206,6 +206,8 @@ pub struct Body {
     pub moved: Cell<usize>,
     /// Where the data lies in the shared heap, if it is announced there; else 0. Of a message longer than an eager one.
     pub place: Cell<u64>,
+    /// Whether the data is known to lie there only when it has been announced.
+    pub is_unchecked: Cell<bool>,
     /// An address in the peer (of a send: where to write the second half; of a receive: where to read).
     pub remote_addr: Cell<u64>,
     /// The peer's request id, where there is one.
@@ -458,6 +460,7 @@ impl Default for Body {
             wanted: Cell::new(0),
             moved: Cell::new(0),
             place: Cell::new(0),
+            is_unchecked: Cell::new(false),
             remote_addr: Cell::new(0),
             status: Cell::new(MessageStatus::EMPTY),
             error: Cell::new(None),

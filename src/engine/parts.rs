@@ -63,6 +63,11 @@ impl Peer {
         self.cold.announced.fetch_add(1, Ordering::Relaxed) > 0
     }
 
+    /// Whether no message to it is announced, though there is a ring to it.
+    pub(crate) fn has_quiet_ring(&self, shared: bool) -> bool {
+        self.cold.announced.load(Ordering::Relaxed) == 0 && self.tx.lock(shared).is_some()
+    }
+
     /// Notes that an announced message to it needs this rank no more.
     pub(crate) fn settle(&self) {
         self.cold.announced.fetch_sub(1, Ordering::Relaxed);

@@ -13,7 +13,8 @@
 //! - **Remap rule 2.** The extent has a page before and one behind the remapped ones, for the beginning and the end of
 //!   a message, its *edges*. They are copied there when it is sent, and from there when a peer has written them.
 //! - **Remap rule 3.** The program may unmap the pages, and other memory may lie there since. So the kernel is asked
-//!   each time whether it is still the extent that lies there. If no page of it is, it is given back.
+//!   each time whether it is still the extent that lies there. If no page of it is, it is given back. What a peer has
+//!   read in the meantime it throws away.
 //! - **Remap rule 4.** Memory of the heap is not zero after `madvise(MADV_DONTNEED)`, as private memory is. The C
 //!   library's malloc does not rely on that; others do. So only memory that is known to be that malloc's is remapped,
 //!   and static memory ([`super::origin`]).
@@ -69,6 +70,12 @@ pub(super) fn existing() -> Option<&'static RemappedBuffers> {
     REMAPPED.get()?.as_ref()
 }
 
+/// The addresses of a buffer that may be remapped, for its length.
+fn long_buffer(addr: *const u8, len: usize) -> Option<Range<usize>> {
+    let end = addr.addr().checked_add(len).filter(|_| (SHORTEST..TOO_LONG).contains(&len))?;
+    Some(addr.addr()..end)
+}
+
 /// How the buffer of an operation is used.
 #[derive(Debug, Clone, Copy)]
 pub struct BufferUse {
@@ -115,10 +122,7 @@ impl RemappedBuffers {
         buffer_use: BufferUse,
         after: u64,
     ) -> Option<u64> {
-        if !(SHORTEST..TOO_LONG).contains(&len) {
-            return None;
-        }
-        let addresses = addr.addr()..addr.addr().checked_add(len)?;
+        let addresses = long_buffer(addr, len)?;
         let mut state = self.lock();
         let at = match self.find(&mut state, &addresses) {
             Some(at) => at,
@@ -131,8 +135,42 @@ impl RemappedBuffers {
             }
             None => return None,
         };
-        let range = &state.ranges[at];
-        if buffer_use.is_sent {
+        // SAFETY: the bytes are a buffer's that an operation uses, as the caller promises.
+        unsafe { self.place_in(&state.ranges[at], addr, len, buffer_use.is_sent) }
+    }
+
+    /// Returns what [`place_of`](Self::place_of) does for a buffer that is sent, if it has been remapped. Whether it
+    /// still lies there is for [`is_there`](Self::is_there) to say.
+    ///
+    /// # Safety
+    /// As for [`place_of`](Self::place_of).
+    #[must_use]
+    pub unsafe fn unchecked_place_of(&self, addr: *const u8, len: usize) -> Option<u64> {
+        let addresses = long_buffer(addr, len)?;
+        let state = self.lock();
+        // SAFETY: the bytes are sent, so they may be read, and nobody writes to them, as the caller promises.
+        unsafe { self.place_in(state.range_of(&addresses)?, addr, len, true) }
+    }
+
+    /// Returns whether the `len` bytes at `addr` lie where [`unchecked_place_of`](Self::unchecked_place_of) has said.
+    #[must_use]
+    pub fn is_there(&self, addr: *const u8, len: usize) -> bool {
+        long_buffer(addr, len).is_some_and(|addresses| self.find(&mut self.lock(), &addresses).is_some())
+    }
+
+    /// Returns where a buffer that is in reach of a range lies in the heap, with its edges if it is sent.
+    ///
+    /// # Safety
+    /// As for [`place_of`](Self::place_of).
+    unsafe fn place_in(
+        &self,
+        range: &RemappedRange,
+        addr: *const u8,
+        len: usize,
+        is_sent: bool,
+    ) -> Option<u64> {
+        let addresses = addr.addr()..addr.addr() + len;
+        if is_sent {
             for edge in range.edges(&addresses) {
                 let (from, to) = (addr.wrapping_add(edge.start - addresses.start), range.in_heap(edge.start));
                 // SAFETY: the edge is a part of the message, which may be read, as the caller promises; the extent has
@@ -161,10 +199,8 @@ impl RemappedBuffers {
     /// # Safety
     /// As for [`place_of`](Self::place_of).
     pub unsafe fn count_use(&self, addr: *const u8, len: usize, after: u64) {
-        let Some(end) = addr.addr().checked_add(len).filter(|_| (SHORTEST..TOO_LONG).contains(&len)) else {
-            return;
-        };
-        let (mut state, addresses) = (self.lock(), addr.addr()..end);
+        let Some(addresses) = long_buffer(addr, len) else { return };
+        let mut state = self.lock();
         if state.range_of(&addresses).is_none() && state.is_due(&addresses, after) {
             // SAFETY: the caller promises what remap rule 1 asks for.
             _ = unsafe { self.remap(&mut state, &addresses) };

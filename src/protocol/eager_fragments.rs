@@ -137,7 +137,9 @@ impl<'e> EagerFragments<'e> {
         let target = match self.match_first(from, header, total)? {
             Some(request) => {
                 // SAFETY: request rule 2: matched, so it belongs to the thread that has the message.
-                unsafe { request.body() }.contents.set(contents);
+                let body = unsafe { request.body() };
+                body.contents.set(contents);
+                self.engine.protocol_state().copy.note_received(body, total);
                 FragmentTarget::Receive(request)
             }
             None => FragmentTarget::Whole(Scratch::of(total)?),

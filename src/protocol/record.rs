@@ -7,7 +7,7 @@
 //! | `Matched` | receiver → sender | the sender | – |
 //! | `First` | sender → receiver | the sender (for cancelling) | the size of a message whose fragments are the very next records, and what is known of its bytes |
 //! | `Fragment` | sender → receiver | – | a fragment of that message, in order |
-//! | `Rts` | sender → receiver | the sender | size, address or 0, place in the shared heap or 0, ticks for a KiB that the sender's ring takes or 0 with what is known of the message's bytes, and which others are announced |
+//! | `Rts` | sender → receiver | the sender | size, address or 0, place in the shared heap or 0, ticks for a KiB that the sender's ring takes or 0 with what is known of the message's bytes, which others are announced, and whether the place is still to be checked |
 //! | `Cts` | receiver → sender | the sender | the receiver's request, bytes wanted, how many such messages may come unasked |
 //! | `Data` | sender → receiver | the receiver | a part of the message, in order |
 //! | `SplitCts` | receiver → sender | the sender | the receiver's request, address, where the sender's part begins, end |
@@ -125,13 +125,16 @@ impl Control {
     /// Its kind, and its words.
     fn encode(self) -> (Kind, [u64; 4]) {
         match self {
-            Self::Rts(Rts { total, addr, place, contents, others }, fill) => (
+            Self::Rts(Rts { total, addr, place, is_unchecked, contents, others }, fill) => (
                 Kind::Rts,
                 [
                     total as u64,
                     addr,
                     place,
-                    u64::from(fill) | (contents as u64) << 32 | (others as u64) << 40,
+                    u64::from(fill)
+                        | (contents as u64) << 32
+                        | (others as u64) << 40
+                        | u64::from(is_unchecked) << 48,
                 ],
             ),
             Self::Matched => (Kind::Matched, [0; 4]),
@@ -159,8 +162,13 @@ impl Control {
             Kind::Eager | Kind::EagerSynchronous | Kind::Data | Kind::Fragment => return None,
             Kind::Rts => {
                 let (total, contents) = (usize::try_from(first).ok()?, Contents::of(fourth >> 32 & 0xff)?);
-                let others = Announced::of(fourth >> 40)?;
-                let rts = Rts { total, addr: second, place: third, contents, others };
+                let (others, unchecked) = (Announced::of(fourth >> 40 & 0xff)?, fourth >> 48);
+                let is_unchecked = match unchecked {
+                    0 => false,
+                    1 => true,
+                    _ => return None,
+                };
+                let rts = Rts { total, addr: second, place: third, is_unchecked, contents, others };
                 Self::Rts(rts, fourth as u32)
             }
             Kind::Matched => Self::Matched,
@@ -252,6 +260,7 @@ mod tests {
                     total: 1 << 40,
                     addr: u64::MAX,
                     place: 1 << 63,
+                    is_unchecked: true,
                     contents: Contents::Changed,
                     others: Announced::There,
                 },
@@ -280,6 +289,7 @@ mod tests {
                     total: 0x0101_0101_0101_0101,
                     addr: 0,
                     place: 0,
+                    is_unchecked: false,
                     contents: Contents::Unknown,
                     others: Announced::Nothing
                 },

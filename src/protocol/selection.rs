@@ -47,15 +47,16 @@ pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
     };
     let limits = [config.eager_limit(), fragments];
     let bytes = body.bytes.get();
+    let is_one_of_many = matches!(mode, Mode::ToRoot | Mode::FromRoot)
+        && bytes < AT_ONCE_FROM
+        && engine.protocol_state().copy.is_left_to_us(engine);
     if bytes > config.eager_limit() {
         engine.protocol_state().copy.note_contents(engine, body);
-        body.place.set(engine.rendezvous().place_of_send(body));
+        body.is_unchecked.set(false);
+        body.place.set(if is_one_of_many { 0 } else { engine.rendezvous().place_of_send(body) });
     }
     let in_one_step = || {
-        if matches!(mode, Mode::ToRoot | Mode::FromRoot)
-            && bytes < AT_ONCE_FROM
-            && engine.protocol_state().copy.is_left_to_us(engine)
-        {
+        if is_one_of_many {
             return false;
         }
         let [read, halves] = engine.protocol_state().copy.cma_thresholds(engine);

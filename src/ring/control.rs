@@ -17,13 +17,23 @@ pub struct RingControl {
     pub consumer: CachePadded<ConsumerWords>,
     /// Written by the producer (and `wants_credit` by both).
     pub producer: CachePadded<ProducerWords>,
-    /// Not the ring's: a word for the protocols whose records go through it.
+    /// Not the ring's: words for the protocols whose records go through it.
     /// Keeps the cells away from the producer's line.
-    pub protocol: CachePadded<AtomicU64>,
+    pub protocol: CachePadded<ProtocolWords>,
 }
 
-/// Offset of the protocols' word in a ring's control, in bytes.
-pub const PROTOCOL_WORD: usize = core::mem::offset_of!(RingControl, protocol);
+/// Offset of the protocols' words in a ring's control, in bytes.
+pub const PROTOCOL_WORDS: usize = core::mem::offset_of!(RingControl, protocol);
+
+/// What protocols need beside the records.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct ProtocolWords {
+    /// What is left of a message that both ranks copy.
+    pub claims: AtomicU64,
+    /// Which announced place the producer has checked last, and whether the message is there.
+    pub checked: AtomicU64,
+}
 
 /// What the consumer tells the producer.
 #[derive(Debug, Default)]

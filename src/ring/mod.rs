@@ -51,7 +51,7 @@ mod storage;
 
 pub use blocks::Blocks;
 pub use consumer::{Consumer, Polled};
-pub use control::{NOTIFIED, NOTIFY, POLLED, PROTOCOL_WORD, RingControl};
+pub use control::{NOTIFIED, NOTIFY, POLLED, PROTOCOL_WORDS, ProtocolWords, RingControl};
 pub use copy_times::CopyTimes;
 pub use heap::HeapRing;
 pub use mapped::MappedRing;

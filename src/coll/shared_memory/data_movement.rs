@@ -86,7 +86,8 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     pub async fn allgather(&mut self, all: &mut [u8], sent: usize) -> Result<bool> {
         let block = all.len() / self.size();
         if block <= PAYLOAD {
-            return self.allgather_few(all, block, sent).await.map(|()| true);
+            let range = |r: usize| r * block..(r + 1) * block;
+            return self.allgather_few(all, range, sent).await.map(|()| true);
         }
         self.allgather_long(all, block, sent).await
     }
@@ -99,18 +100,26 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.allgather_in_pieces(all, (Blocks::Equal(block), sent)).await
     }
 
-    /// [`Self::allgather`] of blocks that fit into slots.
-    async fn allgather_few(&mut self, all: &mut [u8], block: usize, sent: usize) -> Result<()> {
+    /// Gathers blocks that fit into slots, that of member `r` at `range(r)` of `all`. `agreed` is a number that all
+    /// members must give.
+    async fn allgather_few(
+        &mut self,
+        all: &mut [u8],
+        range: impl Fn(usize) -> Range<usize>,
+        agreed: usize,
+    ) -> Result<()> {
         let (rank, size) = (self.rank(), self.size());
-        let what = OperationKey::new(Collective::Allgather, 0, sent);
+        let what = OperationKey::new(Collective::Allgather, 0, agreed);
         self.meet_in_slots(what, |payload| {
-            copy_slice(&all[rank * block..][..block], &mut payload[..block]);
+            let own = &all[range(rank)];
+            copy_slice(own, &mut payload[..own.len()]);
         })
         .await?;
         let mut shown = Ok(());
         for from in others(rank, size) {
             let copied = self.read_slot(from, what, |payload| {
-                copy_slice(&payload[..block], &mut all[from * block..][..block]);
+                let block = &mut all[range(from)];
+                copy_slice(&payload[..block.len()], block);
             });
             shown = shown.and(copied);
         }
@@ -170,6 +179,9 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
     /// As for [`Self::bcast`].
     pub async fn allgatherv(&mut self, all: &mut [u8], ends: &[usize]) -> Result<bool> {
         let (total, blocks) = (all.len(), Blocks::EndingAt(ends));
+        if blocks.longest() <= PAYLOAD {
+            return self.allgather_few(all, |r| blocks.range(r), total).await.map(|()| true);
+        }
         if !self.copies_blocks(ends).await? {
             return self.allgather_in_pieces(all, (blocks, total)).await;
         }

@@ -387,10 +387,12 @@ fn mode_of_receive(mode: Mode, bytes: usize, others: usize) -> Mode {
 }
 
 /// The mode of messages among the members of `comm`, of which all have the same end,
-/// or the same beginning, as `mode` says.
+/// or the same beginning, as `mode` says. Where they share CPUs, those that go to one root had better not wait for its
+/// turn; what it has for the others they copy themselves.
 fn mode_among_many(engine: &Engine, comm: &Comm, mode: Mode) -> Mode {
-    let are_several = comm.peers().size() > 2 || mode == Mode::FromRoot;
-    if are_several && !are_oversubscribed(engine, comm) { mode } else { Mode::Standard }
+    let (is_to_root, are_two) = (mode == Mode::ToRoot, comm.peers().size() <= 2);
+    let stays = if is_to_root { !are_two } else { !are_oversubscribed(engine, comm) };
+    if stays { mode } else { Mode::Standard }
 }
 
 /// Which algorithm over messages is asked for. Members of several jobs may have been asked for different ones,

@@ -37,6 +37,21 @@ impl Default for SentContents {
 }
 
 impl SentContents {
+    /// The name of the buffer of `bytes` bytes at `addr`, and where it is remembered.
+    fn buffer(&self, addr: *const u8, bytes: usize) -> (u64, &SentBuffer) {
+        let name = mix(addr as u64, bytes as u64).max(1);
+        (name, &self.buffers[name as usize % BUFFERS])
+    }
+
+    /// Notes that a message is received into the `bytes` bytes at `addr`: if they are sent again they have changed, and
+    /// lie in this rank's cache, as after stores of the program, even if they are what they were.
+    pub fn overwrite(&self, addr: *const u8, bytes: usize) {
+        let (name, buffer) = self.buffer(addr, bytes);
+        if buffer.name.load(Ordering::Relaxed) == name {
+            buffer.words.fetch_xor(1, Ordering::Relaxed);
+        }
+    }
+
     /// Notes that the `bytes` bytes at `addr` are sent. What is known of them: as far as a few of their words tell.
     ///
     /// # Safety
@@ -52,8 +67,7 @@ impl SentContents {
             unsafe { addr.add(at * (bytes - WORD) / (WORDS - 1)).cast::<[u8; WORD]>().read_volatile() }
         };
         let words = (0..WORDS).fold(0, |mixed, at| mix(mixed, u64::from_ne_bytes(word(at))));
-        let name = mix(addr as u64, bytes as u64).max(1);
-        let buffer = &self.buffers[name as usize % BUFFERS];
+        let (name, buffer) = self.buffer(addr, bytes);
         let is_known = buffer.name.swap(name, Ordering::Relaxed) == name;
         let was = buffer.words.swap(words, Ordering::Relaxed);
         match is_known {
@@ -95,6 +109,17 @@ mod tests {
         assert_eq!(note(&sent, &data[1..]), Unknown, "another buffer");
         assert_eq!(note(&sent, &data[..99_999]), Unknown);
         assert_eq!([note(&sent, &data[..WORD]), note(&sent, &data[..WORD])], [Unknown, Unknown], "too short");
+    }
+
+    #[test]
+    fn a_buffer_has_changed_if_a_message_has_come_there_meanwhile() {
+        let sent = SentContents::default();
+        let data = vec![7; 100_000];
+        assert_eq!([note(&sent, &data), note(&sent, &data)], [Unknown, Same]);
+        sent.overwrite(data.as_ptr(), data.len());
+        assert_eq!([note(&sent, &data), note(&sent, &data)], [Changed, Same]);
+        sent.overwrite(data.as_ptr(), data.len() - 1);
+        assert_eq!(note(&sent, &data), Same, "another buffer");
     }
 
     #[test]

@@ -72,14 +72,13 @@ impl Rendezvous<'_> {
         let context = unsafe { body.active_context() };
         let addr = if body.is_bytes() { body.addr.get() as u64 } else { 0 };
         let contents = body.contents.get();
-        let rts = Rts { total: body.bytes.get(), addr, place: body.place.get(), contents, others };
+        let (place, is_unchecked) = (body.place.get(), body.is_unchecked.get());
+        let rts = Rts { total: body.bytes.get(), addr, place, is_unchecked, contents, others };
         let fill = self.engine.peers[body.world.get() as usize].copy_rates(contents).fill_time();
         let (kind, payload) = Control::Rts(rts, fill).write();
-        self.engine.transmit().send_control(
-            body.world.get(),
-            header_of(kind, context, body, request.id()),
-            payload,
-        )
+        let header = header_of(kind, context, body, request.id());
+        let announce = || self.engine.transmit().send_control(body.world.get(), header, payload);
+        if is_unchecked { self.confirm(body, announce) } else { announce() }
     }
 
     /// A message is ready at its sender, which takes `fill` ticks to copy a KiB into the ring.
@@ -112,6 +111,7 @@ impl Rendezvous<'_> {
         // as of one that comes with its envelope.
         let wanted = rts.total.min(body.bytes.get());
         body.wanted.set(wanted);
+        self.engine.protocol_state().copy.note_received(body, wanted);
         if wanted == 0 {
             emit(request, Event::ReqXferBegin);
             return self.finish_copied(request, ProtocolKind::Cma);

@@ -105,15 +105,25 @@ impl CopyPolicy {
     }
 
     /// Notes what a message of this rank holds, longer than an eager one, and in the message what is known of that:
-    /// nothing, where it makes no difference.
+    /// nothing, where it makes no difference. Where writers may go past the cache it makes none that bytes are the same
+    /// as before: the ring mostly takes less time than the kernel in either case.
     pub fn note_contents(&self, engine: &Engine, body: &Body) {
         let bytes = body.bytes.get();
         let decides = super::shared_heap::may_be_remapped(engine, bytes)
             || self.is_open(engine, bytes, Contents::Changed);
-        let matters = !engine.config.shape().streams && decides && body.is_bytes();
         // SAFETY: the user's buffer has the message's bytes, and stays valid until the request completes.
         let note = || unsafe { self.sent.note(body.addr.get(), bytes) };
-        body.contents.set(if matters { note() } else { Contents::Unknown });
+        body.contents.set(match if decides && body.is_bytes() { note() } else { Contents::Unknown } {
+            Contents::Same if engine.config.shape().streams => Contents::Unknown,
+            known => known,
+        });
+    }
+
+    /// Notes that a message of `bytes` bytes is received.
+    pub fn note_received(&self, body: &Body, bytes: usize) {
+        if body.is_bytes() {
+            self.sent.overwrite(body.addr.get(), bytes);
+        }
     }
 
     /// How many messages may come unasked after one that its receiver takes out of the ring.

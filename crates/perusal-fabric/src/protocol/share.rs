@@ -59,7 +59,7 @@ impl Core {
         let Some(one) = self.arriving.get(number) else { return };
         let (peer, send, wanted) = (one.peer, one.send, one.wanted);
         let Some(ring) = self.peers.all[peer as usize].incoming else { return self.ask(number) };
-        let (claims, split) = (Claims::over(&ring.control().protocol), split(wanted));
+        let (claims, split) = (Claims::over(&ring.control().protocol.claims), split(wanted));
         let (turn, first) = claims.open(split);
         let words = [number, to.expose_provenance() as u64, wanted as u64];
         let header = Header { tag: turn.cast_signed(), ..wire::control(wire::SHARE, send) };
@@ -108,7 +108,7 @@ impl Core {
         let entry = &mut self.peers.all[peer as usize];
         let Some(ring) = entry.outgoing.as_ref().and_then(Outgoing::ring).map(Ring::storage) else { return };
         let (claims, split, turn) =
-            (Claims::over(&ring.control().protocol), split(wanted), header.tag.cast_unsigned());
+            (Claims::over(&ring.control().protocol.claims), split(wanted), header.tag.cast_unsigned());
         let (mut own, mut copied) = (0, true);
         while copied && let Ok(Some(range)) = claims.take_high(turn, split) {
             own += range.len();
