@@ -81,7 +81,7 @@ static void neighbours_stay(void)
 static void several_under_way(void)
 {
     /* Longer than what takes the ring if it has changed. */
-    enum { PART = 150000, WHOLE = 300000, OTHERS = 6 };
+    enum { PART = 280000, WHOLE = 560000, OTHERS = 6 };
     unsigned char *buffer = malloc(WHOLE), *others[OTHERS], *room = malloc(WHOLE);
     for (int i = 0; i < OTHERS; i++) others[i] = malloc(WHOLE);
     /* The part has a place of its own before the whole has one. */

@@ -7,7 +7,7 @@
 #include "remapped.h"
 #include <pthread.h>
 
-enum { THREADS = 4, BYTES = 140001, BETWEEN = 301, ROUNDS = 24 };
+enum { THREADS = 4, BYTES = 280001, BETWEEN = 301, ROUNDS = 24 };
 
 static int rank, peer;
 static unsigned char *block;
