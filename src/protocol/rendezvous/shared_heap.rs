@@ -240,16 +240,16 @@ impl<'e> Rendezvous<'e> {
 
     /// Where a send's remapped buffer lies, if that can be checked when it has been announced ([`Self::confirm`]): the
     /// receiver copies meanwhile. There is one word for that beside the ring to it, so no other message to it may be
-    /// announced; and its sender must run meanwhile, so each rank has a CPU.
+    /// announced; and this rank must run meanwhile, so nobody is woken who might take its CPU.
     fn unchecked_place(self, body: &Body, bytes: usize) -> Option<u64> {
         let engine = self.engine;
         let peer = &engine.peers[body.world.get() as usize];
         let may_wait = bytes < SHARED_REMAPPED
             && body.is_bytes()
             && !engine.shared
-            && !engine.config.shape().is_oversubscribed()
             && engine.config.remap_after().is_some()
-            && peer.has_quiet_ring(engine.shared);
+            && peer.has_quiet_ring(engine.shared)
+            && !peer.doorbell.is_asleep();
         let buffers = if may_wait { engine.remapped_buffers()? } else { return None };
         // SAFETY: the bytes are those of a send, which nobody writes to before it ends.
         unsafe { buffers.unchecked_place_of(body.addr.get(), bytes) }
