@@ -31,7 +31,7 @@ pub const PROTOCOL_WORDS: usize = core::mem::offset_of!(RingControl, protocol);
 pub struct ProtocolWords {
     /// What is left of a message that both ranks copy.
     pub claims: AtomicU64,
-    /// Which announced place the producer has checked last, and whether the message is there.
+    /// Whether a message lies where the producer has announced it, once it has found out.
     pub checked: AtomicU64,
 }
 
