@@ -281,6 +281,9 @@ mod tests {
             let (kind, payload) = control.write();
             assert_eq!(DecodedRecord::read(kind as u8, &payload), Ok(DecodedRecord::Control(control)));
         }
+        let mut neither = [0; CONTROL_BYTES];
+        neither[CONTROL_BYTES - 2] = 2;
+        assert!(DecodedRecord::read(Kind::Rts as u8, &neither).is_err(), "a place is checked, or is not");
         let cut_off = DecodedRecord::read(Kind::Rts as u8, &[1; 15]);
         assert_eq!(
             cut_off,

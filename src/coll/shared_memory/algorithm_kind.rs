@@ -413,6 +413,11 @@ mod tests {
             }
             assert!(!by_messages(operation, 5, 2, bytes), "{operation:?}, {bytes}");
         }
+        for (bytes, goes) in [(LEAVES_RINGS, true), (STREAMED_GATHERED - 1, true), (STREAMED_GATHERED, false)]
+        {
+            let streamed = with_capacity_of(4, 2, true, |team| team.goes_by_messages(Gather, bytes));
+            assert_eq!(streamed, goes, "{bytes}, past the cache");
+        }
     }
 
     #[test]
