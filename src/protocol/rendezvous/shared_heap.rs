@@ -37,9 +37,10 @@ pub(super) static ENGINE: CopyEngine = CopyEngine { number: 3, takes, begin };
 /// the buffer has been remapped: they lie in the sender's cache.
 const LONGEST_CHANGED: usize = 128 << 10;
 /// The same where ranks outnumber CPUs, so that many of these messages lie in one cache.
-const LONGEST_CHANGED_IN_TURN: usize = 64 << 10;
-/// The same where writers may go past the cache: there lines that another CPU has stored cost more.
-const LONGEST_CHANGED_STREAMED: usize = 256 << 10;
+const LONGEST_CHANGED_IN_TURN: usize = LONGEST_CHANGED / 2;
+/// How many times as long they may be where writers may go past the cache: there lines that another CPU has stored cost
+/// more.
+const CHANGED_STREAMED: usize = 2;
 
 /// Bytes of a message from which its sender helps to copy it to a remapped buffer: to find the buffer's place, and to
 /// fetch its edge, takes time.
@@ -94,12 +95,9 @@ fn is_share_ours(engine: &Engine) -> bool {
 /// sent that, which may be remapped otherwise.
 pub(super) fn may_be_remapped(engine: &Engine, bytes: usize) -> bool {
     let shape = engine.config.shape();
-    let longest = match (shape.streams, shape.is_oversubscribed()) {
-        (true, _) => LONGEST_CHANGED_STREAMED,
-        (false, true) => LONGEST_CHANGED_IN_TURN,
-        (false, false) => LONGEST_CHANGED,
-    };
-    bytes <= longest && engine.config.remap_after().is_some() && !engine.job.are_threads()
+    let longest = if shape.is_oversubscribed() { LONGEST_CHANGED_IN_TURN } else { LONGEST_CHANGED };
+    let times = if shape.streams { CHANGED_STREAMED } else { 1 };
+    bytes <= longest * times && engine.config.remap_after().is_some() && !engine.job.are_threads()
 }
 
 /// Where the bytes that a receive wants lie in the heap, if the program has its memory from there; else 0.
