@@ -183,7 +183,7 @@ impl Engine {
         dest: i32,
         tag: i32,
     ) -> bool {
-        if !self.is_eager(bytes) {
+        if bytes > self.config.eager_from_anywhere() {
             return false;
         }
         let to = Destination { context, source: comm.rank(), world: comm.world_rank_of(dest), tag };
@@ -211,7 +211,7 @@ impl Engine {
     /// `run` is valid for reads.
     #[inline(always)]
     unsafe fn isend_in<L: Locking>(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<NonZeroU32> {
-        if !self.is_eager(run.bytes) {
+        if run.bytes > self.config.eager_from_anywhere() {
             return None;
         }
         let context = comm.p2p();

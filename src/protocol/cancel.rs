@@ -4,6 +4,7 @@
 use super::deliver::pattern;
 use super::eager::{cancel_id, header_of};
 use super::record::{Control, Kind};
+use super::selection::is_one_record;
 use crate::engine::message_events::cancelled_event;
 use crate::engine::{
     Deferred, Engine, MatchContext, Payload, Queues, Ref, Stage, UnexpectedMessage, corrupt,
@@ -61,7 +62,7 @@ impl Cancellation<'_> {
             return Ok(());
         }
         // A large message is known by the request that carries it, a small one by its sender's.
-        let announced = !self.engine.is_eager(body.bytes.get());
+        let announced = !is_one_record(self.engine, body, body.mode.get());
         let id = if announced && body.counterpart.get() != 0 { body.counterpart.get() } else { request.id() };
         if world == self.engine.rank {
             self.cancel_local_send(context, request);

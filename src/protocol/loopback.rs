@@ -138,7 +138,7 @@ impl Loopback<'_> {
     pub(crate) fn send(self, context: &MatchContext, send: Ref) {
         // SAFETY: request rule 2: activated by us, and nobody else knows it yet.
         let body = unsafe { send.body() };
-        let copied = body.mode.get() != Mode::Synchronous && self.engine.is_eager(body.bytes.get());
+        let copied = body.mode.get() != Mode::Synchronous && self.engine.may_be_eager(body.bytes.get());
         let message = Arrival {
             from: self.engine.rank,
             envelope: Envelope { source: body.source.get(), tag: body.tag.get() },

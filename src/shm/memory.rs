@@ -415,7 +415,7 @@ pub(super) fn shape_of(ranks: u32, usable_cpus: u32, overrides: &Overrides) -> J
         heap,
         streams: crate::arch::streams(),
     };
-    let sleepers_fence = membarrier::is_there() && (!shape.is_oversubscribed() || shape.uses_counters());
+    let sleepers_fence = membarrier::is_there() && shape.sleepers_may_fence();
     JobShape { sender_fences: !sleepers_fence, ..shape }
 }
 

@@ -3,7 +3,7 @@
 use super::copy_engines::CopyChoice;
 use super::job_shape::JobShape;
 use super::overrides::{Overrides, ValueSource};
-use super::table::{COUNT, NEVER, VARIABLES, VariableId, most_eager};
+use super::table::{COUNT, EAGER, NEVER, VARIABLES, VariableId, most_eager};
 use super::variable::{Domain, Settable};
 use crate::error::Result;
 use crate::sync::{AtomicU8, AtomicU64, Ordering};
@@ -30,6 +30,8 @@ pub struct Config {
     shape: JobShape,
     /// Most bytes of an eager message, where rings of other jobs are in use.
     most_eager: AtomicU64,
+    /// See [`Self::eager_from_anywhere`].
+    eager_from_anywhere: AtomicU64,
 }
 
 impl Config {
@@ -48,6 +50,7 @@ impl Config {
                 .collect(),
             shape,
             most_eager: AtomicU64::new(u64::MAX),
+            eager_from_anywhere: AtomicU64::new(0),
         };
         for variable in &VARIABLES {
             // The job's memory has been made: its rings have the sizes that they have.
@@ -66,6 +69,13 @@ impl Config {
         // Relaxed, here and in `number`: each value stands for itself; nothing else is read because of it.
         self.numbers[id as usize].store(number, Ordering::Relaxed);
         self.sources[id as usize].store(source as u8, Ordering::Relaxed);
+        if matches!(id, VariableId::EagerLimit | VariableId::CopyDirectFrom) {
+            let eager = self.number(VariableId::EagerLimit);
+            let is_asked = self.source(VariableId::EagerLimit) != ValueSource::Default;
+            let direct_from = self.number(VariableId::CopyDirectFrom).max(EAGER + 1);
+            let most = if is_asked { u64::MAX } else { direct_from - 1 };
+            self.eager_from_anywhere.store(eager.min(most), Ordering::Relaxed);
+        }
     }
 
     /// Returns a value in force; of a choice, its item's value.
@@ -134,6 +144,16 @@ impl Config {
     #[must_use]
     pub fn eager_limit(&self) -> usize {
         self.number(VariableId::EagerLimit) as usize
+    }
+
+    /// Largest eager payload in bytes wherever it lies. Longer ones from the shared heap are copied from there, from
+    /// 16 KiB on, unless somebody has said what is to be eager.
+    #[inline(always)]
+    #[must_use]
+    pub fn eager_from_anywhere(&self) -> usize {
+        // Relaxed: as in `put`. Of two threads that change what it follows from, the last to store it may not have seen
+        // the other's value; either was asked for.
+        self.eager_from_anywhere.load(Ordering::Relaxed) as usize
     }
 
     /// Largest payload in bytes that is sent in eager fragments.
@@ -334,6 +354,8 @@ mod tests {
             assert_eq!(default(id, &streams), 1 + default(TrainLimit, &streams), "{id:?}");
         }
         assert_eq!(default(CollDirectFrom, &streams), 64 << 10);
+        let eager = [&a_cpu_each, &streams, &JobShape { streams: true, ..HERE }, &HERE];
+        assert_eq!(eager.map(|shape| default(EagerLimit, shape)), [16384, 32767, 32768, 16384]);
         for (usable_cpus, ring_fulls) in [(2, 4), (1, 1)] {
             let shared = JobShape { ranks: 8, streams: true, usable_cpus, ..HERE };
             let in_turn = 1 + ring_fulls * u64::from(HERE.ring_bulk);
@@ -366,6 +388,21 @@ mod tests {
         assert_eq!(config.change(VariableId::RingCells, 512, false), Err(Refusal::Never));
         assert_eq!(config.change(VariableId::SenderFences, 0, false), Err(Refusal::Never));
         assert!(config.fences_on_both_sides());
+    }
+
+    #[test]
+    fn what_is_eager_wherever_it_lies_is_shorter_than_what_is_copied_from_the_heap() {
+        let config =
+            Config::new(&Overrides::default(), JobShape { streams: true, ..HERE }).expect("defaults");
+        let change = |id, bytes| config.change(id, bytes, false).expect("in range");
+        assert_eq!((config.eager_limit(), config.eager_from_anywhere()), (32 << 10, (16 << 10)));
+        for (direct_from, eager) in [(4096, 16 << 10), (20_000, 19_999), (NEVER, 32 << 10)] {
+            change(VariableId::CopyDirectFrom, direct_from);
+            assert_eq!(config.eager_from_anywhere(), eager, "{direct_from}");
+        }
+        change(VariableId::CopyDirectFrom, 4096);
+        change(VariableId::EagerLimit, 60_000);
+        assert_eq!(config.eager_from_anywhere(), 60_000, "as it was asked for");
     }
 
     #[test]

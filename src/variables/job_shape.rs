@@ -29,6 +29,14 @@ impl JobShape {
         self.ranks > self.usable_cpus
     }
 
+    /// Whether it is the sleepers' part to fence, where the kernel has a call for that: where they seldom sleep, and
+    /// seldom change which rings they poll. More ranks than have a CPU give it away many times before they sleep.
+    #[must_use]
+    pub(crate) fn sleepers_may_fence(&self) -> bool {
+        let are_all_polled = self.ranks <= POLLED_OVERSUBSCRIBED as u32 + 1;
+        !self.is_oversubscribed() || are_all_polled || self.uses_counters()
+    }
+
     /// Whether ranks notify each other by counters of what they have committed (doorbell rule 6): where they outnumber
     /// the CPUs, are more than a rank polls anyway, and are so few that looking at all counters is cheap.
     #[must_use]

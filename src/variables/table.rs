@@ -79,6 +79,16 @@ pub(super) fn most_eager(shape: &JobShape) -> u64 {
     u64::from(shape.ring_bulk / 4).min(MAX_EAGER as u64)
 }
 
+/// Bytes up to which a message is one record.
+fn eager(shape: &JobShape) -> u64 {
+    let eager = match (shape.streams, shape.is_oversubscribed()) {
+        (false, _) => EAGER,
+        (true, false) => EAGER_STREAMED,
+        (true, true) => EAGER_IN_TURN,
+    };
+    eager.min(most_eager(shape))
+}
+
 /// Most bytes of a message that goes in eager fragments: all of them lie in the bulk area at once.
 fn most_fragments(shape: &JobShape) -> u64 {
     u64::from(shape.ring_bulk / 2).min(MAX_EAGER as u64)
@@ -92,7 +102,12 @@ fn fragments(shape: &JobShape) -> u64 {
 
 /// A message of more bytes may take no longer copied in one step, with its announcement, than through the ring: the
 /// machines that were looked at agree within a factor of two.
-const EAGER: u64 = 16 << 10;
+pub(super) const EAGER: u64 = 16 << 10;
+/// The same on AMD's processors, where two copies that meet in a cache take less than one by the kernel, if ranks share
+/// CPUs, so that the answer to an announcement comes after another rank's turn.
+const EAGER_IN_TURN: u64 = 32 << 10;
+/// The same there where each rank has a CPU: what is longer may be remapped.
+const EAGER_STREAMED: u64 = EAGER_IN_TURN - 1;
 /// What several members move takes no longer copied in one step than through their bulk from so many bytes on.
 const ONE_STEP: u64 = 8 << 10;
 /// The same where their bulk is filled past the cache or through it as they learn.
@@ -152,7 +167,7 @@ table! {
         Domain::PowerOfTwo(MIN_BULK as u64, MAX_BULK as u64), |shape| u64::from(shape.ring_bulk),
         "bytes of a ring's bulk area";
     EagerLimit => "eager_limit", Protocols, Local, Always, UserBasic,
-        Domain::Number(|shape| (0, most_eager(shape))), |shape| EAGER.min(most_eager(shape)),
+        Domain::Number(|shape| (0, most_eager(shape))), |shape| eager(shape),
         "largest payload in bytes that is sent before a receive is known; at most a quarter of ring_bulk";
     TrainLimit => "train_limit", Protocols, Local, Always, TunerBasic,
         Domain::Number(|shape| (0, most_fragments(shape))), |shape| fragments(shape),

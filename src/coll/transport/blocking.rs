@@ -137,8 +137,9 @@ impl<'a> BlockingTransport<'a> {
 
     /// Sends so much of a message as needs nothing of the receiver. Returns the request if that is not all.
     fn begin_send(&self, to: usize, bytes: &[u8], mode: Mode) -> Option<Request> {
+        let world = || self.comm.world_rank_of(to as i32);
         // A message to the caller itself is over when it is received.
-        if to != self.rank() && self.engine.is_eager(bytes.len()) {
+        if to != self.rank() && self.engine.is_eager(bytes.as_ptr(), bytes.len(), world) {
             self.send_now(to, bytes);
             return None;
         }

@@ -126,7 +126,7 @@ impl<'a> NonblockingTransport<'a> {
     /// Receives a message if that takes no waiting; returns whether it has come.
     fn receive_at_once(&self, from: usize, room: &mut [u8]) -> bool {
         let bytes = room.len();
-        if !self.engine.is_eager(bytes) {
+        if !self.engine.may_be_eager(bytes) {
             return false;
         }
         // SAFETY: borrowed until the call returns.

@@ -161,6 +161,16 @@ impl<'e> Rendezvous<'e> {
         self.remapped_place(body, bytes, true)
     }
 
+    /// Whether the message of the `bytes` bytes at `addr` to `to` is copied from there by its receiver, though it is no
+    /// longer than `eager_limit`: the program has them from the shared heap, and nobody has said what is to be eager.
+    pub(crate) fn copies_from_heap(self, to: u32, addr: *const u8, bytes: usize) -> bool {
+        let place = || Heap::mapped(&self.engine.job)?.place_of(addr, bytes);
+        bytes > self.engine.config.eager_from_anywhere()
+            && self.copies_in_heap()
+            && place().is_some()
+            && !self.engine.is_guest(to)
+    }
+
     /// Where a buffer of other memory lies in the heap since it was remapped; else 0.
     fn remapped_place(self, body: &Body, bytes: usize, is_sent: bool) -> u64 {
         let is_quiet = !self.engine.shared && !self.engine.protocol_state().copy.sends_itself();
