@@ -2,7 +2,7 @@
 
 use super::mapped::MappedSegment;
 use super::rounds::Rounds;
-use super::storage::PARTS;
+use super::storage::{PARTS, STRETCHES};
 use crate::error::Error;
 use crate::ring::CopyTimes;
 use crate::shm::Job;
@@ -64,10 +64,10 @@ pub struct Team {
     pub(crate) direct: Option<bool>,
     /// See [`looks`](Self::looks); of several names that have one place.
     looks: [Looks; NAMES],
-    /// How often a part was used.
+    /// How many stretches of parts were used.
     pub(crate) uses: u64,
-    /// For each part, how many rounds must be complete before it is written again (team rule 6).
-    pub(crate) free_when: [u64; PARTS],
+    /// For each stretch, how many rounds must be complete before it is written again (team rule 6).
+    pub(crate) free_when: [u64; PARTS * STRETCHES],
     /// How the member copies to each of the others; in its own place, what it has learned of copies to several at once.
     pub(crate) copy_times: Arc<[CopyTimes]>,
     /// Why the segment cannot be used any more.
@@ -92,7 +92,7 @@ impl Team {
             direct: None,
             looks: [Looks::default(); NAMES],
             uses: 0,
-            free_when: [0; PARTS],
+            free_when: [0; PARTS * STRETCHES],
             copy_times: (0..members).map(|_| CopyTimes::default()).collect(),
             failure: None,
         }

@@ -12,6 +12,9 @@ pub const DEPTH: usize = 2;
 /// Parts of the bulk; each is used by one round at a time.
 pub const PARTS: usize = if DEPTH < 4 { DEPTH } else { 4 };
 
+/// Stretches of a part, of which a round that shows little takes one.
+pub const STRETCHES: usize = 8;
+
 /// Bytes of a slot that carry data.
 pub const PAYLOAD: usize = 240;
 

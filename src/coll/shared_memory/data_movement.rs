@@ -48,7 +48,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             return Ok(true);
         }
         let piece = self.room_one_to_all().min(data.len());
-        if !self.make_room(piece).await? {
+        if !self.make_room_one_to_all(piece).await? {
             return Ok(false);
         }
         if len >= IN_HEAP && Box::pin(self.bcast_in_heap(what, data, root)).await? {

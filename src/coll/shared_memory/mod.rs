@@ -43,13 +43,20 @@ use crate::events::Collective;
 use crate::limits::PAGE;
 use crate::ring::Room;
 use crate::team::{
-    Arrived, Condition, CorruptWord, MappedSegment, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
+    Arrived, Condition, CorruptWord, MappedSegment, PARTS, PAYLOAD, RoundArrival, Rounds, STRETCHES, Team,
+    TeamSlot,
 };
 use core::future::Future;
 
 /// How often a word is polled, where every rank has a CPU, before the caller waits as for a message: about as long as
 /// members that run in step are apart. Nor does an operation go on in the background before, which costs about as long.
 const POLLS: u32 = 50;
+
+/// Bytes up to which what one member shows to all lies in a stretch of a part: all stretches together stay in a cache.
+const LITTLE: usize = 4 << 10;
+
+/// The stretches of all parts.
+const ALL_STRETCHES: u64 = (PARTS * STRETCHES) as u64;
 
 /// Copies bytes of the caller's to where other members read them.
 pub fn show(from: &[u8], to: &mut Room<'_>) {
@@ -283,8 +290,11 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         copy: impl FnOnce(Place<'_>),
     ) -> Result<()> {
         wait!(self, self.begin()?);
-        let part =
-            if len > PAYLOAD { Some(self.part(Readers::Arrive, self.rank() == root).await?) } else { None };
+        let (count, writes) = (self.stretches_for(len), self.rank() == root);
+        let part = match len {
+            0..=PAYLOAD => None,
+            _ => Some(self.stretches(count, Readers::Arrive, writes).await?),
+        };
         if self.rank() == root {
             let learned = self.learned_of_runs(part.is_some());
             self.write_slot(what, |payload| match part {
@@ -396,7 +406,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         // All members have taken as many parts.
         Shares {
             size,
-            turn: if size == 2 { (self.team().uses.wrapping_sub(1) / PARTS as u64 % 2) as usize } else { 0 },
+            turn: if size == 2 { (self.team().uses.wrapping_sub(1) / ALL_STRETCHES % 2) as usize } else { 0 },
         }
     }
 
@@ -408,7 +418,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         }
         // A pair begins at an even part. One that is left out stays as free as it was.
         let team = self.team();
-        team.uses = team.uses.next_multiple_of(2);
+        team.uses = team.uses.next_multiple_of(2 * STRETCHES as u64);
         let first = self.part(Readers::Stay, true).await?;
         self.part(Readers::Stay, true).await?;
         Ok(first)
@@ -426,6 +436,11 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
             return Ok(true);
         }
         Box::pin(self.grow(bytes)).await
+    }
+
+    /// As [`Self::make_room`], for `len` bytes in a round of [`Self::one_to_all`]. For a few, a stretch is to have them.
+    pub(super) async fn make_room_one_to_all(&mut self, len: usize) -> Result<bool> {
+        Ok(len <= LITTLE && self.make_room(len * STRETCHES).await? || self.make_room(len).await?)
     }
 
     /// As [`Self::make_room`], for `len` bytes of each member in a round of [`Self::among_all`].
@@ -454,7 +469,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         if there {
             team.rounds.storage_mut().set_part_bytes(bytes);
             // Team rule 6: before all have arrived in that round, some may still read what will be another part.
-            team.free_when = [team.rounds.round(); PARTS];
+            team.free_when = [team.rounds.round(); PARTS * STRETCHES];
         } else {
             team.cannot_grow = true;
         }
@@ -463,12 +478,28 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
 
     /// Start of the next part of the bulk; for a writer, once it is free (team rule 6).
     pub(super) async fn part(&mut self, readers: Readers, writes: bool) -> Result<*mut u8> {
+        self.stretches(STRETCHES, readers, writes).await
+    }
+
+    /// How many stretches of a part a round takes that shows `len` bytes: one, or the part. So where ranks share CPUs
+    /// and one shows little to all again and again, one turn of all serves for up to 32 rounds.
+    fn stretches_for(&mut self, len: usize) -> usize {
+        let stretch = self.rounds().storage().part_bytes() / STRETCHES;
+        if len <= stretch.min(LITTLE) { 1 } else { STRETCHES }
+    }
+
+    /// Start of the next `count` stretches of the bulk, one or a part; for a writer, once they are free (team rule 6).
+    async fn stretches(&mut self, count: usize, readers: Readers, writes: bool) -> Result<*mut u8> {
         let team = self.team();
-        let part = (team.uses % PARTS as u64) as usize;
-        let free_when = team.free_when[part];
-        team.uses += 1;
-        team.free_when[part] = team.rounds.round() + 1 + readers as u64;
-        let start = team.rounds.storage().part(part);
+        let begin = team.uses.next_multiple_of(count as u64);
+        team.uses = begin + count as u64;
+        let at = (begin % ALL_STRETCHES) as usize;
+        let used = &mut team.free_when[at..][..count];
+        let free_when = used.iter().copied().max().unwrap_or(0);
+        used.fill(team.rounds.round() + 1 + readers as u64);
+        let storage = team.rounds.storage();
+        let within = at % STRETCHES * (storage.part_bytes() / STRETCHES);
+        let start = storage.part(at / STRETCHES).wrapping_add(within);
         if let (true, Some(round)) = (writes, free_when.checked_sub(1)) {
             wait!(self, Condition::Complete(round));
         }
@@ -542,8 +573,8 @@ pub(super) enum Width {
     Two = 2,
 }
 
-// Pairs never go round the end.
-const _: () = assert!(PARTS.is_multiple_of(2));
+// Pairs never go round the end, and stretches begin where any element may lie.
+const _: () = assert!(PARTS.is_multiple_of(2) && (PAGE / STRETCHES).is_multiple_of(64));
 
 /// Until when a part is read that is written in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
