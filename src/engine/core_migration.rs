@@ -8,12 +8,14 @@
 //! not bound there, so its threads and children inherit nothing, and the kernel goes on balancing.
 //!
 //! Ranks that wait for several others in turn stay: wherever they run, all of them need their turn on a CPU anyway.
+//! (Whether they had better share a CPU with their neighbours, `neighborhood` says: then that is where they go.)
 //! But each CPU should have as many of them as the others, so ranks begin on the CPUs in turn: of four that start at
 //! once the kernel puts three on one of two CPUs in some jobs, and leaves them there. And ranks whose numbers follow
 //! each other had better be apart, for programs have them talk, or be the root, one after the other. The kernel mixes
 //! them whenever something else has run for a moment. So a rank that finds itself elsewhere, again and again as it
 //! yields, goes back; and seldom, where that turns out to be bad: the CPU is busy with something else.
 
+use super::neighborhood::Neighborhood;
 use crate::arch::clock::now;
 use crate::engine::Engine;
 use crate::engine::oversubscription::VainSpin;
@@ -60,6 +62,7 @@ pub(crate) struct CoreMigration {
     stays_until: AtomicU64,
     /// Looks in a row that have found the rank elsewhere.
     away: AtomicU32,
+    neighborhood: Neighborhood,
 }
 
 impl Engine {
@@ -78,6 +81,11 @@ impl Engine {
 }
 
 impl CoreMigration {
+    /// The beginning, in a job of `ranks` ranks.
+    pub fn new(ranks: u32) -> Self {
+        Self { neighborhood: Neighborhood::new(ranks), ..Self::default() }
+    }
+
     /// The rank has waited in vain for some time: publishes where it runs, and leaves if the awaited rank runs there
     /// too and waits for this one.
     #[cold]
@@ -93,7 +101,7 @@ impl CoreMigration {
             let theirs = &engine.job.telemetry(peer).last_yield;
             theirs.cpu() == Some(here) && theirs.partner() == Some(engine.rank)
         });
-        let enough = self.note_check(together);
+        let enough = self.note_check(together) && self.neighborhood.home(engine).is_none();
         if enough && together.is_some_and(|peer| peer < engine.rank) && self.may_move(now()) {
             let allowed = cpus::affinity();
             let target = quietest(&allowed, here as usize, cpus_of_others(engine));
@@ -114,11 +122,13 @@ impl CoreMigration {
     /// Looks where the rank runs. One with several threads has no single place, and a rank without a home either.
     #[cold]
     fn look(&self, engine: &Engine, now: u64) {
-        let Some(home) = self.home.load(Ordering::Relaxed).checked_sub(1) else { return };
+        let Some(first) = self.home.load(Ordering::Relaxed).checked_sub(1) else { return };
         if slots_owned() > 1 || !migrates(engine) {
             return;
         }
         let Some(here) = cpus::current() else { return };
+        self.neighborhood.note(engine);
+        let home = self.neighborhood.home(engine).unwrap_or(first);
         let last = &engine.telemetry().last_yield;
         last.set(here, last.partner());
         let more = || more_at(home, here, cpus_of_others(engine));
@@ -244,6 +254,7 @@ pub(super) fn begin(engine: &Engine) {
     // Where the system forbids it, the rank stays where it is.
     if let Some(cpu) = first_cpu(&allowed, engine.rank).filter(|&cpu| cpus::visit(cpu, &allowed)) {
         engine.core_migration.home.store(cpu as u32 + 1, Ordering::Relaxed);
+        engine.core_migration.neighborhood.begin(engine.rank, &allowed);
     }
 }
 

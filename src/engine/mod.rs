@@ -11,7 +11,7 @@
 //! | `protocols`, `specialization` | the cut between engine and protocols; what a function of the message path is compiled for |
 //! | `progress`, `progress_thread`, `background` | the progress engine; a thread for it; operations of more than one message |
 //! | `wait`, `long_wait`, `word_wait` | waits: for what is no request; that one poll has not ended; for a word in shared memory |
-//! | `wait_strategy`, `recent_waits`, `oversubscription`, `poll_history`, `core_migration` | when a wait spins, yields or blocks, and what a rank learns about that |
+//! | `wait_strategy`, `recent_waits`, `oversubscription`, `poll_history`, `core_migration`, `neighborhood` | when a wait spins, yields or blocks, and what a rank learns about that |
 //! | `waiters` | threads that block while another one runs progress |
 //! | `failures`, `quiesce` | deaths and revocations; buffers that requests must give up |
 //! | `attached_buffer` | where buffered sends keep their data |
@@ -42,6 +42,7 @@ mod failures;
 mod file_counts;
 mod long_wait;
 pub(crate) mod message_events;
+mod neighborhood;
 mod notification;
 mod operation;
 mod outside;
@@ -208,7 +209,7 @@ impl Engine {
             background: BackgroundOperations::default(),
             oversubscription: Oversubscription::new(ranks_per_cpu(config.shape())),
             recent_waits: RecentWaits::default(),
-            core_migration: CoreMigration::default(),
+            core_migration: CoreMigration::new(config.shape().ranks),
             contexts: MatchContexts::new(),
             slab: Slab::new(),
             waiters: CachePadded::default(),

@@ -355,7 +355,7 @@ mod tests {
         }
         assert_eq!(default(CollDirectFrom, &streams), 64 << 10);
         let eager = [&a_cpu_each, &streams, &JobShape { streams: true, ..HERE }, &HERE];
-        assert_eq!(eager.map(|shape| default(EagerLimit, shape)), [16384, 32767, 32768, 16384]);
+        assert_eq!(eager.map(|shape| default(EagerLimit, shape)), [16384, 32767, 32767, 16384]);
         for (usable_cpus, ring_fulls) in [(2, 4), (1, 1)] {
             let shared = JobShape { ranks: 8, streams: true, usable_cpus, ..HERE };
             let in_turn = 1 + ring_fulls * u64::from(HERE.ring_bulk);
@@ -395,8 +395,8 @@ mod tests {
         let config =
             Config::new(&Overrides::default(), JobShape { streams: true, ..HERE }).expect("defaults");
         let change = |id, bytes| config.change(id, bytes, false).expect("in range");
-        assert_eq!((config.eager_limit(), config.eager_from_anywhere()), (32 << 10, (16 << 10)));
-        for (direct_from, eager) in [(4096, 16 << 10), (20_000, 19_999), (NEVER, 32 << 10)] {
+        assert_eq!((config.eager_limit(), config.eager_from_anywhere()), (32_767, 16 << 10));
+        for (direct_from, eager) in [(4096, 16 << 10), (20_000, 19_999), (NEVER, 32_767)] {
             change(VariableId::CopyDirectFrom, direct_from);
             assert_eq!(config.eager_from_anywhere(), eager, "{direct_from}");
         }

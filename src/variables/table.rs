@@ -81,12 +81,7 @@ pub(super) fn most_eager(shape: &JobShape) -> u64 {
 
 /// Bytes up to which a message is one record.
 fn eager(shape: &JobShape) -> u64 {
-    let eager = match (shape.streams, shape.is_oversubscribed()) {
-        (false, _) => EAGER,
-        (true, false) => EAGER_STREAMED,
-        (true, true) => EAGER_IN_TURN,
-    };
-    eager.min(most_eager(shape))
+    (if shape.streams { EAGER_STREAMED } else { EAGER }).min(most_eager(shape))
 }
 
 /// Most bytes of a message that goes in eager fragments: all of them lie in the bulk area at once.
@@ -103,11 +98,9 @@ fn fragments(shape: &JobShape) -> u64 {
 /// A message of more bytes may take no longer copied in one step, with its announcement, than through the ring: the
 /// machines that were looked at agree within a factor of two.
 pub(super) const EAGER: u64 = 16 << 10;
-/// The same on AMD's processors, where two copies that meet in a cache take less than one by the kernel, if ranks share
-/// CPUs, so that the answer to an announcement comes after another rank's turn.
-const EAGER_IN_TURN: u64 = 32 << 10;
-/// The same there where each rank has a CPU: what is longer may be remapped.
-const EAGER_STREAMED: u64 = EAGER_IN_TURN - 1;
+/// The same on AMD's processors, where two copies that meet in a cache take less than one by the kernel: what is longer
+/// may be remapped.
+const EAGER_STREAMED: u64 = (32 << 10) - 1;
 /// What several members move takes no longer copied in one step than through their bulk from so many bytes on.
 const ONE_STEP: u64 = 8 << 10;
 /// The same where their bulk is filled past the cache or through it as they learn.

@@ -215,6 +215,11 @@ impl Telemetry {
         self.first.sent_bytes[protocol as usize].add(bytes as u64);
     }
 
+    /// Bytes of the messages that the rank has sent; of one with several threads, those of the first.
+    pub fn bytes_sent_alone(&self) -> u64 {
+        self.first.sent_bytes.iter().map(Counter::get).sum()
+    }
+
     /// Counts messages received, which had `bytes` bytes in all. `shared`: several threads may do so at once.
     #[inline(always)]
     pub fn count_received(&self, protocol: ProtocolKind, messages: u64, bytes: u64, shared: bool) {

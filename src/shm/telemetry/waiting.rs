@@ -158,21 +158,36 @@ impl fmt::Display for Wait {
 }
 
 /// Where a rank ran when it last looked, which it does as it yields, and for which rank it waited when it last noted
-/// that: less often.
+/// that, less often, and whether it had better share a CPU with ranks whose numbers follow its own.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct LastYield {
     /// The CPU and one more; 0 before the first such wait.
     cpu: Counter,
-    /// World rank of the peer that it waited for and one more; 0 for none in particular.
+    /// World rank of the peer that it waited for and one more; 0 for none in particular. And [`WANTS_BLOCK`].
     partner: Counter,
 }
+
+/// In the word of the partner: the rank had better be in a block.
+const WANTS_BLOCK: u64 = 1 << 32;
 
 impl LastYield {
     /// Stores where the rank runs, and which peer it waits for.
     pub fn set(&self, cpu: u32, partner: Option<u32>) {
         self.cpu.set(u64::from(cpu) + 1);
-        self.partner.set(partner.map_or(0, |partner| u64::from(partner) + 1));
+        let wants = self.partner.get() & WANTS_BLOCK;
+        self.partner.set(partner.map_or(0, |partner| u64::from(partner) + 1) | wants);
+    }
+
+    /// Stores whether the rank had better share a CPU with ranks whose numbers follow its own.
+    pub fn want_block(&self, wants: bool) {
+        self.partner.set(self.partner.get() & !WANTS_BLOCK | if wants { WANTS_BLOCK } else { 0 });
+    }
+
+    /// Returns whether it had.
+    #[must_use]
+    pub fn wants_block(&self) -> bool {
+        self.partner.get() & WANTS_BLOCK != 0
     }
 
     /// Returns where it ran.
@@ -184,6 +199,6 @@ impl LastYield {
     /// Returns the peer that it waited for there.
     #[must_use]
     pub fn partner(&self) -> Option<u32> {
-        u32::try_from(self.partner.get().checked_sub(1)?).ok()
+        u32::try_from((self.partner.get() & !WANTS_BLOCK).checked_sub(1)?).ok()
     }
 }
