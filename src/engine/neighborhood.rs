@@ -2,10 +2,10 @@
 //!
 //! Ranks begin on the CPUs in turn, so those whose numbers follow each other are apart (`core_migration`). A rank that
 //! exchanges messages with both of these in each step, as in a halo exchange, then waits for two that share another
-//! CPU, and each step takes a turn of all ranks. In blocks, where ranks 0 to 3 share the first CPU, every visit to a CPU
-//! serves two steps: what a rank has from its neighbour there it has at once, and the other neighbour runs at the same
-//! time. So a rank that waits in vain surveys now and then whom it sends to. When all ranks of the job say that they
-//! had better be in blocks, that is where they go; when one says so no more, they go back.
+//! CPU, and each step takes a turn of all ranks. In blocks, as where ranks 0 to 3 share the first CPU, every visit to a
+//! CPU serves two steps: what a rank has from its neighbour there it has at once, and the other neighbour runs at the
+//! same time. So a rank that yields surveys now and then whom it sends to. When all ranks of the job say that they had
+//! better be in blocks, that is where they go; when one says so no more, they go back.
 
 use crate::engine::Engine;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -89,10 +89,10 @@ fn block_of(rank: u32, ranks: u32, cpus: u32) -> u32 {
     (u64::from(rank) * u64::from(cpus) / u64::from(ranks)) as u32
 }
 
-/// Whether `rank`, which has sent so many records to each, and so many bytes in all, had better share a CPU with its block than with those who
-/// begin on its CPU: it sends to several, and to its block not little, and twice as much as to the others. Two that send
-/// to each other only had better be apart, and so had ranks that send long messages, or nothing. `None`: these are too few
-/// to tell.
+/// Whether `rank`, which has sent so many records to each, and so many bytes in all, had better share a CPU with its
+/// block than with those who begin on its CPU: it sends to several, and to its block not little, and twice as much as
+/// to the others. Two that send to each other only had better be apart, and so had ranks that send long messages, or
+/// nothing. `None`: these are too few to tell.
 fn is_better_in_blocks(rank: u32, sent: &[u64], bytes: u64, cpus: u32) -> Option<bool> {
     let ranks = sent.len() as u32;
     let total = |shares: &dyn Fn(u32) -> bool| {

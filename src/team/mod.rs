@@ -19,9 +19,9 @@
 //! - **Team rule 5.** A member that is about to sleep sets its bit, fences, and polls once more; one that has published
 //!   something fences, takes the bits, and rings each.
 //!   Two pairs of a store and a later load, as in doorbell rules 1 and 3.
-//! - **Team rule 6.** A part of the bulk, or a stretch of it, is used by one round at a time, and written again when that
-//!   round, or the next one where readers arrive before they read, is complete. When the parts grow they lie elsewhere, and none is
-//!   written before all members have arrived in the round that says so.
+//! - **Team rule 6.** A part of the bulk, or a stretch of it, is used by one round at a time, and written again when
+//!   that round, or the next one where readers arrive before they read, is complete. When the parts grow they lie
+//!   elsewhere, and none is written before all members have arrived in the round that says so.
 //! - **Team rule 7.** Nothing that lies in the segment is an address of the reader's, a length or an index: a member
 //!   computes those itself, and compares the others' operation keys with its own. So a peer that writes garbage can
 //!   spoil data and make others fail or wait, but no access goes astray. (What `coll::shared_memory::direct` puts there
