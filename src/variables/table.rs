@@ -218,7 +218,7 @@ table! {
         "on: a thread of the library makes progress while the program's threads compute, so that nonblocking operations go on; for ranks that have a CPU to spare. Of programs that use the C interface";
     KeepApart => "keep_apart", Doorbell, Local, Always, UserDetail,
         Domain::Choice(&SWITCH), |shape| u64::from(shape.is_oversubscribed()),
-        "on: ranks begin on the CPUs in turn where they outnumber them and go back there when the kernel has moved them, and of two that share a CPU and wait only for each other, one moves to another CPU that it may use, unless bind_to has bound them; on where ranks outnumber CPUs";
+        "on: ranks begin on the CPUs in turn where they outnumber them and go back there when the kernel has moved them, those that exchange short messages with their neighbours share CPUs with them, and of two that share a CPU and wait only for each other, one moves to another CPU that it may use, unless bind_to has bound them; on where ranks outnumber CPUs";
     SenderFences => "sender_fences", Doorbell, AllEqual, BeforeInit, TunerDetail,
         Domain::Choice(&SWITCH), |shape| u64::from(shape.sender_fences),
         "on: senders fence, off: sleepers do by membarrier(2)";
