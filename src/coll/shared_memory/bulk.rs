@@ -51,8 +51,8 @@ impl<H: Hold> TeamGuard<'_, H> {
         Box::pin(self.grow(bytes)).await
     }
 
-    /// As [`Self::make_room`], for `len` bytes in a round of [`Self::one_to_all`]. For little, a stretch is to have room:
-    /// for as many bytes whatever `len`, so that members that disagree about it find out in that round.
+    /// As [`Self::make_room`], for `len` bytes in a round of [`Self::one_to_all`]. For little, a stretch is to have
+    /// room: for as many bytes whatever `len`, so that members that disagree about it find out in that round.
     pub(super) async fn make_room_one_to_all(&mut self, len: usize) -> Result<bool> {
         Ok(len <= LITTLE && self.make_room(LITTLE * STRETCHES).await? || self.make_room(len).await?)
     }
