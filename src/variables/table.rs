@@ -161,7 +161,7 @@ table! {
         "bytes of a ring's bulk area";
     EagerLimit => "eager_limit", Protocols, Local, Always, UserBasic,
         Domain::Number(|shape| (0, most_eager(shape))), |shape| eager(shape),
-        "largest payload in bytes that is sent before a receive is known; at most a quarter of ring_bulk";
+        "largest payload in bytes that is sent before a receive is known; at most a quarter of ring_bulk. Unless it has been set, what is longer than 16384 bytes and lies in memory that copy_direct_from speaks of is copied from there";
     TrainLimit => "train_limit", Protocols, Local, Always, TunerBasic,
         Domain::Number(|shape| (0, most_fragments(shape))), |shape| fragments(shape),
         "largest payload in bytes that is sent in eager fragments before a receive is known, if the ring has room for all of them; up to eager_limit: in one record";

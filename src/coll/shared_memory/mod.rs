@@ -285,10 +285,11 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         copy: impl FnOnce(Place<'_>),
     ) -> Result<()> {
         wait!(self, self.begin()?);
-        let (count, writes) = (self.stretches_for(len), self.rank() == root);
-        let part = match len {
-            0..=PAYLOAD => None,
-            _ => Some(self.stretches(count, Readers::Arrive, writes).await?),
+        let part = if len > PAYLOAD {
+            let (count, writes) = (self.stretches_for(len), self.rank() == root);
+            Some(self.stretches(count, Readers::Arrive, writes).await?)
+        } else {
+            None
         };
         if self.rank() == root {
             let learned = self.learned_of_runs(part.is_some());
