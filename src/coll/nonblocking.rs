@@ -56,12 +56,18 @@ unsafe impl Send for NonblockingOperation {}
 // SAFETY: what is shared lies behind locks or is atomic.
 unsafe impl Sync for NonblockingOperation {}
 
-/// Begins work: gets as far as it can, and returns what is left of it.
+/// Begins work: gets as far as it can, and returns what is left of it. Where ranks outnumber CPUs, it may give the CPU
+/// away once, so that others come to the operation meanwhile (decision 63).
 ///
 /// # Errors
 /// Those of the work.
-pub fn begin(mut work: Work) -> Result<Option<Work>> {
-    match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+pub fn begin(engine: &Engine, mut work: Work) -> Result<Option<Work>> {
+    let mut outcome = Poll::Pending;
+    engine.progress().start(|| {
+        outcome = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        outcome.is_ready()
+    });
+    match outcome {
         Poll::Ready(result) => result.map(|()| None),
         Poll::Pending => Ok(Some(work)),
     }

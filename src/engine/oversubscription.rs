@@ -36,11 +36,16 @@ const WORTH: u32 = 4;
 /// not save, and ranks that have work to do have waited for the CPU meanwhile.
 const WORTH_AMONG_MANY: u32 = 16;
 
+/// Starts of operations in a row whose yield was in vain, after which they do not yield ([`RETRY`]).
+const VAIN_STARTS: u32 = 2;
+
 /// What this rank has learned about waits where ranks outnumber CPUs.
 /// Relaxed throughout: hints of one rank to itself, on no edge.
 #[derive(Debug, Default)]
 pub(crate) struct Oversubscription {
-    spinning: SpinHistory,
+    spinning: Payoff,
+    /// Of yields at starts of operations in the background.
+    starting: Payoff,
     reported: ReportedThreads,
     polling: PollHistory,
 }
@@ -54,7 +59,11 @@ impl Oversubscription {
             0 | 1 => MOST_VAIN,
             ranks => (VAIN * (ranks - 1)).min(MOST_VAIN),
         };
-        Self { spinning: SpinHistory { worth, most_vain, ..SpinHistory::default() }, ..Self::default() }
+        Self {
+            spinning: Payoff { worth, most_vain, ..Payoff::default() },
+            starting: Payoff { worth: 1, most_vain: VAIN_STARTS, ..Payoff::default() },
+            ..Self::default()
+        }
     }
 
     /// Whether a wait may be over before the CPU is given away: then spinning pays. Where the awaited rank never runs
@@ -90,6 +99,21 @@ impl Oversubscription {
         }
     }
 
+    /// Gives the CPU away once, for an operation that has begun and needs other ranks to go on: they may come
+    /// meanwhile. Not if that has been in vain lately. Returns whether it did.
+    pub fn yield_at_start(&self, engine: &Engine) -> bool {
+        self.starting.pays() && self.yield_cpu(engine)
+    }
+
+    /// An operation needed other ranks when it began. `over`: they have come during the yield.
+    pub fn note_start(&self, over: bool) {
+        if over {
+            self.starting.ended_a_wait();
+        } else {
+            self.starting.in_vain();
+        }
+    }
+
     /// A wait gives the CPU away, because spinning has not ended it. Returns what came before.
     pub fn spun_in_vain(&self) -> VainSpin {
         self.spinning.in_vain()
@@ -110,20 +134,21 @@ pub(crate) fn ranks_per_cpu(shape: &JobShape) -> u32 {
     shape.ranks / shape.usable_cpus.max(1)
 }
 
-/// Whether spinning ends waits.
+/// Whether something that is done in the hope that it ends a wait does so: to spin before a yield, or to yield at the
+/// start of an operation.
 #[derive(Debug, Default)]
-struct SpinHistory {
-    /// Yields in a row before which spinning did not end the wait: the awaited rank shares our CPU, or computes.
+struct Payoff {
+    /// Waits in a row that it did not end: where it is spinning, the awaited rank shares our CPU, or computes.
     vain: AtomicU32,
-    /// Waits that spinning has ended since the last yield.
+    /// Waits that it has ended since the last such one.
     ended: AtomicU32,
-    /// How many of them show that spinning pays.
+    /// How many of them show that it pays.
     worth: u32,
-    /// Yields in a row before which spinning did not end the wait, after which it is given up.
+    /// Waits in a row that it did not end, after which it is given up.
     most_vain: u32,
 }
 
-impl SpinHistory {
+impl Payoff {
     #[inline(always)]
     fn pays(&self) -> bool {
         let vain = self.vain.load(Ordering::Relaxed);
@@ -243,6 +268,20 @@ mod tests {
         assert_eq!(tried, MOST_VAIN as usize + 1000_usize.div_ceil(32) - 1);
         (0..WORTH).for_each(|_| rank.spun_well());
         assert!(rank.spinning_pays());
+    }
+
+    #[test]
+    fn starts_yield_until_that_has_been_in_vain_twice_and_again_once_it_was_not() {
+        let rank = Oversubscription::new(4);
+        let start = |over| {
+            let yields = rank.starting.pays();
+            rank.note_start(yields && over);
+            yields
+        };
+        assert!((0..100).all(|_| start(true)));
+        assert_eq!((0..320).filter(|_| start(false)).count(), 2 + 9, "each 32nd");
+        assert!((0..RETRY).any(|_| start(true)));
+        assert!((0..100).all(|_| start(true)));
     }
 
     #[test]

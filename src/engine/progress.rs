@@ -91,6 +91,18 @@ impl Progress<'_> {
         self.wake_peer(peer);
     }
 
+    /// Begins an operation: `attempt` gets as far as it can without waiting, and returns whether it is over. Where ranks
+    /// outnumber CPUs and it is not, the CPU is given away once, if that has let such operations end lately, and
+    /// `attempt` is called again.
+    pub(crate) fn start(self, mut attempt: impl FnMut() -> bool) {
+        let engine = self.engine;
+        if attempt() || engine.config.coll_yields().is_none_or(|yields| yields == 0) {
+            return;
+        }
+        let over = engine.oversubscription.yield_at_start(engine) && self.poll_once().is_ok() && attempt();
+        engine.oversubscription.note_start(over);
+    }
+
     /// Runs progress once if no other thread does.
     ///
     /// # Errors

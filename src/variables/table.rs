@@ -261,7 +261,7 @@ table! {
         "largest block in bytes of an MPI_Alltoall that goes through shared memory in several pieces; what fits into one always does";
     CollYields => "coll_yields", Collectives, Local, Always, TunerBasic,
         Domain::Number(|_| (0, 100_000)), |_| 64,
-        "times that a rank that waits in a collective gives its CPU away, where ranks outnumber CPUs, before it waits as for a message";
+        "times that a rank that waits in a collective gives its CPU away, where ranks outnumber CPUs, before it waits as for a message; 0: nor does it do so once when a nonblocking one begins";
     ConnectTimeout => "connect_timeout", Job, Local, Always, UserBasic,
         Domain::Number(|_| (0, NEVER)), |_| 180,
         "seconds that MPI_Comm_connect waits for MPI_Comm_accept at most, if the info key timeout does not say; 0: for ever";

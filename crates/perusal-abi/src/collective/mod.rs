@@ -149,19 +149,20 @@ fn ended(error: Option<Error>) -> (MessageStatus, Option<Error>) {
 /// once it is given to [`crate::engine::Progress::start_background`].
 pub(crate) type Begun = Option<Arc<NonblockingOperation>>;
 
-/// Begins work on `comm`, which may use `team`. If it is not over at once, these two are asked for, to be kept, and so
+/// Begins work on `comm` of `engine`, which may use `team`. If it is not over at once, these two are asked for, to be kept, and so
 /// is `outline` what it is.
 ///
 /// # Safety
 /// As for [`NonblockingOperation::new`].
 unsafe fn begin_work(
+    engine: &Engine,
     comm: impl FnOnce() -> Arc<Comm>,
     team: impl FnOnce() -> TeamUse,
     work: Work,
     outline: impl FnOnce(&Comm) -> Outline,
 ) -> Begun {
     // Of what is over already there is nothing to remember, unless it has failed.
-    let begun = nonblocking::begin(work);
+    let begun = nonblocking::begin(engine, work);
     if matches!(begun, Ok(None)) {
         return None;
     }
@@ -190,7 +191,7 @@ pub(crate) unsafe fn begin(
     outline: impl FnOnce(&Comm) -> Outline,
 ) -> Result<MPI_Request> {
     // SAFETY: the work is bound to no thread and uses the team of `comm` alone, as the caller promises.
-    request(unsafe { begin_work(|| comm, || TeamUse::OfComm, work, outline) })
+    request(unsafe { begin_work(engine()?, || comm, || TeamUse::OfComm, work, outline) })
 }
 
 /// The transports of nonblocking operation `number` on `comm`, which `team` may serve.

@@ -194,7 +194,7 @@ impl InBackground<'_> {
             Self::Again(start) => start.team.clone(),
         };
         // SAFETY: the work holds addresses, the team or a transport, and what is `Send`.
-        Some(unsafe { begin_work(comm, team, work, outline) })
+        Some(unsafe { begin_work(engine, comm, team, work, outline) })
     }
 }
 

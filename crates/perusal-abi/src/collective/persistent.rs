@@ -165,6 +165,7 @@ impl PersistentTask {
         // SAFETY: the work holds addresses, its transports, and what is `Send`, and uses no other team.
         unsafe {
             begin_work(
+                engine,
                 || comm,
                 || team.clone(),
                 work,
