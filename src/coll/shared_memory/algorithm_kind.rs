@@ -55,10 +55,6 @@ const GATHERED: usize = 8 << 10;
 /// by messages, sixteen 0.8 to 1.5.)
 const SCATTERED_IN_TURN: usize = 4 << 10;
 
-/// Bytes of a block from which members that share CPUs no longer gather it by messages where writers may go past the
-/// cache.
-const STREAMED_GATHERED: usize = 256 << 10;
-
 /// Bytes of a block from which a gather that is not copied in one step is messages again, though it would fit into the
 /// bulk: of these, too, there is one copy.
 const GATHERED_LONG: usize = 128 << 10;
@@ -181,7 +177,7 @@ impl TeamCapacity<'_> {
             }
             Collective::Scatter if few_in_turn => bytes >= SCATTERED_IN_TURN,
             Collective::Gather if few_in_turn => {
-                let end = if shape.streams { STREAMED_GATHERED } else { LEAVES_RINGS };
+                let end = if shape.streams { self.config.coll_direct_from() } else { LEAVES_RINGS };
                 (GATHERED..end).contains(&bytes)
             }
             Collective::Alltoall => self.is_exchanged(bytes),
@@ -413,11 +409,12 @@ mod tests {
             }
             assert!(!by_messages(operation, 5, 2, bytes), "{operation:?}, {bytes}");
         }
-        for (bytes, goes) in [(LEAVES_RINGS, true), (STREAMED_GATHERED - 1, true), (STREAMED_GATHERED, false)]
-        {
-            let streamed = with_capacity_of(4, 2, true, |team| team.goes_by_messages(Gather, bytes));
-            assert_eq!(streamed, goes, "{bytes}, past the cache");
-        }
+        with_capacity_of(4, 2, true, |team| {
+            let one_step = team.config.coll_direct_from();
+            for (bytes, goes) in [(LEAVES_RINGS, true), (one_step - 1, true), (one_step, false)] {
+                assert_eq!(team.goes_by_messages(Gather, bytes), goes, "{bytes}, past the cache");
+            }
+        });
     }
 
     #[test]
