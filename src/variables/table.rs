@@ -114,7 +114,7 @@ const DIRECT: u64 = 16 << 10;
 const SHARE: u64 = 64 << 10;
 /// To remap a page takes as long as about twelve copies of it by the kernel are longer than one that sees both ends.
 const REMAP_AFTER: u64 = 16;
-/// The same where ranks outnumber CPUs: there the longer copies also take turns of other ranks, and the sender's CPU.
+/// The same where ranks outnumber CPUs: there the longer copies also take turns of other ranks (decision 58).
 const REMAP_SOON: u64 = 4;
 /// More than a core's own cache holds.
 const UNCACHED: u64 = 4 << 20;
@@ -184,7 +184,7 @@ table! {
         "bytes from which receiver and sender each copy parts of such a message if the receiver's buffer lies in such memory too; 4294967295: never, as where ranks outnumber CPUs";
     CopyRemapAfter => "copy_remap_after", Copies, Local, Always, UserBasic,
         Domain::Number(|_| (1, NEVER)), |shape| if shape.is_oversubscribed() { REMAP_SOON } else { REMAP_AFTER },
-        "messages after which a buffer of 32 KiB or more is remapped (4, where ranks outnumber CPUs): its pages are moved into memory that all ranks see, under the program's hands, so that further messages are copied once and not by the kernel; 4294967295: never";
+        "messages after which a buffer of 32 KiB or more is remapped, by default 4 where ranks outnumber CPUs: its pages are moved into memory that all ranks see, under the program's hands, so that further messages are copied once and not by the kernel; 4294967295: never";
     CopyUncachedFrom => "copy_uncached_from", Copies, Local, Always, TunerBasic,
         Domain::Number(|_| (0, NEVER)), |_| UNCACHED,
         "bytes under way to a rank in chunks from which the rank writes what it receives past its cache; 4294967295: never";

@@ -149,8 +149,8 @@ fn ended(error: Option<Error>) -> (MessageStatus, Option<Error>) {
 /// once it is given to [`crate::engine::Progress::start_background`].
 pub(crate) type Begun = Option<Arc<NonblockingOperation>>;
 
-/// Begins work on `comm` of `engine`, which may use `team`. If it is not over at once, these two are asked for, to be kept, and so
-/// is `outline` what it is.
+/// Begins work on `comm` of `engine`, which may use `team`. If it is not over at once, these two are asked for, to be
+/// kept, and so is `outline` what it is.
 ///
 /// # Safety
 /// As for [`NonblockingOperation::new`].
