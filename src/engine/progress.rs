@@ -91,9 +91,9 @@ impl Progress<'_> {
         self.wake_peer(peer);
     }
 
-    /// Begins an operation: `attempt` gets as far as it can without waiting, and returns whether it is over. Where ranks
-    /// outnumber CPUs and it is not, the CPU is given away once, if that has let such operations end lately, and
-    /// `attempt` is called again.
+    /// Begins an operation: `attempt` gets as far as it can without waiting, and returns whether it is over. If it is
+    /// not, and ranks outnumber CPUs, the CPU is given away once, unless that has been in vain lately, and `attempt` is
+    /// called again.
     pub(crate) fn start(self, mut attempt: impl FnMut() -> bool) {
         let engine = self.engine;
         if attempt() || engine.config.coll_yields().is_none_or(|yields| yields == 0) {
